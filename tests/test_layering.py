@@ -1,0 +1,95 @@
+"""The package table of docs/design.md, held against the imports of the code."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src"
+
+# Lowest first: a package imports only from itself and from rows above it. warm and the top level sit outside the table.
+ORDER = [
+    "errors",
+    "wire",
+    "schema",
+    "plan",
+    "codegen",
+    "messages",
+    "protocol",
+    "records",
+    "log",
+    "broker",
+    "client",
+    "capture",
+    "spark",
+    "cli",
+]
+# What a package may not know although it stands below (the last column of the table, and "records and messages stay
+# strangers").
+STRANGERS = {
+    ("records", "messages"),
+    ("records", "protocol"),
+    ("records", "plan"),
+    ("messages", "codegen"),
+    ("spark", "broker"),
+    ("capture", "broker"),
+    ("client", "broker"),
+}
+# Third-party packages that only their owners import.
+OWNERS = {
+    "pyspark": {"spark"},
+    "numba": {"plan", "records"},
+    "llvmlite": {"plan", "records"},
+    "cramjam": {"records"},
+    "isal": {"records"},
+    "fsspec": {"log"},
+    "typer": {"cli"},
+    "rich": {"cli"},
+    "dpkt": {"capture"},
+}
+
+
+def imports(path: Path) -> set[str]:
+    """Absolute dotted names that a module imports, relative imports resolved, imports inside functions included."""
+    module = path.relative_to(SOURCE).with_suffix("").parts
+    package = module[:-1]
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) + "." if node.level else ""
+            name = (base + (node.module or "")).strip(".")
+            found.update(f"{name}.{alias.name}" if name == "kwire" else name for alias in node.names)
+    return found
+
+
+def modules() -> list[Path]:
+    return sorted(p for p in (SOURCE / "kwire").rglob("*.py"))
+
+
+def owner(path: Path) -> str:
+    return path.relative_to(SOURCE / "kwire").parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_a_module_imports_only_from_rows_above_it(path: Path) -> None:
+    here = owner(path)
+    for name in imports(path):
+        top, _, rest = name.partition(".")
+        if top in OWNERS and here in ORDER:
+            assert here in OWNERS[top], f"{top} belongs to {sorted(OWNERS[top])}, imported in {here}"
+        if top != "kwire" or not rest or here not in ORDER:
+            continue
+        there = rest.partition(".")[0]
+        if there not in ORDER or there == here:
+            continue
+        assert ORDER.index(there) < ORDER.index(here), f"{here} imports {there}, which stands above it"
+        assert (here, there) not in STRANGERS, f"{here} may not know {there}"
+
+
+def test_every_package_is_in_the_table() -> None:
+    outside = {"__init__", "warm", "testing"}
+    assert {owner(p) for p in modules()} - outside <= set(ORDER)
