@@ -1,0 +1,49 @@
+"""The bytes that real Kafka wrote (tests/data), as Python objects. Their layout: tests/data/README.md."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import gzip
+import json
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+DATA = Path(__file__).parent / "data"
+
+Line = dict[str, Any]
+
+
+def lines(name: str) -> Iterator[Line]:
+    """The JSON objects of one .jsonl or .jsonl.gz file below tests/data."""
+    path = DATA / name
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8") as stream:
+        for line in stream:
+            yield json.loads(line)
+
+
+@functools.cache
+def cached(name: str) -> tuple[Line, ...]:
+    """lines(name), read once a process."""
+    return tuple(lines(name))
+
+
+def unpack(text: str | None) -> bytes | None:
+    """base64 to bytes; null stays null."""
+    return None if text is None else base64.b64decode(text)
+
+
+def extract(name: str, into: Path) -> Path:
+    """Unpack tests/data/logs/NAME.tar.gz below `into` (once) and return the folder that holds data/ and expected/."""
+    target = into / name
+    if not target.exists():
+        staging = into / f".{name}.part"
+        staging.mkdir(parents=True)
+        with tarfile.open(DATA / "logs" / f"{name}.tar.gz") as archive:
+            archive.extractall(staging, filter="data")
+        inner = [p for p in staging.iterdir()]
+        (inner[0] if len(inner) == 1 and inner[0].name == name else staging).rename(target)
+    return target
