@@ -37,13 +37,12 @@ def unpack(text: str | None) -> bytes | None:
 
 
 def extract(name: str, into: Path) -> Path:
-    """Unpack tests/data/logs/NAME.tar.gz below `into` (once) and return the folder that holds data/ and expected/."""
+    """Unpack tests/data/logs/NAME.tar.gz below `into` (once) and return that folder."""
     target = into / name
     if not target.exists():
         staging = into / f".{name}.part"
         staging.mkdir(parents=True)
         with tarfile.open(DATA / "logs" / f"{name}.tar.gz") as archive:
             archive.extractall(staging, filter="data")
-        inner = [p for p in staging.iterdir()]
-        (inner[0] if len(inner) == 1 and inner[0].name == name else staging).rename(target)
+        staging.rename(target)
     return target
