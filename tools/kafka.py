@@ -1,0 +1,200 @@
+"""Real Kafka for interop tests and benchmarks: its jars, a broker process, Java programs compiled against them.
+
+The jars come from Maven Central through `mvn` into build/kafka/VERSION (once); a broker runs in KRaft mode, one node,
+on loopback ports of its own choice, with its data below a directory of the caller's.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+
+ROOT = Path(__file__).parents[1]
+BUILD = ROOT / "build" / "kafka"
+VERSION = "3.9.1"
+
+
+class Unavailable(Exception):
+    """What is missing on this machine, with the command that would install it."""
+
+
+def need(program: str, install: str) -> str:
+    """Path of a program; raises Unavailable naming the package that has it."""
+    found = shutil.which(program)
+    if found is None:
+        raise Unavailable(f"{program} is not installed; on Debian or Ubuntu: apt-get install {install}")
+    return found
+
+
+def jars(version: str = VERSION) -> Path:
+    """The folder with the jars of one Kafka release (broker, clients, tools and what they depend on)."""
+    target = BUILD / version
+    if target.is_dir():
+        return target
+    staging = BUILD / f".{version}.{os.getpid()}.part"
+    done = subprocess.run(
+        [
+            need("mvn", "maven"),
+            "--quiet",
+            "--batch-mode",
+            "--file",
+            str(ROOT / "tools" / "java" / "pom.xml"),
+            "dependency:copy-dependencies",
+            f"-Dkafka.version={version}",
+            f"-DoutputDirectory={staging}",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise Unavailable(f"mvn could not fetch Kafka {version}: {(done.stdout + done.stderr)[-500:]}")
+    try:
+        staging.rename(target)
+    except OSError:  # another process was first
+        shutil.rmtree(staging, ignore_errors=True)
+    return target
+
+
+def java(
+    *arguments: str, version: str = VERSION, classes: Path | None = None, heap: str = "1g", timeout: float = 600
+) -> str:
+    """Run a Java main class against a release's jars and return what it printed."""
+    path = f"{classes}:" if classes else ""
+    done = subprocess.run(
+        [need("java", "openjdk-17-jdk-headless"), f"-Xmx{heap}", "-cp", f"{path}{jars(version)}/*", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"java {' '.join(arguments)} failed: {done.stderr[-2000:]}")
+    return done.stdout
+
+
+def compile_java(*sources: Path, version: str = VERSION) -> Path:
+    """Compile Java sources against a release's jars into build/kafka/classes-VERSION and return that folder."""
+    classes = BUILD / f"classes-{version}"
+    classes.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(
+        [
+            need("javac", "openjdk-17-jdk-headless"),
+            "-nowarn",
+            "-cp",
+            f"{jars(version)}/*",
+            "-d",
+            str(classes),
+            *map(str, sources),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"javac failed: {done.stderr[-2000:]}")
+    return classes
+
+
+def free_port() -> int:
+    """A loopback port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class KafkaBroker:
+    """One KRaft node (broker and controller) of real Kafka on loopback, as a context manager.
+
+    directory: receives server.properties, server.log and the log directory `data`; a directory that already holds a
+    formatted log directory is booted as it is. settings: any of the broker's, by Kafka's names.
+    """
+
+    def __init__(self, directory: Path, *, version: str = VERSION, heap: str = "1g", **settings: str | int) -> None:
+        self.directory, self.version, self.heap = directory, version, heap
+        self.port, controller = free_port(), free_port()
+        self.log_dir = directory / "data"
+        self.settings: dict[str, str | int] = {
+            "process.roles": "broker,controller",
+            "node.id": 1,
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "log.dirs": str(self.log_dir),
+            "offsets.topic.replication.factor": 1,
+            "offsets.topic.num.partitions": 3,
+            "transaction.state.log.replication.factor": 1,
+            "transaction.state.log.min.isr": 1,
+            "transaction.state.log.num.partitions": 3,
+            "group.initial.rebalance.delay.ms": 0,
+            **settings,
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """host:port, for clients."""
+        return f"127.0.0.1:{self.port}"
+
+    def __enter__(self) -> KafkaBroker:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        properties = self.directory / "server.properties"
+        properties.write_text("".join(f"{key}={value}\n" for key, value in self.settings.items()))
+        if not (self.log_dir / "meta.properties").exists():
+            java(
+                "kafka.tools.StorageTool",
+                "format",
+                "-t",
+                "a3dpcmUtdGVzdC1jbHVzdA",
+                "-c",
+                str(properties),
+                version=self.version,
+            )
+        with (self.directory / "server.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [
+                    need("java", "openjdk-17-jdk-headless"),
+                    f"-Xmx{self.heap}",
+                    "-cp",
+                    f"{jars(self.version)}/*",
+                    "kafka.Kafka",
+                    str(properties),
+                ],
+                stdout=log,
+                stderr=log,
+            )
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                break
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return self
+            time.sleep(0.1)
+        self.stop()
+        raise RuntimeError(f"Kafka did not start; the end of its log:\n{self.log_tail()}")
+
+    def log_tail(self) -> str:
+        """The last 2,000 characters the broker printed."""
+        return (self.directory / "server.log").read_text(errors="replace")[-2000:]
+
+    def stop(self, *, kill: bool = False) -> None:
+        """Stop the broker cleanly, or as a crash would."""
+        if self.process is not None:
+            self.process.kill() if kill else self.process.terminate()
+            self.process.wait(timeout=60)
+            self.process = None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
