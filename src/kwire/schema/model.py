@@ -1,0 +1,197 @@
+"""A checked message definition: what the codec, the generated classes and the evolution rules work from.
+
+    Message            one definition: name, kind, api key, versions
+      struct: Struct   the message's own fields
+      structs          every other struct, common ones first, then inline ones in order of appearance
+        fields         in wire order
+        class_fields   in the order of the class: ever-tagged fields moved to the end, in tag order
+
+Everything is immutable. Message and Struct compare by identity, so that they are cheap keys of a cache; two definitions
+are compared through `kwire.schema.render`. A Struct appears once, however often it is used: one class for all versions.
+
+Values in `Field.default` are what the class holds: bool, int, float, str, bytes, uuid.UUID; None is null; `()` stands for
+the empty array, and STRUCT_DEFAULTS for a struct with all its own defaults.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+from uuid import UUID
+
+from kwire.schema.names import camel_name
+from kwire.schema.versions import NONE, Versions
+
+INTEGERS: Final = {
+    "int8": (-(2**7), 2**7 - 1),
+    "int16": (-(2**15), 2**15 - 1),
+    "uint16": (0, 2**16 - 1),
+    "int32": (-(2**31), 2**31 - 1),
+    "uint32": (0, 2**32 - 1),
+    "int64": (-(2**63), 2**63 - 1),
+}
+"""Integer types with their smallest and largest value."""
+
+PRIMITIVES: Final = frozenset({*INTEGERS, "bool", "float64", "uuid", "string", "bytes", "records"})
+"""Every type that is neither a struct nor an array."""
+
+ZERO_UUID: Final = UUID(int=0)
+
+
+class StructDefaults(Enum):
+    """One value: a struct in which every field has its default."""
+
+    STRUCT_DEFAULTS = "defaults"
+
+
+STRUCT_DEFAULTS: Final = StructDefaults.STRUCT_DEFAULTS
+
+Default = bool | int | float | str | bytes | UUID | tuple[()] | StructDefaults | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Field:
+    """A field of a struct, for all versions.
+
+    name: as in the definition; attr: the attribute of the class (snake case); json_name: the key in Kafka's JSON form.
+    type: element type: one of PRIMITIVES, or the struct's name with `struct` set. is_array: `[]type`.
+    versions, nullable, tagged: ranges as written (tagged versions stand in for absent versions); not clipped to the
+    message's valid versions.
+    tag: None, or its number if the field is tagged in some versions (and positional in the rest of `versions`).
+    flexible: None, or the field's own flexible versions in place of the message's (only string and bytes).
+    encodings: (versions, name) of KIP-625; empty is the fixed encoding of the type.
+    """
+
+    name: str
+    attr: str
+    type: str
+    is_array: bool = False
+    struct: Struct | None = None
+    versions: Versions
+    nullable: Versions = NONE
+    tag: int | None = None
+    tagged: Versions = NONE
+    flexible: Versions | None = None
+    default: Default = 0
+    ignorable: bool = False
+    map_key: bool = False
+    entity_type: str = "unknown"
+    zero_copy: bool = False
+    encodings: tuple[tuple[Versions, str], ...] = ()
+    about: str = ""
+
+    @property
+    def json_name(self) -> str:
+        """First letter lowered, the rest as it is: `ISR` is `iSR` (J-01)."""
+        return camel_name(self.name)
+
+    @property
+    def type_text(self) -> str:
+        """The type as a definition writes it: `[]int32`."""
+        return f"[]{self.type}" if self.is_array else self.type
+
+    @property
+    def may_be_null(self) -> bool:
+        """In some version, or by default (records default to null in all versions)."""
+        return bool(self.nullable) or self.default is None
+
+    def is_flexible(self, message: Message, version: int) -> bool:
+        """Whether the field itself has the compact form in that version of the message."""
+        return version in (message.flexible if self.flexible is None else self.flexible)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Struct:
+    """A message's fields or those of a struct in it. versions: as written; an inline struct has its field's."""
+
+    name: str
+    versions: Versions
+    fields: tuple[Field, ...]
+    is_common: bool = False
+
+    @property
+    def class_fields(self) -> tuple[Field, ...]:
+        """In the order of the class: positional ones as in the definition, then ever-tagged ones by tag."""
+        tagged = sorted((f for f in self.fields if f.tag is not None), key=lambda f: f.tag or 0)
+        return (*(f for f in self.fields if f.tag is None), *tagged)
+
+    @property
+    def map_keys(self) -> tuple[Field, ...]:
+        """The fields by which `find` looks an element up; empty if the struct has none."""
+        return tuple(f for f in self.fields if f.map_key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Message:
+    """A message definition. structs: all but the message's own, each once, common ones first."""
+
+    name: str
+    kind: str
+    api_key: int | None = None
+    valid: Versions
+    flexible: Versions = NONE
+    deprecated: Versions = NONE
+    struct: Struct
+    structs: tuple[Struct, ...] = ()
+    listeners: tuple[str, ...] = ()
+    latest_version_unstable: bool = False
+    header_versions: tuple[tuple[Versions, int], ...] = ()
+    file: str | None = None
+
+    @property
+    def stable(self) -> Versions:
+        """The versions a broker offers unless unstable ones are enabled."""
+        if self.latest_version_unstable:
+            return self.valid.intersect(Versions(0, self.valid.highest - 1))
+        return self.valid
+
+    def header_version(self, version: int) -> int:
+        """Version of the header before that version of a request or response.
+
+        Flexible versions have request header 2 and response header 1, others 1 and 0 (W-80, W-81). ControlledShutdown
+        version 0 has request header 0; ApiVersions responses have 0 always, since the client does not know yet what the
+        broker speaks. A definition's own headerVersions come before all that (W-86).
+        """
+        for versions, header in self.header_versions:
+            if version in versions:
+                return header
+        flexible = version in self.flexible
+        if self.kind == "request":
+            return 0 if (self.api_key, version) == (7, 0) else 1 + flexible
+        return 0 if self.api_key == 18 else int(flexible)
+
+
+def default_row(struct: Struct) -> list[object]:
+    """The struct with all defaults as the class's values in order, nested structs as lists, unknown tags last.
+
+    This is the array that msgspec writes for such an object.
+    """
+    row: list[object] = []
+    for field in struct.class_fields:
+        row.append(default_value(field))
+    row.append([])
+    return row
+
+
+def default_value(field: Field) -> object:
+    """The field's default; a struct as default_row, an array as a new list."""
+    if field.default is STRUCT_DEFAULTS:
+        assert field.struct is not None
+        return default_row(field.struct)
+    return [] if field.default == () else field.default
+
+
+__all__ = [
+    "INTEGERS",
+    "PRIMITIVES",
+    "STRUCT_DEFAULTS",
+    "ZERO_UUID",
+    "Default",
+    "Field",
+    "Message",
+    "Struct",
+    "StructDefaults",
+    "default_row",
+    "default_value",
+]

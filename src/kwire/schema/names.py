@@ -1,0 +1,37 @@
+"""Names derived from a definition's names. Source: org.apache.kafka.message.MessageGenerator."""
+
+from __future__ import annotations
+
+import keyword
+
+
+def camel_name(name: str) -> str:
+    """First letter lowered, the rest as it is: `ISR` is `iSR`. Kafka's accessor and JSON key."""
+    return name[:1].lower() + name[1:]
+
+
+def class_name(name: str) -> str:
+    """First letter raised, the rest as it is."""
+    return name[:1].upper() + name[1:]
+
+
+def snake_name(name: str) -> str:
+    """`fooBarBaz` as foo_bar_baz, `TopicID` as topic_id, `ISRNodes` as isrnodes.
+
+    An upper-case letter is lowered and gets an underscore before it unless it is the first or follows another one.
+    """
+    out: list[str] = []
+    after_upper = True
+    for letter in name:
+        upper = letter.isupper()
+        if upper and not after_upper:
+            out.append("_")
+        out.append(letter.lower())
+        after_upper = upper
+    return "".join(out)
+
+
+def attribute_name(name: str) -> str:
+    """The snake name, with an underscore behind it if Python keeps the word for itself."""
+    snake = snake_name(name)
+    return f"{snake}_" if keyword.iskeyword(snake) else snake
