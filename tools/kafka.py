@@ -136,6 +136,7 @@ class KafkaBroker:
             "transaction.state.log.min.isr": 1,
             "transaction.state.log.num.partitions": 3,
             "group.initial.rebalance.delay.ms": 0,
+            "log.retention.ms": -1,  # the records' times are fixed, so retention would delete them one day
             **settings,
         }
         self.process: subprocess.Popen[bytes] | None = None
