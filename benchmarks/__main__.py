@@ -18,11 +18,8 @@ HERE = Path(__file__).parent
 
 def modules() -> list[str]:
     """Dotted names of the benchmark modules: those that define main()."""
-    found = []
-    for path in sorted(HERE.glob("*/*.py")):
-        if not path.name.startswith("_") and "\ndef main(" in path.read_text():
-            found.append(".".join(path.relative_to(HERE.parent).with_suffix("").parts))
-    return found
+    paths = (p for p in sorted(HERE.glob("*/*.py")) if "\ndef main(" in p.read_text())
+    return [".".join(path.relative_to(HERE.parent).with_suffix("").parts) for path in paths]
 
 
 def main() -> int:
