@@ -1,0 +1,100 @@
+"""The columns of `kafka-log`: those of Spark's Kafka source, in its order, and `_corrupt`. Standard library only.
+
+Source: KafkaRecordToRowConverter (spark-sql-kafka-0-10). All columns are nullable.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire.errors import OptionError
+from kwire.spark.topics import nearest
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from kwire.spark.options import LogOptions
+
+HEADERS = "headers"
+CORRUPT = "_corrupt"
+
+# Name -> type as Spark's DataType.simpleString prints it.
+TYPES = {
+    "key": "binary",
+    "value": "binary",
+    "topic": "string",
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "timestamp",
+    "timestampType": "int",
+    HEADERS: "array<struct<key:string,value:binary>>",
+    CORRUPT: "string",
+}
+
+
+def choose_columns(options: LogOptions) -> tuple[str, ...]:
+    """The columns to read when the user gave no schema; raises OptionError for an unknown or repeated one."""
+    if options.columns is None:
+        return tuple(
+            name
+            for name in TYPES
+            if (name != HEADERS or options.include_headers) and (name != CORRUPT or options.mode == "PERMISSIVE")
+        )
+    _check_names(options.columns, "Option 'columns'")
+    _check_corrupt(options.columns, options)
+    return options.columns
+
+
+def render_ddl(columns: tuple[str, ...]) -> str:
+    """A schema in Spark's DDL, for example `offset bigint, partition int`."""
+    return ", ".join(f"{name} {TYPES[name]}" for name in columns)
+
+
+def columns_of_schema(schema: StructType, options: LogOptions) -> tuple[str, ...]:
+    """The columns that a schema names, its own order kept; raises OptionError unless each has exactly its type.
+
+    A schema is a projection: it chooses columns, it does not convert them.
+    """
+    names = tuple(schema.fieldNames())
+    if not names:
+        raise OptionError(f"The schema names no column; kafka-log has {', '.join(TYPES)}")
+    _check_names(names, "The schema")
+    if options.columns is not None and options.columns != names:
+        raise OptionError("Option 'columns' and the schema differ; give one of them")
+    for found in schema.fields:
+        actual = found.dataType.simpleString()
+        if actual != TYPES[found.name]:
+            raise OptionError(
+                f"The schema: column {found.name} is of type {TYPES[found.name]}, not {actual}; "
+                "read it as it is and convert it with DataFrame operations"
+            )
+        # Spark compares the schema of what is read with the declared one exactly.
+        if not found.nullable or _has_required_parts(found.dataType.jsonValue()):
+            raise OptionError(f"The schema: column {found.name} is nullable, and so are its parts; leave out NOT NULL")
+    _check_corrupt(names, options)
+    return names
+
+
+def _has_required_parts(value: object) -> bool:
+    if isinstance(value, dict):
+        if value.get("nullable") is False or value.get("containsNull") is False:
+            return True
+        return any(_has_required_parts(part) for part in value.values())
+    return isinstance(value, list) and any(_has_required_parts(part) for part in value)
+
+
+def _check_names(names: tuple[str, ...], where: str) -> None:
+    for name in names:
+        if name not in TYPES:
+            raise OptionError(f"{where}: unknown column '{name}'{nearest(name, TYPES)}; there are {', '.join(TYPES)}")
+    if len(set(names)) < len(names):
+        raise OptionError(f"{where} names a column twice: {', '.join(names)}")
+
+
+def _check_corrupt(names: tuple[str, ...], options: LogOptions) -> None:
+    # Without the column, the row of a corrupt batch would look like a record with a null key and a null value.
+    if options.mode == "PERMISSIVE" and CORRUPT not in names:
+        raise OptionError(
+            f"Option 'mode': PERMISSIVE needs the column {CORRUPT}; add it, "
+            "or use DROPMALFORMED to leave out what is corrupt"
+        )

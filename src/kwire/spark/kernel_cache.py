@@ -1,0 +1,98 @@
+"""Where Spark's Python workers find compiled kernels.
+
+numba compiles a kernel once (seconds of CPU) and keeps it on disk, beside the sources or in the user's cache folder. It
+uses a folder only if it may write to it, and refuses to work where there is none: so kernels compiled when an image was
+built are passed over on executors that see the image read-only, or run as another user. Here such executors get a
+private folder with a copy of those kernels. NUMBA_CACHE_DIR, where set, is left alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import kwire
+
+VARIABLE = "NUMBA_CACHE_DIR"
+# numba's file names: an index and the compiled code it names.
+INDEX, CODE = ".nbi", ".nbc"
+
+
+def prepare_kernel_cache() -> None:
+    """Make sure that numba, imported after this, finds a folder to keep kernels in; sets NUMBA_CACHE_DIR if need be.
+
+    Cheap, and may be called at the start of each task. Does nothing once numba is imported: numba reads the variable
+    only then.
+    """
+    if os.environ.get(VARIABLE) or "numba" in sys.modules:
+        return
+    package = Path(kwire.__file__).parent
+    folders = list(_kernel_folders(package))
+    if all(_is_writable(folder / "__pycache__") for folder in folders):
+        return
+    for candidate in (Path("~/.cache/kwire/kernels"), Path(tempfile.gettempdir()) / f"kwire-kernels-{os.getuid()}"):
+        try:
+            cache = candidate.expanduser()
+            _make_private(cache)
+        except (OSError, RuntimeError):
+            continue
+        for folder in folders:
+            _copy_kernels(folder / "__pycache__", cache / _numba_folder_name(folder))
+        os.environ[VARIABLE] = str(cache)
+        return
+
+
+def _kernel_folders(package: Path) -> Iterator[Path]:
+    """The package's folders that hold kernels; none where it is imported from a zip file, which numba handles."""
+    for module in sorted(package.glob("*/kernels.py")):
+        yield module.parent
+
+
+def _is_writable(folder: Path) -> bool:
+    """numba's own test: a file can be created there."""
+    try:
+        folder.mkdir(exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
+
+
+def _make_private(folder: Path) -> None:
+    """Create a folder that only this user may write to; raises OSError where it is not so.
+
+    numba unpickles what it finds in its cache, so a folder that someone else prepared must not be used.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise PermissionError(f"{folder} can be written to by others")
+    tempfile.TemporaryFile(dir=folder).close()
+
+
+def _numba_folder_name(folder: Path) -> str:
+    """The name numba gives a source folder below NUMBA_CACHE_DIR (numba.core.caching, get_suitable_cache_subpath)."""
+    return f"{folder.name}_{hashlib.sha1(str(folder.absolute()).encode()).hexdigest()}"
+
+
+def _copy_kernels(source: Path, target: Path) -> None:
+    """Copy compiled kernels that are not there yet, the code before the index that names it.
+
+    Several workers may do this at once, so each file appears whole or not at all.
+    """
+    if not source.is_dir():
+        return
+    target.mkdir(mode=0o700, exist_ok=True)
+    for suffix in (CODE, INDEX):
+        for file in source.glob(f"*{suffix}"):
+            if (target / file.name).exists():
+                continue
+            with tempfile.NamedTemporaryFile(dir=target, delete=False) as staged, file.open("rb") as original:
+                shutil.copyfileobj(original, staged)
+            os.replace(staged.name, target / file.name)

@@ -1,0 +1,244 @@
+"""The options of `kafka-log`, from strings to checked values. Standard library only; docs/spark.md has the same table.
+
+Names, defaults and precedence are those of Spark's Kafka source (KafkaSourceProvider) wherever it has the option. Keys
+are case-insensitive, and arrive in lower case. An option that is not known is refused: a typing error must not change
+a result silently.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+from urllib.parse import urlsplit
+
+from kwire.errors import OptionError
+from kwire.spark.offsets import Limit, NoMatch, check_limits, parse_limit
+from kwire.spark.topics import Matching, Selection, nearest, parse_assign, parse_pattern, parse_subscribe
+
+Mode = Literal["FAILFAST", "DROPMALFORMED", "PERMISSIVE"]
+Isolation = Literal["read_uncommitted", "read_committed"]
+Choice = TypeVar("Choice", bound=str)
+
+PAGE = "docs/spark.md"
+STORAGE_PREFIX = "storage."
+
+NAMES = (
+    "path",
+    "paths",
+    "assign",
+    "subscribe",
+    "subscribePattern",
+    "startingTimestamp",
+    "startingOffsetsByTimestamp",
+    "startingOffsets",
+    "endingTimestamp",
+    "endingOffsetsByTimestamp",
+    "endingOffsets",
+    "startingOffsetsByTimestampStrategy",
+    "failOnDataLoss",
+    "includeHeaders",
+    "minPartitions",
+    "maxRecordsPerPartition",
+    "kafka.isolation.level",
+    "columns",
+    "pushdown",
+    "includeInternal",
+    "checkCrc",
+    "mode",
+)
+
+_NO_BROKER = "this source reads files and talks to no broker"
+_STREAMS_ONLY = "it limits the batches of a streaming query, and this is a batch query"
+
+# Options of Spark's Kafka source and of its neighbours that have no meaning for files: refused, with the reason.
+REFUSED = {
+    "kafka.bootstrap.servers": f"{_NO_BROKER}; give the log directory as path",
+    "kafka.group.id": f"{_NO_BROKER}, so there is no consumer group",
+    "groupIdPrefix": f"{_NO_BROKER}, so there is no consumer group",
+    "kafkaConsumer.pollTimeoutMs": f"{_NO_BROKER}, so nothing is polled",
+    "fetchOffset.numRetries": f"{_NO_BROKER}, so no offset is fetched",
+    "fetchOffset.retryIntervalMs": f"{_NO_BROKER}, so no offset is fetched",
+    "maxOffsetsPerTrigger": _STREAMS_ONLY,
+    "minOffsetsPerTrigger": _STREAMS_ONLY,
+    "maxTriggerDelay": _STREAMS_ONLY,
+    "kafka.auto.offset.reset": "set startingOffsets to say where to start",
+    "kafka.key.deserializer": "keys are binary; use DataFrame operations to deserialize them",
+    "kafka.value.deserializer": "values are binary; use DataFrame operations to deserialize them",
+    "kafka.enable.auto.commit": f"{_NO_BROKER}, so nothing is committed",
+    "kafka.interceptor.classes": f"{_NO_BROKER}, so there is no consumer to intercept",
+    "topic": "it belongs to writing; to read, name topics with subscribe",
+    "columnNameOfCorruptRecord": "the column is always called _corrupt",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogOptions:
+    """Everything a query asked for, checked as far as that is possible without looking at the log.
+
+    paths: log directories, globs or URLs. storage: arguments of the file system driver, not shown by repr.
+    min_partitions, max_records: None where not asked for. columns: None where not asked for.
+    """
+
+    paths: tuple[str, ...]
+    storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    selection: Selection
+    start: Limit
+    end: Limit
+    no_match: NoMatch = "error"
+    fail_on_data_loss: bool = True
+    include_headers: bool = False
+    min_partitions: int | None = None
+    max_records: int | None = None
+    isolation: Isolation = "read_uncommitted"
+    columns: tuple[str, ...] | None = None
+    pushdown: bool = False
+    check_crc: bool = True
+    mode: Mode = "FAILFAST"
+
+
+def parse_options(options: Mapping[str, str]) -> LogOptions:
+    """Check the options of one query; raises OptionError naming the option and what would be right."""
+    given = {key.lower(): value for key, value in options.items()}
+    _refuse_others(given)
+    start = parse_limit(
+        "starting",
+        given.get("startingtimestamp"),
+        given.get("startingoffsetsbytimestamp"),
+        given.get("startingoffsets"),
+    )
+    end = parse_limit(
+        "ending", given.get("endingtimestamp"), given.get("endingoffsetsbytimestamp"), given.get("endingoffsets")
+    )
+    check_limits(start, end)
+    return LogOptions(
+        paths=_paths(given),
+        storage=_storage(given),
+        selection=_selection(given),
+        start=start,
+        end=end,
+        no_match=_choice(given, "startingOffsetsByTimestampStrategy", "error", ("error", "latest")),
+        fail_on_data_loss=_flag(given, "failOnDataLoss", True),
+        include_headers=_flag(given, "includeHeaders", False),
+        min_partitions=_positive(given, "minPartitions"),
+        max_records=_positive(given, "maxRecordsPerPartition"),
+        isolation=_choice(given, "kafka.isolation.level", "read_uncommitted", ("read_uncommitted", "read_committed")),
+        columns=_columns(given),
+        pushdown=_flag(given, "pushdown", False),
+        check_crc=_flag(given, "checkCrc", True),
+        mode=_choice(given, "mode", "FAILFAST", ("FAILFAST", "DROPMALFORMED", "PERMISSIVE")),
+    )
+
+
+def _refuse_others(given: Mapping[str, str]) -> None:
+    known = {name.lower() for name in NAMES}
+    refused = {name.lower(): (name, reason) for name, reason in REFUSED.items()}
+    for key in given:
+        if key in known or (key.startswith(STORAGE_PREFIX) and len(key) > len(STORAGE_PREFIX)):
+            continue
+        if key in refused:
+            name, reason = refused[key]
+            raise OptionError(f"Option '{name}' is not supported: {reason}")
+        if key.startswith("kafka.") and not (hint := nearest(key, ["kafka.isolation.level"])):
+            raise OptionError(
+                f"Option '{key}' is not supported: {_NO_BROKER}; of kafka.* only kafka.isolation.level is"
+            )
+        hint = nearest(key, [*NAMES, *REFUSED])
+        raise OptionError(f"Unknown option '{key}'{hint}; {PAGE} lists the options of kafka-log")
+
+
+def _paths(given: Mapping[str, str]) -> tuple[str, ...]:
+    """`path`, and `paths` as Spark sends it for load(["a", "b"]): a JSON array."""
+    paths = [given["path"]] if "path" in given else []
+    if "paths" in given:
+        try:
+            more = json.loads(given["paths"])
+        except ValueError:
+            more = None
+        if not isinstance(more, list) or not all(isinstance(path, str) for path in more):
+            raise OptionError("Option 'paths': expected a JSON array of strings")
+        paths += more
+    if not paths or not all(path.strip() for path in paths):
+        raise OptionError("Option 'path' must be specified: a Kafka log directory, a glob or a URL")
+    for path in paths:
+        # "zip://inner::sftp://user:password@host/file" is a URL in a URL
+        if any("://" in part and urlsplit(part).password is not None for part in path.split("::")):
+            raise OptionError(
+                "Option 'path' holds a password, which plans and errors would show; use storage.* options"
+            )
+    return tuple(paths)
+
+
+def _storage(given: Mapping[str, str]) -> dict[str, Any]:
+    """`storage.NAME` options without the prefix.
+
+    JSON objects, arrays, true, false and numbers are taken as such, anything else as the string it is; so are the
+    values of names that look like credentials, since an access key may be all digits.
+    """
+    found: dict[str, Any] = {}
+    for key, text in given.items():
+        if not key.startswith(STORAGE_PREFIX):
+            continue
+        name = key.removeprefix(STORAGE_PREFIX)
+        found[name] = text
+        if not any(part in name for part in ("key", "secret", "token", "password", "user")):
+            try:
+                found[name] = json.loads(text)
+            except ValueError:
+                continue
+    return found
+
+
+def _selection(given: Mapping[str, str]) -> Selection:
+    include_internal = _flag(given, "includeInternal", False)
+    parsers: dict[str, Callable[[str], Selection]] = {
+        "assign": parse_assign,
+        "subscribe": parse_subscribe,
+        "subscribepattern": lambda text: parse_pattern(text, include_internal=include_internal),
+    }
+    chosen = [name for name in parsers if name in given]
+    if len(chosen) > 1:
+        raise OptionError("Only one of the following options can be specified: assign, subscribe, subscribePattern")
+    return parsers[chosen[0]](given[chosen[0]]) if chosen else Matching(None, include_internal)
+
+
+def _columns(given: Mapping[str, str]) -> tuple[str, ...] | None:
+    if "columns" not in given:
+        return None
+    columns = tuple(name.strip() for name in given["columns"].split(","))
+    if not any(columns):
+        raise OptionError("Option 'columns' names no column")
+    return columns
+
+
+def _flag(given: Mapping[str, str], name: str, default: bool) -> bool:
+    text = given.get(name.lower())
+    if text is None:
+        return default
+    if text.strip().lower() not in ("true", "false"):
+        raise OptionError(f"Option '{name}': expected true or false, got '{text}'")
+    return text.strip().lower() == "true"
+
+
+def _positive(given: Mapping[str, str], name: str) -> int | None:
+    text = given.get(name.lower())
+    if text is None:
+        return None
+    try:
+        value = int(text)
+    except ValueError:
+        raise OptionError(f"Option '{name}': expected a whole number, got '{text}'") from None
+    if value <= 0:
+        raise OptionError(f"Option '{name}' must be positive, got {value}")
+    return value
+
+
+def _choice(given: Mapping[str, str], name: str, default: Choice, choices: tuple[Choice, ...]) -> Choice:
+    text = given.get(name.lower())
+    if text is None:
+        return default
+    for choice in choices:
+        if text.strip().lower() == choice.lower():
+            return choice
+    raise OptionError(f"Option '{name}': expected one of {', '.join(choices)}, got '{text}'{nearest(text, choices)}")
