@@ -1,0 +1,141 @@
+"""kafka-log's options: names, defaults, refusals."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from kwire.errors import OptionError
+from kwire.spark.offsets import EARLIEST, LATEST, Everywhere
+from kwire.spark.options import NAMES, REFUSED, parse_options
+from kwire.spark.topics import Matching, Subscribe
+
+PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
+
+
+def test_a_path_is_enough_and_the_defaults_are_those_of_sparks_kafka_source() -> None:
+    options = parse_options({"path": "/logs"})
+    assert options.paths == ("/logs",)
+    assert options.selection == Matching(None, False)
+    assert (options.start, options.end) == (Everywhere(EARLIEST), Everywhere(LATEST))
+    assert (options.no_match, options.isolation, options.mode) == ("error", "read_uncommitted", "FAILFAST")
+    assert options.fail_on_data_loss
+    assert options.check_crc
+    assert not options.include_headers
+    assert not options.pushdown
+    assert (options.min_partitions, options.max_records, options.columns) == (None, None, None)
+
+
+def test_keys_and_words_may_have_any_case() -> None:
+    options = parse_options(
+        {
+            "PATH": "/logs",
+            "Subscribe": "a,b",
+            "INCLUDEHEADERS": "True",
+            "failondataloss": "FALSE",
+            "Mode": "permissive",
+            "Kafka.Isolation.Level": "READ_COMMITTED",
+            "startingOffsetsByTimestampStrategy": "LATEST",
+            "minPartitions": "7",
+            "maxRecordsPerPartition": "100",
+            "columns": " offset, _corrupt ",
+        }
+    )
+    assert options.selection == Subscribe(frozenset({"a", "b"}))
+    assert options.include_headers
+    assert not options.fail_on_data_loss
+    assert (options.mode, options.isolation, options.no_match) == ("PERMISSIVE", "read_committed", "latest")
+    assert (options.min_partitions, options.max_records, options.columns) == (7, 100, ("offset", "_corrupt"))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_options_without_meaning_for_files_are_refused_with_the_reason(name: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        parse_options({"path": "/logs", name.lower(): "1"})
+    assert f"Option '{name}' is not supported: {REFUSED[name]}" in str(caught.value)
+
+
+def test_an_unknown_option_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(OptionError, match=r"'startingoffset' \(did you mean 'startingOffsets'\?\); docs/spark.md"):
+        parse_options({"path": "/logs", "startingoffset": "earliest"})
+    with pytest.raises(OptionError, match=r"did you mean 'kafka.isolation.level'"):
+        parse_options({"path": "/logs", "kafka.isolation": "read_committed"})
+    with pytest.raises(OptionError, match=r"of kafka\.\* only kafka\.isolation\.level is"):
+        parse_options({"path": "/logs", "kafka.ssl.truststore.location": "x"})
+    with pytest.raises(OptionError, match=r"Unknown option 'xyzzy'; docs/spark.md lists the options"):
+        parse_options({"path": "/logs", "xyzzy": "1"})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "Option 'path' must be specified"),
+        ({"path": " "}, "Option 'path' must be specified"),
+        ({"paths": "nonsense"}, "paths"),
+        ({"path": "/l", "subscribe": "a", "assign": '{"a":[0]}'}, "Only one of the following options"),
+        ({"path": "/l", "minPartitions": "0"}, "'minPartitions' must be positive"),
+        ({"path": "/l", "maxRecordsPerPartition": "many"}, "'maxRecordsPerPartition': expected a whole number"),
+        ({"path": "/l", "includeHeaders": "yes"}, "'includeHeaders': expected true or false, got 'yes'"),
+        ({"path": "/l", "mode": "FAILFST"}, "did you mean 'FAILFAST'"),
+        ({"path": "/l", "kafka.isolation.level": "serializable"}, "one of read_uncommitted, read_committed"),
+        ({"path": "/l", "startingOffsetsByTimestampStrategy": "earliest"}, "one of error, latest"),
+        ({"path": "/l", "columns": " , "}, "'columns' names no column"),
+        ({"path": "/l", "endingOffsets": "earliest"}, "ending offset can't be earliest"),
+        ({"path": "/l", "startingTimestamp": "5", "endingTimestamp": "4"}, "greater than the end timestamp"),
+    ],
+)
+def test_wrong_values_are_refused_and_named(given: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        parse_options(given)
+
+
+def test_several_paths_arrive_as_spark_sends_them() -> None:
+    assert parse_options({"paths": '["/a","/b"]'}).paths == ("/a", "/b")
+
+
+def test_storage_options_are_typed_and_credentials_stay_text() -> None:
+    options = parse_options(
+        {
+            "path": "s3://bucket/logs",
+            "storage.anon": "false",
+            "storage.client_kwargs": '{"region_name": "eu-west-1"}',
+            "storage.endpoint_url": "http://127.0.0.1:9000",
+            "storage.key": "0123",
+            "storage.secret": "true",
+            "storage.profile": '"42"',
+        }
+    )
+    assert options.storage == {
+        "anon": False,
+        "client_kwargs": {"region_name": "eu-west-1"},
+        "endpoint_url": "http://127.0.0.1:9000",
+        "key": "0123",
+        "secret": "true",
+        "profile": "42",
+    }
+
+
+def test_no_secret_shows_in_text_or_errors_and_all_of_it_pickles() -> None:
+    given = {"path": "s3://bucket/logs", "storage.secret": "hunter2", "storage.client_kwargs": '{"token": "hunter2"}'}
+    options = parse_options(given)
+    assert "hunter2" not in repr(options) + str(options)
+    assert pickle.loads(pickle.dumps(options)) == options
+    for wrong in ({"mode": "x"}, {"columns": ","}, {"nonsense": "1"}, {"storage.": "hunter2"}):
+        with pytest.raises(OptionError) as caught:
+            parse_options({**given, **wrong})
+        assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["sftp://me:hunter2@host/logs", "zip://x::sftp://me:hunter2@host/a.zip"])
+def test_a_password_in_the_path_is_refused_without_showing_it(path: str) -> None:
+    with pytest.raises(OptionError, match="holds a password") as caught:
+        parse_options({"path": path})
+    assert "hunter2" not in str(caught.value)
+
+
+def test_the_page_lists_every_option() -> None:
+    page = PAGE.read_text()
+    missing = [name for name in (*NAMES, *REFUSED) if name != "paths" and f"`{name}`" not in page]
+    assert not missing
