@@ -1,0 +1,71 @@
+"""The attributes field of a batch, and the numbers which mean "none".
+
+    bit    magic 0   magic 1          magic 2
+    0-2    codec     codec            codec
+    3                timestamp type   timestamp type
+    4                                 transactional
+    5                                 control batch
+    6                                 base timestamp is a delete horizon
+
+Magic 0 and 1 have one byte, magic 2 two, of which the high one is unused; unknown bits are kept and ignored.
+Source: KIP-32, KIP-98, KIP-534; org.apache.kafka.common.record.DefaultRecordBatch, LegacyRecord, CompressionType.
+"""
+
+from __future__ import annotations
+
+import enum
+
+__all__ = [
+    "CODEC_MASK",
+    "CONTROL_FLAG",
+    "DELETE_HORIZON_FLAG",
+    "LOG_APPEND_TIME_FLAG",
+    "NO_LEADER_EPOCH",
+    "NO_PRODUCER_EPOCH",
+    "NO_PRODUCER_ID",
+    "NO_SEQUENCE",
+    "NO_TIMESTAMP",
+    "TRANSACTIONAL_FLAG",
+    "Compression",
+    "TimestampType",
+]
+
+CODEC_MASK = 0x07
+LOG_APPEND_TIME_FLAG = 0x08
+TRANSACTIONAL_FLAG = 0x10
+CONTROL_FLAG = 0x20
+DELETE_HORIZON_FLAG = 0x40
+
+NO_TIMESTAMP = -1
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+NO_SEQUENCE = -1
+NO_LEADER_EPOCH = -1
+
+
+class Compression(enum.IntEnum):
+    """The codec of a batch's payload, by the number in its attributes. 5 to 7 mean nothing yet and are refused."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+    @property
+    def text(self) -> str:
+        """The name Kafka's settings use: none, gzip, snappy, lz4, zstd."""
+        return self.name.lower()
+
+
+class TimestampType(enum.IntEnum):
+    """What a record's timestamp says. The numbers are Kafka's ids, as Spark's timestampType column shows them."""
+
+    NO_TIMESTAMP_TYPE = -1  # magic 0 has no timestamps
+    CREATE_TIME = 0  # set by the producer
+    LOG_APPEND_TIME = 1  # set by the broker, one for the whole batch
+
+    @property
+    def text(self) -> str:
+        """The name Kafka's tools print: NoTimestampType, CreateTime, LogAppendTime."""
+        return "".join(part.capitalize() for part in self.name.split("_"))

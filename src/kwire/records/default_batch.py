@@ -1,0 +1,193 @@
+"""Record batch, magic 2: what brokers have written since Kafka 0.11.
+
+    pos  bytes  field                    note
+      0      8  base_offset              set by the broker on append, kept by compaction
+      8      4  batch_length             bytes after this field, 49 at least
+     12      4  partition_leader_epoch   outside the checksum, so the broker can set it without a new one
+     16      1  magic                    2; at the same place in magic 0 and 1, so read it first
+     17      4  crc                      CRC-32C of pos 21 to the end of the batch
+     21      2  attributes               see attributes
+     23      4  last_offset_delta        kept by compaction; also the last sequence less the first
+     27      8  base_timestamp           or the delete horizon (bit 6); -1 in an emptied batch
+     35      8  max_timestamp            the append time of all records if the timestamp type is LOG_APPEND_TIME
+     43      8  producer_id
+     51      2  producer_epoch
+     53      4  base_sequence
+     57      4  count                    of records; 0 in an emptied batch
+     61         records                  one compressed stream if a codec is set
+
+A record: varint length of what follows | int8 attributes, unused | varlong timestamp delta | varint offset delta |
+varint key length, key | varint value length, value | varint header count, and for each header: varint key length, key,
+varint value length, value. Lengths below zero are null (a header's key cannot be).
+Source: KIP-98, KIP-534; org.apache.kafka.common.record.DefaultRecordBatch, DefaultRecord.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from kwire.errors import CorruptBatch, Malformed, Truncated
+from kwire.records.attributes import (
+    DELETE_HORIZON_FLAG,
+    LOG_APPEND_TIME_FLAG,
+    NO_LEADER_EPOCH,
+    NO_SEQUENCE,
+    TimestampType,
+)
+from kwire.records.batch import Batch, to_int32, to_int64
+from kwire.records.faults import Fault
+from kwire.records.record import Record, decode_header_key
+from kwire.wire.checksum import crc32c
+from kwire.wire.varint import read_varint, read_varlong
+
+__all__ = ["HEADER", "SMALLEST_RECORD_BYTES", "DefaultBatch", "add_to_sequence"]
+
+HEADER = struct.Struct(">qiibIhiqqqhii")
+assert HEADER.size == 61  # keeps the table above true
+CRC_START = 21
+SMALLEST_RECORD_BYTES = 7  # length, attributes, two deltas, two lengths, header count: a byte each
+
+Headers = list[tuple[str, bytes | None]]
+
+
+class DefaultBatch(Batch):
+    """A batch of magic 2. Its buffer has at least the 61 bytes of the header: read_batches sees to it."""
+
+    __slots__ = ("_base_offset",)
+
+    _base_offset: int
+
+    def __init__(self, buffer: memoryview, position: int, file: str | None, max_decompressed_bytes: int) -> None:
+        (
+            self._base_offset,
+            _,
+            self.partition_leader_epoch,
+            self.magic,
+            self.crc,
+            self.attributes,
+            last_offset_delta,
+            self.base_timestamp,
+            self.max_timestamp,
+            self.producer_id,
+            self.producer_epoch,
+            self.base_sequence,
+            self.count,
+        ) = HEADER.unpack_from(buffer)
+        self.buffer, self.position, self.file, self.size_bytes = buffer, position, file, len(buffer)
+        self._max_decompressed_bytes = max_decompressed_bytes
+        self.last_offset = to_int64(self._base_offset + last_offset_delta)
+        self.last_sequence = (
+            NO_SEQUENCE if self.base_sequence == NO_SEQUENCE else add_to_sequence(self.base_sequence, last_offset_delta)
+        )
+        append_time = self.attributes & LOG_APPEND_TIME_FLAG
+        self.timestamp_type = TimestampType.LOG_APPEND_TIME if append_time else TimestampType.CREATE_TIME
+        self.delete_horizon_ms = self.base_timestamp if self.attributes & DELETE_HORIZON_FLAG else None
+
+    @property
+    def base_offset(self) -> int:
+        """Offset of the first record that was in the batch when it was written."""
+        return self._base_offset
+
+    def computed_crc(self) -> int:
+        """CRC-32C from the attributes to the end of the batch."""
+        return crc32c(self.buffer[CRC_START:])
+
+    def claimed_offsets(self) -> tuple[int, int]:
+        """(base_offset, last_offset) of the header."""
+        return self._base_offset, self.last_offset
+
+    def records(self, *, check_crc: bool = True) -> Iterator[Record]:
+        """The records; raises CorruptBatch at the first that does not decode. check_crc has nothing to do here."""
+        count = self.count
+        assert count is not None
+        if not count:
+            return  # nothing is looked at, as in Kafka: not even whether the payload decompresses
+        if count < 0:
+            raise self.corrupt(Fault.RECORD_COUNT.text)
+        section = self.decompress(self.buffer[HEADER.size :])
+        if count * SMALLEST_RECORD_BYTES > len(section):
+            raise self.corrupt(Fault.RECORD_COUNT.text)
+        pos = 0
+        for index in range(count):
+            record, pos = self.read_record(section, pos, index)
+            if index == count - 1 and pos != len(section):
+                raise self.corrupt(Fault.BYTES_LEFT.text)
+            yield record
+
+    def read_record(self, section: memoryview, pos: int, index: int) -> tuple[Record, int]:
+        """The record at pos of the decompressed section, and the position after it."""
+        fault = Fault.RECORD_LENGTH
+        try:
+            length, pos = read_varint(section, pos)
+            if not 0 <= length <= len(section) - pos:
+                raise self.corrupt_record(fault, index)
+            body = section[pos : pos + length]
+            pos += length
+            fault = Fault.RECORD_FIELDS
+            timestamp_delta, at = read_varlong(body, 1)  # after the attributes, which nobody uses
+            offset_delta, at = read_varint(body, at)
+            key_length, at = read_varint(body, at)
+            if key_length > length - at:
+                raise self.corrupt_record(Fault.KEY_LENGTH, index)
+            key = None if key_length < 0 else bytes(body[at : at + key_length])
+            value_length, at = read_varint(body, at + max(key_length, 0))
+            if value_length > length - at:
+                raise self.corrupt_record(Fault.VALUE_LENGTH, index)
+            value = None if value_length < 0 else bytes(body[at : at + value_length])
+            header_count, at = read_varint(body, at + max(value_length, 0))
+        except (Truncated, Malformed):
+            raise self.corrupt_record(fault, index) from None
+        headers, at = self.read_headers(body, at, header_count, index)
+        if at != length:
+            raise self.corrupt_record(Fault.RECORD_SIZE, index)
+        append_time = self.timestamp_type == TimestampType.LOG_APPEND_TIME
+        record = Record(
+            offset=to_int64(self._base_offset + offset_delta),
+            timestamp=self.max_timestamp if append_time else to_int64(self.base_timestamp + timestamp_delta),
+            timestamp_type=self.timestamp_type,
+            key=key,
+            value=value,
+            headers=headers,
+            sequence=add_to_sequence(self.base_sequence, offset_delta) if self.base_sequence >= 0 else NO_SEQUENCE,
+            leader_epoch=None if self.partition_leader_epoch == NO_LEADER_EPOCH else self.partition_leader_epoch,
+        )
+        return record, pos
+
+    def read_headers(self, body: memoryview, at: int, count: int, index: int) -> tuple[Headers, int]:
+        """The `count` headers that start at `at` of a record's body, and the position after them."""
+        if not 0 <= count <= len(body) - at:
+            raise self.corrupt_record(Fault.HEADER_COUNT, index)
+        headers: Headers = []
+        fault = Fault.HEADER_KEY
+        try:
+            for _ in range(count):
+                fault = Fault.HEADER_KEY
+                length, at = read_varint(body, at)
+                if not 0 <= length <= len(body) - at:
+                    raise self.corrupt_record(fault, index)
+                key = decode_header_key(bytes(body[at : at + length]))
+                fault = Fault.HEADER_VALUE
+                value_length, at = read_varint(body, at + length)
+                if value_length > len(body) - at:
+                    raise self.corrupt_record(fault, index)
+                headers.append((key, None if value_length < 0 else bytes(body[at : at + value_length])))
+                at += max(value_length, 0)
+        except (Truncated, Malformed):
+            raise self.corrupt_record(fault, index) from None
+        return headers, at
+
+    def corrupt_record(self, fault: Fault, index: int) -> CorruptBatch:
+        """The error for the record with this index in the batch."""
+        return self.corrupt(f"record {index}: {fault.text}")
+
+
+def add_to_sequence(sequence: int, increment: int) -> int:
+    """A producer's sequence number so many records later; after 2**31 - 1 comes 0.
+
+    Source: DefaultRecordBatch.incrementSequence, whose 32-bit arithmetic wraps for absurd input too.
+    """
+    room = to_int32(0x7FFF_FFFF - increment)
+    if sequence > room:
+        return to_int32(increment - (0x7FFF_FFFF - sequence) - 1)
+    return to_int32(sequence + increment)

@@ -1,0 +1,203 @@
+"""Messages of magic 0 and 1: what brokers wrote until Kafka 0.11, one by one or packed into a compressed message.
+
+    pos     bytes  field          note
+      0         8  offset         of the last inner message if compressed
+      8         4  size           bytes after this field, 14 (magic 0) or 22 (magic 1) at least
+     12         4  crc            CRC-32 of pos 16 to the end
+     16         1  magic          0 or 1
+     17         1  attributes     codec; timestamp type in magic 1
+     18         8  timestamp      magic 1 only; milliseconds, -1 for none
+     18/26      4  key length     below zero is null
+                K  key
+                4  value length   below zero is null; whatever follows the value is ignored
+                V  value
+
+A compressed message has the codec in its attributes and, as its value, the compressed run of whole inner messages, each
+with the twelve bytes of offset and size. Inner offsets are absolute in magic 0, relative in magic 1 (KIP-31): the last
+one belongs to the outer offset, so gaps that compaction left count. An outer offset of 0 is taken as "not set": some
+librdkafka versions left it so.
+Source: KIP-31, KIP-32; org.apache.kafka.common.record.LegacyRecord, AbstractLegacyRecordBatch.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kwire.errors import CorruptBatch
+from kwire.records.attributes import (
+    CODEC_MASK,
+    LOG_APPEND_TIME_FLAG,
+    NO_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    Compression,
+    TimestampType,
+)
+from kwire.records.batch import FRAME_BYTES, MAGIC_POSITION, SMALLEST_SIZE, Batch, to_int64
+from kwire.records.faults import Fault
+from kwire.records.record import Record
+from kwire.wire.checksum import crc32
+
+__all__ = ["LegacyBatch"]
+
+HEADER = struct.Struct(">qiIbB")
+assert HEADER.size == 18  # keeps the table above true
+TIMESTAMP = struct.Struct(">q")
+LENGTH = struct.Struct(">i")
+
+
+class Message(NamedTuple):
+    """One message's own fields, before its wrapper has a say."""
+
+    offset: int
+    crc: int
+    magic: int
+    attributes: int
+    timestamp: int
+    timestamp_type: TimestampType
+
+
+def read_message(buf: memoryview) -> Message:
+    """The fixed fields of a message, frame included; buf has 26 bytes at least, which every legal size guarantees."""
+    offset, _, crc, magic, attributes = HEADER.unpack_from(buf)
+    if magic == 0:
+        return Message(offset, crc, magic, attributes, NO_TIMESTAMP, TimestampType.NO_TIMESTAMP_TYPE)
+    append_time = attributes & LOG_APPEND_TIME_FLAG
+    kind = TimestampType.LOG_APPEND_TIME if append_time else TimestampType.CREATE_TIME
+    return Message(offset, crc, magic, attributes, TIMESTAMP.unpack_from(buf, HEADER.size)[0], kind)
+
+
+def read_key_and_value(buf: memoryview, magic: int) -> tuple[memoryview | None, memoryview | None] | None:
+    """Views of key and value of a message (frame included); None when they run beyond its end."""
+    pos = HEADER.size if magic == 0 else HEADER.size + TIMESTAMP.size
+    fields: list[memoryview | None] = []
+    for _ in range(2):
+        if len(buf) - pos < LENGTH.size:
+            return None
+        (length,) = LENGTH.unpack_from(buf, pos)
+        pos += LENGTH.size
+        if length > len(buf) - pos:
+            return None
+        fields.append(None if length < 0 else buf[pos : pos + length])
+        pos += max(length, 0)
+    return fields[0], fields[1]
+
+
+class LegacyBatch(Batch):
+    """A message of magic 0 or 1 as it stands in the log: a batch of one, or of all its inner messages."""
+
+    __slots__ = ("_base_offset",)
+
+    def __init__(self, buffer: memoryview, position: int, file: str | None, max_decompressed_bytes: int) -> None:
+        message = read_message(buffer)
+        self.buffer, self.position, self.file, self.size_bytes = buffer, position, file, len(buffer)
+        self._max_decompressed_bytes = max_decompressed_bytes
+        self.last_offset, self.crc, self.magic, self.attributes = message[:4]
+        self.base_timestamp = self.max_timestamp = message.timestamp
+        self.timestamp_type = message.timestamp_type
+        self.count = None
+        self.producer_id, self.producer_epoch = NO_PRODUCER_ID, NO_PRODUCER_EPOCH
+        self.base_sequence = self.last_sequence = NO_SEQUENCE
+        self.partition_leader_epoch = NO_LEADER_EPOCH
+        self.delete_horizon_ms = None
+        self._base_offset: int | None = None if self.attributes & CODEC_MASK else message.offset
+
+    @property
+    def base_offset(self) -> int:
+        """Offset of the first (inner) message; decompresses on first use if there is a codec (R-23)."""
+        if self._base_offset is None:
+            payload = self.inner_payload()
+            base, _ = self.inner_base(payload)
+            self._base_offset = to_int64(base + LegacyBatch.frame_offset(payload, 0))
+        return self._base_offset
+
+    def computed_crc(self) -> int:
+        """CRC-32 from the magic to the end of the message."""
+        return crc32(self.buffer[MAGIC_POSITION:])
+
+    def records(self, *, check_crc: bool = True) -> Iterator[Record]:
+        """The message, or the inner messages of a compressed one; check_crc: verify those, which check() does not."""
+        if self.compression != Compression.NONE:
+            yield from self.inner_records(check_crc)
+            return
+        yield self.record_of(self.buffer, self.last_offset, self.base_timestamp)
+
+    def record_of(self, buf: memoryview, offset: int, timestamp: int) -> Record:
+        """The record of one message, outer or inner; the outer one's timestamp type governs (R-24)."""
+        fields = read_key_and_value(buf, buf[MAGIC_POSITION])
+        if fields is None:
+            raise self.corrupt(Fault.MESSAGE_FIELDS.text)
+        key, value = (None if field is None else bytes(field) for field in fields)
+        return Record(
+            offset=offset, timestamp=timestamp, timestamp_type=self.timestamp_type, key=key, value=value, headers=[]
+        )
+
+    def inner_records(self, check_crc: bool) -> Iterator[Record]:
+        """The inner messages, with absolute offsets and the timestamps that the wrapper leaves them (R-24)."""
+        payload = self.inner_payload()
+        base, count = self.inner_base(payload)
+        pos = 0
+        for index in range(count):
+            end = pos + FRAME_BYTES + LegacyBatch.frame_size(payload, pos)
+            buf = payload[pos:end]
+            message = read_message(buf)
+            if message.attributes & CODEC_MASK:
+                raise self.corrupt_inner(Fault.INNER_COMPRESSED, index)
+            if check_crc and message.crc != crc32(buf[MAGIC_POSITION:]):
+                raise self.corrupt_inner(Fault.INNER_CRC, index)
+            append_time = self.timestamp_type == TimestampType.LOG_APPEND_TIME and message.magic == 1
+            timestamp = self.max_timestamp if append_time else message.timestamp
+            yield self.record_of(buf, to_int64(base + message.offset), timestamp)
+            pos = end
+
+    def inner_payload(self) -> memoryview:
+        """The decompressed value of a compressed message."""
+        codec = self.compression
+        if codec == Compression.ZSTD:
+            raise self.corrupt(f"zstd in magic {self.magic}, which has no zstd")
+        fields = read_key_and_value(self.buffer, self.magic)
+        if fields is None:
+            raise self.corrupt(Fault.MESSAGE_FIELDS.text)
+        if fields[1] is None:
+            raise self.corrupt(Fault.WRAPPER_VALUE.text)
+        return self.decompress(fields[1])
+
+    def inner_base(self, payload: memoryview) -> tuple[int, int]:
+        """(what to add to inner offsets, number of whole inner messages). A cut one at the end is left out (R-26)."""
+        pos, count, last = 0, 0, 0
+        while len(payload) - pos >= FRAME_BYTES:
+            size = LegacyBatch.frame_size(payload, pos)
+            if size < SMALLEST_SIZE:
+                raise self.corrupt_inner(Fault.INNER_SIZE, count)
+            if size > len(payload) - pos - FRAME_BYTES:
+                break
+            if payload[pos + MAGIC_POSITION] > 1:
+                raise self.corrupt_inner(Fault.INNER_MAGIC, count)
+            last = LegacyBatch.frame_offset(payload, pos)
+            pos += FRAME_BYTES + size
+            count += 1
+        if not count:
+            raise self.corrupt(Fault.WRAPPER_EMPTY.text)
+        if self.magic == 0 or self.last_offset == 0:
+            return 0, count
+        if self.last_offset < last:
+            raise self.corrupt(Fault.WRAPPER_OFFSET.text)
+        return to_int64(self.last_offset - last), count
+
+    @staticmethod
+    def frame_offset(buf: memoryview, pos: int) -> int:
+        """The offset field of the message at pos."""
+        return int.from_bytes(buf[pos : pos + 8], "big", signed=True)
+
+    @staticmethod
+    def frame_size(buf: memoryview, pos: int) -> int:
+        """The size field of the message at pos."""
+        return int.from_bytes(buf[pos + 8 : pos + FRAME_BYTES], "big", signed=True)
+
+    def corrupt_inner(self, fault: Fault, index: int) -> CorruptBatch:
+        """The error for the inner message with this index."""
+        return self.corrupt(f"record {index}: {fault.text}")

@@ -1,0 +1,161 @@
+"""The LZ4 frame as Kafka reads it: stricter than the format in some places, laxer in others.
+
+    magic 04 22 4d 18 | FLG | BD | [content size, 8] | HC | blocks | end mark 00000000 | [content checksum, 4]
+    block: little-endian int32 size, high bit set when stored as it is | data | [xxHash32 of data, 4]
+
+Refused: reserved bits, dependent blocks, versions other than 1, block size codes below 4, a wrong header checksum HC
+(except in magic 0, whose writers got it wrong), a wrong block checksum, a block above the maximum, a missing end mark.
+Passed over: the content size, the content checksum (it has to be there, its value is not looked at), and everything
+after the first end mark, a second frame too.
+Source: org.apache.kafka.common.compress.Lz4BlockInputStream; KAFKA-3160 for magic 0.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import cramjam
+
+from kwire.errors import Malformed
+
+__all__ = ["MAX_BLOCK_BYTES", "RoomExhausted", "expand_lz4_into", "xxhash32_of_few"]
+
+FRAME_MAGIC = b"\x04\x22\x4d\x18"
+MAX_BLOCK_BYTES = 4 << 20  # block size code 7
+STORED = 0x8000_0000
+CONTENT_CHECKSUM, CONTENT_SIZE, BLOCK_CHECKSUM, INDEPENDENT = 0x04, 0x08, 0x10, 0x20
+
+
+class RoomExhausted(Exception):
+    """The output does not fit the buffer given. needed: bytes known to be needed, 0 when that is not known."""
+
+    def __init__(self, needed: int = 0) -> None:
+        super().__init__(needed)
+        self.needed = needed
+
+
+def expand_lz4_into(source: memoryview, room: memoryview, *, check_header: bool) -> int:
+    """Decompress the first frame of source to the start of room; returns the number of bytes written.
+
+    Raises Malformed where Kafka's reader fails, RoomExhausted when room is too small.
+    """
+    flags, block_bytes, pos = read_frame_header(source, check_header)
+    if flags & BLOCK_CHECKSUM:
+        return expand_checked_blocks(source, room, flags, pos)
+    written = 0
+    while True:
+        size, stored, pos = read_block_size(source, pos, block_bytes)
+        if not size:
+            check_frame_end(source, pos, flags)
+            return written
+        if size > len(source) - pos:
+            raise Malformed(f"lz4: block of {size} bytes, {len(source) - pos} left", pos)
+        space = min(block_bytes, len(room) - written)
+        if stored:
+            if size > space:
+                raise RoomExhausted
+            room[written : written + size] = source[pos : pos + size]
+            written += size
+        elif space <= 0:
+            raise RoomExhausted
+        else:
+            try:
+                written += int(
+                    cramjam.lz4.decompress_block_into(source[pos : pos + size], room[written:], output_len=space)
+                )
+            except cramjam.DecompressionError:
+                if space < block_bytes:
+                    raise RoomExhausted from None  # or malformed: known once there is room for a whole block
+                raise Malformed("lz4: block does not decode", pos) from None
+        pos += size
+
+
+def read_frame_header(source: memoryview, check_header: bool) -> tuple[int, int, int]:
+    """(FLG, largest block in bytes, position of the first block)."""
+    if len(source) < 7:
+        raise Malformed("lz4: frame header ends early", 0)
+    if source[:4] != FRAME_MAGIC:
+        raise Malformed("lz4: not a frame", 0)
+    flags, descriptor = source[4], source[5]
+    if flags >> 6 != 1:
+        raise Malformed(f"lz4: frame version {flags >> 6}", 4)
+    if not flags & INDEPENDENT:
+        raise Malformed("lz4: dependent blocks", 4)
+    if flags & 0x03 or descriptor & 0x8F:
+        raise Malformed("lz4: reserved bits set", 4)
+    code = descriptor >> 4
+    if code < 4:
+        raise Malformed(f"lz4: block size code {code}", 5)
+    end = 14 if flags & CONTENT_SIZE else 6
+    if len(source) <= end:
+        raise Malformed("lz4: frame header ends early", 6)
+    if check_header and source[end] != header_checksum(bytes(source[4:end])):
+        raise Malformed("lz4: wrong header checksum", end)
+    return flags, 1 << (2 * code + 8), end + 1
+
+
+def read_block_size(source: memoryview, pos: int, block_bytes: int) -> tuple[int, bool, int]:
+    """(size, stored as it is, position after it); size 0 is the end mark."""
+    if len(source) - pos < 4:
+        raise Malformed("lz4: no end mark", pos)
+    size = int.from_bytes(source[pos : pos + 4], "little")
+    stored = size & STORED != 0
+    size &= STORED - 1
+    if size > block_bytes:
+        raise Malformed(f"lz4: block of {size} bytes, {block_bytes} at most", pos)
+    return size, stored, pos + 4
+
+
+def check_frame_end(source: memoryview, pos: int, flags: int) -> None:
+    """Refuse a frame without the content checksum that its flags announce."""
+    if flags & CONTENT_CHECKSUM and len(source) - pos < 4:
+        raise Malformed("lz4: content checksum ends early", pos)
+
+
+def expand_checked_blocks(source: memoryview, room: memoryview, flags: int, start: int) -> int:
+    """A frame with block checksums, which few writers emit: the library checks them, and wants a whole frame.
+
+    So the blocks get a plain header and an end mark of their own; the content checksum, which Kafka does not look at,
+    stays behind.
+    """
+    block_bytes = 1 << (2 * (source[5] >> 4) + 8)
+    pos = start
+    while True:
+        size, _, pos = read_block_size(source, pos, block_bytes)
+        if not size:
+            break
+        if size + 4 > len(source) - pos:
+            raise Malformed(f"lz4: block of {size} bytes, {len(source) - pos} left", pos)
+        pos += size + 4
+    check_frame_end(source, pos, flags)
+    descriptor = bytes((0x40 | INDEPENDENT | BLOCK_CHECKSUM, source[5]))
+    frame = b"".join((FRAME_MAGIC, descriptor, bytes((header_checksum(descriptor),)), source[start:pos]))
+    try:
+        return int(cramjam.lz4.decompress_into(frame, room))
+    except cramjam.DecompressionError as error:
+        if "write whole buffer" in str(error):
+            raise RoomExhausted from None
+        raise Malformed(f"lz4: {error}", start) from None
+
+
+@functools.lru_cache(maxsize=64)
+def header_checksum(descriptor: bytes) -> int:
+    """HC: the second lowest byte of the descriptor's xxHash32."""
+    return xxhash32_of_few(descriptor) >> 8 & 0xFF
+
+
+def xxhash32_of_few(data: bytes) -> int:
+    """xxHash32 with seed 0 of fewer than 16 bytes, which is all a frame header needs."""
+    assert len(data) < 16
+    mask = 0xFFFF_FFFF
+    value = 374761393 + len(data)
+    words = len(data) & ~3
+    for i in range(0, words, 4):
+        value = value + int.from_bytes(data[i : i + 4], "little") * 3266489917 & mask
+        value = (value << 17 | value >> 15) * 668265263 & mask
+    for byte in data[words:]:
+        value = value + byte * 374761393 & mask
+        value = (value << 11 | value >> 21) * 2654435761 & mask
+    value = (value ^ value >> 15) * 2246822519 & mask
+    value = (value ^ value >> 13) * 3266489917 & mask
+    return value ^ value >> 16

@@ -1,0 +1,45 @@
+"""One record, whatever the magic of the batch that holds it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from kwire.records.attributes import TimestampType
+
+__all__ = ["Record", "decode_header_key"]
+
+ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A key, a value and what the batch says about them.
+
+    offset: in the partition, absolute. timestamp: milliseconds since 1970, -1 for none (always in magic 0).
+    key, value: None is null, which is not empty; a null value is a tombstone.
+    headers: (key, value) in the order written, keys may repeat, values may be null; magic 0 and 1 have none.
+    sequence: the producer's number of this record, -1 for none.
+    leader_epoch: the epoch of the partition's leader when the batch was appended, None where there is none.
+    """
+
+    offset: int
+    timestamp: int
+    timestamp_type: TimestampType
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes | None]]
+    sequence: int = -1
+    leader_epoch: int | None = None
+
+
+def decode_header_key(raw: bytes) -> str:
+    """The text of a header key, as Kafka's consumer shows it: what is not UTF-8 becomes U+FFFD, without an error.
+
+    Java takes an encoded surrogate (`ed a0 80`) as one bad sequence where Python sees three bad bytes; Java decides.
+    Source: DefaultRecord.readHeaders, Utils.utf8.
+    """
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return ENCODED_SURROGATE.sub("\N{REPLACEMENT CHARACTER}".encode(), raw).decode(errors="replace")
