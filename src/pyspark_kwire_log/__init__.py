@@ -1,0 +1,9 @@
+"""Makes Spark find the source `kafka-log` by name.
+
+PySpark imports every top-level package called pyspark_* at the first look-up of any Python data source and registers
+its DefaultSource. So this must import nothing heavy: with it comes pyspark.sql.datasource and no more.
+"""
+
+from kwire.spark.log_source import KafkaLogSource as DefaultSource
+
+__all__ = ["DefaultSource"]

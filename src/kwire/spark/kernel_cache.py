@@ -24,7 +24,7 @@ VARIABLE = "NUMBA_CACHE_DIR"
 INDEX, CODE = ".nbi", ".nbc"
 
 
-def prepare_kernel_cache() -> None:
+def prepare_kernel_cache(package: Path = Path(kwire.__file__).parent) -> None:
     """Make sure that numba, imported after this, finds a folder to keep kernels in; sets NUMBA_CACHE_DIR if need be.
 
     Cheap, and may be called at the start of each task. Does nothing once numba is imported: numba reads the variable
@@ -32,7 +32,6 @@ def prepare_kernel_cache() -> None:
     """
     if os.environ.get(VARIABLE) or "numba" in sys.modules:
         return
-    package = Path(kwire.__file__).parent
     folders = list(_kernel_folders(package))
     if all(_is_writable(folder / "__pycache__") for folder in folders):
         return

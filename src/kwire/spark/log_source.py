@@ -1,0 +1,84 @@
+"""The data source `kafka-log`: a Kafka broker's log directory as a DataFrame.
+
+Three processes run this module. Spark creates a KafkaLogSource in one to get the schema, a reader in another to plan a
+query, and sends the reader and one LogPartition each to the workers. The first two must start fast: they import neither
+numba nor pyarrow of their own. Readers keep no state between calls, and all of it pickles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+
+from kwire.spark.columns import choose_columns, columns_of_schema, render_ddl
+from kwire.spark.filters import Narrowing, narrow
+from kwire.spark.options import LogOptions, parse_options
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from kwire.log.splits import Split
+
+
+class LogPartition(InputPartition):
+    """What one Spark task reads: one split, or several small ones in the order of their offsets."""
+
+    def __init__(self, splits: Sequence[Split]) -> None:
+        self.splits = tuple(splits)
+
+
+class LogReader(DataSourceReader):
+    """Plans and reads one query. options: checked; columns: in the order of the schema."""
+
+    def __init__(self, options: LogOptions, columns: tuple[str, ...]) -> None:
+        self.options, self.columns = options, columns
+        self.narrowing = Narrowing()
+
+    def partitions(self) -> list[LogPartition]:
+        """The tasks of the query; called once, on the driver. Raises OptionError, LogError."""
+        from kwire.spark.planning import plan_tasks
+
+        return [LogPartition(splits) for splits in plan_tasks(self.options, self.narrowing)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task as Arrow batches; called in a worker. Raises CorruptBatch, LogError."""
+        if not isinstance(partition, LogPartition):
+            return iter(())  # Spark's stand-in where there is nothing to read: InputPartition(None)
+        from kwire.spark.reading import read_task
+
+        return read_task(partition.splits, self.columns, self.options)
+
+
+class PushdownLogReader(LogReader):
+    """A LogReader that also looks at the query's filters.
+
+    A class of its own because Spark fails a reader that has pushFilters while
+    spark.sql.python.filterPushdown.enabled is false, which is the default.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 (Spark's name)
+        """Take from the filters what need not be read; Spark still evaluates all of them."""
+        self.narrowing = narrow(filters)
+        return filters
+
+
+class KafkaLogSource(DataSource):
+    """`spark.read.format("kafka-log")`; options and columns: docs/spark.md."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "kafka-log"
+
+    def schema(self) -> str:
+        """The columns that the options choose, as DDL. Raises OptionError."""
+        return render_ddl(choose_columns(parse_options(self.options)))
+
+    def reader(self, schema: StructType) -> LogReader:
+        """A reader of the schema's columns. Raises OptionError."""
+        options = parse_options(self.options)
+        columns = columns_of_schema(schema, options)
+        return PushdownLogReader(options, columns) if options.pushdown else LogReader(options, columns)
