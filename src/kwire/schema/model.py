@@ -2,15 +2,15 @@
 
     Message            one definition: name, kind, api key, versions
       struct: Struct   the message's own fields
-      structs          every other struct, common ones first, then inline ones in order of appearance
+      structs          every other struct, common ones first; each stands behind those it uses
         fields         in wire order
         class_fields   in the order of the class: ever-tagged fields moved to the end, in tag order
 
 Everything is immutable. Message and Struct compare by identity, so that they are cheap keys of a cache; two definitions
 are compared through `kwire.schema.render`. A Struct appears once, however often it is used: one class for all versions.
 
-Values in `Field.default` are what the class holds: bool, int, float, str, bytes, uuid.UUID; None is null; `()` stands for
-the empty array, and STRUCT_DEFAULTS for a struct with all its own defaults.
+Values in `Field.default` are what the class holds: bool, int, float, str, bytes, uuid.UUID; None is null; `()` stands
+for the empty array, and STRUCT_DEFAULTS for a struct with all its own defaults.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Struct:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Message:
-    """A message definition. structs: all but the message's own, each once, common ones first."""
+    """A message definition. structs: all but the message's own, each once, behind those it uses."""
 
     name: str
     kind: str
@@ -167,11 +167,7 @@ def default_row(struct: Struct) -> list[object]:
 
     This is the array that msgspec writes for such an object.
     """
-    row: list[object] = []
-    for field in struct.class_fields:
-        row.append(default_value(field))
-    row.append([])
-    return row
+    return [*(default_value(field) for field in struct.class_fields), []]
 
 
 def default_value(field: Field) -> object:

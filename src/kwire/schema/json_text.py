@@ -1,0 +1,141 @@
+"""JSON with `//` and `/* */` comments, where every value knows its line.
+
+The standard parser knows neither comments nor lines, and definitions are read by people who want to be told where.
+Numbers stay text: the language takes a number where a text is expected, and Python refuses very long ones.
+Source: the Jackson settings of org.apache.kafka.message.MessageGenerator.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+MAX_DEPTH = 100
+"""Nesting that is read at all; the deepest real definition has 11 levels."""
+
+_TOKEN = re.compile(
+    r"""
+      (?P<blank>[\x20\t\r\n]+)
+    | (?P<comment>//[^\n]*|/\*.*?\*/)
+    | (?P<string>"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")
+    | (?P<number>-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![0-9A-Za-z_.+-]))
+    | (?P<word>(?:true|false|null)\b)
+    | (?P<mark>[{}\[\]:,])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class JsonTextError(ValueError):
+    """The text is not JSON. line: where, from 1. repeated: the key that stands twice in one object, if that is all."""
+
+    def __init__(self, what: str, line: int, repeated: str | None = None) -> None:
+        super().__init__(what)
+        self.line, self.repeated = line, repeated
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A JSON value and its line. value: dict, list, str (a string), bool, None; a number is a Number."""
+
+    value: dict[str, Node] | list[Node] | str | bool | Number | None
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A JSON number as it is written."""
+
+    text: str
+
+
+def read_json_text(text: str, lenient: bool = False) -> Node:
+    """The one value in text. Raises JsonTextError: not JSON, text behind the value, a repeated key, nesting too deep.
+
+    lenient: ignore what stands behind the value; of repeated keys the last one counts.
+    """
+    scanner = _Scanner(text, lenient)
+    node = scanner.value(0)
+    if not lenient and scanner.next()[0]:
+        line = scanner.line
+        raise JsonTextError("text after the end of the object", line)
+    return node
+
+
+class _Scanner:
+    def __init__(self, text: str, lenient: bool) -> None:
+        self.lenient = lenient
+        self.text, self.pos, self.line = text.removeprefix("\ufeff"), 0, 1
+        self.ahead: tuple[str, str, int] | None = None
+
+    def next(self) -> tuple[str, str, int]:
+        """The next token as (kind, text, line); kind is empty at the end."""
+        if self.ahead is not None:
+            token, self.ahead = self.ahead, None
+            return token
+        while self.pos < len(self.text):
+            match = _TOKEN.match(self.text, self.pos)
+            if match is None:
+                raise JsonTextError(f"not JSON: {self.text[self.pos : self.pos + 20].splitlines()[0]!r}", self.line)
+            kind, found, line = match.lastgroup or "", match.group(), self.line
+            self.pos = match.end()
+            self.line += found.count("\n")
+            if kind not in ("blank", "comment"):
+                return kind, found, line
+        return "", "", self.line
+
+    def value(self, depth: int) -> Node:
+        kind, found, line = self.next()
+        if depth > MAX_DEPTH:
+            raise JsonTextError(f"nested deeper than {MAX_DEPTH} levels", line)
+        if kind == "string":
+            return Node(json.loads(found), line)
+        if kind == "number":
+            return Node(Number(found), line)
+        if kind == "word":
+            return Node({"true": True, "false": False, "null": None}[found], line)
+        if found == "{":
+            return Node(self.members(depth), line)
+        if found == "[":
+            return Node(self.elements(depth), line)
+        raise JsonTextError(f"a value is missing before {found!r}" if found else "the text ends too early", line)
+
+    def members(self, depth: int) -> dict[str, Node]:
+        members: dict[str, Node] = {}
+        if self.closes("}"):
+            return members
+        while True:
+            kind, found, line = self.next()
+            if kind != "string":
+                raise JsonTextError(f"a name in double quotes is missing before {found!r}", line)
+            name = json.loads(found)
+            if self.next()[1] != ":":
+                raise JsonTextError(f"a colon is missing after {found}", line)
+            if name in members and not self.lenient:
+                raise JsonTextError(f"{found} stands twice in one object", line, repeated=name)
+            members[name] = self.value(depth + 1)
+            if self.ends("}"):
+                return members
+
+    def elements(self, depth: int) -> list[Node]:
+        elements: list[Node] = []
+        if self.closes("]"):
+            return elements
+        while True:
+            elements.append(self.value(depth + 1))
+            if self.ends("]"):
+                return elements
+
+    def closes(self, mark: str) -> bool:
+        token = self.next()
+        if token[1] == mark and token[0] == "mark":
+            return True
+        self.ahead = token
+        return False
+
+    def ends(self, mark: str) -> bool:
+        kind, found, line = self.next()
+        if kind == "mark" and found in (mark, ","):
+            return found == mark
+        raise JsonTextError(f"a comma or {mark!r} is missing before {found!r}", line)

@@ -1,0 +1,146 @@
+"""Definitions from texts, files and directories.
+
+One text gives a checked message or the first of its errors; a directory gives all messages or all errors of all its
+files. Rules that several files break together (E-50 to E-54, E-62) hold within one directory, as Kafka has one
+directory for each of its modules and reuses record type numbers between them.
+Source: org.apache.kafka.message.MessageGenerator, ApiMessageTypeGenerator, MetadataRecordTypeGenerator,
+CoordinatorRecordTypeGenerator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+
+from kwire.errors import SchemaError
+from kwire.schema.declarations import Dialect, Problems, read_message
+from kwire.schema.model import Message
+from kwire.schema.resolve import resolve
+
+StrPath = str | PathLike[str]
+
+
+def parse(text: str, file: str | None = None, *, dialect: Dialect = "strict") -> Message:
+    """The message that a definition's text describes.
+
+    file: what errors call the text.
+    dialect: "strict", "kip" (a tag needs no ranges) or "kafka" (what the definitions in Kafka's own releases need).
+    Raises SchemaError for the first of its errors; `check` gives them all.
+    """
+    message, errors = check(text, file, dialect=dialect)
+    if errors or message is None:
+        raise errors[0]
+    return message
+
+
+def load(path: StrPath, *, dialect: Dialect = "strict") -> Message:
+    """The message of a definition file. Raises SchemaError as `parse` does, also for a file that cannot be read."""
+    return parse(_read(Path(path)), str(path), dialect=dialect)
+
+
+def check(
+    text: str, file: str | None = None, *, dialect: Dialect = "strict"
+) -> tuple[Message | None, list[SchemaError]]:
+    """The message and all errors of a definition; without errors there is a message."""
+    problems = Problems(file)
+    declared = read_message(text, problems, dialect)
+    message = None if declared is None else resolve(declared, problems)
+    return message, problems.found
+
+
+def load_all(paths: StrPath | Iterable[StrPath], *, dialect: Dialect = "strict") -> list[Message]:
+    """The messages of files and of directories (searched whole for .json files), in the order of their paths.
+
+    Raises ExceptionGroup of SchemaError: every error of every file.
+    """
+    messages, errors = check_all(paths, dialect=dialect)
+    if errors:
+        count = f"{len(errors)} errors" if len(errors) > 1 else "1 error"
+        raise ExceptionGroup(f"{count} in message definitions", errors)
+    return messages
+
+
+def check_all(
+    paths: StrPath | Iterable[StrPath], *, dialect: Dialect = "strict"
+) -> tuple[list[Message], list[SchemaError]]:
+    """The messages and all errors of files and directories."""
+    errors: list[SchemaError] = []
+    directories: dict[Path, list[Message]] = {}
+    messages: list[Message] = []
+    for path in definition_files([paths] if isinstance(paths, str | PathLike) else paths):
+        try:
+            message, found = check(_read(path), str(path), dialect=dialect)
+        except SchemaError as error:
+            errors.append(error)
+            continue
+        errors += found
+        if message is not None:
+            directories.setdefault(path.parent, []).append(message)
+            messages.append(message)
+    for together in directories.values():
+        errors += check_together(together)
+    return messages, errors
+
+
+def definition_files(paths: Iterable[StrPath]) -> list[Path]:
+    """The files themselves and the .json files below the directories, sorted within each directory."""
+    files: list[Path] = []
+    for path in map(Path, paths):
+        files += sorted(path.rglob("*.json")) if path.is_dir() else [path]
+    return files
+
+
+def check_together(messages: Sequence[Message]) -> list[SchemaError]:
+    """What is wrong with these messages as one API (rules A of part 2)."""
+    errors: list[SchemaError] = []
+
+    def problem(rule: str, what: str, message: Message) -> None:
+        errors.append(SchemaError(what, rule, message.file, message.name))
+
+    seen: dict[tuple[str, int], Message] = {}
+    for message in messages:
+        if message.kind not in _KEYED_KINDS:
+            continue
+        if message.api_key is None:
+            if message.kind in ("request", "response", "metadata"):
+                problem("E-51", f"a {message.kind} needs an apiKey", message)
+            continue
+        other = seen.setdefault((message.kind, message.api_key), message)
+        if other is not message:
+            rule = _KEYED_KINDS[message.kind]
+            problem(rule, f"apiKey {message.api_key} belongs to the {message.kind} {other.name} already", message)
+    for message in seen.values():
+        partner = _PARTNERS.get(message.kind)
+        if partner and (partner, message.api_key) not in seen:
+            rule = "E-62" if message.kind.startswith("coordinator") else "E-53"
+            problem(rule, f"there is no {partner} with apiKey {message.api_key}", message)
+        if message.kind == "request" and not message.name.endswith("Request"):
+            problem("E-52", "the name of a request ends in Request", message)
+        if message.kind == "response" and not message.name.endswith("Response"):
+            problem("E-52", "the name of a response ends in Response", message)
+    return errors
+
+
+_KEYED_KINDS = {
+    "request": "E-50",
+    "response": "E-50",
+    "metadata": "E-54",
+    "coordinator-key": "E-62",
+    "coordinator-value": "E-62",
+}
+_PARTNERS = {
+    "request": "response",
+    "response": "request",
+    "coordinator-key": "coordinator-value",
+    "coordinator-value": "coordinator-key",
+}
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SchemaError(f"cannot be read: {error.strerror or error}", "E-01", str(path)) from error
+    except UnicodeDecodeError as error:
+        raise SchemaError(f"is not UTF-8: {error.reason} at byte {error.start}", "E-01", str(path)) from error
