@@ -1,0 +1,26 @@
+"""Kafka's log directories: segments, indexes, checkpoints, and the records in them."""
+
+from kwire.log.checkpoints import LeaderEpoch
+from kwire.log.file_names import Ignored
+from kwire.log.log_directory import LogDirectory
+from kwire.log.partition_log import PartitionLog
+from kwire.log.segment import Segment
+from kwire.log.splits import Split, plan_splits, read_split
+from kwire.log.time_lookup import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, MAX_TIMESTAMP, TimestampAndOffset
+from kwire.log.transaction_index import AbortedTransaction
+
+__all__ = [
+    "EARLIEST_TIMESTAMP",
+    "LATEST_TIMESTAMP",
+    "MAX_TIMESTAMP",
+    "AbortedTransaction",
+    "Ignored",
+    "LeaderEpoch",
+    "LogDirectory",
+    "PartitionLog",
+    "Segment",
+    "Split",
+    "TimestampAndOffset",
+    "plan_splits",
+    "read_split",
+]

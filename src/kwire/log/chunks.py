@@ -1,0 +1,76 @@
+"""A range of a segment in chunks, by pread into one buffer that is used again.
+
+Batches do not know chunks, so a chunk may end inside one: the caller says how much it could use and the next chunk
+begins there. A batch larger than a chunk makes the buffer grow, to what the file really holds of it: a length field
+alone allocates nothing.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from kwire.errors import CorruptBatch
+from kwire.log.headers import OVERHEAD_BYTES
+from kwire.log.store import StoredFile
+
+SIZE = struct.Struct(">i")
+SIZE_POSITION = 8
+
+
+class Chunks:
+    """Reads [position, stop) of a file.
+
+    while (chunk := chunks.next_chunk()) is not None: use it, then chunks.advance(bytes that were whole batches)
+
+    position: where the next chunk begins. After the last chunk position < stop means that the rest is no whole batch.
+    """
+
+    def __init__(
+        self, file: StoredFile, position: int, stop: int, *, chunk_bytes: int, max_batch_bytes: int, buffer: bytearray
+    ) -> None:
+        """buffer: reused, replaced where it is too small. max_batch_bytes: a larger batch is corrupt."""
+        self._file, self.position, self._stop = file, position, stop
+        self._chunk_bytes = self._want = chunk_bytes
+        self._max_batch_bytes = max_batch_bytes
+        self.buffer = buffer
+        self._chunk = memoryview(b"")
+
+    def next_chunk(self) -> memoryview | None:
+        """The bytes from position on; None at the end. Valid until the next call."""
+        n = min(self._want, self._stop - self.position)
+        if n <= 0:
+            return None
+        if len(self.buffer) < n:
+            self.buffer = bytearray(n)
+        view = memoryview(self.buffer)[:n]
+        self._chunk = view[: self._file.readinto(self.position, view)]
+        return self._chunk if len(self._chunk) else None
+
+    def advance(self, used_bytes: int) -> bool:
+        """Go on behind used_bytes of the chunk; False where nothing of it could be used and more will not help.
+
+        Raises CorruptBatch where a batch is above max_batch_bytes.
+        """
+        self._want = self._chunk_bytes
+        self.position += used_bytes
+        if used_bytes:
+            return True
+        if len(self._chunk) < SIZE_POSITION + SIZE.size:
+            return False
+        total = OVERHEAD_BYTES + SIZE.unpack_from(self._chunk, SIZE_POSITION)[0]
+        if total <= len(self._chunk) or self.position + total > min(self._stop, self._file.size()):
+            return False
+        if total > self._max_batch_bytes:
+            raise CorruptBatch(
+                f"a batch of {total} bytes, above max_decompressed_bytes={self._max_batch_bytes}",
+                self.position,
+                (),
+                self._file.url,
+            )
+        self._want = total
+        return True
+
+    def skip_to(self, position: int) -> None:
+        """Go on at a batch start further behind."""
+        self._want = self._chunk_bytes
+        self.position = position

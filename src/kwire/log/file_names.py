@@ -1,0 +1,126 @@
+"""What the names in a log directory mean, and which files of a partition count.
+
+    orders-0                                        one partition: topic and number split at the last `-`
+    orders-0.<32 hex>-delete | -future | -stray     not a log any more, not yet, or not this broker's
+    00000000000000000042.log .index .timeindex .txnindex .snapshot      a segment by its base offset
+    ... .deleted                                    to be removed
+    ... .cleaned                                    output of compaction or splitting, not yet valid
+    ... .swap                                       complete output that waits to replace what it was made from
+
+A broker that starts deletes and renames until only valid files are left (rules G-02 to G-05). The same decision is
+made here in memory; nothing on disk changes.
+Source: Kafka's LogFileUtils, LocalLog.parseTopicPartitionName, LogLoader.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+PARTITION_DIRECTORY = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]{1,10})", re.ASCII | re.DOTALL)
+MARKED_DIRECTORY = re.compile(r"\S+-\S+\.\S+-(?P<mark>delete|future|stray)", re.ASCII)
+SEGMENT_FILE = re.compile(
+    r"(?P<base>[0-9]{20})\.(?P<kind>log|index|timeindex|txnindex|snapshot)(?:\.(?P<suffix>deleted|cleaned|swap))?"
+)
+MARKS = {
+    "delete": "a log that is being deleted",
+    "future": "a replica that is being moved here, not yet current",
+    "stray": "a replica that this broker should not have",
+}
+MAX_OFFSET = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ignored:
+    """A file or directory that is not read. name: as listed; reason: why, in words."""
+
+    name: str
+    reason: str
+
+
+def parse_partition_directory(name: str) -> tuple[str, int] | None:
+    """`orders-0` -> ("orders", 0); None for any other name, marked directories included."""
+    match = PARTITION_DIRECTORY.fullmatch(name)
+    if match is None or int(match["partition"]) > (1 << 31) - 1:
+        return None
+    return match["topic"], int(match["partition"])
+
+
+def explain_directory(name: str) -> str:
+    """Why a directory is not a partition."""
+    match = MARKED_DIRECTORY.fullmatch(name)
+    return MARKS[match["mark"]] if match else "not named like a partition"
+
+
+@dataclass(slots=True, kw_only=True)
+class SegmentFiles:
+    """Names of the files of one segment by kind (log, index, timeindex, txnindex)."""
+
+    base_offset: int
+    names: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class PartitionFiles:
+    """What counts in a partition's directory: segments and snapshots by offset, in offset order, and what does not."""
+
+    segments: list[SegmentFiles]
+    snapshots: dict[int, str]
+    ignored: list[Ignored]
+
+
+def decide_files(names: Iterable[str], next_offset: Callable[[str, int], int]) -> PartitionFiles:
+    """Which files of a partition directory a starting broker would keep, under their names of now.
+
+    next_offset(name, base_offset): offset after the last batch of a `.swap` log; only asked where such a file counts.
+    Source: rules G-02 to G-05; Kafka's LogLoader.load.
+    """
+    ignored: list[Ignored] = []
+    plain: list[tuple[int, str, str]] = []
+    swap: list[tuple[int, str, str]] = []
+    cleaned: list[tuple[int, str, str]] = []
+    for name in names:
+        match = SEGMENT_FILE.fullmatch(name)
+        if match is None:
+            continue  # checkpoints and other files, read by their own names
+        if int(match["base"]) > MAX_OFFSET:
+            ignored.append(Ignored(name=name, reason="its number is no offset"))
+            continue
+        file = (int(match["base"]), match["kind"], name)
+        if match["suffix"] == "deleted":
+            ignored.append(Ignored(name=name, reason="marked for removal"))
+        else:
+            {"cleaned": cleaned, "swap": swap, None: plain}[match["suffix"]].append(file)
+
+    unfinished = min((base for base, _, _ in cleaned), default=MAX_OFFSET)
+    ignored += [Ignored(name=name, reason="unfinished output of compaction or splitting") for _, _, name in cleaned]
+    ignored += [
+        Ignored(name=name, reason="part of a split that was not finished")
+        for base, _, name in swap
+        if base >= unfinished
+    ]
+    swap = [file for file in swap if file[0] < unfinished]
+
+    swap_logs = [(base, name) for base, kind, name in swap if kind == "log"]
+    low = min((base for base, _ in swap_logs), default=MAX_OFFSET)
+    high = max((next_offset(name, base) for base, name in swap_logs), default=-1)
+    replaced = [name for base, _, name in plain if low <= base < high]
+    ignored += [Ignored(name=name, reason="replaced by a .swap file") for name in replaced]
+    plain = [file for file in plain if not low <= file[0] < high]
+
+    segments: dict[int, SegmentFiles] = {}
+    snapshots: dict[int, str] = {}
+    for base, kind, name in plain + swap:  # a .swap file takes the place of its name
+        if kind == "snapshot":
+            snapshots[base] = name
+        else:
+            segments.setdefault(base, SegmentFiles(base_offset=base)).names[kind] = name
+    for segment in segments.values():
+        if "log" not in segment.names:
+            ignored += [Ignored(name=name, reason="an index without its log") for name in segment.names.values()]
+    return PartitionFiles(
+        segments=[segments[base] for base in sorted(segments) if "log" in segments[base].names],
+        snapshots=dict(sorted(snapshots.items())),
+        ignored=sorted(ignored, key=lambda each: each.name),
+    )

@@ -1,0 +1,134 @@
+"""Batch headers straight from a file, without the batches: what seeking, planning and log ends need.
+
+Magic 0 and 1 have no batch header; a message, perhaps a compressed wrapper, stands for one. Reading is sparse: one
+small pread a batch where batches are large, one for many where they are small. Nothing is decompressed or checksummed.
+Layouts: `kwire.records`; rules R-01 to R-04.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kwire.errors import CorruptBatch
+from kwire.log.store import StoredFile
+
+OVERHEAD_BYTES = 12  # offset and size, which size does not count
+PREFIX = struct.Struct(">qiib")  # magic is at the same place in every format
+MAGIC_2 = struct.Struct(">hiqqqh")  # from pos 21: attributes to producer epoch
+MAGIC_1 = struct.Struct(">bq")  # from pos 17: attributes, timestamp
+HEADER_BYTES = 61
+SMALLEST_SIZE = (14, 22, 49)  # of the size field, by magic
+
+TRANSACTIONAL, CONTROL = 0x10, 0x20
+CODEC_MASK = 0x07
+NO_TIMESTAMP = -1
+NO_PRODUCER_ID = -1
+
+
+class BatchHeader(NamedTuple):
+    """What the head of one batch says.
+
+    stored_offset: as in the entry: the base offset of magic 2, the (last inner) offset of magic 0 and 1.
+    max_timestamp: ms, -1 without one. producer_id: -1 without one or below magic 2.
+    """
+
+    position: int
+    size_bytes: int
+    stored_offset: int
+    last_offset: int
+    magic: int
+    attributes: int
+    max_timestamp: int
+    producer_id: int
+    leader_epoch: int
+
+    @property
+    def is_transactional(self) -> bool:
+        """Part of a transaction, or the marker that ends one."""
+        return bool(self.attributes & TRANSACTIONAL) and self.magic == 2
+
+    @property
+    def is_control(self) -> bool:
+        """Holds control records, which consumers never see."""
+        return bool(self.attributes & CONTROL) and self.magic == 2
+
+
+def parse_header(buf: bytes, at: int, position: int, file: str) -> BatchHeader | None:
+    """The header at buf[at:], which is `position` in the file; None where buf ends too early to tell.
+
+    Raises CorruptBatch on a size or magic that no batch can have (R-03), negative offsets, or a span beyond int64.
+    """
+    if at + PREFIX.size > len(buf):
+        return None
+    offset, size, leader_epoch, magic = PREFIX.unpack_from(buf, at)
+    if magic not in (0, 1, 2):
+        raise CorruptBatch(f"magic {magic}, expected 0, 1 or 2", position, (), file)
+    if size < SMALLEST_SIZE[magic]:
+        raise CorruptBatch(
+            f"size {size}, a batch of magic {magic} has at least {SMALLEST_SIZE[magic]}", position, (), file
+        )
+    if offset < 0:
+        raise CorruptBatch(f"offset {offset} is negative", position, (), file)
+    total = size + OVERHEAD_BYTES
+    if magic == 2:
+        if at + HEADER_BYTES > len(buf):
+            return None
+        attributes, delta, _, max_timestamp, producer_id, _ = MAGIC_2.unpack_from(buf, at + 21)
+        last = offset + delta
+        if delta < 0 or last >= 1 << 63:
+            raise CorruptBatch(f"last offset delta {delta} after base offset {offset}", position, (), file)
+        return BatchHeader(position, total, offset, last, 2, attributes, max_timestamp, producer_id, leader_epoch)
+    if magic == 1:
+        if at + 26 > len(buf):
+            return None
+        attributes, timestamp = MAGIC_1.unpack_from(buf, at + 17)
+    else:
+        if at + 18 > len(buf):
+            return None
+        attributes, timestamp = buf[at + 17], NO_TIMESTAMP
+    return BatchHeader(position, total, offset, offset, magic, attributes & 0xFF, timestamp, NO_PRODUCER_ID, -1)
+
+
+class HeaderWalk:
+    """Headers from one batch start on: iterate, then ask how it ended.
+
+    position: after the last whole batch. damage: the CorruptBatch that stopped the walk, or None; where it is None and
+    position is before the end, the file ends inside a batch.
+    """
+
+    def __init__(self, file: StoredFile, position: int = 0, stop: int | None = None) -> None:
+        """stop: no batch that starts there or behind is looked at; default the end of the file."""
+        self._file = file
+        self._size = file.size()
+        self._stop = self._size if stop is None else min(stop, self._size)
+        self.position = position
+        self.damage: CorruptBatch | None = None
+
+    def __iter__(self) -> Iterator[BatchHeader]:
+        file, size, stop = self._file, self._size, self._stop
+        window, start = b"", 0
+        while self.position < stop:
+            position = self.position
+            try:
+                header = parse_header(window, position - start, position, file.url) if position >= start else None
+                if header is None:
+                    window, start = file.pread(position, max(file.window_bytes, HEADER_BYTES)), position
+                    header = parse_header(window, 0, position, file.url)
+            except CorruptBatch as error:
+                self.damage = error
+                return
+            if header is None or position + header.size_bytes > size:
+                return
+            self.position = position + header.size_bytes
+            yield header
+
+
+def is_zero_tail(file: StoredFile, position: int) -> bool:
+    """Whether nothing but zeros follows: space that was allocated before it was needed, or lost in a crash."""
+    while chunk := file.pread(position, 1 << 20):
+        if chunk.count(0) != len(chunk):
+            return False
+        position += len(chunk)
+    return True

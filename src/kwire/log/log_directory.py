@@ -1,0 +1,187 @@
+"""A broker's log directory: which partitions are in it, and what its checkpoints say about them.
+
+Accepted: the log directory itself or any directory of partition directories; one partition's directory; one `.log`
+file. Local, or any URL that fsspec opens. Nothing is ever written, and `.lock` is not looked at: reading beside a
+running broker is fine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, TypeVar
+
+from kwire.errors import LogError, Malformed
+from kwire.log.checkpoints import (
+    CLEAN_SHUTDOWN,
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    META_PROPERTIES,
+    TopicPartition,
+    parse_offset_checkpoint,
+    parse_properties,
+)
+from kwire.log.file_names import SEGMENT_FILE, Ignored, explain_directory, parse_partition_directory
+from kwire.log.partition_log import PartitionLog
+from kwire.log.store import Entry, Store, open_store, parent_of
+
+T = TypeVar("T")
+
+EXPECTED = (
+    "expected a Kafka log directory (with directories like orders-0), a partition's directory "
+    "(with files like 00000000000000000000.log) or one .log file"
+)
+
+
+class LogDirectory(Mapping[TopicPartition, PartitionLog]):
+    """The partitions below a path or URL; a mapping from (topic, partition), in that order.
+
+    One listing is made when the object is made, one more for each partition that is looked into. To see topics or
+    segments that appeared since, make a new one.
+
+    url: of the directory, absolute. ignored: directories here that are no logs, and why, and checkpoints that could not
+    be read.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], **storage_options: Any) -> None:
+        """path: local path, or URL for fsspec; storage_options go to its driver.
+
+        Raises LogError when there is nothing at path, when it cannot be read, and when there are no logs in it.
+        """
+        self.storage_options = storage_options
+        self.ignored: list[Ignored] = []
+        text = os.fspath(path)
+        store = open_store(text, storage_options)
+        only: int | None = None
+        if store.is_file():
+            store, only = self._beside_file(store)
+        self.url = store.url
+        entries = store.list("")
+        self._store = store
+        self._names = {entry.name for entry in entries if not entry.is_directory}
+        if any(_is_log(entry) for entry in entries):
+            self.partitions = self._one_partition(store, only)
+        else:
+            self.partitions = self._all_partitions(store, entries)
+        if not self.partitions:
+            raise LogError(f"no Kafka logs here: {EXPECTED}; found {_describe(entries)}", self.url)
+
+    partitions: dict[TopicPartition, PartitionLog]
+
+    # ---- the mapping
+
+    def __getitem__(self, key: TopicPartition) -> PartitionLog:
+        """The log of (topic, partition). Raises LogError, naming what there is, for one that is not here."""
+        try:
+            return self.partitions[key]
+        except KeyError:
+            topic, partition = key
+            there = [p for t, p in self.partitions if t == topic]
+            what = f"its partitions here are {there}" if there else f"topics here: {', '.join(self.topics)[:500]}"
+            raise LogError(f"no partition {partition} of topic {topic!r}; {what}", self.url) from None
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.partitions
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter(self.partitions)
+
+    def __len__(self) -> int:
+        return len(self.partitions)
+
+    def __repr__(self) -> str:
+        return f"LogDirectory({self.url!r}, {len(self)} partitions)"
+
+    @property
+    def topics(self) -> list[str]:
+        """Names of the topics that have a partition here, sorted; internal ones too."""
+        return sorted({topic for topic, _ in self.partitions})
+
+    # ---- the directory's own files
+
+    @cached_property
+    def meta_properties(self) -> dict[str, str]:
+        """meta.properties as it stands: cluster.id, node.id (broker.id in version 0), directory.id; {} without it."""
+        return self._read(META_PROPERTIES, parse_properties, {})
+
+    @property
+    def is_clean_shutdown(self) -> bool:
+        """Whether the broker stopped cleanly and none has started here since (G-01)."""
+        return CLEAN_SHUTDOWN in self._names
+
+    def _read(self, name: str, parse: Callable[[bytes], T], default: T) -> T:
+        """One of the directory's own files; one that is unreadable counts as empty (F-03) and is told in ignored."""
+        if name not in self._names:
+            return default
+        try:
+            return parse(self._store.read_all(name))
+        except (LogError, Malformed) as error:
+            self.ignored.append(Ignored(name=name, reason=f"unreadable: {error}"))
+            return default
+
+    # ---- the three kinds of path
+
+    def _all_partitions(self, store: Store, entries: list[Entry]) -> dict[TopicPartition, PartitionLog]:
+        none: dict[TopicPartition, int] = {}
+        starts = self._read(LOG_START_OFFSETS, parse_offset_checkpoint, none)
+        watermarks = self._read(HIGH_WATERMARKS, parse_offset_checkpoint, none)
+        found = {}
+        for entry in entries:
+            if not entry.is_directory:
+                continue
+            key = parse_partition_directory(entry.name)
+            if key is None:
+                self.ignored.append(Ignored(name=entry.name, reason=explain_directory(entry.name)))
+                continue
+            found[key] = PartitionLog(
+                store,
+                entry.name,
+                *key,
+                log_start_checkpoint=starts.get(key),
+                high_watermark_checkpoint=watermarks.get(key),
+            )
+        return dict(sorted(found.items()))
+
+    def _one_partition(self, store: Store, only: int | None) -> dict[TopicPartition, PartitionLog]:
+        """A partition's own directory; the checkpoints stand one above, if anybody kept them."""
+        above = parent_of(store.url)
+        name = above[1] if above else "log"
+        key = parse_partition_directory(name) or (name, 0)
+        checkpoints: dict[str, dict[TopicPartition, int]] = {}
+        for checkpoint in (LOG_START_OFFSETS, HIGH_WATERMARKS):
+            try:
+                data = open_store(above[0], self.storage_options).read_all(checkpoint) if above else b""
+                checkpoints[checkpoint] = parse_offset_checkpoint(data)
+            except (LogError, Malformed):
+                checkpoints[checkpoint] = {}
+        log = PartitionLog(
+            store,
+            "",
+            *key,
+            log_start_checkpoint=checkpoints[LOG_START_OFFSETS].get(key),
+            high_watermark_checkpoint=checkpoints[HIGH_WATERMARKS].get(key),
+            only_base_offset=only,
+        )
+        return {key: log}
+
+    def _beside_file(self, store: Store) -> tuple[Store, int]:
+        """The directory of one `.log` file, and the file's base offset."""
+        above = parent_of(store.url)
+        match = SEGMENT_FILE.fullmatch(above[1]) if above else None
+        if above is None or match is None or match["kind"] != "log" or match["suffix"]:
+            raise LogError(f"not a segment: {EXPECTED}", store.url)
+        return open_store(above[0], self.storage_options), int(match["base"])
+
+
+def _is_log(entry: Entry) -> bool:
+    match = SEGMENT_FILE.fullmatch(entry.name)
+    return match is not None and match["kind"] == "log" and not entry.is_directory
+
+
+def _describe(entries: list[Entry]) -> str:
+    """What a directory holds, short enough for a message."""
+    if not entries:
+        return "an empty directory"
+    names = [entry.name + "/" * entry.is_directory for entry in entries[:5]]
+    return ", ".join(names) + (f" and {len(entries) - 5} more" if len(entries) > 5 else "")

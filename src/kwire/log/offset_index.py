@@ -1,0 +1,70 @@
+"""`.index`: where in a segment an offset is.
+
+    pos  bytes  field       note, an entry of 8 bytes
+      0      4  offset      relative to the segment's base offset; last offset of the append
+      4      4  position    in the .log file, where that append starts
+
+A look-up finds the largest entry at or below the offset; scanning starts at its position (rule F-12). The file of an
+active segment is preallocated with zeros, so entries end at the first zero one (F-14). An index is only a hint: what it
+points at is checked to be a batch before it is believed (`kwire.log.segment`).
+Source: rules F-10 to F-16; Kafka's OffsetIndex, AbstractIndex.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+
+from kwire.log.store import StoredFile
+
+ENTRY = struct.Struct(">ii")
+assert ENTRY.size == 8
+
+
+def used_bytes(file: StoredFile, entry_bytes: int) -> int:
+    """Bytes of whole entries before the zero-filled tail.
+
+    Costs one look when the file is trimmed, a binary search otherwise: a preallocated 10 MiB is not read.
+    """
+    count = file.size() // entry_bytes
+    empty = bytes(entry_bytes)
+
+    def unused(i: int) -> bool:
+        return file.pread(i * entry_bytes, entry_bytes) in (empty, b"")
+
+    if count and unused(count - 1):
+        count = bisect_left(range(count), True, key=unused)
+    return count * entry_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetIndex:
+    """The used entries of one `.index` file. base_offset: of its segment."""
+
+    base_offset: int
+    entries: bytes
+
+    @classmethod
+    def read(cls, file: StoredFile, base_offset: int) -> OffsetIndex | None:
+        """The index, or None where its size is no multiple of 8 (F-15)."""
+        if file.size() % ENTRY.size:
+            return None
+        return cls(base_offset, file.pread(0, used_bytes(file, ENTRY.size)))
+
+    def __len__(self) -> int:
+        return len(self.entries) // ENTRY.size
+
+    def __getitem__(self, i: int) -> tuple[int, int]:
+        """(offset, position) of entry i; offsets are absolute."""
+        offset, position = ENTRY.unpack_from(self.entries, i * ENTRY.size)
+        return self.base_offset + offset, position
+
+    def lookup(self, offset: int) -> tuple[int, int]:
+        """(offset, position) of the largest entry at or below offset, else (base offset, 0) (F-12)."""
+        i = bisect_right(range(len(self)), offset, key=lambda i: self[i][0])
+        return self[i - 1] if i else (self.base_offset, 0)
+
+    def after_position(self, position: int) -> int:
+        """Number of the first entry at or behind position; len(self) where there is none."""
+        return bisect_left(range(len(self)), position, key=lambda i: self[i][1])

@@ -1,0 +1,388 @@
+"""One partition: its segments as one sequence of records.
+
+What a broker knows from memory comes from files here: the log start from `log-start-offset-checkpoint` or the first
+segment, the log end from the tail of the last one, open transactions from a producer snapshot and the records behind
+it. Reading goes to the log end, not to the checkpointed high watermark: that file is seconds old by design, and a
+broker that starts on this directory alone would take its log end as the new high watermark.
+"""
+
+from __future__ import annotations
+
+import uuid
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from kwire.errors import CorruptBatch, LogError, Malformed, OptionError
+from kwire.log.checkpoints import (
+    LEADER_EPOCHS,
+    PARTITION_METADATA,
+    LeaderEpoch,
+    parse_leader_epochs,
+    parse_partition_metadata,
+)
+from kwire.log.chunks import Chunks
+from kwire.log.file_names import Ignored, PartitionFiles, SegmentFiles, decide_files
+from kwire.log.producer_snapshot import parse_producer_snapshot
+from kwire.log.segment import Segment
+from kwire.log.store import Entry, Store
+from kwire.log.time_lookup import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    MAX_TIMESTAMP,
+    TimestampAndOffset,
+    find_max_timestamp,
+    find_timestamp,
+)
+from kwire.log.transaction_index import AbortedTransaction
+from kwire.log.transactions import aborted_transactions, open_transactions
+from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, Batch, Record, read_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+Isolation = Literal["read_uncommitted", "read_committed"]
+ISOLATIONS = ("read_uncommitted", "read_committed")
+OBJECT_CHUNK_BYTES = 1 << 20
+
+
+class AbortedBatches:
+    """Answers whether a batch belongs to an aborted transaction."""
+
+    def __init__(self, aborted: Sequence[AbortedTransaction]) -> None:
+        self._by_producer: dict[int, list[AbortedTransaction]] = {}
+        for each in sorted(aborted, key=lambda each: each.first_offset):
+            self._by_producer.setdefault(each.producer_id, []).append(each)
+
+    def has(self, batch: Batch) -> bool:
+        """Whether batch is transactional data of a transaction that was aborted (D-04)."""
+        if not batch.is_transactional or batch.is_control:
+            return False
+        known = self._by_producer.get(batch.producer_id, [])
+        i = bisect_right(known, batch.base_offset, key=lambda each: each.first_offset)
+        return i > 0 and batch.base_offset <= known[i - 1].last_offset
+
+
+class PartitionLog:
+    """The log of one partition, as one listing of its directory showed it.
+
+    Made by LogDirectory. topic, partition: which one. store, directory: where its files are. The active segment may
+    grow while this object lives, and log_end_offset, last_stable_offset and reads see that; segments rolled later are
+    seen by a new LogDirectory.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        directory: str,
+        topic: str,
+        partition: int,
+        *,
+        log_start_checkpoint: int | None = None,
+        high_watermark_checkpoint: int | None = None,
+        only_base_offset: int | None = None,
+    ) -> None:
+        """directory: below store. only_base_offset: look at this one segment alone."""
+        self.store, self.directory = store, directory
+        self.topic, self.partition = topic, partition
+        self._log_start_checkpoint = log_start_checkpoint
+        self._high_watermark_checkpoint = high_watermark_checkpoint
+        self.only_base_offset = only_base_offset
+
+    def __repr__(self) -> str:
+        return f"PartitionLog({self.topic!r}, {self.partition}, {self.url!r})"
+
+    @property
+    def url(self) -> str:
+        """The partition's directory."""
+        return self.store.url_of(self.directory)
+
+    # ---- files
+
+    @cached_property
+    def _entries(self) -> dict[str, Entry]:
+        return {entry.name: entry for entry in self.store.list(self.directory) if not entry.is_directory}
+
+    @cached_property
+    def _files(self) -> PartitionFiles:
+        def next_offset(name: str, base_offset: int) -> int:
+            files = SegmentFiles(base_offset=base_offset, names={"log": name})
+            return self._segment(files, None).end().next_offset
+
+        files = decide_files(self._entries, next_offset)
+        if self.only_base_offset is not None:
+            files.segments = [each for each in files.segments if each.base_offset == self.only_base_offset]
+        return files
+
+    def _segment(self, files: SegmentFiles, next_base: int | None) -> Segment:
+        entry = self._entries[files.names["log"]]
+        return Segment(
+            self.store,
+            self.directory,
+            files,
+            next_base=next_base,
+            size_bytes=entry.size_bytes,
+            modified_ms=entry.modified_ms,
+        )
+
+    @cached_property
+    def segments(self) -> list[Segment]:
+        """The segments a broker would keep, by base offset. Raises LogError when the directory cannot be listed."""
+        found = self._files.segments
+        behind = [each.base_offset for each in found[1:]]
+        return [self._segment(files, base) for files, base in zip(found, [*behind, None], strict=True)] if found else []
+
+    @property
+    def ignored(self) -> list[Ignored]:
+        """Files of this directory that are no part of the log, and why."""
+        return self._files.ignored
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all `.log` files, as listed."""
+        return sum(segment.size_bytes for segment in self.segments)
+
+    def _path(self, name: str) -> str:
+        return f"{self.directory}/{name}" if self.directory else name
+
+    def _read_small(self, name: str) -> bytes | None:
+        return self.store.read_all(self._path(name)) if name in self._entries else None
+
+    @cached_property
+    def topic_id(self) -> uuid.UUID | None:
+        """From partition.metadata; None without that file (before Kafka 2.8). Raises LogError where it is broken."""
+        data = self._read_small(PARTITION_METADATA)
+        try:
+            return None if data is None else parse_partition_metadata(data)
+        except Malformed as error:
+            raise LogError(str(error), self.store.url_of(self._path(PARTITION_METADATA))) from error
+
+    @cached_property
+    def leader_epochs(self) -> list[LeaderEpoch]:
+        """From leader-epoch-checkpoint, oldest first; empty without it. Raises LogError where it is broken."""
+        data = self._read_small(LEADER_EPOCHS)
+        try:
+            return [] if data is None else parse_leader_epochs(data)
+        except Malformed as error:
+            raise LogError(str(error), self.store.url_of(self._path(LEADER_EPOCHS))) from error
+
+    # ---- offsets
+
+    @property
+    def log_start_offset(self) -> int:
+        """First offset that is kept: the checkpoint's, or the first segment's base where that is higher."""
+        first = self.segments[0].base_offset if self.segments else 0
+        return max(first, self._log_start_checkpoint or 0)
+
+    @property
+    def log_end_offset(self) -> int:
+        """Offset the next record would get, found in the tail of the last segment; batches are not verified."""
+        end = self.segments[-1].end().next_offset if self.segments else 0
+        return max(end, self.log_start_offset)  # G-09: a log that ends below its start restarts there
+
+    @property
+    def damage(self) -> CorruptBatch | None:
+        """What stands at the end of the active segment instead of a batch; None where it ends as logs do."""
+        return self.segments[-1].end().damage if self.segments else None
+
+    @property
+    def high_watermark(self) -> int | None:
+        """From replication-offset-checkpoint, None without an entry: what the broker knew up to five seconds before."""
+        return self._high_watermark_checkpoint
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Start of the oldest open transaction, the log end without one (P-06, with the log end as high watermark)."""
+        if not self.segments:
+            return self.log_end_offset
+        open_now = open_transactions(self.segments, self._files.snapshots, self._snapshot, self.log_start_offset)
+        first = min(open_now.values(), default=None)
+        return self.log_end_offset if first is None else max(first, self.log_start_offset)
+
+    def _snapshot(self, offset: int) -> dict[int, int] | None:
+        """Transactions open at offset, by the producer snapshot there; None without a valid one."""
+        name = self._files.snapshots.get(offset)
+        try:
+            data = None if name is None else self._read_small(name)
+            producers = None if data is None else parse_producer_snapshot(data)
+        except (LogError, Malformed):
+            return None  # F-42: an older one, or the log, answers
+        if producers is None:
+            return None
+        return {
+            each.producer_id: each.current_transaction_first_offset
+            for each in producers
+            if each.current_transaction_first_offset >= 0
+        }
+
+    def aborted_transactions(
+        self, start_offset: int = 0, end_offset: int | None = None, *, may_walk: bool = True
+    ) -> list[AbortedTransaction]:
+        """Aborted transactions with records in [start_offset, end_offset); default to the last stable offset.
+
+        first_offset may be cut to start_offset. may_walk=False raises `transactions.NeedsWalk` where `.txnindex` files
+        and producer snapshots alone do not tell.
+        """
+        end = self.last_stable_offset if end_offset is None else end_offset
+        start = max(start_offset, self.log_start_offset)
+        if start >= end:
+            return []
+        return aborted_transactions(self.segments, start, end, snapshot=self._snapshot, may_walk=may_walk)
+
+    def bounds(self, start_offset: int, end_offset: int | None, isolation: str) -> tuple[int, int]:
+        """[start, end) that a read gives: within the log, below the last stable offset for read_committed.
+
+        Raises OptionError on another isolation or a negative start.
+        """
+        if isolation not in ISOLATIONS:
+            raise OptionError(f"isolation is {isolation!r}, expected one of {', '.join(ISOLATIONS)}")
+        if start_offset < 0:
+            raise OptionError(f"start_offset is {start_offset}, offsets are not negative")
+        end = self.last_stable_offset if isolation == "read_committed" else self.log_end_offset
+        return max(start_offset, self.log_start_offset), end if end_offset is None else min(end, end_offset)
+
+    def segments_between(self, start_offset: int, end_offset: int) -> list[Segment]:
+        """The segments that may hold offsets in [start_offset, end_offset)."""
+        return [
+            segment
+            for segment in self.segments
+            if segment.base_offset < end_offset and (segment.next_base is None or segment.next_base > start_offset)
+        ]
+
+    def offset_for_time(
+        self, timestamp: int, *, isolation: Isolation = "read_uncommitted"
+    ) -> TimestampAndOffset | None:
+        """The earliest record at or after `timestamp` (ms), as Kafka's ListOffsets answers it; None without one.
+
+        LATEST_TIMESTAMP (-1), EARLIEST_TIMESTAMP (-2) and MAX_TIMESTAMP (-3) ask for the log's end (the last stable
+        offset for read_committed), its start, and the first record with the largest timestamp.
+        Raises CorruptBatch where the records that would tell are damaged.
+        """
+        start, end = self.bounds(0, None, isolation)
+        if timestamp == EARLIEST_TIMESTAMP:
+            return TimestampAndOffset(start, -1)
+        if timestamp == LATEST_TIMESTAMP:
+            return TimestampAndOffset(end, -1)
+        if timestamp == MAX_TIMESTAMP:
+            answer = find_max_timestamp(self.segments)
+        elif self.segments and self.segments[-1].end().magic == 0:
+            return None  # a broker that writes magic 0 refuses: UNSUPPORTED_FOR_MESSAGE_FORMAT
+        else:
+            answer = find_timestamp(self.segments, timestamp, start)
+        return answer if answer is not None and answer.offset < end else None
+
+    # ---- records
+
+    def read(
+        self,
+        start_offset: int = 0,
+        end_offset: int | None = None,
+        isolation: Isolation = "read_uncommitted",
+        *,
+        check_crc: bool = True,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    ) -> Iterator[Record]:
+        """The records a consumer would get from [start_offset, end_offset), in order; control records are left out.
+
+        end_offset: exclusive; None reads to the log end, or the last stable offset for read_committed. Records below
+        log_start_offset are not returned.
+        Raises CorruptBatch at a damaged batch, after the records before it (D-07); LogError for files that are gone or
+        unreadable; OptionError for a wrong argument.
+        """
+        start, end = self.bounds(start_offset, end_offset, isolation)
+        committed = isolation == "read_committed"
+        skip = AbortedBatches(self.aborted_transactions(start, end) if committed else ())
+        return self._records(start, end, skip, check_crc, max_decompressed_bytes)
+
+    def _records(self, start: int, end: int, skip: AbortedBatches, check_crc: bool, limit: int) -> Iterator[Record]:
+        for segment in self.segments_between(start, end):
+            for batch in segment_batches(segment, start, max_decompressed_bytes=limit):
+                if batch.last_offset < start:
+                    continue
+                if batch.magic == 2 and batch.base_offset >= end:
+                    return
+                if batch.is_control or skip.has(batch):
+                    continue
+                if check_crc:
+                    batch.check()
+                for record in batch.records(check_crc=check_crc):
+                    if start <= record.offset < end:
+                        yield record
+
+    def batches(self, start_offset: int = 0) -> Iterator[tuple[Segment, Batch]]:
+        """Every batch from the one that holds start_offset on, control batches too, each with its segment.
+
+        Neither verified nor decoded: `batch.check()` and `batch.records()` do that.
+        Raises CorruptBatch where there is no batch to be found, LogError for files that are gone or unreadable.
+        """
+        for segment in self.segments:
+            if segment.next_base is None or segment.next_base > start_offset:
+                for batch in segment_batches(segment, start_offset):
+                    yield segment, batch
+
+    def read_arrow(
+        self,
+        start_offset: int = 0,
+        end_offset: int | None = None,
+        isolation: Isolation = "read_uncommitted",
+        columns: Sequence[str] | None = None,
+        *,
+        check_crc: bool = True,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    ) -> pa.RecordBatchReader:
+        """The same records as Arrow batches with the columns of Spark's Kafka source.
+
+        columns: names out of kwire.records.columns.COLUMNS, in the order wanted; None gives all but headers.
+        Raises as read does, while the reader is read.
+        """
+        from kwire.log.arrow import read_arrow
+
+        return read_arrow(
+            self,
+            start_offset,
+            end_offset,
+            isolation,
+            columns,
+            check_crc=check_crc,
+            max_decompressed_bytes=max_decompressed_bytes,
+        )
+
+
+def segment_batches(
+    segment: Segment, start_offset: int = 0, *, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
+) -> Iterator[Batch]:
+    """The batches of a segment from the one that holds start_offset on.
+
+    Ends silently where a growing log ends: inside a batch or in zeros at the end of the active segment.
+    Raises CorruptBatch at anything else that is no batch, LogError.
+    """
+    with segment.open() as file:
+        position = segment.position_of(file, start_offset)
+        chunks = Chunks(
+            file,
+            position,
+            file.size(),
+            chunk_bytes=OBJECT_CHUNK_BYTES,
+            max_batch_bytes=max_decompressed_bytes,
+            buffer=bytearray(),
+        )
+        while (chunk := chunks.next_chunk()) is not None:
+            used = 0
+            try:
+                for batch in read_batches(
+                    chunk, position=chunks.position, max_decompressed_bytes=max_decompressed_bytes, file=file.url
+                ):
+                    used += batch.size_bytes
+                    yield batch
+            except CorruptBatch as error:
+                if not segment.ends_in_zeros(file, error.position):
+                    raise
+                return
+            if not chunks.advance(used):
+                break
+            chunks.buffer = bytearray()  # batches are views of it, and callers keep them
+        if damage := segment.cut(file, chunks.position):
+            raise damage

@@ -1,0 +1,52 @@
+"""`<offset>.snapshot`: what a broker knew about producers before that offset.
+
+    pos  bytes  field        note
+      0      2  version      1
+      2      4  crc          CRC-32C of everything after it
+      6      4  count
+     10     46  entries      producer_id int64, producer_epoch int16, last_sequence int32, last_offset int64,
+                             offset_delta int32, timestamp int64, coordinator_epoch int32,
+                             current_transaction_first_offset int64 (-1 none)
+
+Source: rules F-40 to F-42; Kafka's ProducerStateManager.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from kwire.errors import Malformed
+from kwire.wire.checksum import crc32c
+
+HEAD = struct.Struct(">hIi")
+ENTRY = struct.Struct(">qhiqiqiq")
+assert HEAD.size == 10
+assert ENTRY.size == 46
+
+
+class ProducerState(NamedTuple):
+    """One producer. current_transaction_first_offset: -1 without an open transaction; last_offset: -1 without data."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+    coordinator_epoch: int
+    current_transaction_first_offset: int
+
+
+def parse_producer_snapshot(data: bytes) -> list[ProducerState]:
+    """The producers of one snapshot. Raises Malformed on another version, a wrong checksum or a wrong size (F-42)."""
+    if len(data) < HEAD.size:
+        raise Malformed(f"a producer snapshot of {len(data)} bytes", 0)
+    version, crc, count = HEAD.unpack_from(data)
+    if version != 1:
+        raise Malformed(f"producer snapshot version {version}, expected 1", 0)
+    if crc32c(data[6:]) != crc:
+        raise Malformed("checksum of a producer snapshot does not match", 2)
+    if count * ENTRY.size != len(data) - HEAD.size:
+        raise Malformed(f"a producer snapshot of {count} entries has {len(data) - HEAD.size} bytes of them", 6)
+    return [ProducerState._make(fields) for fields in ENTRY.iter_unpack(data[HEAD.size :])]

@@ -1,0 +1,285 @@
+"""One segment: a `.log` file, its indexes, and how to find a place in it.
+
+An index only saves a walk. What it points at must be the header of a batch that lies inside the segment and does not
+start above the offset that was looked for; otherwise, and without a usable index, headers are walked from the start of
+the file. So a missing, torn or lying index costs time and never a record.
+Source: rules F-10 to F-33, F-64; Kafka's LogSegment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from kwire.errors import CorruptBatch, LogError
+from kwire.log.file_names import SegmentFiles
+from kwire.log.headers import HEADER_BYTES, NO_TIMESTAMP, BatchHeader, HeaderWalk, is_zero_tail, parse_header
+from kwire.log.offset_index import OffsetIndex
+from kwire.log.store import Store, StoredFile
+from kwire.log.time_index import TimeIndex
+from kwire.log.transaction_index import TransactionIndexEntry, parse_transaction_index
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """Where a segment's batches end.
+
+    next_offset: after the last whole batch, the base offset where there is none. magic: of that batch, None without it.
+    position: in the file. damage: what is there instead of a batch, None where the file ends cleanly, inside a batch
+    or in zeros.
+    """
+
+    next_offset: int
+    magic: int | None
+    position: int
+    damage: CorruptBatch | None
+
+
+class Segment:
+    """A segment as one listing showed it. Methods open files when they are called and close them again.
+
+    base_offset: lower bound of its offsets. next_base: base offset of the segment behind it, None for the active one.
+    size_bytes: of the `.log` file when it was listed. modified_ms: of that file, None where the store cannot know.
+    url: of the `.log` file. has: kinds of files that are there (log, index, timeindex, txnindex).
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        directory: str,
+        files: SegmentFiles,
+        *,
+        next_base: int | None,
+        size_bytes: int,
+        modified_ms: int | None = None,
+    ) -> None:
+        self._store = store
+        self._paths = {kind: f"{directory}/{name}" if directory else name for kind, name in files.names.items()}
+        self.base_offset, self.next_base = files.base_offset, next_base
+        self.size_bytes, self.modified_ms = size_bytes, modified_ms
+
+    def __repr__(self) -> str:
+        return f"Segment({self.url!r}, {self.size_bytes} bytes)"
+
+    @property
+    def path(self) -> str:
+        """The `.log` file, relative to the store."""
+        return self._paths["log"]
+
+    @property
+    def url(self) -> str:
+        return self._store.url_of(self.path)
+
+    @property
+    def has(self) -> frozenset[str]:
+        return frozenset(self._paths)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it is the last one, the one that grows."""
+        return self.next_base is None
+
+    def open(self) -> StoredFile:
+        """The `.log` file. Raises LogError when it is gone."""
+        return self._store.open(self.path)
+
+    # ---- indexes
+
+    @property
+    def index(self) -> OffsetIndex | None:
+        """The offset index as it is now; None where it is missing, unreadable or of an impossible size."""
+        with self._open_index("index") as file:
+            return None if file is None else OffsetIndex.read(file, self.base_offset)
+
+    @property
+    def time_index(self) -> TimeIndex | None:
+        """The time index as it is now; None where it is missing, unreadable or not sane."""
+        with self._open_index("timeindex") as file:
+            return None if file is None else TimeIndex.read(file, self.base_offset)
+
+    @property
+    def transaction_index(self) -> list[TransactionIndexEntry] | None:
+        """The transaction index as it is now; None where it is missing, unreadable or not sane."""
+        with self._open_index("txnindex") as file:
+            if file is None:
+                return None
+            return parse_transaction_index(file.pread(0, file.size()), self.base_offset, self.next_base)
+
+    @contextmanager
+    def _open_index(self, kind: str) -> Iterator[StoredFile | None]:
+        path = self._paths.get(kind)
+        try:
+            file = self._store.open(path) if path else None
+        except LogError:
+            file = None  # unreadable or gone since the listing: the log itself answers
+        if file is None:
+            yield None
+        else:
+            with file:
+                yield file
+
+    # ---- places
+
+    def is_inside(self, header: BatchHeader) -> bool:
+        """Whether a batch's offsets lie between this segment's base and the next one's."""
+        return self.base_offset <= header.stored_offset and (
+            self.next_base is None or header.last_offset < self.next_base
+        )
+
+    def landing(self, file: StoredFile, position: int, offset: int) -> BatchHeader | None:
+        """The header at position, if a batch may be read from there to find `offset`; else None.
+
+        True where the bytes are a header, the batch ends inside the file and the segment, and nothing at or above
+        offset can stand before it. For magic 0 and 1 the stored offset is the last one, so the test is stricter there.
+        """
+        size = file.size()
+        if not 0 <= position < size:
+            return None
+        try:
+            header = parse_header(file.pread(position, HEADER_BYTES), 0, position, file.url)
+        except CorruptBatch:
+            return None
+        if header is None or position + header.size_bytes > size or not self.is_inside(header):
+            return None
+        return header if header.stored_offset <= offset else None
+
+    def start_for(self, file: StoredFile, offset: int) -> int:
+        """A batch start from which a forward walk meets everything at or above offset: by the index, else 0."""
+        if offset <= self.base_offset:
+            return 0
+        index = self.index
+        if index is not None:
+            position = index.lookup(offset)[1]
+            if position and self.landing(file, position, offset):
+                return position
+        return 0
+
+    def position_of(self, file: StoredFile, offset: int) -> int:
+        """Position of the first batch that ends at or above offset; the end of the batches where there is none.
+
+        Raises CorruptBatch where the walk meets something that is no batch before it gets there.
+        """
+        if offset <= self.base_offset:
+            return 0
+        walk = HeaderWalk(file, self.start_for(file, offset))
+        for header in walk:
+            if header.last_offset >= offset:
+                return header.position
+        self._raise_damage(file, walk)
+        return walk.position
+
+    def end_position(self, file: StoredFile, end_offset: int) -> int:
+        """A position at or behind the end of everything below end_offset: the file's size when in doubt."""
+        if self.next_base is not None and end_offset >= self.next_base:
+            return file.size()
+        next_offset = 0
+        for header in HeaderWalk(file, self.start_for(file, end_offset)):
+            if next_offset >= end_offset or (header.magic == 2 and header.stored_offset >= end_offset):
+                return header.position
+            next_offset = header.last_offset + 1
+        return file.size()
+
+    def _raise_damage(self, file: StoredFile, walk: HeaderWalk) -> None:
+        if walk.damage and not self.ends_in_zeros(file, walk.position):
+            raise walk.damage
+
+    def end(self) -> End:
+        """Where the batches end, from the last index entry on. Zeros at the end are no damage (F-14, preallocation)."""
+        with self.open() as file:
+            index = self.index
+            start = 0
+            for i in range(len(index) if index else 0, 0, -1):
+                assert index is not None
+                offset, position = index[i - 1]
+                if self.landing(file, position, offset):
+                    start = position
+                    break
+                if len(index) - i >= 8:  # lies all over: one walk is cheaper than more tries
+                    break
+            walk = HeaderWalk(file, start)
+            next_offset, magic = self.base_offset, None
+            for header in walk:
+                next_offset, magic = header.last_offset + 1, header.magic
+            damage = None if walk.damage and is_zero_tail(file, walk.position) else walk.damage
+            return End(next_offset=next_offset, magic=magic, position=walk.position, damage=damage)
+
+    def ends_in_zeros(self, file: StoredFile, position: int) -> bool:
+        """Whether what cannot be read at position is just the zero-filled tail of the active segment."""
+        return self.is_active and is_zero_tail(file, position)
+
+    def cut(self, file: StoredFile, position: int) -> CorruptBatch | None:
+        """The damage where batches end at position and the file does not; None where logs do end like that.
+
+        A batch that is cut by the end of the active segment is one that was being written. Anywhere else, or with
+        batches behind it that the index still finds, bytes were lost or a length was.
+        """
+        size = file.size()
+        if position >= size:
+            return None
+        if self.next_base is not None:
+            what = f"the segment ends inside this batch, {size - position} bytes of it are left"
+            return CorruptBatch(what, position, (), file.url)
+        index = self.index
+        if index is not None:
+            for i in range(index.after_position(position + 1), min(len(index), index.after_position(position + 1) + 8)):
+                offset, behind = index[i]
+                if self.landing(file, behind, offset):
+                    what = (
+                        f"its length runs past the end of the file, but there are batches behind it, from byte {behind}"
+                    )
+                    return CorruptBatch(what, position, (), file.url)
+        return None
+
+    def headers(self, start_position: int = 0) -> Iterator[BatchHeader]:
+        """Batch headers in file order, nothing decoded. Ends silently where `end()` says the batches end."""
+        with self.open() as file:
+            yield from HeaderWalk(file, start_position)
+
+    # ---- time
+
+    def largest_timestamp(self, file: StoredFile) -> int:
+        """Largest timestamp of the segment in ms, -1 where no record has one (F-64 without the file's time).
+
+        From the last entry of the time index where it can be believed, plus a walk over what the index does not cover
+        yet; else a walk over all headers.
+        """
+        index = self.time_index
+        start, largest = 0, NO_TIMESTAMP
+        if index is not None:
+            largest, offset = index.last
+            if len(index) == 0:
+                if not self.is_active and not self._starts_with_timestamp(file):
+                    return NO_TIMESTAMP
+            elif (at := self.batch_at(file, offset)) is None or at.max_timestamp != largest:
+                largest = NO_TIMESTAMP
+            elif not self.is_active:
+                return largest
+            else:
+                start = at.position
+        for header in HeaderWalk(file, start):
+            largest = max(largest, header.max_timestamp)
+        return largest
+
+    def _starts_with_timestamp(self, file: StoredFile) -> bool:
+        for header in HeaderWalk(file):
+            return header.max_timestamp >= 0
+        return False
+
+    def batch_at(self, file: StoredFile, offset: int) -> BatchHeader | None:
+        """Header of the first batch that ends at or above offset, found through the index; None at the end."""
+        for header in HeaderWalk(file, self.start_for(file, offset)):
+            if header.last_offset >= offset:
+                return header
+        return None
+
+    def time_start(self, file: StoredFile, timestamp: int, start_offset: int) -> int:
+        """A batch start with nothing before it that is at or above start_offset and at or after timestamp (ms)."""
+        index = self.time_index
+        offset = start_offset
+        if index is not None and len(index):
+            entry_timestamp, entry_offset = index.lookup(timestamp - 1)  # an equal timestamp may stand before its entry
+            at = self.batch_at(file, entry_offset)
+            if at is not None and at.max_timestamp == entry_timestamp:
+                offset = max(offset, entry_offset)
+        return self.start_for(file, offset)

@@ -1,0 +1,251 @@
+"""Cutting logs into ranges that tasks read on their own, and reading one of them.
+
+Planning is standard library only (a Spark planner is a fresh process for every query): cut points come from `.index`
+and are checked to be batch starts; without a usable index headers are walked. A Split holds everything a task on
+another machine needs, given that the same URL opens there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from kwire.errors import OptionError
+from kwire.log.checkpoints import TopicPartition
+from kwire.log.file_names import SegmentFiles
+from kwire.log.headers import BatchHeader, HeaderWalk
+from kwire.log.log_directory import LogDirectory
+from kwire.log.partition_log import ISOLATIONS, Isolation, PartitionLog
+from kwire.log.segment import Segment
+from kwire.log.store import StoredFile, open_store
+from kwire.log.transaction_index import AbortedTransaction
+from kwire.log.transactions import NeedsWalk
+from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DEFAULT_SPLIT_BYTES = 128 << 20
+INDEX_TRIES = 8  # entries that may point nowhere before the headers are walked
+
+Mode = Literal["FAILFAST", "DROPMALFORMED", "PERMISSIVE"]
+MODES = ("FAILFAST", "DROPMALFORMED", "PERMISSIVE")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """Batches that start in [start_position, stop_position) of one segment, and the offsets of them that count.
+
+    store_url, storage_options, path: where the `.log` file is; log_directory: the partition's directory in the store.
+    base_offset, next_base: of the segment and the one behind it (None: the active one).
+    start_offset, end_offset: records kept, [start, end). aborted: transactions to leave out; None where the reader has
+    to find them, () for read_uncommitted.
+    """
+
+    topic: str
+    partition: int
+    store_url: str
+    storage_options: Mapping[str, Any] = field(repr=False, compare=False)
+    log_directory: str
+    only_base_offset: int | None
+    path: str
+    base_offset: int
+    next_base: int | None
+    start_position: int
+    stop_position: int
+    start_offset: int
+    end_offset: int
+    isolation: Isolation
+    aborted: tuple[AbortedTransaction, ...] | None = field(repr=False)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the segment to read."""
+        return self.stop_position - self.start_position
+
+    @property
+    def url(self) -> str:
+        """The `.log` file."""
+        return open_store(self.store_url, self.storage_options).url_of(self.path)
+
+
+def plan_splits(
+    source: LogDirectory | PartitionLog | Iterable[PartitionLog],
+    *,
+    ranges: Mapping[TopicPartition, tuple[int, int | None]] | None = None,
+    isolation: Isolation = "read_uncommitted",
+    split_bytes: int = DEFAULT_SPLIT_BYTES,
+    max_records: int | None = None,
+) -> list[Split]:
+    """Splits of about split_bytes, by topic, partition and offset; none larger unless a single batch is.
+
+    ranges: offsets [start, end) per partition (end None: to the log's end, or last stable offset); partitions that are
+    not in it are left out; None reads everything. max_records: no split spans more offsets than that; batches that
+    cross such a border are read by both sides.
+    Raises OptionError for a wrong argument, LogError for files that cannot be read.
+    """
+    if isolation not in ISOLATIONS:
+        raise OptionError(f"isolation is {isolation!r}, expected one of {', '.join(ISOLATIONS)}")
+    if split_bytes < 1:
+        raise OptionError(f"split_bytes is {split_bytes}, expected at least 1")
+    if max_records is not None and max_records < 1:
+        raise OptionError(f"max_records is {max_records}, expected at least 1")
+    if isinstance(source, PartitionLog):
+        logs: Iterable[PartitionLog] = [source]
+    else:
+        logs = source.values() if isinstance(source, LogDirectory) else source
+    splits: list[Split] = []
+    for log in logs:
+        wanted = (0, None) if ranges is None else ranges.get((log.topic, log.partition))
+        if wanted is None:
+            continue
+        start, end = log.bounds(*wanted, isolation)
+        aborted = _aborted(log, start, end, isolation)
+        for low in range(start, end, max_records or max(1, end - start)):
+            high = end if max_records is None else min(end, low + max_records)
+            for segment in log.segments_between(low, high):
+                splits += _split_segment(log, segment, low, high, isolation, aborted, split_bytes)
+    return splits
+
+
+def _aborted(log: PartitionLog, start: int, end: int, isolation: str) -> Sequence[AbortedTransaction] | None:
+    """Aborted transactions of a range, None where only a walk over the log would tell."""
+    if isolation == "read_uncommitted":
+        return ()
+    try:
+        return log.aborted_transactions(start, end, may_walk=False)
+    except NeedsWalk:
+        return None
+
+
+def _split_segment(
+    log: PartitionLog,
+    segment: Segment,
+    start: int,
+    end: int,
+    isolation: Isolation,
+    aborted: Sequence[AbortedTransaction] | None,
+    split_bytes: int,
+) -> Iterator[Split]:
+    with segment.open() as file:
+        first = segment.start_for(file, start)
+        stop = _stop_position(segment, file, end)
+        cuts = list(_cut_points(segment, file, first, stop, split_bytes))
+    lows = [start] + [max(start, cut.stored_offset) if cut.magic == 2 else start for cut in cuts]
+    highs = [min(end, cut.stored_offset) if cut.magic == 2 else end for cut in cuts] + [end]
+    positions = [first, *(cut.position for cut in cuts), stop]
+    for i, (low, high) in enumerate(zip(lows, highs, strict=True)):
+        if positions[i] < positions[i + 1] and low < high:
+            yield Split(
+                topic=log.topic,
+                partition=log.partition,
+                store_url=log.store.url,
+                storage_options=log.store.options,
+                log_directory=log.directory,
+                only_base_offset=log.only_base_offset,
+                path=segment.path,
+                base_offset=segment.base_offset,
+                next_base=segment.next_base,
+                start_position=positions[i],
+                stop_position=positions[i + 1],
+                start_offset=low,
+                end_offset=high,
+                isolation=isolation,
+                aborted=None
+                if aborted is None
+                else tuple(each for each in aborted if each.first_offset < high and each.last_offset >= low),
+            )
+
+
+def _stop_position(segment: Segment, file: StoredFile, end: int) -> int:
+    """Where reading stops: behind the last batch that is whole now, or the end of the file where damage must show."""
+    if segment.is_active:
+        now = segment.end()
+        if now.damage is None and segment.cut(file, now.position) is None:
+            return min(now.position, segment.end_position(file, end))
+    return segment.end_position(file, end)
+
+
+def _cut_points(segment: Segment, file: StoredFile, start: int, stop: int, split_bytes: int) -> Iterator[BatchHeader]:
+    """Headers of the batches where [start, stop) is cut into parts of even size, none above split_bytes by much."""
+    parts = -(-(stop - start) // split_bytes)
+    index = segment.index if parts > 1 else None
+    last = start
+    for part in range(1, parts):
+        wanted = start + (stop - start) * part // parts
+        cut = None
+        if index is not None:
+            nearest = index.after_position(wanted)
+            for i in range(nearest, min(len(index), nearest + INDEX_TRIES)):
+                offset, position = index[i]
+                cut = segment.landing(file, position, offset) if last < position < stop else None
+                if cut is not None:
+                    break
+        if cut is None:
+            cut = next((header for header in HeaderWalk(file, last, stop) if header.position >= wanted), None)
+            if cut is None:
+                return  # one batch to the end, or damage, which the reader of that part meets
+        if cut.position > last:
+            last = cut.position
+            yield cut
+
+
+def split_segment(split: Split) -> Segment:
+    """The segment of a split, without listing its directory."""
+    name = split.path.removeprefix(f"{split.log_directory}/") if split.log_directory else split.path
+    names = {"log": name, "index": name.replace(".log", ".index", 1)}
+    store = open_store(split.store_url, split.storage_options)
+    files = SegmentFiles(base_offset=split.base_offset, names=names)
+    return Segment(store, split.log_directory, files, next_base=split.next_base, size_bytes=split.stop_position)
+
+
+def split_log(split: Split) -> PartitionLog:
+    """The whole partition of a split."""
+    return PartitionLog(
+        open_store(split.store_url, split.storage_options),
+        split.log_directory,
+        split.topic,
+        split.partition,
+        only_base_offset=split.only_base_offset,
+    )
+
+
+def read_split(
+    split: Split,
+    columns: Sequence[str] | None = None,
+    *,
+    mode: Mode = "FAILFAST",
+    check_crc: bool = True,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one split as Arrow batches.
+
+    columns: names out of kwire.records.columns.COLUMNS and `_corrupt`, in the order wanted; None gives all but headers.
+    mode: what happens at a batch that cannot be read. FAILFAST raises CorruptBatch; DROPMALFORMED leaves it out;
+    PERMISSIVE gives one row for it, with topic, partition, the first offset that is lost where it is known, the error
+    in `_corrupt` (if that column is asked for) and null elsewhere. After a header that is no header, reading goes on at
+    the next batch the `.index` knows; without one the rest of the split is lost, as one region.
+    Raises OptionError for a wrong argument, LogError for files that are gone or unreadable, in every mode.
+    """
+    from kwire.log.arrow import default_columns, read_range
+
+    if mode not in MODES:
+        raise OptionError(f"mode is {mode!r}, expected one of {', '.join(MODES)}")
+    aborted = split.aborted
+    if aborted is None:
+        aborted = tuple(split_log(split).aborted_transactions(split.start_offset, split.end_offset))
+    yield from read_range(
+        split_segment(split),
+        default_columns(columns),
+        topic=split.topic,
+        partition=split.partition,
+        start_position=split.start_position,
+        stop_position=split.stop_position,
+        start_offset=split.start_offset,
+        end_offset=split.end_offset,
+        aborted=aborted,
+        mode=mode,
+        check_crc=check_crc,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )

@@ -1,0 +1,135 @@
+"""Which transactions were aborted, and which are still open, without a coordinator.
+
+A consumer that reads committed data is told the aborted transactions by the broker, which knows them from `.txnindex`
+files. Here they come from the same files where they are present and sane. A segment without one usually holds no abort
+marker, but a copy may have lost the file, so its batch headers are walked instead: markers and transactional batches
+show in headers, and only markers themselves are decoded. Both ways give the same answer.
+
+Open transactions come from the newest producer snapshot and a walk over what was written after it.
+Source: rules F-30 to F-44, P-05, P-06, G-13, D-04; Kafka's UnifiedLog.collectAbortedTransactions, ProducerStateManager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+
+from kwire.errors import CorruptBatch, LogError
+from kwire.log.headers import BatchHeader, HeaderWalk
+from kwire.log.segment import Segment
+from kwire.log.store import StoredFile
+from kwire.log.transaction_index import AbortedTransaction
+from kwire.records import ControlRecordType, parse_control_record, read_batches
+
+Open = dict[int, int]  # producer id -> first offset of its open transaction
+
+
+class NeedsWalk(LogError):
+    """Indexes and snapshots alone do not tell; raised only where walking was not allowed."""
+
+
+def is_abort(file: StoredFile, header: BatchHeader) -> bool:
+    """Whether a transactional control batch is an abort marker; False for commits and types not known (R-40, R-41)."""
+    data = file.pread(header.position, header.size_bytes)
+    for batch in read_batches(data, position=header.position, file=file.url):
+        for record in batch.records():
+            return parse_control_record(record).type == ControlRecordType.ABORT
+    return False
+
+
+def walk_transactions(
+    segment: Segment, open_now: Open, *, from_offset: int = 0, to_offset: int | None = None
+) -> Iterator[AbortedTransaction]:
+    """Walk a segment's headers; yield each abort of a transaction with data met, keep open_now up to date in place.
+
+    A marker without data in [from_offset, its own offset] gives nothing (P-08). Ends early when no transaction with
+    data below to_offset is open any more. Raises CorruptBatch at a header that is none.
+    """
+    with closing(segment.open()) as file:
+        walk = HeaderWalk(file, segment.start_for(file, from_offset))
+        for header in walk:
+            if header.last_offset < from_offset:
+                continue
+            if to_offset is not None and header.stored_offset >= to_offset and is_settled(open_now, to_offset):
+                return
+            if not header.is_transactional:
+                continue
+            if not header.is_control:
+                open_now.setdefault(header.producer_id, header.stored_offset)
+                continue
+            first = open_now.pop(header.producer_id, None)
+            if first is not None and is_abort(file, header):
+                yield AbortedTransaction(header.producer_id, first, header.last_offset)
+        if walk.damage and not segment.ends_in_zeros(file, walk.position):
+            raise walk.damage
+
+
+def is_settled(open_now: Open, to_offset: int) -> bool:
+    """Whether nothing below to_offset waits for its marker."""
+    return all(first >= to_offset for first in open_now.values())
+
+
+def aborted_transactions(
+    segments: Sequence[Segment],
+    from_offset: int,
+    to_offset: int,
+    *,
+    snapshot: Callable[[int], Open | None],
+    may_walk: bool = True,
+) -> list[AbortedTransaction]:
+    """The aborted transactions with data in [from_offset, to_offset), as a broker would list them (F-32).
+
+    segments: those of the log, in order. snapshot(offset): transactions open there according to a valid producer
+    snapshot, else None. may_walk=False raises NeedsWalk where indexes and snapshots do not tell: for planners, whose
+    readers can find out themselves. first_offset may be cut to from_offset for transactions that began before it.
+    """
+    found: list[AbortedTransaction] = []
+    relevant = [s for s in segments if s.next_base is None or s.next_base > from_offset]
+    open_now: Open | None = {}  # what began before from_offset does not matter
+    for i, segment in enumerate(relevant):
+        entries = segment.transaction_index
+        if entries is not None:
+            found += [AbortedTransaction(*e[:3]) for e in entries if e.last_offset >= from_offset]
+            if any(entry.last_stable_offset >= to_offset for entry in entries):
+                break
+            open_now = snapshot(segment.next_base) if segment.next_base is not None else None
+        else:
+            if not may_walk:
+                raise NeedsWalk("no transaction index", segment.url)
+            if open_now is None:
+                open_now = _open_at(relevant[:i], from_offset)
+            found += walk_transactions(segment, open_now, from_offset=from_offset, to_offset=to_offset)
+        beyond = segment.next_base is None or segment.next_base >= to_offset
+        if beyond and open_now is not None and is_settled(open_now, to_offset):
+            break
+    return [each for each in found if each.first_offset < to_offset]
+
+
+def _open_at(segments: Iterable[Segment], from_offset: int) -> Open:
+    """Transactions open behind these segments, by walking them."""
+    open_now: Open = {}
+    for segment in segments:
+        for _ in walk_transactions(segment, open_now, from_offset=from_offset):
+            pass
+    return open_now
+
+
+def open_transactions(
+    segments: Sequence[Segment], snapshots: Iterable[int], snapshot: Callable[[int], Open | None], log_start_offset: int
+) -> Open:
+    """Transactions that are open at the end of the log: the newest valid snapshot, then a walk from there (G-13)."""
+    end = segments[-1].end().next_offset
+    start, open_now = log_start_offset, Open()
+    for offset in sorted(snapshots, reverse=True):
+        if offset <= end and (known := snapshot(offset)) is not None:
+            start, open_now = offset, known
+            break
+    for segment in segments:
+        if segment.next_base is None or segment.next_base > start:
+            try:
+                for _ in walk_transactions(segment, open_now, from_offset=start):
+                    pass
+            except CorruptBatch:
+                if not segment.is_active:
+                    raise
+    return open_now
