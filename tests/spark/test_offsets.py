@@ -21,7 +21,7 @@ from kwire.spark.offsets import (
     OffsetRange,
     check_limits,
     check_named,
-    divide,
+    offsets_per_task,
     parse_limit,
     resolve,
 )
@@ -154,21 +154,21 @@ def test_a_start_behind_its_end_is_refused_after_resolution() -> None:
         resolved(AtOffsets({KEY: 50}), AtTime(7), Log(times={7: 40}))
 
 
-def test_ranges_are_divided_as_the_hints_ask() -> None:
-    whole = OffsetRange("t", 0, 0, 100)
-    assert divide([whole, OffsetRange("t", 1, 5, 5)], None, None) == [whole]
-    assert divide([whole], 1, None) == [whole]
-    assert [found.size for found in divide([whole], 4, None)] == [25, 25, 25, 25]
-    assert [found.size for found in divide([whole], None, 30)] == [25, 25, 25, 25]
-    assert [found.size for found in divide([whole], 6, 50)] == [16, 17, 17, 16, 17, 17]
-    assert divide([OffsetRange("t", 0, 7, 8)], 4, None) == [OffsetRange("t", 0, 7, 8)]
+def test_tasks_are_as_long_as_the_hints_ask() -> None:
+    def per_task(sizes: list[int], min_partitions: int | None, max_records: int | None) -> list[int | None]:
+        ranges = [OffsetRange("t", n, 7, 7 + size) for n, size in enumerate(sizes)]
+        return offsets_per_task(ranges, min_partitions, max_records)
+
+    assert per_task([100], None, None) == [None]
+    assert per_task([100], 1, None) == [None]
+    assert per_task([100], 4, None) == [25]
+    assert per_task([100], None, 30) == [30]
+    assert per_task([100], 4, 30) == [25]
+    assert per_task([100], 4, 10) == [10]
     # A short partition stays whole and leaves the rest of the hint to the long one.
-    assert [
-        (r.partition, r.size) for r in divide([OffsetRange("t", 0, 0, 1), OffsetRange("t", 1, 0, 100)], 5, None)
-    ] == [
-        (0, 1),
-        *[(1, 25)] * 4,
-    ]
+    assert per_task([1, 100], 5, None) == [None, 25]
+    assert per_task([0, 0], 5, 9) == [9, 9]
+    assert per_task([], 5, 9) == []
 
 
 @given(
@@ -176,16 +176,10 @@ def test_ranges_are_divided_as_the_hints_ask() -> None:
     min_partitions=st.none() | st.integers(1, 200),
     max_records=st.none() | st.integers(1000, 10**7),
 )
-def test_division_keeps_every_offset_once(
-    sizes: list[int], min_partitions: int | None, max_records: int | None
-) -> None:
-    ranges = [OffsetRange("t", n, 10 * n, 10 * n + size) for n, size in enumerate(sizes)]
-    pieces = divide(ranges, min_partitions, max_records)
-    for whole in ranges:
-        own = [piece for piece in pieces if piece.partition == whole.partition]
-        edges = [whole.start, *[piece.end for piece in own]]
-        assert [piece.start for piece in own] == edges[:-1]
-        assert edges[-1] == whole.end
-    assert all(0 < piece.size <= (max_records or 10**9) for piece in pieces)
-    if min_partitions and pieces:
-        assert len(pieces) >= min(min_partitions // 2, sum(sizes))
+def test_hints_are_kept(sizes: list[int], min_partitions: int | None, max_records: int | None) -> None:
+    limits = offsets_per_task([OffsetRange("t", 0, 0, size) for size in sizes], min_partitions, max_records)
+    tasks = sum(-(-size // (limit or max(size, 1))) for size, limit in zip(sizes, limits, strict=True))
+    if max_records is not None:
+        assert all(limit is not None and 0 < limit <= max_records for limit in limits)
+    if min_partitions is not None:
+        assert tasks >= min(min_partitions // 2, sum(sizes))

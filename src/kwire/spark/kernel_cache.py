@@ -49,8 +49,11 @@ def prepare_kernel_cache(package: Path = Path(kwire.__file__).parent) -> None:
 
 def _kernel_folders(package: Path) -> Iterator[Path]:
     """The package's folders that hold kernels; none where it is imported from a zip file, which numba handles."""
-    for module in sorted(package.glob("*/kernels.py")):
-        yield module.parent
+    for found in sorted(package.rglob("kernels*")):
+        if found.is_dir():
+            yield found
+        elif found.suffix == ".py":
+            yield found.parent
 
 
 def _is_writable(folder: Path) -> bool:

@@ -6,9 +6,8 @@ getKafkaOffsetRangeLimit and checkOffsetLimitValidity, KafkaOffsetReaderAdmin). 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal, Protocol
 
 from kwire.errors import LogError, OptionError
@@ -74,8 +73,13 @@ class OffsetRange:
 class Bounds(Protocol):
     """What resolving an edge needs to know of a partition; offsets as the query's isolation level sees them."""
 
-    earliest: int
-    latest: int
+    @property
+    def earliest(self) -> int:
+        """First offset there is."""
+
+    @property
+    def latest(self) -> int:
+        """Offset behind the last one there is."""
 
     def offset_for_time(self, timestamp_ms: int) -> int | None:
         """First offset with a timestamp at or after timestamp_ms, None when there is none below `latest`."""
@@ -250,30 +254,23 @@ def _offset_for_time(edge: Edge, key: TopicPartition, timestamp_ms: int, bounds:
     return LATEST
 
 
-def divide(ranges: list[OffsetRange], min_partitions: int | None, max_records: int | None) -> list[OffsetRange]:
-    """Cut offset ranges for more parallelism; empty ranges are dropped.
+def offsets_per_task(
+    ranges: Sequence[OffsetRange], min_partitions: int | None, max_records: int | None
+) -> list[int | None]:
+    """How many offsets of each range one task may get; None where all of them.
 
-    max_records: no range longer than this. min_partitions: a hint, about so many ranges, long ones cut first
-    (Spark's KafkaOffsetRangeCalculator).
+    max_records: never more than this. min_partitions: a hint, about so many tasks in all; ranges too short to be cut
+    leave their part of it to the long ones (Spark's KafkaOffsetRangeCalculator).
     """
-    ranges = [found for found in ranges if found.size > 0]
-    if max_records is not None:
-        ranges = [piece for found in ranges for piece in _cut(found, -(-found.size // max_records))]
-    if min_partitions is None or len(ranges) >= min_partitions:
-        return ranges
+    limits = [max_records] * len(ranges)
     total = sum(found.size for found in ranges)
+    if min_partitions is None or not total:
+        return limits
     shares = [round(found.size / total * min_partitions) for found in ranges]
-    # Ranges too short to be cut leave the rest of the hint to the long ones.
     long_total = sum(found.size for found, share in zip(ranges, shares, strict=True) if share > 1)
-    long_parts = max(min_partitions - sum(share <= 1 for share in shares), 1)
-    return [
-        piece
-        for found, share in zip(ranges, shares, strict=True)
-        for piece in _cut(found, 1 if share <= 1 else round(found.size / long_total * long_parts))
-    ]
-
-
-def _cut(found: OffsetRange, parts: int) -> list[OffsetRange]:
-    parts = max(1, min(parts, found.size))
-    edges = [found.start + found.size * part // parts for part in range(parts + 1)]
-    return [OffsetRange(found.topic, found.partition, low, high) for low, high in pairwise(edges)]
+    long_tasks = max(min_partitions - sum(share <= 1 for share in shares), 1)
+    for n, (found, share) in enumerate(zip(ranges, shares, strict=True)):
+        if share > 1:
+            tasks = max(1, round(found.size / long_total * long_tasks))
+            limits[n] = min(-(-found.size // tasks), max_records or found.size)
+    return limits

@@ -1,0 +1,80 @@
+"""From the option `path` to log directories: globs, several paths, and no partition twice. Standard library only."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from kwire.errors import LogError
+from kwire.log import LogDirectory, PartitionLog
+from kwire.log.file_names import MARKED_DIRECTORY
+from kwire.log.store import open_store
+from kwire.spark.topics import TopicPartition
+
+_MAGIC = re.compile(r"[*?\[{]")
+_ALTERNATIVES = re.compile(r"\{([^{}]*)\}")
+
+
+def open_logs(paths: Iterable[str], storage: Mapping[str, Any]) -> dict[TopicPartition, PartitionLog]:
+    """The partitions below all paths and globs. Raises LogError for a path without logs and for a partition twice."""
+    found: dict[TopicPartition, PartitionLog] = {}
+    for path in paths:
+        for place in expand_glob(path, storage):
+            for key, log in LogDirectory(place, **storage).partitions.items():
+                if key in found:
+                    raise LogError(
+                        f"{key[0]}-{key[1]} is here and in {found[key].url}; read such places one at a time", log.url
+                    )
+                found[key] = log
+    return found
+
+
+def expand_glob(path: str, storage: Mapping[str, Any]) -> list[str]:
+    """The places that a path means, sorted: itself, or what matches `*`, `?`, `[ab]` and `{a,b}` in its components.
+
+    Works on local paths and URLs; of a chained URL (`zip://*::/tmp/logs.zip`) the first part may hold a pattern. What
+    a broker marked as deleted, stray or future is passed over, and so are files that are no segments. Raises LogError
+    when nothing matches.
+    """
+    if not _MAGIC.search(path.partition("::")[0]) or ("://" not in path and os.path.exists(path)):
+        return [path]
+    found = {place for variant in _variants(path) for place in _matches(variant, storage)}
+    if not found:
+        raise LogError("nothing matches this pattern", path)
+    return sorted(found)
+
+
+def _variants(path: str) -> Iterator[str]:
+    """The path once for each of the alternatives in `{a,b}`."""
+    alternatives = _ALTERNATIVES.search(path)
+    if alternatives is None:
+        yield path
+        return
+    for choice in alternatives[1].split(","):
+        yield from _variants(path[: alternatives.start()] + choice + path[alternatives.end() :])
+
+
+def _matches(path: str, storage: Mapping[str, Any]) -> list[str]:
+    head, separator, tail = path.partition("::")
+    scheme, mark, rest = head.rpartition("://")
+    parts = rest.split("/")
+    fixed = next((n for n, part in enumerate(parts) if _MAGIC.search(part)), len(parts))
+    base = "/".join(parts[:fixed]) or ("/" if rest.startswith("/") else "" if mark else ".")
+    store = open_store(f"{scheme}{mark}{base}{separator}{tail}", storage)
+    below = [""]
+    for depth, part in enumerate(parts[fixed:]):
+        is_last = fixed + depth == len(parts) - 1
+        if not part:
+            continue  # a slash at the end, or two in a row
+        below = [
+            f"{folder}/{entry.name}" if folder else entry.name
+            for folder in below
+            for entry in store.list(folder)
+            if fnmatchcase(entry.name, part)
+            and not MARKED_DIRECTORY.fullmatch(entry.name)
+            and (entry.is_directory or (is_last and entry.name.endswith(".log")))
+        ]
+    return [store.url_of(place) for place in below]
