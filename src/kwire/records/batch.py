@@ -16,7 +16,18 @@ from kwire.records.attributes import (
 from kwire.records.compression import TooLarge, expand
 from kwire.records.record import Record
 
-__all__ = ["FRAME_BYTES", "LARGEST_SIZE", "MAGIC_POSITION", "SMALLEST_SIZE", "Batch", "to_int32", "to_int64"]
+__all__ = [
+    "FRAME_BYTES",
+    "LARGEST_SIZE",
+    "MAGIC_POSITION",
+    "SMALLEST_SIZE",
+    "Batch",
+    "to_int32",
+    "to_int64",
+    "too_large",
+    "unknown_codec",
+    "wrong_crc",
+]
 
 FRAME_BYTES = 12  # offset and size, which stand before what the size counts
 MAGIC_POSITION = 16
@@ -119,7 +130,7 @@ class Batch(abc.ABC):
         """The codec of the payload; raises CorruptBatch on a number that names none (5 to 7)."""
         codec = self.attributes & CODEC_MASK
         if codec > Compression.ZSTD:
-            raise self.corrupt(f"unknown compression type id {codec}")
+            raise self.corrupt(unknown_codec(codec))
         return Compression(codec)
 
     @property
@@ -141,11 +152,12 @@ class Batch(abc.ABC):
         """Raises CorruptBatch unless the checksum holds and the codec is known. Costs a pass over the bytes."""
         computed = self.computed_crc()
         if self.crc != computed:
-            raise self.corrupt(f"stored CRC {self.crc}, computed {computed}")
+            raise self.corrupt(wrong_crc(self.crc, computed))
         _ = self.compression
 
-    def corrupt(self, what: str) -> CorruptBatch:
-        """The error to raise for this batch."""
+    def corrupt(self, what: str, record: int | None = None) -> CorruptBatch:
+        """The error to raise for this batch. record: index in the batch of the record at fault."""
+        what = what if record is None else f"record {record}: {what}"
         return CorruptBatch(what, self.position, (), self.file, self.claimed_offsets())
 
     def claimed_offsets(self) -> tuple[int, int]:
@@ -167,6 +179,16 @@ class Batch(abc.ABC):
     def __repr__(self) -> str:
         offsets = "..".join(map(str, self.claimed_offsets()))
         return f"<{type(self).__name__} magic {self.magic}, offsets {offsets}, {self.size_bytes} bytes>"
+
+
+def wrong_crc(stored: int, computed: int) -> str:
+    """The message of a checksum that does not hold."""
+    return f"stored CRC {stored}, computed {computed}"
+
+
+def unknown_codec(codec: int) -> str:
+    """The message of a codec number from 5 to 7."""
+    return f"unknown compression type id {codec}"
 
 
 def too_large(codec: Compression, limit: int) -> str:

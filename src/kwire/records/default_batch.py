@@ -27,7 +27,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from kwire.errors import CorruptBatch, Malformed, Truncated
+from kwire.errors import Malformed, Truncated
 from kwire.records.attributes import (
     DELETE_HORIZON_FLAG,
     LOG_APPEND_TIME_FLAG,
@@ -121,7 +121,7 @@ class DefaultBatch(Batch):
         try:
             length, pos = read_varint(section, pos)
             if not 0 <= length <= len(section) - pos:
-                raise self.corrupt_record(fault, index)
+                raise self.corrupt(fault.text, index)
             body = section[pos : pos + length]
             pos += length
             fault = Fault.RECORD_FIELDS
@@ -129,18 +129,18 @@ class DefaultBatch(Batch):
             offset_delta, at = read_varint(body, at)
             key_length, at = read_varint(body, at)
             if key_length > length - at:
-                raise self.corrupt_record(Fault.KEY_LENGTH, index)
+                raise self.corrupt(Fault.KEY_LENGTH.text, index)
             key = None if key_length < 0 else bytes(body[at : at + key_length])
             value_length, at = read_varint(body, at + max(key_length, 0))
             if value_length > length - at:
-                raise self.corrupt_record(Fault.VALUE_LENGTH, index)
+                raise self.corrupt(Fault.VALUE_LENGTH.text, index)
             value = None if value_length < 0 else bytes(body[at : at + value_length])
             header_count, at = read_varint(body, at + max(value_length, 0))
         except (Truncated, Malformed):
-            raise self.corrupt_record(fault, index) from None
+            raise self.corrupt(fault.text, index) from None
         headers, at = self.read_headers(body, at, header_count, index)
         if at != length:
-            raise self.corrupt_record(Fault.RECORD_SIZE, index)
+            raise self.corrupt(Fault.RECORD_SIZE.text, index)
         append_time = self.timestamp_type == TimestampType.LOG_APPEND_TIME
         record = Record(
             offset=to_int64(self._base_offset + offset_delta),
@@ -157,7 +157,7 @@ class DefaultBatch(Batch):
     def read_headers(self, body: memoryview, at: int, count: int, index: int) -> tuple[Headers, int]:
         """The `count` headers that start at `at` of a record's body, and the position after them."""
         if not 0 <= count <= len(body) - at:
-            raise self.corrupt_record(Fault.HEADER_COUNT, index)
+            raise self.corrupt(Fault.HEADER_COUNT.text, index)
         headers: Headers = []
         fault = Fault.HEADER_KEY
         try:
@@ -165,21 +165,17 @@ class DefaultBatch(Batch):
                 fault = Fault.HEADER_KEY
                 length, at = read_varint(body, at)
                 if not 0 <= length <= len(body) - at:
-                    raise self.corrupt_record(fault, index)
+                    raise self.corrupt(fault.text, index)
                 key = decode_header_key(bytes(body[at : at + length]))
                 fault = Fault.HEADER_VALUE
                 value_length, at = read_varint(body, at + length)
                 if value_length > len(body) - at:
-                    raise self.corrupt_record(fault, index)
+                    raise self.corrupt(fault.text, index)
                 headers.append((key, None if value_length < 0 else bytes(body[at : at + value_length])))
                 at += max(value_length, 0)
         except (Truncated, Malformed):
-            raise self.corrupt_record(fault, index) from None
+            raise self.corrupt(fault.text, index) from None
         return headers, at
-
-    def corrupt_record(self, fault: Fault, index: int) -> CorruptBatch:
-        """The error for the record with this index in the batch."""
-        return self.corrupt(f"record {index}: {fault.text}")
 
 
 def add_to_sequence(sequence: int, increment: int) -> int:

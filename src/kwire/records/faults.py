@@ -13,31 +13,50 @@ __all__ = ["Fault"]
 
 
 class Fault(enum.IntEnum):
-    """Why a batch is refused. `text`: the sentence that error messages show."""
+    """Why a batch is refused."""
 
-    text: str
+    RECORD_COUNT = 1
+    RECORD_LENGTH = 2
+    RECORD_FIELDS = 3
+    KEY_LENGTH = 4
+    VALUE_LENGTH = 5
+    HEADER_COUNT = 6
+    HEADER_KEY = 7
+    HEADER_VALUE = 8
+    RECORD_SIZE = 9
+    BYTES_LEFT = 10
+    WRAPPER_VALUE = 11
+    WRAPPER_EMPTY = 12
+    WRAPPER_OFFSET = 13
+    INNER_SIZE = 14
+    INNER_MAGIC = 15
+    INNER_COMPRESSED = 16
+    INNER_CRC = 17
+    MESSAGE_FIELDS = 18
 
-    def __new__(cls, number: int, text: str) -> Fault:
-        fault = int.__new__(cls, number)
-        fault._value_ = number
-        fault.text = text
-        return fault
+    @property
+    def text(self) -> str:
+        """The sentence that error messages show."""
+        return TEXTS[self]
 
-    RECORD_COUNT = 1, "the record count is negative or needs more bytes than the batch has"
-    RECORD_LENGTH = 2, "a record's length is negative, malformed or runs beyond the batch"
-    RECORD_FIELDS = 3, "a record's fields end early or hold a malformed number"
-    KEY_LENGTH = 4, "a key runs beyond its record"
-    VALUE_LENGTH = 5, "a value runs beyond its record"
-    HEADER_COUNT = 6, "a record's header count is negative or larger than the record"
-    HEADER_KEY = 7, "a header key's length is negative, malformed or runs beyond the record"
-    HEADER_VALUE = 8, "a header value's length is malformed or runs beyond the record"
-    RECORD_SIZE = 9, "a record's fields do not end where its length says"
-    BYTES_LEFT = 10, "bytes are left behind the last record"
-    WRAPPER_VALUE = 11, "a compressed message has no value"
-    WRAPPER_EMPTY = 12, "a compressed message holds no messages"
-    WRAPPER_OFFSET = 13, "a compressed message's offset is below that of its last inner message"
-    INNER_SIZE = 14, "an inner message's size is below the smallest there is (14)"
-    INNER_MAGIC = 15, "an inner message's magic is neither 0 nor 1"
-    INNER_COMPRESSED = 16, "an inner message is compressed again"
-    INNER_CRC = 17, "an inner message's checksum does not match its bytes"
-    MESSAGE_FIELDS = 18, "a message's key or value runs beyond its end"
+
+TEXTS = {
+    Fault.RECORD_COUNT: "the record count is negative or needs more bytes than the batch has",
+    Fault.RECORD_LENGTH: "a record's length is negative, malformed or runs beyond the batch",
+    Fault.RECORD_FIELDS: "a record's fields end early or hold a malformed number",
+    Fault.KEY_LENGTH: "a key runs beyond its record",
+    Fault.VALUE_LENGTH: "a value runs beyond its record",
+    Fault.HEADER_COUNT: "a record's header count is negative or larger than the record",
+    Fault.HEADER_KEY: "a header key's length is negative, malformed or runs beyond the record",
+    Fault.HEADER_VALUE: "a header value's length is malformed or runs beyond the record",
+    Fault.RECORD_SIZE: "a record's fields do not end where its length says",
+    Fault.BYTES_LEFT: "bytes are left behind the last record",
+    Fault.WRAPPER_VALUE: "a compressed message has no value",
+    Fault.WRAPPER_EMPTY: "a compressed message holds no messages",
+    Fault.WRAPPER_OFFSET: "a compressed message's offset is below that of its last inner message",
+    Fault.INNER_SIZE: "an inner message's size is below the smallest there is (14)",
+    Fault.INNER_MAGIC: "an inner message's magic is neither 0 nor 1",
+    Fault.INNER_COMPRESSED: "an inner message is compressed again",
+    Fault.INNER_CRC: "an inner message's checksum does not match its bytes",
+    Fault.MESSAGE_FIELDS: "a message's key or value runs beyond its end",
+}

@@ -25,7 +25,6 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kwire.errors import CorruptBatch
 from kwire.records.attributes import (
     CODEC_MASK,
     LOG_APPEND_TIME_FLAG,
@@ -42,7 +41,7 @@ from kwire.records.faults import Fault
 from kwire.records.record import Record
 from kwire.wire.checksum import crc32
 
-__all__ = ["LegacyBatch"]
+__all__ = ["LegacyBatch", "no_zstd"]
 
 HEADER = struct.Struct(">qiIbB")
 assert HEADER.size == 18  # keeps the table above true
@@ -126,11 +125,11 @@ class LegacyBatch(Batch):
             return
         yield self.record_of(self.buffer, self.last_offset, self.base_timestamp)
 
-    def record_of(self, buf: memoryview, offset: int, timestamp: int) -> Record:
-        """The record of one message, outer or inner; the outer one's timestamp type governs (R-24)."""
+    def record_of(self, buf: memoryview, offset: int, timestamp: int, index: int | None = None) -> Record:
+        """The record of one message, outer or inner (index); the outer one's timestamp type governs (R-24)."""
         fields = read_key_and_value(buf, buf[MAGIC_POSITION])
         if fields is None:
-            raise self.corrupt(Fault.MESSAGE_FIELDS.text)
+            raise self.corrupt(Fault.MESSAGE_FIELDS.text, index)
         key, value = (None if field is None else bytes(field) for field in fields)
         return Record(
             offset=offset, timestamp=timestamp, timestamp_type=self.timestamp_type, key=key, value=value, headers=[]
@@ -146,19 +145,19 @@ class LegacyBatch(Batch):
             buf = payload[pos:end]
             message = read_message(buf)
             if message.attributes & CODEC_MASK:
-                raise self.corrupt_inner(Fault.INNER_COMPRESSED, index)
+                raise self.corrupt(Fault.INNER_COMPRESSED.text, index)
             if check_crc and message.crc != crc32(buf[MAGIC_POSITION:]):
-                raise self.corrupt_inner(Fault.INNER_CRC, index)
+                raise self.corrupt(Fault.INNER_CRC.text, index)
             append_time = self.timestamp_type == TimestampType.LOG_APPEND_TIME and message.magic == 1
             timestamp = self.max_timestamp if append_time else message.timestamp
-            yield self.record_of(buf, to_int64(base + message.offset), timestamp)
+            yield self.record_of(buf, to_int64(base + message.offset), timestamp, index)
             pos = end
 
     def inner_payload(self) -> memoryview:
         """The decompressed value of a compressed message."""
         codec = self.compression
         if codec == Compression.ZSTD:
-            raise self.corrupt(f"zstd in magic {self.magic}, which has no zstd")
+            raise self.corrupt(no_zstd(self.magic))
         fields = read_key_and_value(self.buffer, self.magic)
         if fields is None:
             raise self.corrupt(Fault.MESSAGE_FIELDS.text)
@@ -172,11 +171,11 @@ class LegacyBatch(Batch):
         while len(payload) - pos >= FRAME_BYTES:
             size = LegacyBatch.frame_size(payload, pos)
             if size < SMALLEST_SIZE:
-                raise self.corrupt_inner(Fault.INNER_SIZE, count)
+                raise self.corrupt(Fault.INNER_SIZE.text, count)
             if size > len(payload) - pos - FRAME_BYTES:
                 break
             if payload[pos + MAGIC_POSITION] > 1:
-                raise self.corrupt_inner(Fault.INNER_MAGIC, count)
+                raise self.corrupt(Fault.INNER_MAGIC.text, count)
             last = LegacyBatch.frame_offset(payload, pos)
             pos += FRAME_BYTES + size
             count += 1
@@ -198,6 +197,7 @@ class LegacyBatch(Batch):
         """The size field of the message at pos."""
         return int.from_bytes(buf[pos + 8 : pos + FRAME_BYTES], "big", signed=True)
 
-    def corrupt_inner(self, fault: Fault, index: int) -> CorruptBatch:
-        """The error for the inner message with this index."""
-        return self.corrupt(f"record {index}: {fault.text}")
+
+def no_zstd(magic: int) -> str:
+    """The message of a compressed message of magic 0 or 1 whose codec is zstd."""
+    return f"zstd in magic {magic}, which came before it"

@@ -1,0 +1,178 @@
+"""The buffers of one Arrow record batch, from allocation to the finished columns.
+
+Buffers are as large as the input allows at most and shrunk when it is known what was needed: memory that nobody
+touches costs nothing, a second pass over the records would.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kwire.records.default_batch import SMALLEST_RECORD_BYTES
+from kwire.records.kernels import output as o
+from kwire.records.kernels.memory import WIDE
+from kwire.records.record import decode_header_key
+
+__all__ = ["COLUMN_TYPES", "ArrowColumns", "ConstantColumns"]
+
+HEADER_FIELDS = [pa.field("key", pa.string()), pa.field("value", pa.binary())]
+COLUMN_TYPES = {
+    "key": pa.binary(),
+    "value": pa.binary(),
+    "topic": pa.string(),
+    "partition": pa.int32(),
+    "offset": pa.int64(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestampType": pa.int32(),
+    "headers": pa.list_(pa.field("element", pa.struct(HEADER_FIELDS))),  # "element" is what Spark calls it
+}
+SMALLEST_HEADER_BYTES = 2
+
+
+class ConstantColumns:
+    """The topic and partition columns: built once, sliced for every batch. None gives nulls."""
+
+    def __init__(self, topic: str | None, partition: int | None) -> None:
+        self.values = {"topic": topic, "partition": partition}
+        self.built: dict[str, Any] = {}
+
+    def column(self, name: str, rows: int) -> Any:
+        """`rows` rows of the column."""
+        built = self.built.get(name)
+        if built is None or len(built) < rows:
+            value = pa.scalar(self.values[name], COLUMN_TYPES[name])
+            built = self.built[name] = pa.repeat(value, rows)
+        return built if len(built) == rows else built.slice(0, rows)
+
+
+class ArrowColumns:
+    """Room for the records of one Arrow batch, at the addresses that kernels write to.
+
+    rows: the most there can be. section_bytes: of all record sections together, which bounds keys, values and headers.
+    """
+
+    def __init__(self, columns: tuple[str, ...], rows: int, section_bytes: int) -> None:
+        self.columns = columns
+        self.addresses = np.zeros(o.ADDRESS_COUNT, np.int64)
+        self.state = np.zeros(o.STATE_COUNT, np.int64)
+        self.buffers: dict[int, Any] = {}
+        data_bytes = section_bytes + WIDE
+        for column in columns:
+            if column == "offset":
+                self.allocate(o.OFFSETS, 8 * rows)
+            elif column == "timestamp":
+                self.allocate(o.TIMESTAMPS, 8 * rows)
+            elif column == "timestampType":
+                self.allocate(o.TIMESTAMP_TYPES, 4 * rows)
+            elif column == "key":
+                self.allocate_binary(o.KEY_ENDS, o.KEYS, o.KEY_BITMAP, rows, data_bytes)
+            elif column == "value":
+                self.allocate_binary(o.VALUE_ENDS, o.VALUES, o.VALUE_BITMAP, rows, data_bytes)
+            elif column == "headers":
+                headers = max(0, section_bytes - SMALLEST_RECORD_BYTES * rows) // SMALLEST_HEADER_BYTES
+                self.allocate(o.HEADER_ENDS, 4 * (rows + 1))
+                self.allocate_bitmap(o.HEADER_BITMAP, rows)
+                self.allocate(o.HEADER_KEY_ENDS, 4 * (headers + 1))
+                self.allocate(o.HEADER_KEYS, data_bytes)
+                self.allocate_binary(o.HEADER_VALUE_ENDS, o.HEADER_VALUES, o.HEADER_VALUE_BITMAP, headers, data_bytes)
+
+    def allocate(self, place: int, n_bytes: int) -> None:
+        """Memory from Arrow, which reuses it between batches."""
+        buffer = pa.allocate_buffer(n_bytes, resizable=True)
+        self.buffers[place], self.addresses[place] = buffer, buffer.address
+
+    def allocate_bitmap(self, place: int, values: int) -> None:
+        """A bitmap with all bits set."""
+        self.allocate(place, (values + 7) // 8)
+        np.frombuffer(self.buffers[place], np.uint8)[:] = 0xFF
+
+    def allocate_binary(self, ends: int, data: int, bitmap: int, values: int, data_bytes: int) -> None:
+        """What a binary column consists of."""
+        self.allocate(ends, 4 * (values + 1))
+        self.allocate(data, data_bytes)
+        self.allocate_bitmap(bitmap, values)
+
+    def finish(self, schema: Any, constants: ConstantColumns) -> Any:
+        """The record batch of what kernels have written; this object is used up."""
+        rows = int(self.state[o.ROWS])
+        arrays = []
+        for column in self.columns:
+            if column in ("topic", "partition"):
+                arrays.append(constants.column(column, rows))
+            elif column == "offset":
+                arrays.append(self.fixed(COLUMN_TYPES[column], o.OFFSETS, rows))
+            elif column == "timestampType":
+                arrays.append(self.fixed(COLUMN_TYPES[column], o.TIMESTAMP_TYPES, rows))
+            elif column == "timestamp":
+                arrays.append(self.timestamps(rows))
+            elif column == "key":
+                arrays.append(self.binary(o.KEY_ENDS, o.KEYS, o.KEY_BITMAP, rows, o.KEY_BYTES, o.NULL_KEYS))
+            elif column == "value":
+                arrays.append(self.binary(o.VALUE_ENDS, o.VALUES, o.VALUE_BITMAP, rows, o.VALUE_BYTES, o.NULL_VALUES))
+            else:
+                arrays.append(self.headers(rows))
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def shrunk(self, place: int, n_bytes: int) -> Any:
+        """The buffer without what was not needed of it."""
+        buffer = self.buffers[place]
+        buffer.resize(n_bytes, shrink_to_fit=True)
+        return buffer
+
+    def ends(self, place: int, values: int, total: int) -> Any:
+        """The Arrow offsets of `values` values, closed with their total."""
+        np.frombuffer(self.buffers[place], np.int32)[values] = total
+        return self.shrunk(place, 4 * (values + 1))
+
+    def bitmap(self, place: int, values: int, nulls: int) -> Any:
+        """The validity bitmap, None where every value is valid."""
+        return self.shrunk(place, (values + 7) // 8) if nulls else None
+
+    def fixed(self, kind: Any, place: int, rows: int) -> Any:
+        """A column of numbers without nulls."""
+        return pa.Array.from_buffers(kind, rows, [None, self.buffers[place]], 0)
+
+    def binary(self, ends: int, data: int, bitmap: int, values: int, total_in: int, nulls_in: int) -> Any:
+        """A binary column."""
+        total, nulls = int(self.state[total_in]), int(self.state[nulls_in])
+        buffers = [self.bitmap(bitmap, values, nulls), self.ends(ends, values, total), self.shrunk(data, total)]
+        return pa.Array.from_buffers(pa.binary(), values, buffers, nulls)
+
+    def timestamps(self, rows: int) -> Any:
+        """The timestamp column; null where milliseconds are too many to be told in microseconds."""
+        unfit = int(self.state[o.UNFIT_TIMESTAMPS])
+        bitmap = None
+        if unfit:
+            valid = np.frombuffer(self.buffers[o.TIMESTAMPS], np.int64)[:rows] != o.UNFIT_TIMESTAMP
+            bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
+        return pa.Array.from_buffers(COLUMN_TYPES["timestamp"], rows, [bitmap, self.buffers[o.TIMESTAMPS]], unfit)
+
+    def headers(self, rows: int) -> Any:
+        """The headers column: null where a record has none, as in Spark."""
+        headers, nulls = int(self.state[o.HEADERS]), int(self.state[o.NULL_HEADERS])
+        key_bytes = int(self.state[o.HEADER_KEY_BYTES])
+        key_ends = self.ends(o.HEADER_KEY_ENDS, headers, key_bytes)
+        keys = pa.Array.from_buffers(pa.string(), headers, [None, key_ends, self.shrunk(o.HEADER_KEYS, key_bytes)], 0)
+        values = self.binary(
+            o.HEADER_VALUE_ENDS,
+            o.HEADER_VALUES,
+            o.HEADER_VALUE_BITMAP,
+            headers,
+            o.HEADER_VALUE_BYTES,
+            o.NULL_HEADER_VALUES,
+        )
+        pairs = pa.StructArray.from_arrays([with_valid_text(keys), values], fields=HEADER_FIELDS)
+        buffers = [self.bitmap(o.HEADER_BITMAP, rows, nulls), self.ends(o.HEADER_ENDS, rows, headers)]
+        return pa.Array.from_buffers(COLUMN_TYPES["headers"], rows, buffers, nulls, children=[pairs])
+
+
+def with_valid_text(strings: Any) -> Any:
+    """The column itself if all of it is UTF-8, else one with replacement characters where it is not."""
+    try:
+        strings.validate(full=True)
+    except pa.ArrowInvalid:
+        return pa.array([decode_header_key(raw) for raw in strings.cast(pa.binary()).to_pylist()], pa.string())
+    return strings

@@ -1,0 +1,355 @@
+"""From the bytes of a record set to Arrow record batches: the steps between the kernels. See columns."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kwire.errors import CorruptBatch, Malformed
+from kwire.records.arrow_columns import COLUMN_TYPES, ArrowColumns, ConstantColumns
+from kwire.records.attributes import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG, Compression
+from kwire.records.batch import (
+    FRAME_BYTES,
+    MAGIC_POSITION,
+    Batch,
+    to_int64,
+    too_large,
+    unknown_codec,
+    wrong_crc,
+)
+from kwire.records.compression import RoomExhausted, TooLarge, expand_into, largest_room
+from kwire.records.default_batch import SMALLEST_RECORD_BYTES
+from kwire.records.faults import Fault
+from kwire.records.kernels import crc32c as crc32c_kernels
+from kwire.records.kernels import output as o
+from kwire.records.kernels import table as t
+from kwire.records.kernels.checksums import check_legacy_crcs
+from kwire.records.kernels.default_records import parse_default_records
+from kwire.records.kernels.legacy_messages import parse_legacy_messages, scan_inner_messages, wrapped_value
+from kwire.records.legacy_batch import no_zstd
+from kwire.records.record_set import bad_header_text, read_batches
+from kwire.wire.checksum import crc32c
+
+__all__ = ["Aborted", "Buffer", "ColumnDecoder", "warm_kernels"]
+
+Table: TypeAlias = npt.NDArray[np.int64]
+Buffer: TypeAlias = bytes | bytearray | memoryview | npt.NDArray[np.uint8]
+Aborted: TypeAlias = tuple[int, int, int]
+
+TABLE_ROWS = 32768
+SAMPLE_BATCH = bytes.fromhex(  # two records, one with headers
+    "0000000000000000 00000048 ffffffff 02 b45370ad 0000 00000001 00000000000003e8 00000000000003ed ffffffffffffffff"
+    "ffff ffffffff 00000002 10 00 00 00 02 6b 02 76 00 1a 00 0a 02 01 01 04 02 68 02 78 02 6e 01"
+)
+SAMPLE_MESSAGE = bytes.fromhex(  # magic 1
+    "0000000000000000 00000018 cf056e6e 01 00 0000000000000001 00000001 6b 00000001 76"
+)
+SAMPLE = SAMPLE_BATCH + SAMPLE_MESSAGE
+CRC_BY_KERNEL = crc32c_kernels.usable()
+
+
+class ColumnDecoder:
+    """One buffer at a time: decode() sets the buffer, the other methods work on it. Arguments as in ColumnReader."""
+
+    def __init__(
+        self,
+        columns: tuple[str, ...],
+        schema: Any,
+        *,
+        topic: str | None,
+        partition: int | None,
+        check_crc: bool,
+        max_decompressed_bytes: int,
+        max_rows: int,
+        max_bytes: int,
+        include_control: bool,
+    ) -> None:
+        self.columns, self.schema = columns, schema
+        self.constants = ConstantColumns(topic, partition)
+        self.check_crc, self.include_control = check_crc, include_control
+        self.max_decompressed_bytes = max_decompressed_bytes
+        self.max_rows, self.max_bytes = max_rows, max_bytes
+        self.table = np.empty((TABLE_ROWS, t.COLUMN_COUNT), np.int64)
+        self.usual_scratch_bytes = 2 * max_bytes
+        self.scratch = np.empty(0, np.uint8)
+        self.consumed = 0
+        self.stopped: CorruptBatch | None = None
+        self.view = memoryview(b"")
+        self.address = 0
+        self.position = 0
+        self.file: str | None = None
+        self.kept_offsets = (0, 0)
+
+    def decode(
+        self,
+        buf: Buffer,
+        position: int,
+        file: str | None,
+        start_offset: int,
+        end_offset: int,
+        aborted: Sequence[Aborted],
+    ) -> Iterator[Any]:
+        """Record batches, and a CorruptBatch in the place of each bad batch. Sets consumed and stopped at the end."""
+        self.consumed, self.stopped = 0, None
+        self.position, self.file, self.kept_offsets = position, file, (start_offset, end_offset)
+        data = np.frombuffer(buf, np.uint8) if len(buf) else np.empty(0, np.uint8)
+        self.view, self.address = data.data, data.ctypes.data
+        at, status = 0, t.FULL
+        while status == t.FULL:
+            rows, at, status = t.scan_batches(self.address, len(data), at, self.table)
+            if rows:
+                if self.check_crc:
+                    self.check_checksums(rows)
+                yield from self.decode_table(self.choose(self.table[:rows], aborted))
+        if status == t.UNBELIEVABLE:
+            self.stopped = self.header_error(at)
+            yield self.stopped
+        self.consumed = at
+        self.view = memoryview(b"")
+
+    def check_checksums(self, rows: int) -> None:
+        """Set FAULT of the batches whose checksum does not hold."""
+        table = self.table[:rows]
+        if CRC_BY_KERNEL:
+            crc32c_kernels.check_default_crcs(self.address, table, rows)
+        else:
+            for row in np.flatnonzero(table[:, t.MAGIC] == 2):
+                batch = self.view_of(table[row])
+                if crc32c(batch[21:]) != int.from_bytes(batch[17:21], "big"):
+                    table[row, t.FAULT] = t.BAD_CRC
+        if (table[:, t.MAGIC] < 2).any():
+            check_legacy_crcs(self.address, table, rows)
+
+    def choose(self, table: Table, aborted: Sequence[Aborted]) -> Table:
+        """The rows of the table to decode, and those with a fault, which have to be told."""
+        start_offset, end_offset = self.kept_offsets
+        attributes, magic, counts = table[:, t.ATTRIBUTES], table[:, t.MAGIC], table[:, t.COUNT]
+        codec = attributes & CODEC_MASK
+        # A compressed message of magic 0 or 1 begins at an unknown offset at or below the one it has.
+        before_end = (table[:, t.BASE_OFFSET] < end_offset) | ((magic < 2) & (codec != 0))
+        keep = (table[:, t.LAST_OFFSET] >= start_offset) & before_end & (counts != 0)
+        control = (magic == 2) & (attributes & CONTROL_FLAG != 0)
+        if not self.include_control:
+            keep &= ~control
+        if aborted:
+            keep &= control | ~self.in_aborted_transactions(table, aborted)
+        plain_too_many = (codec == 0) & (counts * SMALLEST_RECORD_BYTES > table[:, t.END] - table[:, t.START])
+        table[keep & (magic == 2) & (plain_too_many | (counts < 0)), t.FAULT] |= int(Fault.RECORD_COUNT)
+        table[(codec > int(Compression.ZSTD)) & (table[:, t.FAULT] == 0), t.FAULT] = t.BAD_CODEC
+        keep |= table[:, t.FAULT] != 0
+        return table if keep.all() else table[keep]
+
+    def in_aborted_transactions(self, table: Table, aborted: Sequence[Aborted]) -> npt.NDArray[np.bool_]:
+        """Which rows are transactional batches of a producer that aborted the transaction they are in."""
+        transactional = (table[:, t.MAGIC] == 2) & (table[:, t.ATTRIBUTES] & TRANSACTIONAL_FLAG != 0)
+        skip = np.zeros(len(table), np.bool_)
+        by_producer: dict[int, list[tuple[int, int]]] = {}
+        for producer_id, first, last in aborted:
+            by_producer.setdefault(producer_id, []).append((first, last))
+        for producer_id in set(by_producer).intersection(table[transactional, t.PRODUCER_ID].tolist()):
+            mine = transactional & (table[:, t.PRODUCER_ID] == producer_id)
+            base = table[:, t.BASE_OFFSET]
+            for first, last in by_producer[producer_id]:
+                skip |= mine & (base >= first) & (base <= last)
+        return skip
+
+    def decode_table(self, table: Table) -> Iterator[Any]:
+        """Decode the rows chosen, in groups."""
+        if not len(table):
+            return
+        if (table[:, t.ATTRIBUTES] & CODEC_MASK).any() or table[:, t.FAULT].any():
+            yield from self.decode_one_by_one(table)
+            return
+        rows_before = np.concatenate(([0], np.cumsum(table[:, t.COUNT])))
+        bytes_before = np.concatenate(([0], np.cumsum(table[:, t.END] - table[:, t.START])))
+        first = 0
+        while first < len(table):
+            by_rows = np.searchsorted(rows_before, rows_before[first] + self.max_rows, "right") - 1
+            by_bytes = np.searchsorted(bytes_before, bytes_before[first] + self.max_bytes, "right") - 1
+            last = max(int(min(by_rows, by_bytes)), first + 1)
+            yield from self.decode_group(table, first, last)
+            first = last
+
+    def decode_one_by_one(self, table: Table) -> Iterator[Any]:
+        """Decode rows of which some are compressed or bad; payloads gather in the scratch buffer for a group."""
+        first, rows, n_bytes, used = 0, 0, 0, 0
+        compressed = (table[:, t.ATTRIBUTES] & CODEC_MASK != 0).tolist()
+        faults, counts = table[:, t.FAULT].tolist(), table[:, t.COUNT].tolist()
+        for i in range(len(table)):
+            if i > first and (rows + counts[i] > self.max_rows or n_bytes >= self.max_bytes):
+                yield from self.decode_group(table, first, i)
+                first, rows, n_bytes, used = i, 0, 0, 0
+            error: CorruptBatch | None = None
+            if faults[i]:
+                error = self.batch_error(table[i], faults[i])
+            elif compressed[i]:
+                try:
+                    written = self.decompress(table[i], used)
+                    if written < 0:  # the scratch buffer is full: empty it first
+                        yield from self.decode_group(table, first, i)
+                        first, rows, n_bytes = i, 0, 0
+                        written = self.decompress(table[i], 0)
+                        used = 0
+                    used += written
+                except CorruptBatch as corrupt:
+                    error = corrupt
+            if error:
+                yield from self.decode_group(table, first, i)
+                yield error
+                first, rows, n_bytes, used = i + 1, 0, 0, 0
+                continue
+            rows += int(table[i, t.COUNT])
+            n_bytes += int(table[i, t.END] - table[i, t.START])
+        yield from self.decode_group(table, first, len(table))
+        if len(self.scratch) > self.usual_scratch_bytes:
+            self.scratch = np.empty(0, np.uint8)  # grown for one unusual batch
+
+    def decompress(self, row: Table, used: int) -> int:
+        """Decompress a batch into the scratch buffer behind the `used` bytes; its row then points there.
+
+        Returns the bytes written, -1 when there is not enough room behind what is there already.
+        Raises CorruptBatch.
+        """
+        if not len(self.scratch):
+            self.scratch = np.empty(self.usual_scratch_bytes, np.uint8)
+        codec, magic = Compression(int(row[t.ATTRIBUTES]) & CODEC_MASK), int(row[t.MAGIC])
+        source = self.payload_of(row, codec)
+        while True:
+            try:
+                written = expand_into(codec, magic, source, self.scratch.data[used:])
+                if written > self.max_decompressed_bytes:
+                    raise TooLarge
+                break
+            except RoomExhausted as short:
+                if used:
+                    return -1
+                most = largest_room(self.max_decompressed_bytes)
+                if len(self.scratch) >= most or short.needed > self.max_decompressed_bytes:
+                    raise self.batch_of(row).corrupt(too_large(codec, self.max_decompressed_bytes)) from None
+                self.scratch = np.empty(min(max(4 * len(self.scratch), short.needed), most), np.uint8)
+            except TooLarge:
+                raise self.batch_of(row).corrupt(too_large(codec, self.max_decompressed_bytes)) from None
+            except Malformed as error:
+                raise self.batch_of(row).corrupt(error.what) from None
+        row[t.START] = self.scratch.ctypes.data + used
+        row[t.END] = row[t.START] + written
+        if magic == 2:
+            if row[t.COUNT] * SMALLEST_RECORD_BYTES > written:
+                raise self.batch_error(row, int(Fault.RECORD_COUNT))
+        else:
+            self.place_inner_messages(row)
+        return written
+
+    def payload_of(self, row: Table, codec: Compression) -> memoryview:
+        """The compressed bytes of a batch."""
+        if row[t.MAGIC] == 2:
+            start, length = int(row[t.START]), int(row[t.END] - row[t.START])
+        else:
+            if codec == Compression.ZSTD:
+                raise self.batch_of(row).corrupt(no_zstd(int(row[t.MAGIC])))
+            start, length, fault = wrapped_value(row[t.START], row[t.END], row[t.MAGIC])
+            if fault:
+                raise self.batch_error(row, fault)
+        at = start - self.address
+        return self.view[at : at + length]
+
+    def place_inner_messages(self, row: Table) -> None:
+        """Count the decompressed inner messages and find what to add to their offsets (R-23)."""
+        count, last, end, fault = scan_inner_messages(row[t.START], row[t.END])
+        if fault:
+            raise self.batch_error(row, fault, count)
+        if not count:
+            raise self.batch_error(row, int(Fault.WRAPPER_EMPTY))
+        row[t.COUNT], row[t.END] = count, end
+        offset = int(row[t.BASE_OFFSET])
+        if row[t.MAGIC] == 1 and offset != 0:
+            if offset < last:
+                raise self.batch_error(row, int(Fault.WRAPPER_OFFSET))
+            row[t.SHIFT] = to_int64(offset - last)
+
+    def decode_group(self, table: Table, first: int, last: int) -> Iterator[Any]:
+        """Decode rows [first, last), good as far as headers tell: record batches, an error for what turns out bad."""
+        while first < last:
+            group = table[first:last]
+            n_bytes = int((group[:, t.END] - group[:, t.START]).sum())
+            columns = ArrowColumns(self.columns, int(group[:, t.COUNT].sum()), n_bytes)
+            done = self.parse(table, first, last, columns)
+            bad = None
+            if done < last:
+                bad = self.batch_error(table[done], int(columns.state[o.STOPPED_BY]), int(columns.state[o.STOPPED_AT]))
+            rows = int(columns.state[o.ROWS])
+            if rows:
+                batch = columns.finish(self.schema, self.constants)
+                if rows <= self.max_rows:
+                    yield batch
+                else:
+                    yield from (batch.slice(at, self.max_rows) for at in range(0, rows, self.max_rows))
+            if bad:
+                yield bad
+            first = done + 1 if bad else done
+
+    def parse(self, table: Table, first: int, last: int, columns: ArrowColumns) -> int:
+        """Run the kernel of each stretch of one family of magics. Returns the index after the last batch decoded."""
+        start_offset, end_offset = self.kept_offsets
+        addresses, state = columns.addresses, columns.state
+        default = table[first:last, t.MAGIC] == 2
+        borders = [first, *(np.flatnonzero(default[1:] != default[:-1]) + first + 1).tolist(), last]
+        for begin, end in itertools.pairwise(borders):
+            if default[begin - first]:
+                done = parse_default_records(table, begin, end, start_offset, end_offset, addresses, state)
+            else:
+                check = int(self.check_crc)
+                done = parse_legacy_messages(table, begin, end, start_offset, end_offset, check, addresses, state)
+            if done < end:
+                return int(done)
+        return last
+
+    def view_of(self, row: Table) -> memoryview:
+        """The bytes of a batch."""
+        at = int(row[t.POSITION])
+        return self.view[at : at + int(row[t.SIZE])]
+
+    def batch_of(self, row: Table) -> Batch:
+        """The batch as an object, which knows how to name itself in an error."""
+        return next(read_batches(self.view_of(row), position=self.position + int(row[t.POSITION]), file=self.file))
+
+    def batch_error(self, row: Table, fault: int, record: int = -1) -> CorruptBatch:
+        """The error for a batch with this fault, at this record if there is one."""
+        batch = self.batch_of(row)
+        if fault > 0:
+            return batch.corrupt(Fault(fault).text, None if record < 0 else record)
+        if fault == t.BAD_CRC:
+            return batch.corrupt(wrong_crc(batch.crc, batch.computed_crc()))
+        return batch.corrupt(unknown_codec(batch.attributes & CODEC_MASK))
+
+    def header_error(self, at: int) -> CorruptBatch:
+        """The error for bytes at `at` which are no batch header."""
+        size = int.from_bytes(self.view[at + 8 : at + FRAME_BYTES], "big", signed=True)
+        magic = self.view[at + MAGIC_POSITION] if len(self.view) > at + MAGIC_POSITION else None
+        return CorruptBatch(bad_header_text(size, magic) or "bad header", self.position + at, (), self.file)
+
+
+def warm_kernels() -> None:
+    """Run every kernel once, on a batch with headers and a single message."""
+    decoder = ColumnDecoder(
+        tuple(COLUMN_TYPES),
+        pa.schema(COLUMN_TYPES.items()),
+        topic=None,
+        partition=None,
+        check_crc=True,
+        max_decompressed_bytes=1,
+        max_rows=4,
+        max_bytes=1,
+        include_control=False,
+    )
+    rows = sum(batch.num_rows for batch in decoder.decode(SAMPLE, 0, None, 0, 1, ()))
+    assert rows == 2, f"the kernels found {rows} rows in the sample"
+    message = np.frombuffer(SAMPLE_MESSAGE, np.uint8)
+    start = message.ctypes.data
+    wrapped_value(start, start + len(message), 1)
+    scan_inner_messages(start, start + len(message))

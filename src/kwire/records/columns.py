@@ -1,0 +1,178 @@
+"""Records as Arrow columns, in one pass: header table, checksums, decompression, columns.
+
+    scan      headers of the batches in the buffer into a table
+    check     checksums, in one call for the whole table
+    choose    offsets asked for, no control batches, no aborted transactions
+    group     neighbouring batches up to max_rows records or max_bytes; compressed ones into a scratch buffer
+    decode    one pass over the records of a group, straight into the buffers of one Arrow record batch
+
+Columns that are not asked for cost nothing but the walk over them. The object path (kwire.records.read_batches) gives
+the same records and refuses the same bytes.
+
+numba and pyarrow are imported when a reader is made, not with this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kwire.errors import CorruptBatch, OptionError
+from kwire.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
+
+if TYPE_CHECKING:
+    from kwire.records.column_decoder import Aborted, Buffer
+
+__all__ = ["COLUMNS", "ColumnReader", "arrow_schema", "to_arrow", "warm"]
+
+COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
+
+SMALLEST_OFFSET, LARGEST_OFFSET = -(2**63), 2**63 - 1
+LARGEST_BATCH_BYTES = 2**31 - 1 - (64 << 20)  # Arrow counts the bytes of a binary column in an int32
+
+
+def arrow_schema(columns: Iterable[str] | None = None) -> Any:
+    """The pyarrow.Schema of these columns, of all in COLUMNS if None. Every column may be null.
+
+    Raises OptionError on a name that is not in COLUMNS.
+    """
+    import pyarrow as pa
+
+    from kwire.records.arrow_columns import COLUMN_TYPES
+
+    return pa.schema([pa.field(name, COLUMN_TYPES[name]) for name in checked_columns(columns)])
+
+
+def checked_columns(columns: Iterable[str] | None) -> tuple[str, ...]:
+    """The names as a tuple, all of COLUMNS for None; raises OptionError on an unknown, repeated or missing name."""
+    names = COLUMNS if columns is None else tuple(columns)
+    unknown = [name for name in names if name not in COLUMNS]
+    if unknown:
+        raise OptionError(f"columns: no column {unknown[0]!r}; there are {', '.join(COLUMNS)}")
+    if not names or len(set(names)) < len(names):
+        raise OptionError(f"columns: names one column at least and each once, got {', '.join(names) or 'none'}")
+    return names
+
+
+class ColumnReader:
+    """Turns the bytes of record sets into Arrow record batches. Keeps buffers between calls: one for each thread.
+
+    columns: names from COLUMNS, in the order wanted; None for all.
+    topic, partition: contents of the columns of these names, null if None.
+    check_crc: verify the checksums of batches, and of messages inside compressed ones.
+    max_decompressed_bytes: what one compressed batch may grow to.
+    max_rows, max_bytes: of an Arrow batch; more than max_bytes only where a single Kafka batch is larger.
+    on_corrupt: called with each CorruptBatch, in the order of the rows; reading then goes on behind the batch. Without
+        it the error is raised, after the rows before it.
+    include_control: give the records of control batches too.
+
+    After read() is exhausted:
+    consumed: bytes of the buffer that were whole batches, bad ones included; the rest has to come again with more data.
+    stopped: the CorruptBatch of a header that cannot be believed, where reading ended; None if all was read.
+    """
+
+    def __init__(
+        self,
+        columns: Iterable[str] | None = None,
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+        check_crc: bool = True,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        max_rows: int = 32768,
+        max_bytes: int = 8 << 20,
+        on_corrupt: Callable[[CorruptBatch], None] | None = None,
+        include_control: bool = False,
+    ) -> None:
+        from kwire.records.column_decoder import ColumnDecoder
+
+        self.columns = checked_columns(columns)
+        for name, value in (("max_decompressed_bytes", max_decompressed_bytes), ("max_bytes", max_bytes)):
+            if not 1 <= value <= LARGEST_BATCH_BYTES:
+                raise OptionError(f"{name}={value}: 1 to {LARGEST_BATCH_BYTES} bytes")
+        if max_rows < 1:
+            raise OptionError(f"max_rows={max_rows}: 1 at least")
+        self.consumed = 0
+        self.stopped: CorruptBatch | None = None
+        self.on_corrupt = on_corrupt
+        self.decoder = ColumnDecoder(
+            self.columns,
+            arrow_schema(self.columns),
+            topic=topic,
+            partition=partition,
+            check_crc=check_crc,
+            max_decompressed_bytes=max_decompressed_bytes,
+            max_rows=max_rows,
+            max_bytes=max_bytes,
+            include_control=include_control,
+        )
+
+    def read(
+        self,
+        buf: Buffer,
+        *,
+        position: int = 0,
+        file: str | None = None,
+        start_offset: int = 0,
+        end_offset: int | None = None,
+        aborted: Sequence[Aborted] = (),
+    ) -> Iterator[Any]:
+        """The records of the whole batches in buf, as pyarrow.RecordBatch of arrow_schema(columns).
+
+        position, file: where buf comes from, for errors.
+        start_offset, end_offset: records in [start, end) are kept; 0 and None stand for no limit.
+        aborted: (producer_id, first_offset, last_offset) of aborted transactions: their batches are left out.
+        buf is read until the next batch is asked for; the batches given do not depend on it.
+        Raises CorruptBatch unless on_corrupt is set.
+        """
+        self.consumed, self.stopped = 0, None
+        start = start_offset if start_offset > 0 else SMALLEST_OFFSET
+        end = LARGEST_OFFSET if end_offset is None else end_offset
+        events = self.decoder.decode(buf, position, file, start, end, aborted)
+        for event in events:
+            if not isinstance(event, CorruptBatch):
+                yield event
+            elif self.on_corrupt is None:
+                raise event
+            else:
+                self.on_corrupt(event)
+        self.consumed, self.stopped = self.decoder.consumed, self.decoder.stopped
+
+
+def to_arrow(
+    buf: Buffer,
+    columns: Iterable[str] | None = None,
+    *,
+    topic: str | None = None,
+    partition: int | None = None,
+    check_crc: bool = True,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> Any:
+    """All records of buf as one pyarrow.RecordBatch with Spark's Kafka columns; for large input see ColumnReader.
+
+    Raises CorruptBatch at the first bad batch, OptionError on a wrong column name or more than 2 GiB in one column.
+    """
+    import pyarrow as pa
+
+    reader = ColumnReader(
+        columns,
+        topic=topic,
+        partition=partition,
+        check_crc=check_crc,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )
+    batches = list(reader.read(buf))
+    if len(batches) == 1:
+        return batches[0]
+    table = pa.Table.from_batches(batches, arrow_schema(reader.columns)).combine_chunks()
+    combined = table.to_batches()
+    if len(combined) > 1:
+        raise OptionError("more than 2 GiB in one column: read it in parts with kwire.records.columns.ColumnReader")
+    return combined[0] if combined else pa.RecordBatch.from_pylist([], arrow_schema(reader.columns))
+
+
+def warm() -> None:
+    """Compile or load every kernel: seconds the first time on a machine, a fraction of one afterwards."""
+    from kwire.records.column_decoder import warm_kernels
+
+    warm_kernels()

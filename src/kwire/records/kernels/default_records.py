@@ -1,0 +1,237 @@
+"""Records of magic 2 into Arrow columns, in one pass: each value is copied as it is met."""
+# mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from kwire.records.attributes import LOG_APPEND_TIME_FLAG
+from kwire.records.faults import Fault
+from kwire.records.kernels import output as o
+from kwire.records.kernels import table as t
+from kwire.records.kernels.memory import clear_bit, load_uint8, store_int32, store_int64
+from kwire.records.kernels.output import put_bytes, put_timestamp
+
+__all__ = ["parse_default_records"]
+
+BAD_LENGTH = int(Fault.RECORD_LENGTH)
+BAD_FIELDS = int(Fault.RECORD_FIELDS)
+BAD_KEY = int(Fault.KEY_LENGTH)
+BAD_VALUE = int(Fault.VALUE_LENGTH)
+BAD_HEADER_COUNT = int(Fault.HEADER_COUNT)
+BAD_HEADER_KEY = int(Fault.HEADER_KEY)
+BAD_HEADER_VALUE = int(Fault.HEADER_VALUE)
+BAD_SIZE = int(Fault.RECORD_SIZE)
+BYTES_LEFT = int(Fault.BYTES_LEFT)
+
+
+@njit(inline="always")
+def read_varint(at, end):
+    """(zig-zag number of 32 bits, address after it); address 0 when it is cut or longer than five bytes."""
+    if at >= end:
+        return np.int64(0), np.int64(0)
+    byte = np.uint64(load_uint8(at))
+    value = byte & np.uint64(0x7F)
+    shift = np.uint64(7)
+    at += 1
+    while byte >= np.uint64(0x80):
+        if at >= end or shift > np.uint64(28):
+            return np.int64(0), np.int64(0)
+        byte = np.uint64(load_uint8(at))
+        value |= (byte & np.uint64(0x7F)) << shift
+        shift += np.uint64(7)
+        at += 1
+    value &= np.uint64(0xFFFFFFFF)
+    return np.int64(value >> np.uint64(1)) ^ -np.int64(value & np.uint64(1)), at
+
+
+@njit(inline="always")
+def read_varlong(at, end):
+    """(zig-zag number of 64 bits, address after it); address 0 when it is cut or longer than ten bytes."""
+    if at >= end:
+        return np.int64(0), np.int64(0)
+    byte = np.uint64(load_uint8(at))
+    value = byte & np.uint64(0x7F)
+    shift = np.uint64(7)
+    at += 1
+    while byte >= np.uint64(0x80):
+        if at >= end or shift > np.uint64(63):
+            return np.int64(0), np.int64(0)
+        byte = np.uint64(load_uint8(at))
+        value |= (byte & np.uint64(0x7F)) << shift
+        shift += np.uint64(7)
+        at += 1
+    return np.int64(value >> np.uint64(1)) ^ -np.int64(value & np.uint64(1)), at
+
+
+@njit(nogil=True, cache=True)
+def parse_default_records(table, first, last, start_offset, end_offset, addresses, state):
+    """Decode batches [first, last) of table into columns, keeping records with offsets in [start_offset, end_offset).
+
+    Returns the index of the batch after the last one decoded. If that is below `last`, the batch there is bad:
+    state[STOPPED_BY] says why, and nothing of it is counted in state.
+    Cost: 17 ns a record of 116 bytes into warm memory (benchmarks/records).
+    """
+    offsets, timestamps, types = addresses[o.OFFSETS], addresses[o.TIMESTAMPS], addresses[o.TIMESTAMP_TYPES]
+    key_ends, keys, key_bitmap = addresses[o.KEY_ENDS], addresses[o.KEYS], addresses[o.KEY_BITMAP]
+    value_ends, values, value_bitmap = addresses[o.VALUE_ENDS], addresses[o.VALUES], addresses[o.VALUE_BITMAP]
+    header_ends = addresses[o.HEADER_ENDS]
+    row, key_bytes, value_bytes = state[o.ROWS], state[o.KEY_BYTES], state[o.VALUE_BYTES]
+    null_keys, null_values, unfit = state[o.NULL_KEYS], state[o.NULL_VALUES], state[o.UNFIT_TIMESTAMPS]
+    i = first
+    while i < last:
+        batch = table[i]
+        at, end = batch[t.START], batch[t.END]
+        base_offset, base_timestamp, max_timestamp = (
+            batch[t.BASE_OFFSET],
+            batch[t.BASE_TIMESTAMP],
+            batch[t.MAX_TIMESTAMP],
+        )
+        append_time = batch[t.ATTRIBUTES] & LOG_APPEND_TIME_FLAG != 0
+        timestamp_type = np.int64(1) if append_time else np.int64(0)
+        count = batch[t.COUNT]
+        headers, null_headers = state[o.HEADERS], state[o.NULL_HEADERS]
+        header_key_bytes, header_value_bytes = state[o.HEADER_KEY_BYTES], state[o.HEADER_VALUE_BYTES]
+        null_header_values = state[o.NULL_HEADER_VALUES]
+        fault = 0
+        record = 0
+        while record < count:
+            length, at = read_varint(at, end)
+            if at == 0 or length < 0 or length > end - at:
+                fault = BAD_LENGTH
+                break
+            record_end = at + length
+            timestamp_delta, at = read_varlong(at + 1, record_end)  # after the attributes, which nobody uses
+            if at == 0:
+                fault = BAD_FIELDS
+                break
+            offset_delta, at = read_varint(at, record_end)
+            if at == 0:
+                fault = BAD_FIELDS
+                break
+            key_length, at = read_varint(at, record_end)
+            if at == 0:
+                fault = BAD_FIELDS
+                break
+            key_at = at
+            if key_length > 0:
+                if key_length > record_end - at:
+                    fault = BAD_KEY
+                    break
+                at += key_length
+            value_length, at = read_varint(at, record_end)
+            if at == 0:
+                fault = BAD_FIELDS
+                break
+            value_at = at
+            if value_length > 0:
+                if value_length > record_end - at:
+                    fault = BAD_VALUE
+                    break
+                at += value_length
+            offset = base_offset + offset_delta
+            kept = start_offset <= offset < end_offset
+            if at + 1 == record_end and load_uint8(at) == 0:  # the usual: no headers
+                if kept and header_ends != 0:
+                    put_no_headers(addresses, state, row)
+            else:
+                fault = read_headers(at, record_end, addresses, state, row, kept and header_ends != 0)
+                if fault != 0:
+                    break
+            at = record_end
+            record += 1
+            if not kept:
+                continue
+            if offsets != 0:
+                store_int64(offsets + 8 * row, offset)
+            if timestamps != 0:
+                unfit += put_timestamp(
+                    timestamps, row, max_timestamp if append_time else base_timestamp + timestamp_delta
+                )
+            if types != 0:
+                store_int32(types + 4 * row, timestamp_type)
+            if key_ends != 0:
+                key_bytes = put_bytes(key_ends, keys, key_bitmap, row, key_bytes, key_at, key_length, end)
+                null_keys += key_length < 0
+            if value_ends != 0:
+                value_bytes = put_bytes(value_ends, values, value_bitmap, row, value_bytes, value_at, value_length, end)
+                null_values += value_length < 0
+            row += 1
+        if fault == 0 and at != end and count > 0:
+            fault = BYTES_LEFT
+            record = -1
+        if fault != 0:
+            state[o.HEADERS], state[o.NULL_HEADERS] = headers, null_headers
+            state[o.HEADER_KEY_BYTES], state[o.HEADER_VALUE_BYTES] = header_key_bytes, header_value_bytes
+            state[o.NULL_HEADER_VALUES] = null_header_values
+            state[o.STOPPED_BY] = fault
+            state[o.STOPPED_AT] = record
+            return i
+        state[o.ROWS] = row
+        state[o.KEY_BYTES] = key_bytes
+        state[o.VALUE_BYTES] = value_bytes
+        state[o.NULL_KEYS] = null_keys
+        state[o.NULL_VALUES] = null_values
+        state[o.UNFIT_TIMESTAMPS] = unfit
+        i += 1
+    return i
+
+
+@njit(inline="always")
+def put_no_headers(addresses, state, row):
+    """A null in the headers column."""
+    store_int32(addresses[o.HEADER_ENDS] + 4 * row, state[o.HEADERS])
+    clear_bit(addresses[o.HEADER_BITMAP], row)
+    state[o.NULL_HEADERS] += 1
+
+
+@njit(nogil=True, cache=True)
+def read_headers(at, end, addresses, state, row, wanted):
+    """Check the headers of a record at [at, end) and add them to their column if wanted. Returns a Fault or 0."""
+    count, at = read_varint(at, end)
+    if at == 0:
+        return BAD_FIELDS
+    if count < 0 or count > end - at:
+        return BAD_HEADER_COUNT
+    header, key_bytes, value_bytes = state[o.HEADERS], state[o.HEADER_KEY_BYTES], state[o.HEADER_VALUE_BYTES]
+    null_values = state[o.NULL_HEADER_VALUES]
+    if wanted:
+        store_int32(addresses[o.HEADER_ENDS] + 4 * row, header)
+    for _ in range(count):
+        length, at = read_varint(at, end)
+        if at == 0 or length < 0 or length > end - at:
+            return BAD_HEADER_KEY
+        if wanted:
+            key_bytes = put_bytes(
+                addresses[o.HEADER_KEY_ENDS], addresses[o.HEADER_KEYS], 0, header, key_bytes, at, length, end
+            )
+        at += length
+        length, at = read_varint(at, end)
+        if at == 0 or length > end - at:
+            return BAD_HEADER_VALUE
+        if wanted:
+            value_bytes = put_bytes(
+                addresses[o.HEADER_VALUE_ENDS],
+                addresses[o.HEADER_VALUES],
+                addresses[o.HEADER_VALUE_BITMAP],
+                header,
+                value_bytes,
+                at,
+                length,
+                end,
+            )
+            null_values += length < 0
+            header += 1
+        if length > 0:
+            at += length
+    if at != end:
+        return BAD_SIZE
+    if wanted:
+        if count == 0:
+            put_no_headers(addresses, state, row)
+        state[o.HEADERS] = header
+        state[o.HEADER_KEY_BYTES] = key_bytes
+        state[o.HEADER_VALUE_BYTES] = value_bytes
+        state[o.NULL_HEADER_VALUES] = null_values
+    return 0

@@ -1,0 +1,157 @@
+"""Messages of magic 0 and 1 into Arrow columns: single ones, and the inner ones of compressed messages."""
+# mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from kwire.records.attributes import CODEC_MASK, LOG_APPEND_TIME_FLAG
+from kwire.records.batch import FRAME_BYTES, SMALLEST_SIZE
+from kwire.records.faults import Fault
+from kwire.records.kernels import output as o
+from kwire.records.kernels import table as t
+from kwire.records.kernels.checksums import crc32
+from kwire.records.kernels.default_records import put_no_headers
+from kwire.records.kernels.memory import (
+    byte_swap32,
+    load_int32,
+    load_int64,
+    load_uint8,
+    load_uint32,
+    store_int32,
+    store_int64,
+)
+from kwire.records.kernels.output import put_bytes, put_timestamp
+
+__all__ = ["parse_legacy_messages", "scan_inner_messages", "wrapped_value"]
+
+BAD_WRAPPER_VALUE = int(Fault.WRAPPER_VALUE)
+BAD_INNER_SIZE = int(Fault.INNER_SIZE)
+BAD_INNER_MAGIC = int(Fault.INNER_MAGIC)
+COMPRESSED_AGAIN = int(Fault.INNER_COMPRESSED)
+BAD_INNER_CRC = int(Fault.INNER_CRC)
+BAD_MESSAGE_FIELDS = int(Fault.MESSAGE_FIELDS)
+
+
+@njit(inline="always")
+def read_field(at, end):
+    """(length, address of the bytes) of an int32 length and what it counts; address 0 when that runs beyond end."""
+    if end - at < 4:
+        return np.int64(0), np.int64(0)
+    length = load_int32(at)
+    if length > end - at - 4:
+        return np.int64(0), np.int64(0)
+    return length, at + 4
+
+
+@njit(nogil=True, cache=True)
+def wrapped_value(start, end, magic):
+    """(address, length, Fault or 0) of the value of the message at [start, end), frame included."""
+    key_length, at = read_field(start + (18 if magic == 0 else 26), end)
+    if at == 0:
+        return np.int64(0), np.int64(0), BAD_MESSAGE_FIELDS
+    length, at = read_field(at + max(key_length, 0), end)
+    if at == 0:
+        return np.int64(0), np.int64(0), BAD_MESSAGE_FIELDS
+    if length < 0:
+        return np.int64(0), np.int64(0), BAD_WRAPPER_VALUE
+    return at, length, 0
+
+
+@njit(nogil=True, cache=True)
+def scan_inner_messages(start, end):
+    """(messages, offset of the last, address after it, Fault or 0) of a decompressed run; a cut one is left out."""
+    at, count, last = start, 0, np.int64(0)
+    while end - at >= FRAME_BYTES:
+        size = load_int32(at + 8)
+        if size < SMALLEST_SIZE:
+            return count, last, at, BAD_INNER_SIZE
+        if size > end - at - FRAME_BYTES:
+            break
+        if load_uint8(at + 16) > 1:
+            return count, last, at, BAD_INNER_MAGIC
+        last = load_int64(at)
+        at += FRAME_BYTES + size
+        count += 1
+    return count, last, at, 0
+
+
+@njit(nogil=True, cache=True)
+def parse_legacy_messages(table, first, last, start_offset, end_offset, check_crc, addresses, state):
+    """Decode batches [first, last) of table into columns, keeping records with offsets in [start_offset, end_offset).
+
+    START and END of a compressed message are those of its inner messages, as scan_inner_messages has seen them.
+    check_crc: 1 to verify inner messages; the outer ones' checksums are in the table's FAULT already.
+    Returns as parse_default_records.
+    """
+    offsets, timestamps, types = addresses[o.OFFSETS], addresses[o.TIMESTAMPS], addresses[o.TIMESTAMP_TYPES]
+    key_ends, keys, key_bitmap = addresses[o.KEY_ENDS], addresses[o.KEYS], addresses[o.KEY_BITMAP]
+    value_ends, values, value_bitmap = addresses[o.VALUE_ENDS], addresses[o.VALUES], addresses[o.VALUE_BITMAP]
+    row, key_bytes, value_bytes = state[o.ROWS], state[o.KEY_BYTES], state[o.VALUE_BYTES]
+    null_keys, null_values, unfit = state[o.NULL_KEYS], state[o.NULL_VALUES], state[o.UNFIT_TIMESTAMPS]
+    i = first
+    while i < last:
+        batch = table[i]
+        at, end = batch[t.START], batch[t.END]
+        wrapped = batch[t.ATTRIBUTES] & CODEC_MASK != 0
+        append_time = batch[t.MAGIC] == 1 and batch[t.ATTRIBUTES] & LOG_APPEND_TIME_FLAG != 0
+        timestamp_type = np.int64(-1) if batch[t.MAGIC] == 0 else np.int64(1) if append_time else np.int64(0)
+        null_headers = state[o.NULL_HEADERS]
+        fault = 0
+        record = 0
+        while at < end:
+            message_end = at + FRAME_BYTES + load_int32(at + 8)
+            magic = load_uint8(at + 16)
+            if wrapped and load_uint8(at + 17) & CODEC_MASK != 0:
+                fault = COMPRESSED_AGAIN
+                break
+            if wrapped and check_crc:
+                stored = np.int64(byte_swap32(load_uint32(at + 12)))
+                if crc32(at + 16, message_end - at - 16) != stored:
+                    fault = BAD_INNER_CRC
+                    break
+            timestamp = np.int64(-1)
+            if magic == 1:
+                timestamp = batch[t.MAX_TIMESTAMP] if wrapped and append_time else load_int64(at + 18)
+            key_length, key_at = read_field(at + (18 if magic == 0 else 26), message_end)
+            if key_at == 0:
+                fault = BAD_MESSAGE_FIELDS
+                break
+            value_length, value_at = read_field(key_at + max(key_length, 0), message_end)
+            if value_at == 0:
+                fault = BAD_MESSAGE_FIELDS
+                break
+            offset = load_int64(at) + batch[t.SHIFT]
+            at = message_end
+            record += 1
+            if offset < start_offset or offset >= end_offset:
+                continue
+            if offsets != 0:
+                store_int64(offsets + 8 * row, offset)
+            if timestamps != 0:
+                unfit += put_timestamp(timestamps, row, timestamp)
+            if types != 0:
+                store_int32(types + 4 * row, timestamp_type)
+            if key_ends != 0:
+                key_bytes = put_bytes(key_ends, keys, key_bitmap, row, key_bytes, key_at, key_length, end)
+                null_keys += key_length < 0
+            if value_ends != 0:
+                value_bytes = put_bytes(value_ends, values, value_bitmap, row, value_bytes, value_at, value_length, end)
+                null_values += value_length < 0
+            if addresses[o.HEADER_ENDS] != 0:
+                put_no_headers(addresses, state, row)
+            row += 1
+        if fault != 0:
+            state[o.NULL_HEADERS] = null_headers
+            state[o.STOPPED_BY] = fault
+            state[o.STOPPED_AT] = record if wrapped else -1
+            return i
+        state[o.ROWS] = row
+        state[o.KEY_BYTES] = key_bytes
+        state[o.VALUE_BYTES] = value_bytes
+        state[o.NULL_KEYS] = null_keys
+        state[o.NULL_VALUES] = null_values
+        state[o.UNFIT_TIMESTAMPS] = unfit
+        i += 1
+    return i

@@ -1,0 +1,108 @@
+"""The header table: one row a batch, filled by one walk over the bytes.
+
+column           magic 2                       magic 0 and 1
+POSITION         of the batch in the bytes     the same
+SIZE             of the whole batch            the same
+BASE_OFFSET      first offset                  the message's offset
+LAST_OFFSET      last offset                   the message's offset
+ATTRIBUTES       as stored                     as stored
+BASE_TIMESTAMP   as stored                     the message's timestamp, -1 in magic 0
+MAX_TIMESTAMP    as stored                     the same
+COUNT            as stored                     1; of inner messages once decompressed
+MAGIC            2                             0 or 1
+PRODUCER_ID      as stored                     -1
+START, END       addresses of the records      of the message; of the inner ones once decompressed
+SHIFT            0                             what to add to inner offsets
+FAULT            0, BAD_CRC, BAD_CODEC, Fault  the same
+"""
+# mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from kwire.records.batch import FRAME_BYTES, LARGEST_SIZE, SMALLEST_SIZE
+from kwire.records.default_batch import HEADER
+from kwire.records.kernels.memory import load_int16, load_int32, load_int64, load_uint8
+
+__all__ = ["BAD_CODEC", "BAD_CRC", "COLUMN_COUNT", "CUT", "FULL", "UNBELIEVABLE", "WHOLE", "scan_batches"]
+
+(
+    POSITION,
+    SIZE,
+    BASE_OFFSET,
+    LAST_OFFSET,
+    ATTRIBUTES,
+    BASE_TIMESTAMP,
+    MAX_TIMESTAMP,
+    COUNT,
+    MAGIC,
+    PRODUCER_ID,
+    START,
+    END,
+    SHIFT,
+    FAULT,
+) = range(14)
+COLUMN_COUNT = 14
+
+WHOLE, CUT, UNBELIEVABLE, FULL = range(4)
+BAD_CRC, BAD_CODEC = -1, -2  # in FAULT; the numbers above 0 are those of kwire.records.faults
+
+FRAME_AND_MAGIC_BYTES = 17
+DEFAULT_HEADER_BYTES = HEADER.size
+SMALLEST_DEFAULT_SIZE = HEADER.size - FRAME_BYTES
+
+
+@njit(nogil=True, cache=True)
+def scan_batches(start, length, position, table):
+    """Read batch headers of the `length` bytes at address `start`, from `position` on, into rows of table.
+
+    table: int64[rows, COLUMN_COUNT].
+    Returns (rows filled, position after the last whole batch, status): WHOLE when the bytes end with a batch, CUT when
+    they end inside one, UNBELIEVABLE when the size or magic there cannot be, FULL when the table is.
+    """
+    rows = 0
+    while True:
+        left = length - position
+        if left < FRAME_BYTES:
+            return rows, position, WHOLE if left == 0 else CUT
+        if rows == table.shape[0]:
+            return rows, position, FULL
+        at = start + position
+        size = load_int32(at + 8)
+        if size < SMALLEST_SIZE or size > LARGEST_SIZE:
+            return rows, position, UNBELIEVABLE
+        if left < FRAME_AND_MAGIC_BYTES:
+            return rows, position, CUT
+        magic = np.int64(load_uint8(at + 16))
+        if magic > 2 or (magic == 2 and size < SMALLEST_DEFAULT_SIZE):
+            return rows, position, UNBELIEVABLE
+        if size + FRAME_BYTES > left:
+            return rows, position, CUT
+        row = table[rows]
+        row[POSITION] = position
+        row[SIZE] = size + FRAME_BYTES
+        row[BASE_OFFSET] = load_int64(at)
+        row[MAGIC] = magic
+        row[END] = at + size + FRAME_BYTES
+        row[SHIFT] = 0
+        row[FAULT] = 0
+        if magic == 2:
+            row[ATTRIBUTES] = load_int16(at + 21)
+            row[LAST_OFFSET] = row[BASE_OFFSET] + load_int32(at + 23)
+            row[BASE_TIMESTAMP] = load_int64(at + 27)
+            row[MAX_TIMESTAMP] = load_int64(at + 35)
+            row[PRODUCER_ID] = load_int64(at + 43)
+            row[COUNT] = load_int32(at + 57)
+            row[START] = at + DEFAULT_HEADER_BYTES
+        else:
+            row[ATTRIBUTES] = np.int64(load_uint8(at + 17))
+            row[LAST_OFFSET] = row[BASE_OFFSET]
+            row[BASE_TIMESTAMP] = load_int64(at + 18) if magic == 1 else -1
+            row[MAX_TIMESTAMP] = row[BASE_TIMESTAMP]
+            row[PRODUCER_ID] = -1
+            row[COUNT] = 1
+            row[START] = at
+        rows += 1
+        position += size + FRAME_BYTES
