@@ -2,13 +2,13 @@
 
 A class stands for one struct of a definition in all its versions. The codec relies on this layout:
 
-* a `msgspec.Struct` with `array_like=True`, so that its MessagePack and JSON forms are arrays in the order of the class;
+* a `msgspec.Struct` with `array_like=True`: its MessagePack and JSON forms are arrays in the order of the class;
 * attributes in the order of `kwire.schema.model.Struct.class_fields`: positional fields as in the definition, then the
   fields that are tagged in any version, by tag; last of all `unknown_tagged_fields: list[tuple[int, bytes]]`;
 * integers are `int`, uuid is `uuid.UUID`, float64 is `float` (an int is taken), bytes and records are `bytes`;
   what may be null in any version, or is null by default, has `| None`;
-* an array whose elements have map keys is a `Keyed` list: a plain list in the codec's eyes, a KeyedList to whoever reads
-  the attribute;
+* an array whose elements have map keys is a `Keyed` list: a plain list in the codec's eyes, a KeyedList to whoever
+  reads the attribute;
 * a Message also has SPEC (`kwire.schema.model.Message`, built from the definition's text at first use), API_KEY,
   VALID_VERSIONS, FLEXIBLE_VERSIONS, and its other structs' classes as attributes under their names.
 
@@ -28,11 +28,12 @@ object that is put inside itself will not be freed.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
+from uuid import UUID
 
 import msgspec
 
 from kwire.errors import UnsupportedVersion
-from kwire.messages._keyed import Keyed, keyed
+from kwire.messages.keyed import Keyed, KeyedList, NullableKeyed, keyed, with_find
 from kwire.schema.versions import NONE, Versions
 
 if TYPE_CHECKING:
@@ -40,18 +41,28 @@ if TYPE_CHECKING:
 
     from kwire.schema.model import Message as MessageSpec
 
-__all__ = ["Keyed", "Message", "Struct", "Versions", "keyed"]
+__all__ = [
+    "ZERO_UUID",
+    "Keyed",
+    "KeyedList",
+    "Message",
+    "NullableKeyed",
+    "Struct",
+    "Versions",
+    "keyed",
+    "with_find",
+]
 
 Buffer = bytes | bytearray | memoryview
+
+ZERO_UUID = UUID(int=0)
 
 
 class Codec(Protocol):
     """Bytes to object and back, for one version of one message; what `kwire.plan.codec` gives."""
 
     def decode(self, data: Buffer, views: bool = False, lenient: bool = False) -> Any: ...
-    def decode_from(
-        self, data: Buffer, pos: int, views: bool = False, lenient: bool = False
-    ) -> tuple[Any, int]: ...
+    def decode_from(self, data: Buffer, pos: int, views: bool = False, lenient: bool = False) -> tuple[Any, int]: ...
     def encode(self, obj: Any) -> bytes: ...
     def encoded_size(self, obj: Any) -> int: ...
 
@@ -71,10 +82,10 @@ class _Spec:
     @overload
     def __get__(self, message: Message, owner: type[Message]) -> MessageSpec: ...
     def __get__(self, message: Message | None, owner: type[Message]) -> MessageSpec:
-        from kwire.schema.language import from_facts
+        from kwire.schema.language import parse
 
-        spec = from_facts(owner.DEFINITION)
-        owner.SPEC = spec  # type: ignore[assignment]  # takes the descriptor's place for this class
+        spec = parse(owner.DEFINITION, f"{owner.__name__}.json")
+        type.__setattr__(owner, "SPEC", spec)  # in the descriptor's place, for this class
         return spec
 
 
@@ -131,7 +142,7 @@ class Message(Struct):
 
         Raises EncodeError as `encode` does.
         """
-        from kwire.messages._json import write_message
+        from kwire.messages.json_form import write_message
 
         return write_message(self, version)
 
@@ -142,7 +153,7 @@ class Message(Struct):
         lenient: keep values of fields that this version lacks (T-17), and read int8 from 128 as Kafka does (T-18).
         Raises EncodeError with the path of a missing or wrong value.
         """
-        from kwire.messages._json import read_message
+        from kwire.messages.json_form import read_message
 
         return read_message(cls, obj, version, lenient)
 

@@ -7,7 +7,7 @@ those of a plain list (W-72, W-73, W-75).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import msgspec
 
@@ -22,7 +22,7 @@ class KeyedList(list[T]):
     """
 
     __slots__ = ("_index",)
-    _index: dict[Any, list[T]] | None
+    _index: dict[tuple[object, ...], list[T]] | None
 
     def __init__(self, elements: Iterable[T] = ()) -> None:
         super().__init__(elements)
@@ -48,7 +48,8 @@ class KeyedList(list[T]):
             raise TypeError(f"find takes the keys {', '.join(names)}, each once")
         wanted = (*keys, *(named[name] for name in names[len(keys) :]))
         if self._index is None:
-            self._index = index = {}
+            index: dict[tuple[object, ...], list[T]] = {}
+            self._index = index
             for element in self:
                 index.setdefault(tuple(getattr(element, name) for name in names), []).append(element)
         return self._index.get(wanted, [])
@@ -93,15 +94,29 @@ if TYPE_CHECKING:
         def __get__(self, message: object, owner: type) -> KeyedList[T]: ...
         def __get__(self, message: object, owner: type) -> Any: ...
         def __set__(self, message: object, value: list[T]) -> None: ...
-        def __getitem__(self, index: SupportsIndex) -> T: ...  # never called; keeps T in use for both directions
+
+    class NullableKeyed(Generic[T]):
+        """The same for an array that may be null."""
+
+        @overload
+        def __get__(self, message: None, owner: type) -> NullableKeyed[T]: ...
+        @overload
+        def __get__(self, message: object, owner: type) -> KeyedList[T] | None: ...
+        def __get__(self, message: object, owner: type) -> Any: ...
+        def __set__(self, message: object, value: list[T] | None) -> None: ...
 
 else:
-    Keyed = list  # what msgspec reads from the annotation
+    # What msgspec reads from the annotations.
+    Keyed = list
+
+    class NullableKeyed:
+        def __class_getitem__(cls, element):
+            return list[element] | None
 
 
-def keyed(default: Any = ...) -> Any:
-    """Default of a Keyed attribute: a new empty list, or null."""
-    return msgspec.field(default_factory=list) if default is ... else msgspec.field(default=default)
+def keyed(*default: None) -> Any:
+    """Default of a Keyed attribute: a new empty list, or `keyed(None)`."""
+    return msgspec.field(default=None) if default else msgspec.field(default_factory=list)
 
 
 class KeyedAttribute:
@@ -128,7 +143,15 @@ class KeyedAttribute:
         self.slot.__set__(message, value)
 
 
-def install_keyed(cls: type, *attributes: str) -> None:
-    """Give the named attributes of a new class their KeyedList."""
-    for name in attributes:
-        setattr(cls, name, KeyedAttribute(cls.__dict__[name]))
+C = TypeVar("C", bound=type)
+
+
+def with_find(*attributes: str) -> Callable[[C], C]:
+    """Class decorator: the named attributes, arrays with map keys, give a KeyedList."""
+
+    def install(cls: C) -> C:
+        for name in attributes:
+            setattr(cls, name, KeyedAttribute(cls.__dict__[name]))
+        return cls
+
+    return install

@@ -2,20 +2,50 @@
 
     load, parse          one definition -> Message, or the first SchemaError
     load_all             files and directories -> all messages, or ExceptionGroup with every error
+    check, check_all     the same with the errors as a list
     compile              Message -> class with the surface of the generated ones
     render               Message -> text, facts only
     import_definitions   Kafka's jars or sources -> definition files, facts only
 
-The rules (E-nn and T-nn in SchemaError.rule) are those of docs/spec/messages.md, part 2.
+The rules (E-nn and T-nn in SchemaError.rule) are those of docs/spec/messages.md, part 2. Every message class imports
+this package for its version ranges alone, so the names here import their modules when they are asked for.
 """
 
-from kwire.schema.catalogue import import_definitions
-from kwire.schema.compiling import compile  # the agreed name; `schema.compile` reads well
-from kwire.schema.language import check, check_all, load, load_all, parse
-from kwire.schema.merge import Conflict, merge
-from kwire.schema.model import Field, Message, Struct
-from kwire.schema.render import render
-from kwire.schema.versions import Versions
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kwire.schema.catalogue import import_definitions as import_definitions
+    from kwire.schema.compiling import compile as compile
+    from kwire.schema.language import check as check
+    from kwire.schema.language import check_all as check_all
+    from kwire.schema.language import load as load
+    from kwire.schema.language import load_all as load_all
+    from kwire.schema.language import parse as parse
+    from kwire.schema.merging import Conflict as Conflict
+    from kwire.schema.merging import merge as merge
+    from kwire.schema.model import Field as Field
+    from kwire.schema.model import Message as Message
+    from kwire.schema.model import Struct as Struct
+    from kwire.schema.rendering import render as render
+    from kwire.schema.versions import Versions as Versions
+
+_HOMES = {
+    "Conflict": "merging",
+    "Field": "model",
+    "Message": "model",
+    "Struct": "model",
+    "Versions": "versions",
+    "check": "language",
+    "check_all": "language",
+    "compile": "compiling",
+    "import_definitions": "catalogue",
+    "load": "language",
+    "load_all": "language",
+    "parse": "language",
+    "merge": "merging",
+    "render": "rendering",
+}
 
 __all__ = [
     "Conflict",
@@ -33,3 +63,10 @@ __all__ = [
     "parse",
     "render",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return value

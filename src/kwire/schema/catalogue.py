@@ -17,9 +17,9 @@ from pathlib import Path
 
 from kwire.errors import KwireError, SchemaError
 from kwire.schema.language import StrPath, check, check_together, definition_files, parse
-from kwire.schema.merge import Conflict, merge
+from kwire.schema.merging import Conflict, merge
 from kwire.schema.model import Message
-from kwire.schema.render import render
+from kwire.schema.rendering import render
 
 MAX_DEFINITION_BYTES = 8 << 20
 """Size of an entry of a jar that is still read; real definitions have up to 30 KB."""

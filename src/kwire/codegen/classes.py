@@ -1,0 +1,204 @@
+"""Model -> Python source of one message's classes. Classes only: the codec is the plan.
+
+    class FetchTopic(base.Struct, kw_only=True):        one class a struct, all versions inside, inner ones first
+        topic: str = ""
+        \"\"\"string; versions 0-12; ignorable.\"\"\"     type, versions, tag, nullability, default
+        ...
+    class FetchRequest(base.Message, kw_only=True):
+
+The layout is `kwire.messages.base`'s. Source text depends on the message alone, so the same definition gives the same
+bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from uuid import UUID
+
+from kwire.schema.model import STRUCT_DEFAULTS, ZERO_UUID, Field, Message, Struct
+from kwire.schema.names import snake_name
+from kwire.schema.rendering import render, render_default, versions_text
+from kwire.schema.versions import NONE, Versions
+
+_TYPES = {"bool": "bool", "float64": "float", "string": "str", "bytes": "bytes", "records": "bytes"}
+
+
+class _Names:
+    """How the classes of a module call what they use, when an attribute of theirs may have the same name.
+
+    In a class, an attribute hides what has its name outside: a field called Type would hide `type`.
+    """
+
+    def __init__(self, message: Message) -> None:
+        self.hidden = {field.attr for struct in (message.struct, *message.structs) for field in struct.fields}
+        self.imports: set[str] = set()
+
+    def builtin(self, name: str) -> str:
+        """bool, list, type and so on."""
+        return f"{self.module('builtins')}.{name}" if name in self.hidden else name
+
+    def module(self, name: str) -> str:
+        """An imported module; notes that it is used."""
+        self.imports.add(name)
+        return f"_{name}" if name in self.hidden else name
+
+    def import_line(self, name: str, package: str = "") -> str:
+        alias = f" as _{name}" if name in self.hidden else ""
+        return f"from {package} import {name}{alias}" if package else f"import {name}{alias}"
+
+
+def module_name(message: Message) -> str:
+    """The module of a message's classes: fetch_request for FetchRequest."""
+    return snake_name(message.name)
+
+
+def message_source(message: Message, origin: str) -> str:
+    """The module with the classes of a message. origin: the Kafka releases, or nothing: "Kafka 4.4.0"."""
+    names = _Names(message)
+    classes = [struct_source(struct, message, names) for struct in message.structs]
+    classes.append(_message_class(message, names))
+    public = ", ".join(f'"{name}"' for name in [message.name, *(struct.name for struct in message.structs)])
+    standard = [names.import_line(name) for name in ("builtins", "uuid") if name in names.imports]
+    parts = [
+        f'"""Generated from {message.name}.json{origin and f", {origin}"}, by kwire.codegen; change the generator.\n\n'
+        f'{_head(message)}\n"""\n',
+        "from __future__ import annotations\n",
+        *standard,
+        "from typing import ClassVar\n",
+        *([names.import_line("msgspec") + "\n"] if "msgspec" in names.imports else []),
+        names.import_line("base", "kwire.messages") + "\n",
+        f"__all__ = [{public}]\n",
+        *(f"\n{source}" for source in classes),
+    ]
+    return "\n".join(parts)
+
+
+def _head(message: Message) -> str:
+    key = {"request": "api key", "response": "api key"}.get(message.kind, "record type")
+    facts = [message.kind if message.api_key is None else f"{message.kind}, {key} {message.api_key}"]
+    facts.append(f"versions {message.valid}")
+    facts.append(f"flexible {_clipped(message.flexible, message.valid)}")
+    if message.deprecated:
+        facts.append(f"deprecated {message.deprecated}")
+    if message.latest_version_unstable:
+        facts.append(f"version {message.valid.highest} unstable")
+    if message.listeners:
+        facts.append(f"listeners {', '.join(message.listeners)}")
+    return f"{message.name}: {'; '.join(facts)}."
+
+
+def _clipped(versions: Versions, valid: Versions) -> str:
+    return versions_text(versions, valid)
+
+
+def struct_source(struct: Struct, message: Message, names: _Names) -> str:
+    """The class of a struct that is not the message's own."""
+    versions = _clipped(struct.versions, message.valid)
+    lines = [*_decorator(struct, names), f"class {struct.name}({names.module('base')}.Struct, kw_only=True):"]
+    lines.append(f'    """{"Common struct; v" if struct.is_common else "V"}ersions {versions}."""\n')
+    if struct.map_keys:
+        keys = ", ".join(f'"{field.attr}"' for field in struct.map_keys)
+        lines.append(f"    MAP_KEYS: ClassVar[{names.builtin('tuple')}[{names.builtin('str')}, ...]] = ({keys},)\n")
+    return "\n".join([*lines, *_fields(struct, message, names), ""])
+
+
+def _message_class(message: Message, names: _Names) -> str:
+    head = _head(message).removeprefix(f"{message.name}: ")
+    base, integer, text = names.module("base"), names.builtin("int"), names.builtin("str")
+    lines = [
+        *_decorator(message.struct, names),
+        f"class {message.name}({base}.Message, kw_only=True):",
+        f'    """{head[0].upper()}{head[1:]}"""\n',
+        *_fields(message.struct, message, names),
+        "",
+    ]
+    # Behind the fields: in front of them the alias would hide the class from a type checker.
+    kind = names.builtin("type")
+    lines += [f"    {struct.name}: ClassVar[{kind}[{struct.name}]] = {struct.name}" for struct in message.structs]
+    if message.api_key is not None:
+        lines.append(f"    API_KEY: ClassVar[{integer} | None] = {message.api_key}")
+    lines.append(f"    VALID_VERSIONS: ClassVar[{base}.Versions] = {_range(message.valid, base)}")
+    lines.append(f"    FLEXIBLE_VERSIONS: ClassVar[{base}.Versions] = {_range(message.flexible, base)}")
+    definition = render(message).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    lines.append(f'    DEFINITION: ClassVar[{text}] = """\\\n{definition}"""')
+    return "\n".join(lines) + "\n"
+
+
+def _range(versions: Versions, base: str) -> str:
+    return f"{base}.Versions({versions.lowest}, {versions.highest})"
+
+
+def keyed_fields(struct: Struct) -> list[str]:
+    """The attributes that are arrays with map keys."""
+    return [f.attr for f in struct.class_fields if f.is_array and f.struct is not None and f.struct.map_keys]
+
+
+def _decorator(struct: Struct, names: _Names) -> list[str]:
+    keyed = ", ".join(f'"{name}"' for name in keyed_fields(struct))
+    return [f"@{names.module('base')}.with_find({keyed})"] if keyed else []
+
+
+def _fields(struct: Struct, message: Message, names: _Names) -> list[str]:
+    lines = []
+    for field in struct.class_fields:
+        lines.append(f"    {field.attr}: {_annotation(field, names)} = {_default(field, names)}")
+        lines.append(f'    """{_doc(field, message)}"""')
+    unknown = "{}[{}[{}, {}]]".format(*map(names.builtin, ("list", "tuple", "int", "bytes")))
+    lines.append(f"    unknown_tagged_fields: {unknown} = []")
+    return lines
+
+
+def _annotation(field: Field, names: _Names) -> str:
+    if field.struct is not None:
+        text = field.type
+    elif field.type == "uuid":
+        text = f"{names.module('uuid')}.UUID"
+    else:
+        text = names.builtin(_TYPES.get(field.type, "int"))
+    if field.is_array and field.struct is not None and field.struct.map_keys:
+        return f"{names.module('base')}.{'Nullable' if field.may_be_null else ''}Keyed[{text}]"
+    if field.is_array:
+        text = f"{names.builtin('list')}[{text}]"
+    return f"{text} | None" if field.may_be_null else text
+
+
+def _default(field: Field, names: _Names) -> str:
+    value = field.default
+    if field.is_array and field.struct is not None and field.struct.map_keys:
+        return f"{names.module('base')}.keyed({'None' if value is None else ''})"
+    if value is STRUCT_DEFAULTS:
+        return f"{names.module('msgspec')}.field(default_factory={field.type})"
+    if value == ():
+        return "[]"
+    if isinstance(value, UUID):
+        zero = f"{names.module('base')}.ZERO_UUID"
+        return zero if value == ZERO_UUID else f"{names.module('uuid')}.UUID(int={value.int:#x})"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'{names.builtin("float")}("{value}")'
+    # JSON's escapes are Python's, and its quotes are those of the rest of the source.
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+def _doc(field: Field, message: Message) -> str:
+    facts = [field.type_text, f"versions {_clipped(field.versions, message.valid)}"]
+    if field.tag is not None:
+        everywhere = field.tagged.intersect(message.valid) == field.versions.intersect(message.valid)
+        facts.append(f"tag {field.tag}" + ("" if everywhere else f" in {_clipped(field.tagged, message.valid)}"))
+    if field.nullable:
+        both = field.versions.intersect(message.valid)
+        everywhere = field.nullable.intersect(message.valid).covers(both)
+        facts.append("nullable" + ("" if everywhere else f" in {_clipped(field.nullable, message.valid)}"))
+    if field.flexible is not None:
+        facts.append("never compact" if field.flexible == NONE else f"compact in {field.flexible}")
+    default = render_default(field)
+    if default is not None:
+        facts.append(f"default {default!r}" if field.type == "string" and default != "null" else f"default {default}")
+    facts += [word for word, is_so in (("ignorable", field.ignorable), ("map key", field.map_key)) if is_so]
+    if field.entity_type != "unknown":
+        facts.append(field.entity_type)
+    text = "; ".join(facts) + "."
+    if field.about:
+        text += f" {' '.join(field.about.split())}"
+    text = text.replace("\\", "\\\\").replace('"""', "'''")
+    return f"{text} " if text.endswith('"') else text

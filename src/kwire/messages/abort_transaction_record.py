@@ -1,0 +1,33 @@
+"""Generated from AbortTransactionRecord.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+
+AbortTransactionRecord: metadata, record type 25; versions 0; flexible 0+.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kwire.messages import base
+
+__all__ = ["AbortTransactionRecord"]
+
+
+class AbortTransactionRecord(base.Message, kw_only=True):
+    """Metadata, record type 25; versions 0; flexible 0+."""
+
+    reason: str | None = None
+    """string; versions 0+; tag 0; nullable; default null."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+    API_KEY: ClassVar[int | None] = 25
+    VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
+    FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 32767)
+    DEFINITION: ClassVar[str] = """\
+{
+  "type": "metadata", "name": "AbortTransactionRecord", "apiKey": 25,
+  "validVersions": "0", "flexibleVersions": "0+",
+  "fields": [
+    {"name": "Reason", "type": "string", "versions": "0+", "tag": 0, "taggedVersions": "0+", "nullableVersions": "0+", "default": "null"}
+  ]
+}
+"""

@@ -1,0 +1,39 @@
+"""Generated from AddRaftVoterResponse.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+
+AddRaftVoterResponse: response, api key 80; versions 0-1; flexible 0+.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kwire.messages import base
+
+__all__ = ["AddRaftVoterResponse"]
+
+
+class AddRaftVoterResponse(base.Message, kw_only=True):
+    """Response, api key 80; versions 0-1; flexible 0+."""
+
+    throttle_time_ms: int = 0
+    """int32; versions 0+."""
+    error_code: int = 0
+    """int16; versions 0+."""
+    error_message: str | None = ""
+    """string; versions 0+; nullable; ignorable."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+    API_KEY: ClassVar[int | None] = 80
+    VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 1)
+    FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 32767)
+    DEFINITION: ClassVar[str] = """\
+{
+  "type": "response", "name": "AddRaftVoterResponse", "apiKey": 80,
+  "validVersions": "0-1", "flexibleVersions": "0+",
+  "fields": [
+    {"name": "ThrottleTimeMs", "type": "int32", "versions": "0+"},
+    {"name": "ErrorCode", "type": "int16", "versions": "0+"},
+    {"name": "ErrorMessage", "type": "string", "versions": "0+", "nullableVersions": "0+", "ignorable": true}
+  ]
+}
+"""

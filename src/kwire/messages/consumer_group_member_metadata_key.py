@@ -1,0 +1,36 @@
+"""Generated from ConsumerGroupMemberMetadataKey.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+
+ConsumerGroupMemberMetadataKey: coordinator-key, record type 5; versions 0; flexible none.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kwire.messages import base
+
+__all__ = ["ConsumerGroupMemberMetadataKey"]
+
+
+class ConsumerGroupMemberMetadataKey(base.Message, kw_only=True):
+    """Coordinator-key, record type 5; versions 0; flexible none."""
+
+    group_id: str = ""
+    """string; versions 0."""
+    member_id: str = ""
+    """string; versions 0."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+    API_KEY: ClassVar[int | None] = 5
+    VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
+    FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, -1)
+    DEFINITION: ClassVar[str] = """\
+{
+  "type": "coordinator-key", "name": "ConsumerGroupMemberMetadataKey", "apiKey": 5,
+  "validVersions": "0", "flexibleVersions": "none",
+  "fields": [
+    {"name": "GroupId", "type": "string", "versions": "0"},
+    {"name": "MemberId", "type": "string", "versions": "0"}
+  ]
+}
+"""

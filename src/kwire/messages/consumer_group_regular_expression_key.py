@@ -1,0 +1,36 @@
+"""Generated from ConsumerGroupRegularExpressionKey.json, Kafka 4.4.0, by kwire.codegen; change the generator.
+
+ConsumerGroupRegularExpressionKey: coordinator-key, record type 16; versions 0; flexible none.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kwire.messages import base
+
+__all__ = ["ConsumerGroupRegularExpressionKey"]
+
+
+class ConsumerGroupRegularExpressionKey(base.Message, kw_only=True):
+    """Coordinator-key, record type 16; versions 0; flexible none."""
+
+    group_id: str = ""
+    """string; versions 0."""
+    regular_expression: str = ""
+    """string; versions 0."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+    API_KEY: ClassVar[int | None] = 16
+    VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
+    FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, -1)
+    DEFINITION: ClassVar[str] = """\
+{
+  "type": "coordinator-key", "name": "ConsumerGroupRegularExpressionKey", "apiKey": 16,
+  "validVersions": "0", "flexibleVersions": "none",
+  "fields": [
+    {"name": "GroupId", "type": "string", "versions": "0"},
+    {"name": "RegularExpression", "type": "string", "versions": "0"}
+  ]
+}
+"""

@@ -1,0 +1,33 @@
+"""Generated from ControlRecordTypeSchema.json, Kafka 4.4.0, by kwire.codegen; change the generator.
+
+ControlRecordTypeSchema: data; versions 0; flexible none.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import ClassVar
+
+from kwire.messages import base
+
+__all__ = ["ControlRecordTypeSchema"]
+
+
+class ControlRecordTypeSchema(base.Message, kw_only=True):
+    """Data; versions 0; flexible none."""
+
+    type: int = 0
+    """int16; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+    VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
+    FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, -1)
+    DEFINITION: ClassVar[str] = """\
+{
+  "type": "data", "name": "ControlRecordTypeSchema",
+  "validVersions": "0", "flexibleVersions": "none",
+  "fields": [
+    {"name": "Type", "type": "int16", "versions": "0+"}
+  ]
+}
+"""

@@ -1,0 +1,89 @@
+"""Generated from ControllerRegistrationRequest.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+
+ControllerRegistrationRequest: request, api key 70; versions 0; flexible 0+; listeners controller.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from kwire.messages import base
+
+__all__ = ["ControllerRegistrationRequest", "Listener", "Feature"]
+
+
+class Listener(base.Struct, kw_only=True):
+    """Versions 0+."""
+
+    MAP_KEYS: ClassVar[tuple[str, ...]] = ("name",)
+
+    name: str = ""
+    """string; versions 0+; map key."""
+    host: str = ""
+    """string; versions 0+."""
+    port: int = 0
+    """uint16; versions 0+."""
+    security_protocol: int = 0
+    """int16; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+
+class Feature(base.Struct, kw_only=True):
+    """Versions 0+."""
+
+    MAP_KEYS: ClassVar[tuple[str, ...]] = ("name",)
+
+    name: str = ""
+    """string; versions 0+; map key."""
+    min_supported_version: int = 0
+    """int16; versions 0+."""
+    max_supported_version: int = 0
+    """int16; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+
+@base.with_find("listeners", "features")
+class ControllerRegistrationRequest(base.Message, kw_only=True):
+    """Request, api key 70; versions 0; flexible 0+; listeners controller."""
+
+    controller_id: int = 0
+    """int32; versions 0+."""
+    incarnation_id: uuid.UUID = base.ZERO_UUID
+    """uuid; versions 0+."""
+    zk_migration_ready: bool = False
+    """bool; versions 0+."""
+    listeners: base.Keyed[Listener] = base.keyed()
+    """[]Listener; versions 0+."""
+    features: base.Keyed[Feature] = base.keyed()
+    """[]Feature; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+    Listener: ClassVar[type[Listener]] = Listener
+    Feature: ClassVar[type[Feature]] = Feature
+    API_KEY: ClassVar[int | None] = 70
+    VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
+    FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 32767)
+    DEFINITION: ClassVar[str] = """\
+{
+  "type": "request", "name": "ControllerRegistrationRequest", "apiKey": 70,
+  "validVersions": "0", "flexibleVersions": "0+",
+  "listeners": ["controller"],
+  "fields": [
+    {"name": "ControllerId", "type": "int32", "versions": "0+"},
+    {"name": "IncarnationId", "type": "uuid", "versions": "0+"},
+    {"name": "ZkMigrationReady", "type": "bool", "versions": "0+"},
+    {"name": "Listeners", "type": "[]Listener", "versions": "0+", "fields": [
+      {"name": "Name", "type": "string", "versions": "0+", "mapKey": true},
+      {"name": "Host", "type": "string", "versions": "0+"},
+      {"name": "Port", "type": "uint16", "versions": "0+"},
+      {"name": "SecurityProtocol", "type": "int16", "versions": "0+"}
+    ]},
+    {"name": "Features", "type": "[]Feature", "versions": "0+", "fields": [
+      {"name": "Name", "type": "string", "versions": "0+", "mapKey": true},
+      {"name": "MinSupportedVersion", "type": "int16", "versions": "0+"},
+      {"name": "MaxSupportedVersion", "type": "int16", "versions": "0+"}
+    ]}
+  ]
+}
+"""

@@ -1,0 +1,63 @@
+"""Generated from CreateDelegationTokenResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+
+CreateDelegationTokenResponse: response, api key 38; versions 0-3; flexible 2+.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kwire.messages import base
+
+__all__ = ["CreateDelegationTokenResponse"]
+
+
+class CreateDelegationTokenResponse(base.Message, kw_only=True):
+    """Response, api key 38; versions 0-3; flexible 2+."""
+
+    error_code: int = 0
+    """int16; versions 0+."""
+    principal_type: str = ""
+    """string; versions 0+."""
+    principal_name: str = ""
+    """string; versions 0+."""
+    token_requester_principal_type: str = ""
+    """string; versions 3+."""
+    token_requester_principal_name: str = ""
+    """string; versions 3+."""
+    issue_timestamp_ms: int = 0
+    """int64; versions 0+."""
+    expiry_timestamp_ms: int = 0
+    """int64; versions 0+."""
+    max_timestamp_ms: int = 0
+    """int64; versions 0+."""
+    token_id: str = ""
+    """string; versions 0+."""
+    hmac: bytes = b''
+    """bytes; versions 0+."""
+    throttle_time_ms: int = 0
+    """int32; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+    API_KEY: ClassVar[int | None] = 38
+    VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 3)
+    FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(2, 32767)
+    DEFINITION: ClassVar[str] = """\
+{
+  "type": "response", "name": "CreateDelegationTokenResponse", "apiKey": 38,
+  "validVersions": "0-3", "flexibleVersions": "2+",
+  "fields": [
+    {"name": "ErrorCode", "type": "int16", "versions": "0+"},
+    {"name": "PrincipalType", "type": "string", "versions": "0+"},
+    {"name": "PrincipalName", "type": "string", "versions": "0+"},
+    {"name": "TokenRequesterPrincipalType", "type": "string", "versions": "3+"},
+    {"name": "TokenRequesterPrincipalName", "type": "string", "versions": "3+"},
+    {"name": "IssueTimestampMs", "type": "int64", "versions": "0+"},
+    {"name": "ExpiryTimestampMs", "type": "int64", "versions": "0+"},
+    {"name": "MaxTimestampMs", "type": "int64", "versions": "0+"},
+    {"name": "TokenId", "type": "string", "versions": "0+"},
+    {"name": "Hmac", "type": "bytes", "versions": "0+"},
+    {"name": "ThrottleTimeMs", "type": "int32", "versions": "0+"}
+  ]
+}
+"""

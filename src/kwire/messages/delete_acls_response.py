@@ -1,0 +1,88 @@
+"""Generated from DeleteAclsResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+
+DeleteAclsResponse: response, api key 31; versions 0-3; flexible 2+.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kwire.messages import base
+
+__all__ = ["DeleteAclsResponse", "DeleteAclsMatchingAcl", "DeleteAclsFilterResult"]
+
+
+class DeleteAclsMatchingAcl(base.Struct, kw_only=True):
+    """Versions 0+."""
+
+    error_code: int = 0
+    """int16; versions 0+."""
+    error_message: str | None = ""
+    """string; versions 0+; nullable."""
+    resource_type: int = 0
+    """int8; versions 0+."""
+    resource_name: str = ""
+    """string; versions 0+."""
+    pattern_type: int = 3
+    """int8; versions 1+; default 3."""
+    principal: str = ""
+    """string; versions 0+."""
+    host: str = ""
+    """string; versions 0+."""
+    operation: int = 0
+    """int8; versions 0+."""
+    permission_type: int = 0
+    """int8; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+
+class DeleteAclsFilterResult(base.Struct, kw_only=True):
+    """Versions 0+."""
+
+    error_code: int = 0
+    """int16; versions 0+."""
+    error_message: str | None = ""
+    """string; versions 0+; nullable."""
+    matching_acls: list[DeleteAclsMatchingAcl] = []
+    """[]DeleteAclsMatchingAcl; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+
+class DeleteAclsResponse(base.Message, kw_only=True):
+    """Response, api key 31; versions 0-3; flexible 2+."""
+
+    throttle_time_ms: int = 0
+    """int32; versions 0+."""
+    filter_results: list[DeleteAclsFilterResult] = []
+    """[]DeleteAclsFilterResult; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+    DeleteAclsMatchingAcl: ClassVar[type[DeleteAclsMatchingAcl]] = DeleteAclsMatchingAcl
+    DeleteAclsFilterResult: ClassVar[type[DeleteAclsFilterResult]] = DeleteAclsFilterResult
+    API_KEY: ClassVar[int | None] = 31
+    VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 3)
+    FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(2, 32767)
+    DEFINITION: ClassVar[str] = """\
+{
+  "type": "response", "name": "DeleteAclsResponse", "apiKey": 31,
+  "validVersions": "0-3", "flexibleVersions": "2+",
+  "fields": [
+    {"name": "ThrottleTimeMs", "type": "int32", "versions": "0+"},
+    {"name": "FilterResults", "type": "[]DeleteAclsFilterResult", "versions": "0+", "fields": [
+      {"name": "ErrorCode", "type": "int16", "versions": "0+"},
+      {"name": "ErrorMessage", "type": "string", "versions": "0+", "nullableVersions": "0+"},
+      {"name": "MatchingAcls", "type": "[]DeleteAclsMatchingAcl", "versions": "0+", "fields": [
+        {"name": "ErrorCode", "type": "int16", "versions": "0+"},
+        {"name": "ErrorMessage", "type": "string", "versions": "0+", "nullableVersions": "0+"},
+        {"name": "ResourceType", "type": "int8", "versions": "0+"},
+        {"name": "ResourceName", "type": "string", "versions": "0+"},
+        {"name": "PatternType", "type": "int8", "versions": "1+", "default": "3"},
+        {"name": "Principal", "type": "string", "versions": "0+"},
+        {"name": "Host", "type": "string", "versions": "0+"},
+        {"name": "Operation", "type": "int8", "versions": "0+"},
+        {"name": "PermissionType", "type": "int8", "versions": "0+"}
+      ]}
+    ]}
+  ]
+}
+"""

@@ -1,0 +1,70 @@
+"""Generated from ElectLeadersResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+
+ElectLeadersResponse: response, api key 43; versions 0-2; flexible 2+.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kwire.messages import base
+
+__all__ = ["ElectLeadersResponse", "PartitionResult", "ReplicaElectionResult"]
+
+
+class PartitionResult(base.Struct, kw_only=True):
+    """Versions 0+."""
+
+    partition_id: int = 0
+    """int32; versions 0+."""
+    error_code: int = 0
+    """int16; versions 0+."""
+    error_message: str | None = ""
+    """string; versions 0+; nullable."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+
+class ReplicaElectionResult(base.Struct, kw_only=True):
+    """Versions 0+."""
+
+    topic: str = ""
+    """string; versions 0+; topicName."""
+    partition_result: list[PartitionResult] = []
+    """[]PartitionResult; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+
+class ElectLeadersResponse(base.Message, kw_only=True):
+    """Response, api key 43; versions 0-2; flexible 2+."""
+
+    throttle_time_ms: int = 0
+    """int32; versions 0+."""
+    error_code: int = 0
+    """int16; versions 1+."""
+    replica_election_results: list[ReplicaElectionResult] = []
+    """[]ReplicaElectionResult; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+    PartitionResult: ClassVar[type[PartitionResult]] = PartitionResult
+    ReplicaElectionResult: ClassVar[type[ReplicaElectionResult]] = ReplicaElectionResult
+    API_KEY: ClassVar[int | None] = 43
+    VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 2)
+    FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(2, 32767)
+    DEFINITION: ClassVar[str] = """\
+{
+  "type": "response", "name": "ElectLeadersResponse", "apiKey": 43,
+  "validVersions": "0-2", "flexibleVersions": "2+",
+  "fields": [
+    {"name": "ThrottleTimeMs", "type": "int32", "versions": "0+"},
+    {"name": "ErrorCode", "type": "int16", "versions": "1+"},
+    {"name": "ReplicaElectionResults", "type": "[]ReplicaElectionResult", "versions": "0+", "fields": [
+      {"name": "Topic", "type": "string", "versions": "0+", "entityType": "topicName"},
+      {"name": "PartitionResult", "type": "[]PartitionResult", "versions": "0+", "fields": [
+        {"name": "PartitionId", "type": "int32", "versions": "0+"},
+        {"name": "ErrorCode", "type": "int16", "versions": "0+"},
+        {"name": "ErrorMessage", "type": "string", "versions": "0+", "nullableVersions": "0+"}
+      ]}
+    ]}
+  ]
+}
+"""

@@ -1,0 +1,37 @@
+"""Generated from ExpireDelegationTokenRequest.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+
+ExpireDelegationTokenRequest: request, api key 40; versions 0-2; flexible 2+; deprecated 0; listeners broker, controller, zkBroker.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kwire.messages import base
+
+__all__ = ["ExpireDelegationTokenRequest"]
+
+
+class ExpireDelegationTokenRequest(base.Message, kw_only=True):
+    """Request, api key 40; versions 0-2; flexible 2+; deprecated 0; listeners broker, controller, zkBroker."""
+
+    hmac: bytes = b''
+    """bytes; versions 0+."""
+    expiry_time_period_ms: int = 0
+    """int64; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+    API_KEY: ClassVar[int | None] = 40
+    VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 2)
+    FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(2, 32767)
+    DEFINITION: ClassVar[str] = """\
+{
+  "type": "request", "name": "ExpireDelegationTokenRequest", "apiKey": 40,
+  "validVersions": "0-2", "deprecatedVersions": "0", "flexibleVersions": "2+",
+  "listeners": ["broker", "controller", "zkBroker"],
+  "fields": [
+    {"name": "Hmac", "type": "bytes", "versions": "0+"},
+    {"name": "ExpiryTimePeriodMs", "type": "int64", "versions": "0+"}
+  ]
+}
+"""

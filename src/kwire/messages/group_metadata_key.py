@@ -1,0 +1,33 @@
+"""Generated from GroupMetadataKey.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+
+GroupMetadataKey: coordinator-key, record type 2; versions 0; flexible none.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kwire.messages import base
+
+__all__ = ["GroupMetadataKey"]
+
+
+class GroupMetadataKey(base.Message, kw_only=True):
+    """Coordinator-key, record type 2; versions 0; flexible none."""
+
+    group: str = ""
+    """string; versions 0."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+    API_KEY: ClassVar[int | None] = 2
+    VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
+    FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, -1)
+    DEFINITION: ClassVar[str] = """\
+{
+  "type": "coordinator-key", "name": "GroupMetadataKey", "apiKey": 2,
+  "validVersions": "0", "flexibleVersions": "none",
+  "fields": [
+    {"name": "group", "type": "string", "versions": "0"}
+  ]
+}
+"""

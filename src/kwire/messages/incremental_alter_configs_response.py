@@ -1,0 +1,56 @@
+"""Generated from IncrementalAlterConfigsResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+
+IncrementalAlterConfigsResponse: response, api key 44; versions 0-1; flexible 1+.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kwire.messages import base
+
+__all__ = ["IncrementalAlterConfigsResponse", "AlterConfigsResourceResponse"]
+
+
+class AlterConfigsResourceResponse(base.Struct, kw_only=True):
+    """Versions 0+."""
+
+    error_code: int = 0
+    """int16; versions 0+."""
+    error_message: str | None = ""
+    """string; versions 0+; nullable."""
+    resource_type: int = 0
+    """int8; versions 0+."""
+    resource_name: str = ""
+    """string; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+
+class IncrementalAlterConfigsResponse(base.Message, kw_only=True):
+    """Response, api key 44; versions 0-1; flexible 1+."""
+
+    throttle_time_ms: int = 0
+    """int32; versions 0+."""
+    responses: list[AlterConfigsResourceResponse] = []
+    """[]AlterConfigsResourceResponse; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+    AlterConfigsResourceResponse: ClassVar[type[AlterConfigsResourceResponse]] = AlterConfigsResourceResponse
+    API_KEY: ClassVar[int | None] = 44
+    VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 1)
+    FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(1, 32767)
+    DEFINITION: ClassVar[str] = """\
+{
+  "type": "response", "name": "IncrementalAlterConfigsResponse", "apiKey": 44,
+  "validVersions": "0-1", "flexibleVersions": "1+",
+  "fields": [
+    {"name": "ThrottleTimeMs", "type": "int32", "versions": "0+"},
+    {"name": "Responses", "type": "[]AlterConfigsResourceResponse", "versions": "0+", "fields": [
+      {"name": "ErrorCode", "type": "int16", "versions": "0+"},
+      {"name": "ErrorMessage", "type": "string", "versions": "0+", "nullableVersions": "0+"},
+      {"name": "ResourceType", "type": "int8", "versions": "0+"},
+      {"name": "ResourceName", "type": "string", "versions": "0+"}
+    ]}
+  ]
+}
+"""

@@ -1,0 +1,193 @@
+"""Kafka's JSON form of messages, both ways (rules J-01 to J-19).
+
+Keys are the definition's names with the first letter lowered, in the definition's order. bytes are standard base64,
+uuids URL-safe base64 without padding, int64 plain numbers. Tagged fields are there when they differ from their default;
+unknown tagged fields are never. Records are base64 like bytes, where Kafka's converter leaves them out (J-08).
+
+Where Kafka stores or changes what the version cannot hold, this refuses: a key of a field that the version lacks
+(T-17), int8 from 128 (T-18). `lenient` does as Kafka does.
+Source: org.apache.kafka.message.JsonConverterGenerator.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID
+
+from kwire.errors import EncodeError, Path
+from kwire.schema.defaults import parse_uuid
+from kwire.schema.model import INTEGERS, STRUCT_DEFAULTS, Field, Struct
+from kwire.schema.rendering import uuid_text
+
+if TYPE_CHECKING:
+    from kwire.messages.base import Message
+
+    M = TypeVar("M", bound=Message)
+
+
+def write_message(message: Message, version: int) -> dict[str, Any]:
+    """The JSON form of a message, as a dict. Raises EncodeError with the path of what the version cannot hold."""
+    message.check_version(version)
+    return _write_struct(message.SPEC.struct, message, version, ())
+
+
+def read_message(cls: type[M], obj: Any, version: int, lenient: bool = False) -> M:
+    """The message that a JSON form describes. Raises EncodeError with the path of what is missing or wrong."""
+    cls.check_version(version)
+    message: M = _Reader(cls, version, lenient).struct(cls.SPEC.struct, cls, obj, ())
+    return message
+
+
+def is_default(field: Field, value: Any) -> bool:
+    """Whether a value is the field's default, as the codec judges it (W-21).
+
+    float64 compares as IEEE does: NaN never is the default, -0.0 equals 0.0.
+    """
+    if field.default is STRUCT_DEFAULTS:
+        assert field.struct is not None
+        return (
+            value is not None
+            and not value.unknown_tagged_fields
+            and all(is_default(inner, getattr(value, inner.attr)) for inner in field.struct.fields)
+        )
+    if field.default == ():
+        return value is not None and len(value) == 0
+    if value is None or field.default is None:
+        return value is field.default
+    return bool(value == field.default)
+
+
+def _write_struct(struct: Struct, value: Any, version: int, path: Path) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for field in struct.fields:
+        item = getattr(value, field.attr)
+        if version not in field.versions:
+            if not field.ignorable and not is_default(field, item):
+                raise EncodeError(
+                    f"version {version} has no such field, and {_short(item)} would be lost", (*path, field.attr)
+                )
+            continue
+        if version in field.tagged and is_default(field, item):
+            continue
+        out[field.json_name] = _write_value(field, item, version, (*path, field.attr))
+    return out
+
+
+def _write_value(field: Field, value: Any, version: int, path: Path) -> Any:
+    if value is None:
+        if version not in field.nullable and field.type != "records":
+            raise EncodeError(f"null in version {version}, where the field is not nullable", path)
+        return None
+    if not field.is_array:
+        return _write_element(field, value, version, path)
+    if not isinstance(value, list | tuple):
+        raise EncodeError(f"{_short(value)} is no list", path)
+    return [_write_element(field, element, version, (*path, i)) for i, element in enumerate(value)]
+
+
+def _write_element(field: Field, value: Any, version: int, path: Path) -> Any:
+    if field.struct is not None:
+        if not hasattr(value, "unknown_tagged_fields"):
+            raise EncodeError(f"{_short(value)} is no {field.type}", path)
+        return _write_struct(field.struct, value, version, path)
+    if field.type in INTEGERS:
+        return _integer(field.type, value, path)
+    write, wanted = _WRITERS[field.type]
+    if not isinstance(value, wanted) or (isinstance(value, bool) and field.type == "float64"):
+        raise EncodeError(f"{_short(value)} is no {field.type}", path)
+    return write(value)
+
+
+def _integer(type_name: str, value: Any, path: Path) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise EncodeError(f"{_short(value)} is no {type_name}", path)
+    smallest, largest = INTEGERS[type_name]
+    if not smallest <= value <= largest:
+        raise EncodeError(f"{value} does not fit {type_name}, {smallest} to {largest}", path)
+    return int(value)
+
+
+def _base64(value: bytes | bytearray | memoryview) -> str:
+    return base64.b64encode(value).decode()
+
+
+_BYTES = (bytes, bytearray, memoryview)
+_WRITERS: dict[str, tuple[Callable[[Any], Any], type | tuple[type, ...]]] = {
+    "bool": (bool, bool),
+    "float64": (float, (float, int)),
+    "string": (str, str),
+    "uuid": (uuid_text, UUID),
+    "bytes": (_base64, _BYTES),
+    "records": (_base64, _BYTES),
+}
+
+
+class _Reader:
+    def __init__(self, message: type[Message], version: int, lenient: bool) -> None:
+        self.message, self.version, self.lenient = message, version, lenient
+
+    def struct(self, struct: Struct, cls: Any, obj: Any, path: Path) -> Any:
+        if not isinstance(obj, dict):
+            raise EncodeError(f"{_short(obj)} is no JSON object", path)
+        values: dict[str, Any] = {}
+        for field in struct.fields:
+            here = (*path, field.attr)
+            if field.json_name not in obj:
+                if self.version in field.versions and self.version not in field.tagged:
+                    raise EncodeError(f"{field.json_name!r} is missing, which version {self.version} must have", here)
+                continue
+            if self.version not in field.versions and not self.lenient:
+                raise EncodeError(f"version {self.version} has no such field (it has versions {field.versions})", here)
+            values[field.attr] = self.value(field, obj[field.json_name], here)
+        return cls(**values)
+
+    def value(self, field: Field, obj: Any, path: Path) -> Any:
+        # Nullable in any version is enough, as in Kafka (J-13); encoding knows which.
+        if obj is None and field.may_be_null:
+            return None
+        if not field.is_array:
+            return self.element(field, obj, path)
+        if not isinstance(obj, list):
+            raise EncodeError(f"{_short(obj)} is no JSON array", path)
+        return [self.element(field, element, (*path, i)) for i, element in enumerate(obj)]
+
+    def element(self, field: Field, obj: Any, path: Path) -> Any:
+        if field.struct is not None:
+            return self.struct(field.struct, getattr(self.message, field.struct.name), obj, path)
+        if field.type in INTEGERS:
+            if self.lenient and field.type == "int8" and type(obj) is int and 128 <= obj <= 256:
+                return obj - 128 if obj < 256 else -128
+            return _integer(field.type, obj, path)
+        wanted, read = _READERS[field.type]
+        if type(obj) is not wanted:
+            more = ": Kafka reads 1.0 here, and no 1" if field.type == "float64" and type(obj) is int else ""
+            raise EncodeError(f"{_short(obj)} is no {field.type}{more}", path)
+        try:
+            return read(obj)
+        except ValueError as error:
+            raise EncodeError(f"{_short(obj)} is no {field.type}: {error}", path) from error
+
+
+def _decode_base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"not base64: {error}") from error
+
+
+_READERS: dict[str, tuple[type, Callable[[Any], Any]]] = {
+    "bool": (bool, bool),
+    "float64": (float, float),
+    "string": (str, str),
+    "uuid": (str, parse_uuid),
+    "bytes": (str, _decode_base64),
+    "records": (str, _decode_base64),
+}
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,76 @@
+"""Generated from ListOffsetsResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+
+ListOffsetsResponse: response, api key 2; versions 0-11; flexible 6+.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kwire.messages import base
+
+__all__ = ["ListOffsetsResponse", "ListOffsetsPartitionResponse", "ListOffsetsTopicResponse"]
+
+
+class ListOffsetsPartitionResponse(base.Struct, kw_only=True):
+    """Versions 0+."""
+
+    partition_index: int = 0
+    """int32; versions 0+."""
+    error_code: int = 0
+    """int16; versions 0+."""
+    old_style_offsets: list[int] = []
+    """[]int64; versions 0."""
+    timestamp: int = -1
+    """int64; versions 1+; default -1."""
+    offset: int = -1
+    """int64; versions 1+; default -1."""
+    leader_epoch: int = -1
+    """int32; versions 4+; default -1."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+
+class ListOffsetsTopicResponse(base.Struct, kw_only=True):
+    """Versions 0+."""
+
+    name: str = ""
+    """string; versions 0+; topicName."""
+    partitions: list[ListOffsetsPartitionResponse] = []
+    """[]ListOffsetsPartitionResponse; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+
+class ListOffsetsResponse(base.Message, kw_only=True):
+    """Response, api key 2; versions 0-11; flexible 6+."""
+
+    throttle_time_ms: int = 0
+    """int32; versions 2+; ignorable."""
+    topics: list[ListOffsetsTopicResponse] = []
+    """[]ListOffsetsTopicResponse; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+    ListOffsetsPartitionResponse: ClassVar[type[ListOffsetsPartitionResponse]] = ListOffsetsPartitionResponse
+    ListOffsetsTopicResponse: ClassVar[type[ListOffsetsTopicResponse]] = ListOffsetsTopicResponse
+    API_KEY: ClassVar[int | None] = 2
+    VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 11)
+    FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(6, 32767)
+    DEFINITION: ClassVar[str] = """\
+{
+  "type": "response", "name": "ListOffsetsResponse", "apiKey": 2,
+  "validVersions": "0-11", "flexibleVersions": "6+",
+  "fields": [
+    {"name": "ThrottleTimeMs", "type": "int32", "versions": "2+", "ignorable": true},
+    {"name": "Topics", "type": "[]ListOffsetsTopicResponse", "versions": "0+", "fields": [
+      {"name": "Name", "type": "string", "versions": "0+", "entityType": "topicName"},
+      {"name": "Partitions", "type": "[]ListOffsetsPartitionResponse", "versions": "0+", "fields": [
+        {"name": "PartitionIndex", "type": "int32", "versions": "0+"},
+        {"name": "ErrorCode", "type": "int16", "versions": "0+"},
+        {"name": "OldStyleOffsets", "type": "[]int64", "versions": "0"},
+        {"name": "Timestamp", "type": "int64", "versions": "1+", "default": "-1"},
+        {"name": "Offset", "type": "int64", "versions": "1+", "default": "-1"},
+        {"name": "LeaderEpoch", "type": "int32", "versions": "4+", "default": "-1"}
+      ]}
+    ]}
+  ]
+}
+"""

@@ -1,0 +1,73 @@
+"""Generated from OffsetForLeaderEpochResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+
+OffsetForLeaderEpochResponse: response, api key 23; versions 0-4; flexible 4+.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kwire.messages import base
+
+__all__ = ["OffsetForLeaderEpochResponse", "EpochEndOffset", "OffsetForLeaderTopicResult"]
+
+
+class EpochEndOffset(base.Struct, kw_only=True):
+    """Versions 0+."""
+
+    error_code: int = 0
+    """int16; versions 0+."""
+    partition: int = 0
+    """int32; versions 0+."""
+    leader_epoch: int = -1
+    """int32; versions 1+; default -1; ignorable."""
+    end_offset: int = -1
+    """int64; versions 0+; default -1."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+
+class OffsetForLeaderTopicResult(base.Struct, kw_only=True):
+    """Versions 0+."""
+
+    MAP_KEYS: ClassVar[tuple[str, ...]] = ("topic",)
+
+    topic: str = ""
+    """string; versions 0+; map key; topicName."""
+    partitions: list[EpochEndOffset] = []
+    """[]EpochEndOffset; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+
+@base.with_find("topics")
+class OffsetForLeaderEpochResponse(base.Message, kw_only=True):
+    """Response, api key 23; versions 0-4; flexible 4+."""
+
+    throttle_time_ms: int = 0
+    """int32; versions 2+; ignorable."""
+    topics: base.Keyed[OffsetForLeaderTopicResult] = base.keyed()
+    """[]OffsetForLeaderTopicResult; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+    EpochEndOffset: ClassVar[type[EpochEndOffset]] = EpochEndOffset
+    OffsetForLeaderTopicResult: ClassVar[type[OffsetForLeaderTopicResult]] = OffsetForLeaderTopicResult
+    API_KEY: ClassVar[int | None] = 23
+    VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 4)
+    FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(4, 32767)
+    DEFINITION: ClassVar[str] = """\
+{
+  "type": "response", "name": "OffsetForLeaderEpochResponse", "apiKey": 23,
+  "validVersions": "0-4", "flexibleVersions": "4+",
+  "fields": [
+    {"name": "ThrottleTimeMs", "type": "int32", "versions": "2+", "ignorable": true},
+    {"name": "Topics", "type": "[]OffsetForLeaderTopicResult", "versions": "0+", "fields": [
+      {"name": "Topic", "type": "string", "versions": "0+", "mapKey": true, "entityType": "topicName"},
+      {"name": "Partitions", "type": "[]EpochEndOffset", "versions": "0+", "fields": [
+        {"name": "ErrorCode", "type": "int16", "versions": "0+"},
+        {"name": "Partition", "type": "int32", "versions": "0+"},
+        {"name": "LeaderEpoch", "type": "int32", "versions": "1+", "default": "-1", "ignorable": true},
+        {"name": "EndOffset", "type": "int64", "versions": "0+", "default": "-1"}
+      ]}
+    ]}
+  ]
+}
+"""

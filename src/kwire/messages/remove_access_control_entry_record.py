@@ -1,0 +1,34 @@
+"""Generated from RemoveAccessControlEntryRecord.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+
+RemoveAccessControlEntryRecord: metadata, record type 19; versions 0; flexible 0+.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from kwire.messages import base
+
+__all__ = ["RemoveAccessControlEntryRecord"]
+
+
+class RemoveAccessControlEntryRecord(base.Message, kw_only=True):
+    """Metadata, record type 19; versions 0; flexible 0+."""
+
+    id: uuid.UUID = base.ZERO_UUID
+    """uuid; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+    API_KEY: ClassVar[int | None] = 19
+    VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
+    FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 32767)
+    DEFINITION: ClassVar[str] = """\
+{
+  "type": "metadata", "name": "RemoveAccessControlEntryRecord", "apiKey": 19,
+  "validVersions": "0", "flexibleVersions": "0+",
+  "fields": [
+    {"name": "Id", "type": "uuid", "versions": "0+"}
+  ]
+}
+"""

@@ -1,0 +1,37 @@
+"""Generated from ShareGroupDescribeRequest.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+
+ShareGroupDescribeRequest: request, api key 77; versions 0-1; flexible 0+; listeners broker.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kwire.messages import base
+
+__all__ = ["ShareGroupDescribeRequest"]
+
+
+class ShareGroupDescribeRequest(base.Message, kw_only=True):
+    """Request, api key 77; versions 0-1; flexible 0+; listeners broker."""
+
+    group_ids: list[str] = []
+    """[]string; versions 0+; groupId."""
+    include_authorized_operations: bool = False
+    """bool; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+    API_KEY: ClassVar[int | None] = 77
+    VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 1)
+    FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 32767)
+    DEFINITION: ClassVar[str] = """\
+{
+  "type": "request", "name": "ShareGroupDescribeRequest", "apiKey": 77,
+  "validVersions": "0-1", "flexibleVersions": "0+",
+  "listeners": ["broker"],
+  "fields": [
+    {"name": "GroupIds", "type": "[]string", "versions": "0+", "entityType": "groupId"},
+    {"name": "IncludeAuthorizedOperations", "type": "bool", "versions": "0+"}
+  ]
+}
+"""

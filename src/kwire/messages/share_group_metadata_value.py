@@ -1,0 +1,36 @@
+"""Generated from ShareGroupMetadataValue.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+
+ShareGroupMetadataValue: coordinator-value, record type 11; versions 0; flexible 0+.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kwire.messages import base
+
+__all__ = ["ShareGroupMetadataValue"]
+
+
+class ShareGroupMetadataValue(base.Message, kw_only=True):
+    """Coordinator-value, record type 11; versions 0; flexible 0+."""
+
+    epoch: int = 0
+    """int32; versions 0+."""
+    metadata_hash: int = 0
+    """int64; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+    API_KEY: ClassVar[int | None] = 11
+    VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
+    FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 32767)
+    DEFINITION: ClassVar[str] = """\
+{
+  "type": "coordinator-value", "name": "ShareGroupMetadataValue", "apiKey": 11,
+  "validVersions": "0", "flexibleVersions": "0+",
+  "fields": [
+    {"name": "Epoch", "type": "int32", "versions": "0+"},
+    {"name": "MetadataHash", "type": "int64", "versions": "0+"}
+  ]
+}
+"""

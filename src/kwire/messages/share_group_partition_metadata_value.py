@@ -1,0 +1,71 @@
+"""Generated from ShareGroupPartitionMetadataValue.json, Kafka 3.9.1, by kwire.codegen; change the generator.
+
+ShareGroupPartitionMetadataValue: data; versions 0; flexible 0+.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from kwire.messages import base
+
+__all__ = ["ShareGroupPartitionMetadataValue", "TopicPartitionsInfo", "TopicInfo"]
+
+
+class TopicPartitionsInfo(base.Struct, kw_only=True):
+    """Common struct; versions 0+."""
+
+    topic_id: uuid.UUID = base.ZERO_UUID
+    """uuid; versions 0+."""
+    topic_name: str = ""
+    """string; versions 0+."""
+    partitions: list[int] = []
+    """[]int32; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+
+class TopicInfo(base.Struct, kw_only=True):
+    """Common struct; versions 0+."""
+
+    topic_id: uuid.UUID = base.ZERO_UUID
+    """uuid; versions 0+."""
+    topic_name: str = ""
+    """string; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+
+class ShareGroupPartitionMetadataValue(base.Message, kw_only=True):
+    """Data; versions 0; flexible 0+."""
+
+    initialized_topics: list[TopicPartitionsInfo] = []
+    """[]TopicPartitionsInfo; versions 0+."""
+    deleting_topics: list[TopicInfo] = []
+    """[]TopicInfo; versions 0+."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+    TopicPartitionsInfo: ClassVar[type[TopicPartitionsInfo]] = TopicPartitionsInfo
+    TopicInfo: ClassVar[type[TopicInfo]] = TopicInfo
+    VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
+    FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 32767)
+    DEFINITION: ClassVar[str] = """\
+{
+  "type": "data", "name": "ShareGroupPartitionMetadataValue",
+  "validVersions": "0", "flexibleVersions": "0+",
+  "commonStructs": [
+    {"name": "TopicPartitionsInfo", "versions": "0+", "fields": [
+      {"name": "TopicId", "type": "uuid", "versions": "0+"},
+      {"name": "TopicName", "type": "string", "versions": "0+"},
+      {"name": "Partitions", "type": "[]int32", "versions": "0+"}
+    ]},
+    {"name": "TopicInfo", "versions": "0+", "fields": [
+      {"name": "TopicId", "type": "uuid", "versions": "0+"},
+      {"name": "TopicName", "type": "string", "versions": "0+"}
+    ]}
+  ],
+  "fields": [
+    {"name": "InitializedTopics", "type": "[]TopicPartitionsInfo", "versions": "0+"},
+    {"name": "DeletingTopics", "type": "[]TopicInfo", "versions": "0+"}
+  ]
+}
+"""

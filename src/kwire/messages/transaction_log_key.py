@@ -1,0 +1,33 @@
+"""Generated from TransactionLogKey.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+
+TransactionLogKey: coordinator-key, record type 0; versions 0; flexible none.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kwire.messages import base
+
+__all__ = ["TransactionLogKey"]
+
+
+class TransactionLogKey(base.Message, kw_only=True):
+    """Coordinator-key, record type 0; versions 0; flexible none."""
+
+    transactional_id: str = ""
+    """string; versions 0."""
+    unknown_tagged_fields: list[tuple[int, bytes]] = []
+
+    API_KEY: ClassVar[int | None] = 0
+    VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
+    FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, -1)
+    DEFINITION: ClassVar[str] = """\
+{
+  "type": "coordinator-key", "name": "TransactionLogKey", "apiKey": 0,
+  "validVersions": "0", "flexibleVersions": "none",
+  "fields": [
+    {"name": "TransactionalId", "type": "string", "versions": "0"}
+  ]
+}
+"""

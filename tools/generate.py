@@ -1,0 +1,60 @@
+"""Make the generated files again: message classes, error codes, docs/requirements.md. With --check, only compare.
+
+python tools/generate.py            writes what has changed, removes modules of messages that are gone
+python tools/generate.py --check    fails and names the files that are not what the generator would write
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from kwire.codegen import catalogue_files, write_files
+from kwire.codegen.error_codes import error_codes_source
+from kwire.schema.catalogue import read_catalogue
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))  # `python tools/generate.py` puts tools/ itself there
+
+from tools import requirements  # noqa: E402
+
+MESSAGES = ROOT / "src" / "kwire" / "messages"
+# What people wrote in that package; everything else in it is generated.
+HAND_WRITTEN = {"base.py", "json_form.py", "keyed.py", "registry.py", "runtime.py"}
+
+
+def wanted() -> dict[str, str]:
+    """The generated files of kwire.messages, by path below it."""
+    definitions = ROOT / "definitions"
+    errors = definitions / "errors.json"
+    files = catalogue_files(read_catalogue(definitions))
+    return {**files, "error_codes.py": error_codes_source(errors.read_text(encoding="utf-8"))}
+
+
+def present() -> dict[str, str]:
+    """The files that stand in the places of generated ones now."""
+    paths = [path for path in (*MESSAGES.glob("*.py"), *MESSAGES.glob("releases/*")) if path.name not in HAND_WRITTEN]
+    return {path.relative_to(MESSAGES).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+
+
+def main(arguments: list[str]) -> int:
+    """Returns 1 if --check found a difference."""
+    check = "--check" in arguments
+    files, old = wanted(), present()
+    stale = sorted(name for name in files.keys() | old.keys() if files.get(name) != old.get(name))
+    if check:
+        for name in stale:
+            print(f"src/kwire/messages/{name}: not what `./dev generate` makes", file=sys.stderr)
+    else:
+        write_files(files, MESSAGES)
+        for name in old.keys() - files.keys():
+            (MESSAGES / name).unlink()
+        print(f"{len(files)} files generated, {len(stale)} changed")
+    fresh = requirements.main(check=check)
+    if not fresh:
+        print("docs/requirements.md: not what `./dev generate` makes", file=sys.stderr)
+    return int(not fresh or (check and bool(stale)))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
