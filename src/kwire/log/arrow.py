@@ -5,12 +5,14 @@ Imports pyarrow and numba, so nothing that plans may import it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from kwire.errors import CorruptBatch, OptionError
+from kwire.log.chunk_order import ChunkOrder
 from kwire.log.chunks import Chunks
 from kwire.log.headers import HeaderWalk
 from kwire.log.segment import Segment
@@ -37,7 +39,7 @@ def default_columns(columns: Sequence[str] | None) -> tuple[str, ...]:
 
 def schema_of(columns: Sequence[str]) -> pa.Schema:
     """The Arrow schema of columns, `_corrupt` included."""
-    known = arrow_schema(tuple(name for name in columns if name != CORRUPT))
+    known = arrow_schema(COLUMNS)
     return pa.schema([pa.field(CORRUPT, pa.string()) if name == CORRUPT else known.field(name) for name in columns])
 
 
@@ -59,128 +61,142 @@ def read_arrow(
     aborted = log.aborted_transactions(start, end) if isolation == "read_committed" else ()
 
     def batches() -> Iterator[pa.RecordBatch]:
-        buffer = bytearray(CHUNK_BYTES)
+        reader = RangeReader(
+            wanted,
+            topic=log.topic,
+            partition=log.partition,
+            offsets=(start, end),
+            aborted=aborted,
+            check_crc=check_crc,
+            max_decompressed_bytes=max_decompressed_bytes,
+        )
         for segment in log.segments_between(start, end):
             with segment.open() as file:
                 position, stop = segment.position_of(file, start), segment.end_position(file, end)
-            yield from read_range(
-                segment,
-                wanted,
-                topic=log.topic,
-                partition=log.partition,
-                start_position=position,
-                stop_position=stop,
-                start_offset=start,
-                end_offset=end,
-                aborted=aborted,
-                check_crc=check_crc,
-                max_decompressed_bytes=max_decompressed_bytes,
-                buffer=buffer,
-            )
+            yield from reader.read(segment, position, stop)
 
     return pa.RecordBatchReader.from_batches(schema_of(wanted), batches())
 
 
-def read_range(
-    segment: Segment,
-    columns: Sequence[str],
-    *,
-    topic: str,
-    partition: int,
-    start_position: int,
-    stop_position: int,
-    start_offset: int,
-    end_offset: int,
-    aborted: Sequence[AbortedTransaction],
-    check_crc: bool,
-    max_decompressed_bytes: int,
-    mode: str = "FAILFAST",
-    buffer: bytearray | None = None,
-) -> Iterator[pa.RecordBatch]:
-    """The rows of the batches that start in [start_position, stop_position) of a segment, as read_split gives them.
+class RangeReader:
+    """Reads ranges of the segments of one partition, in the way of read_split. Keeps its buffers from range to range.
 
-    buffer: lent for the reads, to save its allocation.
+    offsets: records in [start, end) are kept; the other arguments as in read_split.
     """
-    errors: list[CorruptBatch] = []
-    reader = ColumnReader(
-        tuple(name for name in columns if name != CORRUPT),
-        topic=topic,
-        partition=partition,
-        check_crc=check_crc,
-        max_decompressed_bytes=max_decompressed_bytes,
-        on_corrupt=None if mode == "FAILFAST" else errors.append,
-    )
-    schema = schema_of(columns)
 
-    def finished(batch: pa.RecordBatch) -> pa.RecordBatch:
-        if CORRUPT not in columns:
-            return batch
-        at = columns.index(CORRUPT)
-        return batch.add_column(at, schema.field(at), pa.nulls(batch.num_rows, pa.string()))
-
-    def corrupt_rows() -> Iterator[pa.RecordBatch]:
-        if mode == "PERMISSIVE":
-            lost = [error for error in errors if _meets(error, start_offset, end_offset)]
-            if lost:
-                yield _error_rows(lost, schema, topic, partition)
-        errors.clear()
-
-    with segment.open() as file:
-        chunks = Chunks(
-            file,
-            start_position,
-            stop_position,
-            chunk_bytes=CHUNK_BYTES,
-            max_batch_bytes=max_decompressed_bytes,
-            buffer=bytearray() if buffer is None else buffer,
+    def __init__(
+        self,
+        columns: Sequence[str],
+        *,
+        topic: str,
+        partition: int,
+        offsets: tuple[int, int],
+        aborted: Sequence[AbortedTransaction],
+        check_crc: bool,
+        max_decompressed_bytes: int,
+        mode: str = "FAILFAST",
+    ) -> None:
+        self._columns, self._schema = tuple(columns), schema_of(columns)
+        self._topic, self._partition = topic, partition
+        self._offsets, self._aborted = offsets, aborted
+        self._max_decompressed_bytes, self._mode = max_decompressed_bytes, mode
+        self._errors: list[CorruptBatch] = []
+        self._buffer = bytearray()
+        self._ends_in_zeros: Callable[[int], bool] = lambda position: False
+        self._reader = ColumnReader(
+            tuple(name for name in columns if name != CORRUPT) or ("partition",),
+            topic=topic,
+            partition=partition,
+            check_crc=check_crc,
+            max_decompressed_bytes=max_decompressed_bytes,
+            on_corrupt=self._on_corrupt,
         )
-        while (chunk := chunks.next_chunk()) is not None:
-            try:
-                for batch in reader.read(
-                    chunk,
-                    position=chunks.position,
-                    file=file.url,
-                    start_offset=start_offset,
-                    end_offset=end_offset,
-                    aborted=aborted,
-                ):
-                    yield finished(batch)
-                damage = reader.stopped
-                if damage is None and chunks.advance(reader.consumed):
-                    yield from corrupt_rows()
+
+    def read(self, segment: Segment, start_position: int, stop_position: int) -> Iterator[pa.RecordBatch]:
+        """The rows of the batches of a segment that start in [start_position, stop_position)."""
+        order = ChunkOrder(segment)
+        with segment.open() as file:
+            self._ends_in_zeros = partial(segment.ends_in_zeros, file)
+            chunks = Chunks(
+                file,
+                start_position,
+                stop_position,
+                chunk_bytes=CHUNK_BYTES,
+                max_batch_bytes=self._max_decompressed_bytes,
+                buffer=self._buffer,
+            )
+            while (chunk := chunks.next_chunk()) is not None:
+                prefix = order.good_prefix(chunk, chunks.position, file.url)
+                if prefix.damage is not None and prefix.size_bytes == 0:
+                    self._on_corrupt(prefix.damage)
+                    chunks.advance(prefix.damaged_bytes)
                     continue
-            except CorruptBatch as error:
-                if segment.ends_in_zeros(file, error.position):
-                    return
-                if mode == "FAILFAST" or error.position != chunks.position:
-                    raise
-                damage = error  # a batch above the limit; the reader itself does not raise in the other modes
-            if damage is None:
-                damage = _unfinished(segment, file, chunks.position, stop_position)
-            elif segment.ends_in_zeros(file, damage.position):
-                damage = None
-                errors = [error for error in errors if error is not reader.stopped]
-            if damage is None:
-                break
-            if mode == "FAILFAST":
-                raise damage
-            errors[:] = [error for error in errors if error is not damage]
-            region, resume = _skip(segment, file, damage, start_position, stop_position)
-            errors.append(region)
-            yield from corrupt_rows()
-            if resume is None:
-                break
-            chunks.skip_to(resume)
-        yield from corrupt_rows()
+                yield from self._rows(chunk[: prefix.size_bytes], chunks.position, file.url)
+                if self._reader.stopped is None and chunks.advance(self._reader.consumed):
+                    yield from self._corrupt_rows()
+                    continue
+                damage = self._damage(segment, file, chunks, stop_position)
+                if damage is None:
+                    break
+                if self._mode == "FAILFAST":
+                    raise damage
+                region, resume = _skip(segment, file, damage, start_position, stop_position)
+                self._errors.append(region)
+                chunks.skip_to(stop_position if resume is None else resume)
+            self._buffer = chunks.buffer
+            yield from self._corrupt_rows()
 
+    def _damage(self, segment: Segment, file: StoredFile, chunks: Chunks, stop: int) -> CorruptBatch | None:
+        """Why no batch can be read where the chunks are; None where the log ends like that."""
+        stopped = self._reader.stopped
+        if stopped is not None:
+            if not self._errors or self._errors[-1] is not stopped:
+                return None  # zeros
+            return self._errors.pop()
+        if chunks.refused is not None or chunks.position >= stop:
+            return chunks.refused
+        if stop >= file.size():
+            return segment.cut(file, chunks.position)
+        what = f"its length runs past byte {stop}, where another batch begins"
+        return CorruptBatch(what, chunks.position, (), file.url)
 
-def _unfinished(segment: Segment, file: StoredFile, position: int, stop: int) -> CorruptBatch | None:
-    """The damage where whole batches end before stop; None at the growing end of a log."""
-    if position >= stop:
-        return None
-    if stop >= file.size():
-        return segment.cut(file, position)
-    return CorruptBatch(f"its length runs past byte {stop}, where another batch begins", position, (), file.url)
+    def _on_corrupt(self, error: CorruptBatch) -> None:
+        if self._ends_in_zeros(error.position):
+            return  # no damage: the reader stops there
+        if self._mode == "FAILFAST":
+            raise error
+        self._errors.append(error)
+
+    def _rows(self, chunk: memoryview, position: int, file: str) -> Iterator[pa.RecordBatch]:
+        start, end = self._offsets
+        for batch in self._reader.read(
+            chunk, position=position, file=file, start_offset=start, end_offset=end, aborted=self._aborted
+        ):
+            if CORRUPT not in self._columns:
+                yield batch
+                continue
+            nothing = pa.nulls(batch.num_rows, pa.string())
+            arrays = [nothing if name == CORRUPT else batch.column(name) for name in self._columns]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _corrupt_rows(self) -> Iterator[pa.RecordBatch]:
+        """A row for each error since the last call: topic, partition, first offset lost, text, null elsewhere."""
+        start, end = self._offsets
+        errors = [e for e in self._errors if e.offsets is None or (e.offsets[0] < end and e.offsets[1] >= start)]
+        self._errors.clear()
+        if not errors or self._mode != "PERMISSIVE":
+            return
+        values = {
+            "topic": [self._topic] * len(errors),
+            "partition": [self._partition] * len(errors),
+            "offset": [error.offsets[0] if error.offsets else None for error in errors],
+            CORRUPT: [str(error) for error in errors],
+        }
+        arrays = [
+            pa.array(values[field.name], field.type) if field.name in values else pa.nulls(len(errors), field.type)
+            for field in self._schema
+        ]
+        yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
 def _skip(
@@ -211,23 +227,3 @@ def _skip(
     to = f"byte {found.position}" if found else f"the end of this range at byte {stop}"
     what = f"{damage.what}; unreadable from here to {to}"
     return CorruptBatch(what, damage.position, (), damage.file, offsets), found.position if found else None
-
-
-def _meets(error: CorruptBatch, start_offset: int, end_offset: int) -> bool:
-    """Whether an error concerns the offsets that were asked for; an error without offsets may."""
-    return error.offsets is None or (error.offsets[0] < end_offset and error.offsets[1] >= start_offset)
-
-
-def _error_rows(errors: Sequence[CorruptBatch], schema: pa.Schema, topic: str, partition: int) -> pa.RecordBatch:
-    """A row for each error: topic, partition, first offset lost, the text in `_corrupt`, null in the other columns."""
-    values = {
-        "topic": [topic] * len(errors),
-        "partition": [partition] * len(errors),
-        "offset": [error.offsets[0] if error.offsets else None for error in errors],
-        CORRUPT: [str(error) for error in errors],
-    }
-    arrays = [
-        pa.array(values[field.name], field.type) if field.name in values else pa.nulls(len(errors), field.type)
-        for field in schema
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)

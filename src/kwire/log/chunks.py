@@ -23,6 +23,7 @@ class Chunks:
     while (chunk := chunks.next_chunk()) is not None: use it, then chunks.advance(bytes that were whole batches)
 
     position: where the next chunk begins. After the last chunk position < stop means that the rest is no whole batch.
+    refused: the batch above max_batch_bytes that ended the reading, None without one.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Chunks:
         self._max_batch_bytes = max_batch_bytes
         self.buffer = buffer
         self._chunk = memoryview(b"")
+        self.refused: CorruptBatch | None = None
 
     def next_chunk(self) -> memoryview | None:
         """The bytes from position on; None at the end. Valid until the next call."""
@@ -47,10 +49,7 @@ class Chunks:
         return self._chunk if len(self._chunk) else None
 
     def advance(self, used_bytes: int) -> bool:
-        """Go on behind used_bytes of the chunk; False where nothing of it could be used and more will not help.
-
-        Raises CorruptBatch where a batch is above max_batch_bytes.
-        """
+        """Go on behind used_bytes of the chunk; False where nothing of it could be used and more will not help."""
         self._want = self._chunk_bytes
         self.position += used_bytes
         if used_bytes:
@@ -61,16 +60,13 @@ class Chunks:
         if total <= len(self._chunk) or self.position + total > min(self._stop, self._file.size()):
             return False
         if total > self._max_batch_bytes:
-            raise CorruptBatch(
-                f"a batch of {total} bytes, above max_decompressed_bytes={self._max_batch_bytes}",
-                self.position,
-                (),
-                self._file.url,
-            )
+            what = f"a batch of {total} bytes, above max_decompressed_bytes={self._max_batch_bytes}"
+            self.refused = CorruptBatch(what, self.position, (), self._file.url)
+            return False
         self._want = total
         return True
 
     def skip_to(self, position: int) -> None:
         """Go on at a batch start further behind."""
-        self._want = self._chunk_bytes
+        self._want, self.refused = self._chunk_bytes, None
         self.position = position

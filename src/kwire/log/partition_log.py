@@ -24,6 +24,7 @@ from kwire.log.checkpoints import (
 )
 from kwire.log.chunks import Chunks
 from kwire.log.file_names import Ignored, PartitionFiles, SegmentFiles, decide_files
+from kwire.log.offset_order import in_order
 from kwire.log.producer_snapshot import parse_producer_snapshot
 from kwire.log.segment import Segment
 from kwire.log.store import Entry, Store
@@ -299,7 +300,7 @@ class PartitionLog:
 
     def _records(self, start: int, end: int, skip: AbortedBatches, check_crc: bool, limit: int) -> Iterator[Record]:
         for segment in self.segments_between(start, end):
-            for batch in segment_batches(segment, start, max_decompressed_bytes=limit):
+            for batch in in_order(segment, segment_batches(segment, start, max_decompressed_bytes=limit)):
                 if batch.last_offset < start:
                     continue
                 if batch.magic == 2 and batch.base_offset >= end:
@@ -384,5 +385,5 @@ def segment_batches(
             if not chunks.advance(used):
                 break
             chunks.buffer = bytearray()  # batches are views of it, and callers keep them
-        if damage := segment.cut(file, chunks.position):
+        if damage := chunks.refused or segment.cut(file, chunks.position):
             raise damage

@@ -174,11 +174,16 @@ class Segment:
         if self.next_base is not None and end_offset >= self.next_base:
             return file.size()
         next_offset = 0
+        above: BatchHeader | None = None
         for header in HeaderWalk(file, self.start_for(file, end_offset)):
+            if above is not None:
+                if header.stored_offset > above.last_offset:
+                    return above.position
+                above = None  # it was out of order itself: the reader has to meet it
             if next_offset >= end_offset or (header.magic == 2 and header.stored_offset >= end_offset):
-                return header.position
+                above = header
             next_offset = header.last_offset + 1
-        return file.size()
+        return file.size() if above is None else above.position
 
     def _raise_damage(self, file: StoredFile, walk: HeaderWalk) -> None:
         if walk.damage and not self.ends_in_zeros(file, walk.position):

@@ -228,24 +228,21 @@ def read_split(
     the next batch the `.index` knows; without one the rest of the split is lost, as one region.
     Raises OptionError for a wrong argument, LogError for files that are gone or unreadable, in every mode.
     """
-    from kwire.log.arrow import default_columns, read_range
+    from kwire.log.arrow import RangeReader, default_columns
 
     if mode not in MODES:
         raise OptionError(f"mode is {mode!r}, expected one of {', '.join(MODES)}")
     aborted = split.aborted
     if aborted is None:
         aborted = tuple(split_log(split).aborted_transactions(split.start_offset, split.end_offset))
-    yield from read_range(
-        split_segment(split),
+    reader = RangeReader(
         default_columns(columns),
         topic=split.topic,
         partition=split.partition,
-        start_position=split.start_position,
-        stop_position=split.stop_position,
-        start_offset=split.start_offset,
-        end_offset=split.end_offset,
+        offsets=(split.start_offset, split.end_offset),
         aborted=aborted,
-        mode=mode,
         check_crc=check_crc,
         max_decompressed_bytes=max_decompressed_bytes,
+        mode=mode,
     )
+    yield from reader.read(split_segment(split), split.start_position, split.stop_position)
