@@ -22,7 +22,7 @@ from kwire.records.batch import (
     unknown_codec,
     wrong_crc,
 )
-from kwire.records.compression import RoomExhausted, TooLarge, expand_into, largest_room
+from kwire.records.compression import RoomExhausted, expand_into, largest_room
 from kwire.records.default_batch import SMALLEST_RECORD_BYTES
 from kwire.records.faults import Fault
 from kwire.records.kernels import crc32c as crc32c_kernels
@@ -76,7 +76,7 @@ class ColumnDecoder:
         self.max_rows, self.max_bytes = max_rows, max_bytes
         self.table = np.empty((TABLE_ROWS, t.COLUMN_COUNT), np.int64)
         self.usual_scratch_bytes = 2 * max_bytes
-        self.scratch = np.empty(0, np.uint8)
+        self.scratch, self.scratch_address = memoryview(b""), 0
         self.consumed = 0
         self.stopped: CorruptBatch | None = None
         self.view = memoryview(b"")
@@ -172,116 +172,122 @@ class ColumnDecoder:
             by_rows = np.searchsorted(rows_before, rows_before[first] + self.max_rows, "right") - 1
             by_bytes = np.searchsorted(bytes_before, bytes_before[first] + self.max_bytes, "right") - 1
             last = max(int(min(by_rows, by_bytes)), first + 1)
-            yield from self.decode_group(table, first, last)
+            yield from self.decode_group(table[first:last])
             first = last
 
     def decode_one_by_one(self, table: Table) -> Iterator[Any]:
         """Decode rows of which some are compressed or bad; payloads gather in the scratch buffer for a group."""
-        first, rows, n_bytes, used = 0, 0, 0, 0
-        compressed = (table[:, t.ATTRIBUTES] & CODEC_MASK != 0).tolist()
+        codecs, magics = (table[:, t.ATTRIBUTES] & CODEC_MASK).tolist(), table[:, t.MAGIC].tolist()
         faults, counts = table[:, t.FAULT].tolist(), table[:, t.COUNT].tolist()
+        starts, ends = table[:, t.START].tolist(), table[:, t.END].tolist()
+        first, rows, n_bytes, used = 0, 0, 0, 0
+
+        def group(last: int) -> Iterator[Any]:
+            stretch = table[first:last]
+            stretch[:, t.START], stretch[:, t.END] = starts[first:last], ends[first:last]
+            return self.decode_group(stretch)
+
         for i in range(len(table)):
             if i > first and (rows + counts[i] > self.max_rows or n_bytes >= self.max_bytes):
-                yield from self.decode_group(table, first, i)
+                yield from group(i)
                 first, rows, n_bytes, used = i, 0, 0, 0
             error: CorruptBatch | None = None
             if faults[i]:
                 error = self.batch_error(table[i], faults[i])
-            elif compressed[i]:
+            elif codecs[i]:
                 try:
-                    written = self.decompress(table[i], used)
+                    if magics[i] == 2:
+                        source = self.view[starts[i] - self.address : ends[i] - self.address]
+                    else:
+                        source = self.wrapped_payload(table[i])
+                    written = self.decompress(table[i], codecs[i], magics[i], source, used)
                     if written < 0:  # the scratch buffer is full: empty it first
-                        yield from self.decode_group(table, first, i)
-                        first, rows, n_bytes = i, 0, 0
-                        written = self.decompress(table[i], 0)
-                        used = 0
+                        yield from group(i)
+                        first, rows, n_bytes, used = i, 0, 0, 0
+                        written = self.decompress(table[i], codecs[i], magics[i], source, used)
+                    starts[i] = self.scratch_address + used
                     used += written
+                    ends[i] = self.scratch_address + used
+                    if magics[i] < 2:
+                        counts[i], ends[i] = self.find_inner_messages(table[i], starts[i], ends[i])
+                    elif counts[i] * SMALLEST_RECORD_BYTES > written:
+                        error = self.batch_error(table[i], int(Fault.RECORD_COUNT))
                 except CorruptBatch as corrupt:
                     error = corrupt
             if error:
-                yield from self.decode_group(table, first, i)
+                yield from group(i)
                 yield error
                 first, rows, n_bytes, used = i + 1, 0, 0, 0
                 continue
-            rows += int(table[i, t.COUNT])
-            n_bytes += int(table[i, t.END] - table[i, t.START])
-        yield from self.decode_group(table, first, len(table))
+            rows += counts[i]
+            n_bytes += ends[i] - starts[i]
+        yield from group(len(table))
         if len(self.scratch) > self.usual_scratch_bytes:
-            self.scratch = np.empty(0, np.uint8)  # grown for one unusual batch
+            self.set_scratch(0)  # grown for one unusual batch
 
-    def decompress(self, row: Table, used: int) -> int:
-        """Decompress a batch into the scratch buffer behind the `used` bytes; its row then points there.
+    def set_scratch(self, n_bytes: int) -> None:
+        """Replace the scratch buffer; what is not written to takes no memory."""
+        scratch = np.empty(n_bytes, np.uint8)
+        self.scratch, self.scratch_address = scratch.data, scratch.ctypes.data
+
+    def decompress(self, row: Table, codec: int, magic: int, source: memoryview, used: int) -> int:
+        """Decompress the payload of a batch into the scratch buffer behind the `used` bytes.
 
         Returns the bytes written, -1 when there is not enough room behind what is there already.
         Raises CorruptBatch.
         """
         if not len(self.scratch):
-            self.scratch = np.empty(self.usual_scratch_bytes, np.uint8)
-        codec, magic = Compression(int(row[t.ATTRIBUTES]) & CODEC_MASK), int(row[t.MAGIC])
-        source = self.payload_of(row, codec)
+            self.set_scratch(self.usual_scratch_bytes)
+        limit = self.max_decompressed_bytes
         while True:
             try:
-                written = expand_into(codec, magic, source, self.scratch.data[used:])
-                if written > self.max_decompressed_bytes:
-                    raise TooLarge
-                break
+                written = expand_into(codec, magic, source, self.scratch[used:])
+                if written <= limit:
+                    return written
             except RoomExhausted as short:
                 if used:
                     return -1
-                most = largest_room(self.max_decompressed_bytes)
-                if len(self.scratch) >= most or short.needed > self.max_decompressed_bytes:
-                    raise self.batch_of(row).corrupt(too_large(codec, self.max_decompressed_bytes)) from None
-                self.scratch = np.empty(min(max(4 * len(self.scratch), short.needed), most), np.uint8)
-            except TooLarge:
-                raise self.batch_of(row).corrupt(too_large(codec, self.max_decompressed_bytes)) from None
+                if len(self.scratch) < largest_room(limit) and short.needed <= limit:
+                    self.set_scratch(min(max(4 * len(self.scratch), short.needed), largest_room(limit)))
+                    continue
             except Malformed as error:
                 raise self.batch_of(row).corrupt(error.what) from None
-        row[t.START] = self.scratch.ctypes.data + used
-        row[t.END] = row[t.START] + written
-        if magic == 2:
-            if row[t.COUNT] * SMALLEST_RECORD_BYTES > written:
-                raise self.batch_error(row, int(Fault.RECORD_COUNT))
-        else:
-            self.place_inner_messages(row)
-        return written
+            raise self.batch_of(row).corrupt(too_large(Compression(codec), limit))
 
-    def payload_of(self, row: Table, codec: Compression) -> memoryview:
-        """The compressed bytes of a batch."""
-        if row[t.MAGIC] == 2:
-            start, length = int(row[t.START]), int(row[t.END] - row[t.START])
-        else:
-            if codec == Compression.ZSTD:
-                raise self.batch_of(row).corrupt(no_zstd(int(row[t.MAGIC])))
-            start, length, fault = wrapped_value(row[t.START], row[t.END], row[t.MAGIC])
-            if fault:
-                raise self.batch_error(row, fault)
+    def wrapped_payload(self, row: Table) -> memoryview:
+        """The compressed bytes in a message of magic 0 or 1."""
+        magic = int(row[t.MAGIC])
+        if row[t.ATTRIBUTES] & CODEC_MASK == int(Compression.ZSTD):
+            raise self.batch_of(row).corrupt(no_zstd(magic))
+        start, length, fault = wrapped_value(row[t.START], row[t.END], magic)
+        if fault:
+            raise self.batch_error(row, fault)
         at = start - self.address
         return self.view[at : at + length]
 
-    def place_inner_messages(self, row: Table) -> None:
-        """Count the decompressed inner messages and find what to add to their offsets (R-23)."""
-        count, last, end, fault = scan_inner_messages(row[t.START], row[t.END])
+    def find_inner_messages(self, row: Table, start: int, end: int) -> tuple[int, int]:
+        """(number of decompressed inner messages, address after the last); sets COUNT, and SHIFT by R-23."""
+        count, last, end, fault = scan_inner_messages(start, end)
         if fault:
             raise self.batch_error(row, fault, count)
         if not count:
             raise self.batch_error(row, int(Fault.WRAPPER_EMPTY))
-        row[t.COUNT], row[t.END] = count, end
+        row[t.COUNT] = count
         offset = int(row[t.BASE_OFFSET])
         if row[t.MAGIC] == 1 and offset != 0:
             if offset < last:
                 raise self.batch_error(row, int(Fault.WRAPPER_OFFSET))
             row[t.SHIFT] = to_int64(offset - last)
+        return count, end
 
-    def decode_group(self, table: Table, first: int, last: int) -> Iterator[Any]:
-        """Decode rows [first, last), good as far as headers tell: record batches, an error for what turns out bad."""
-        while first < last:
-            group = table[first:last]
-            n_bytes = int((group[:, t.END] - group[:, t.START]).sum())
-            columns = ArrowColumns(self.columns, int(group[:, t.COUNT].sum()), n_bytes)
-            done = self.parse(table, first, last, columns)
-            bad = None
-            if done < last:
-                bad = self.batch_error(table[done], int(columns.state[o.STOPPED_BY]), int(columns.state[o.STOPPED_AT]))
+    def decode_group(self, group: Table) -> Iterator[Any]:
+        """Decode rows which are good as far as headers tell: record batches, an error for what turns out bad."""
+        done = 0
+        while done < len(group):
+            rest = group[done:]
+            n_bytes = int((rest[:, t.END] - rest[:, t.START]).sum())
+            columns = ArrowColumns(self.columns, int(rest[:, t.COUNT].sum()), n_bytes)
+            good = self.parse(rest, columns)
             rows = int(columns.state[o.ROWS])
             if rows:
                 batch = columns.finish(self.schema, self.constants)
@@ -289,25 +295,26 @@ class ColumnDecoder:
                     yield batch
                 else:
                     yield from (batch.slice(at, self.max_rows) for at in range(0, rows, self.max_rows))
-            if bad:
-                yield bad
-            first = done + 1 if bad else done
+            if good < len(rest):
+                fault, record = int(columns.state[o.STOPPED_BY]), int(columns.state[o.STOPPED_AT])
+                yield self.batch_error(rest[good], fault, record)
+            done += good + 1
 
-    def parse(self, table: Table, first: int, last: int, columns: ArrowColumns) -> int:
-        """Run the kernel of each stretch of one family of magics. Returns the index after the last batch decoded."""
+    def parse(self, table: Table, columns: ArrowColumns) -> int:
+        """Run the kernel of each stretch of one family of magics. Returns the number of batches decoded."""
         start_offset, end_offset = self.kept_offsets
         addresses, state = columns.addresses, columns.state
-        default = table[first:last, t.MAGIC] == 2
-        borders = [first, *(np.flatnonzero(default[1:] != default[:-1]) + first + 1).tolist(), last]
-        for begin, end in itertools.pairwise(borders):
-            if default[begin - first]:
-                done = parse_default_records(table, begin, end, start_offset, end_offset, addresses, state)
+        default = table[:, t.MAGIC] == 2
+        borders = [0, *(np.flatnonzero(default[1:] != default[:-1]) + 1).tolist(), len(table)]
+        for first, last in itertools.pairwise(borders):
+            if default[first]:
+                done = parse_default_records(table, first, last, start_offset, end_offset, addresses, state)
             else:
                 check = int(self.check_crc)
-                done = parse_legacy_messages(table, begin, end, start_offset, end_offset, check, addresses, state)
-            if done < end:
+                done = parse_legacy_messages(table, first, last, start_offset, end_offset, check, addresses, state)
+            if done < last:
                 return int(done)
-        return last
+        return len(table)
 
     def view_of(self, row: Table) -> memoryview:
         """The bytes of a batch."""

@@ -44,7 +44,7 @@ def largest_room(limit: int) -> int:
     return limit + MAX_BLOCK_BYTES
 
 
-def expand(codec: Compression, magic: int, source: memoryview, limit: int) -> memoryview:
+def expand(codec: int, magic: int, source: memoryview, limit: int) -> memoryview:
     """Decompress a payload into fresh memory of its size or up to four times that.
 
     limit: bytes of output, the setting max_decompressed_bytes.
@@ -65,7 +65,7 @@ def expand(codec: Compression, magic: int, source: memoryview, limit: int) -> me
         return room[:written]
 
 
-def expand_into(codec: Compression, magic: int, source: memoryview, room: memoryview) -> int:
+def expand_into(codec: int, magic: int, source: memoryview, room: memoryview) -> int:
     """Decompress a payload to the start of `room`; returns the number of bytes written.
 
     magic: of the batch (lz4's header checksum is wrong in magic 0, and nobody looks).

@@ -105,7 +105,7 @@ class DefaultBatch(Batch):
             return  # nothing is looked at, as in Kafka: not even whether the payload decompresses
         if count < 0:
             raise self.corrupt(Fault.RECORD_COUNT.text)
-        section = self.decompress(self.buffer[HEADER.size :])
+        section = bytes(self.decompress(self.buffer[HEADER.size :]))
         if count * SMALLEST_RECORD_BYTES > len(section):
             raise self.corrupt(Fault.RECORD_COUNT.text)
         pos = 0
@@ -115,7 +115,7 @@ class DefaultBatch(Batch):
                 raise self.corrupt(Fault.BYTES_LEFT.text)
             yield record
 
-    def read_record(self, section: memoryview, pos: int, index: int) -> tuple[Record, int]:
+    def read_record(self, section: bytes, pos: int, index: int) -> tuple[Record, int]:
         """The record at pos of the decompressed section, and the position after it."""
         fault = Fault.RECORD_LENGTH
         try:
@@ -130,15 +130,15 @@ class DefaultBatch(Batch):
             key_length, at = read_varint(body, at)
             if key_length > length - at:
                 raise self.corrupt(Fault.KEY_LENGTH.text, index)
-            key = None if key_length < 0 else bytes(body[at : at + key_length])
+            key = None if key_length < 0 else body[at : at + key_length]
             value_length, at = read_varint(body, at + max(key_length, 0))
             if value_length > length - at:
                 raise self.corrupt(Fault.VALUE_LENGTH.text, index)
-            value = None if value_length < 0 else bytes(body[at : at + value_length])
+            value = None if value_length < 0 else body[at : at + value_length]
             header_count, at = read_varint(body, at + max(value_length, 0))
         except (Truncated, Malformed):
             raise self.corrupt(fault.text, index) from None
-        headers, at = self.read_headers(body, at, header_count, index)
+        headers, at = self.read_headers(body, at, header_count, index) if header_count else ([], at)
         if at != length:
             raise self.corrupt(Fault.RECORD_SIZE.text, index)
         append_time = self.timestamp_type == TimestampType.LOG_APPEND_TIME
@@ -154,7 +154,7 @@ class DefaultBatch(Batch):
         )
         return record, pos
 
-    def read_headers(self, body: memoryview, at: int, count: int, index: int) -> tuple[Headers, int]:
+    def read_headers(self, body: bytes, at: int, count: int, index: int) -> tuple[Headers, int]:
         """The `count` headers that start at `at` of a record's body, and the position after them."""
         if not 0 <= count <= len(body) - at:
             raise self.corrupt(Fault.HEADER_COUNT.text, index)
@@ -166,12 +166,12 @@ class DefaultBatch(Batch):
                 length, at = read_varint(body, at)
                 if not 0 <= length <= len(body) - at:
                     raise self.corrupt(fault.text, index)
-                key = decode_header_key(bytes(body[at : at + length]))
+                key = decode_header_key(body[at : at + length])
                 fault = Fault.HEADER_VALUE
                 value_length, at = read_varint(body, at + length)
                 if value_length > len(body) - at:
                     raise self.corrupt(fault.text, index)
-                headers.append((key, None if value_length < 0 else bytes(body[at : at + value_length])))
+                headers.append((key, None if value_length < 0 else body[at : at + value_length]))
                 at += max(value_length, 0)
         except (Truncated, Malformed):
             raise self.corrupt(fault.text, index) from None

@@ -13,6 +13,7 @@ Source: org.apache.kafka.common.compress.Lz4BlockInputStream; KAFKA-3160 for mag
 from __future__ import annotations
 
 import functools
+import struct
 
 import cramjam
 
@@ -22,7 +23,9 @@ __all__ = ["MAX_BLOCK_BYTES", "RoomExhausted", "expand_lz4_into", "xxhash32_of_f
 
 FRAME_MAGIC = b"\x04\x22\x4d\x18"
 MAX_BLOCK_BYTES = 4 << 20  # block size code 7
+BLOCK_SIZE = struct.Struct("<I")
 STORED = 0x8000_0000
+KAFKA_HEADER = bytes.fromhex("04224d18 60 40 82")  # what Java's producers write
 CONTENT_CHECKSUM, CONTENT_SIZE, BLOCK_CHECKSUM, INDEPENDENT = 0x04, 0x08, 0x10, 0x20
 
 
@@ -72,6 +75,8 @@ def expand_lz4_into(source: memoryview, room: memoryview, *, check_header: bool)
 
 def read_frame_header(source: memoryview, check_header: bool) -> tuple[int, int, int]:
     """(FLG, largest block in bytes, position of the first block)."""
+    if source[:7] == KAFKA_HEADER:
+        return INDEPENDENT, 65536, 7
     if len(source) < 7:
         raise Malformed("lz4: frame header ends early", 0)
     if source[:4] != FRAME_MAGIC:
@@ -98,8 +103,8 @@ def read_block_size(source: memoryview, pos: int, block_bytes: int) -> tuple[int
     """(size, stored as it is, position after it); size 0 is the end mark."""
     if len(source) - pos < 4:
         raise Malformed("lz4: no end mark", pos)
-    size = int.from_bytes(source[pos : pos + 4], "little")
-    stored = size & STORED != 0
+    (size,) = BLOCK_SIZE.unpack_from(source, pos)
+    stored = size >= STORED
     size &= STORED - 1
     if size > block_bytes:
         raise Malformed(f"lz4: block of {size} bytes, {block_bytes} at most", pos)

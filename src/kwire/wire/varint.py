@@ -76,6 +76,8 @@ def write_unsigned_varlong(out: bytearray, value: int) -> None:
 
 def read_varint(buf: bytes | bytearray | memoryview, pos: int) -> tuple[int, int]:
     """Read a zig-zag varint: (value, position after it), -2**31 <= value < 2**31. Raises as read_unsigned_varint."""
+    if pos < len(buf) and (byte := buf[pos]) < 0x80:  # nearly always: records are full of small numbers
+        return (byte >> 1) ^ -(byte & 1), pos + 1
     value, pos = read_unsigned_varint(buf, pos)
     return (value >> 1) ^ -(value & 1), pos
 
@@ -89,6 +91,8 @@ def write_varint(out: bytearray, value: int) -> None:
 
 def read_varlong(buf: bytes | bytearray | memoryview, pos: int) -> tuple[int, int]:
     """Read a zig-zag varlong: (value, position after it), -2**63 <= value < 2**63. Raises as read_unsigned_varlong."""
+    if pos < len(buf) and (byte := buf[pos]) < 0x80:
+        return (byte >> 1) ^ -(byte & 1), pos + 1
     value, pos = read_unsigned_varlong(buf, pos)
     return (value >> 1) ^ -(value & 1), pos
 
