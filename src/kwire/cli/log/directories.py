@@ -1,0 +1,39 @@
+"""A path on the command line as a log directory; a path that is not there is wrong usage."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from kwire.cli.log.selection import Selection
+from kwire.errors import LogError, OptionError
+
+if TYPE_CHECKING:
+    from kwire.log import LogDirectory, PartitionLog
+
+__all__ = ["check_path", "open_directory", "selected"]
+
+
+def check_path(path: str) -> None:
+    """Raises OptionError when path is local and there is nothing."""
+    if "://" not in path and not os.path.exists(path):
+        raise OptionError(f"{path}: no such file or directory")
+
+
+def open_directory(path: str) -> LogDirectory:
+    """The logs at a path or URL. Raises OptionError where there is nothing, or no logs."""
+    check_path(path)
+    from kwire.log import LogDirectory
+
+    try:
+        return LogDirectory(path)
+    except LogError as error:
+        raise OptionError(str(error)) from error
+
+
+def selected(directory: LogDirectory, selection: Selection) -> list[PartitionLog]:
+    """The partitions that --topic and --partition let through. Raises OptionError when none is left."""
+    logs = [log for key, log in directory.items() if selection.takes_partition(*key)]
+    if not logs:
+        raise OptionError(f"no partition here has that topic and number; topics: {', '.join(directory.topics)[:500]}")
+    return logs

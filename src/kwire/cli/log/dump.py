@@ -1,0 +1,376 @@
+"""`kwire log dump`: batches, records and index entries as a table, as JSON, or as kafka-dump-log prints them."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kwire.cli import terminal
+from kwire.cli.command import FINE, FOUND
+from kwire.cli.escaping import printable
+from kwire.cli.log.directories import check_path, open_directory, selected
+from kwire.cli.log.files import BatchReader, LogFile, kind_of, log_file
+from kwire.cli.log.kafka_lines import Lines
+from kwire.cli.log.selection import Selection, parse_offsets, parse_time
+from kwire.cli.quantities import time_text
+from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.errors import DecodeError, KwireError, OptionError
+
+if TYPE_CHECKING:
+    from kwire.records import Batch, Record
+
+__all__ = ["dump"]
+
+
+def dump(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH...",
+            help="Log directories, partition directories (their segments), or files: "
+            ".log, .checkpoint, .index, .timeindex, .txnindex, .snapshot.",
+        ),
+    ],
+    deep: Annotated[bool, typer.Option("--deep", help="Records, not only batches.")] = False,
+    offsets: Annotated[
+        str | None, typer.Option(metavar="A:B", help="Offsets from A up to, not with, B; A:, :B, A.")
+    ] = None,
+    since: Annotated[str | None, typer.Option(metavar="TIME", help="From this time on: ISO 8601 (UTC) or ms.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Before this time.")] = None,
+    topic: Annotated[
+        list[str] | None, typer.Option(help="Only topics of this name or pattern (*, ?). Repeatable.")
+    ] = None,
+    partition: Annotated[list[int] | None, typer.Option(help="Only this partition. Repeatable.")] = None,
+    shape: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    like_kafka: Annotated[
+        bool, typer.Option("--like-kafka", help="kafka-dump-log's own lines; --deep is its --print-data-log.")
+    ] = False,
+    kafka_version: Annotated[Lines | None, typer.Option(help="Whose lines; the newest by default.")] = None,
+) -> int:
+    """Print what is in segments and indexes.
+
+    Exit code 1 if a checksum is wrong, bytes are left over, or something cannot be read; the rest is printed still.
+    """
+    if kafka_version is not None and not like_kafka:
+        raise OptionError("--kafka-version goes with --like-kafka")
+    if like_kafka and shape is not Format.TABLE:
+        raise OptionError("--like-kafka has a format of its own; leave --format out")
+    first, end = parse_offsets(offsets) if offsets is not None else (0, Selection().end_offset)
+    selection = Selection(
+        first_offset=first,
+        end_offset=end,
+        since_ms=None if since is None else parse_time(since, "--since"),
+        until_ms=None if until is None else parse_time(until, "--until"),
+        topics=topic or (),
+        partitions=partition or (),
+    )
+    files = list(_files(paths, selection))
+    total = sum(_size(file) for file in files)
+    with terminal.progress("Reading", total, beside_rows=True) as bar:
+        if like_kafka:
+            from kwire.cli.log.kafka_dump import KafkaDump
+
+            run = KafkaDump(lines=kafka_version or Lines.KAFKA_4_3, deep=deep, selection=selection, advance=bar.advance)
+            for file in files:
+                run.dump(file)
+            run.finish()
+            return FOUND if run.found else FINE
+        return _Dump(deep, selection, bar.advance).dump(files, shape)
+
+
+def _files(paths: Sequence[str], selection: Selection) -> Iterator[LogFile]:
+    for path in paths:
+        check_path(path)
+        if kind_of(path) and ("://" in path or os.path.isfile(path)):
+            yield log_file(path)
+            continue
+        if "://" not in path and os.path.isfile(path):
+            yield log_file(path)  # which says what is wrong with the name
+        for log in selected(open_directory(path), selection):
+            for segment in log.segments:
+                within = segment.path.removeprefix(log.directory).lstrip("/")
+                below = f"{log.directory}/{within}" if log.directory else within
+                yield LogFile(
+                    name=f"{path.rstrip('/')}/{below}",
+                    url=segment.url,
+                    kind=".log",
+                    base_offset=segment.base_offset,
+                    topic=log.topic,
+                    partition=log.partition,
+                )
+
+
+def _size(file: LogFile) -> int:
+    try:
+        with file.open() as opened:
+            return opened.size()
+    except KwireError:
+        return 0
+
+
+class _Dump:
+    """Rows of files, kind by kind."""
+
+    def __init__(self, deep: bool, selection: Selection, advance: Callable[[int], None]) -> None:
+        self._deep, self._selection, self._advance = deep, selection, advance
+        self._found = False
+
+    def dump(self, files: Sequence[LogFile], shape: Format) -> int:
+        """Print them; tables with a heading for each file, JSON as one array or stream of objects."""
+        if shape is Format.TABLE:
+            for file in files:
+                self._table(file, alone=len(files) == 1)
+        else:
+            write_rows((row for file in files for row in self._guarded(file)), (), shape)
+        return FOUND if self._found else FINE
+
+    def _table(self, file: LogFile, *, alone: bool) -> None:
+        rows = self._guarded(file)
+        first = next(rows, None)
+        if first is None and not alone:
+            return
+        if not alone:
+            print(terminal.bold(printable(file.name)))
+        if first is None:
+            print("nothing in it" if self._selection == Selection() else "nothing of what was asked for in it")
+        else:
+            write_rows(itertools.chain([first], rows), self._columns(file), Format.TABLE)
+        if not alone:
+            print()
+
+    def _guarded(self, file: LogFile) -> Iterator[Row]:
+        """Rows of one file; what cannot be read ends this file and not the run."""
+        rows: Callable[[LogFile], Iterator[Row]] = {
+            ".log": self._batches,
+            ".checkpoint": self._batches,
+            ".index": _offset_entries,
+            ".timeindex": _time_entries,
+            ".txnindex": _aborted,
+            ".snapshot": _producers,
+        }[file.kind]
+        try:
+            yield from rows(file)
+        except KwireError as error:
+            self._tell(error)
+
+    def _tell(self, problem: KwireError | str) -> None:
+        terminal.warn(printable(str(problem)))
+        self._found = True
+
+    def _columns(self, file: LogFile) -> Sequence[Column]:
+        if file.kind in (".log", ".checkpoint"):
+            return RECORD_COLUMNS if self._deep else BATCH_COLUMNS
+        return ENTRY_COLUMNS[file.kind]
+
+    def _batches(self, file: LogFile) -> Iterator[Row]:
+        with file.open() as opened:
+            reader = BatchReader(opened, advance=self._advance)
+            for batch in reader:
+                if not self._selection.takes_batch(batch):
+                    continue
+                valid = batch.is_valid
+                if not valid:
+                    self._tell(batch.corrupt("the checksum does not match"))
+                if not self._deep:
+                    yield _batch_row(file, batch, valid)
+                    continue
+                try:
+                    for record in batch.records(check_crc=False):
+                        if self._selection.takes_record(record):
+                            yield _record_row(file, batch, record)
+                except DecodeError as error:
+                    self._tell(error)
+            if reader.damage:
+                raise reader.damage
+            if reader.trailing_bytes:
+                self._tell(f"{opened.url}: {reader.trailing_bytes} bytes at the end are no whole batch")
+
+
+def _place(file: LogFile) -> Row:
+    return {"file": file.name, "topic": file.topic, "partition": file.partition}
+
+
+def _batch_row(file: LogFile, batch: Batch, valid: bool) -> Row:
+    offsets = batch.claimed_offsets()
+    return _place(file) | {
+        "position": batch.position,
+        "size_bytes": batch.size_bytes,
+        # below magic 2 the header has the last offset only, and finding the first may mean decompressing
+        "base_offset": offsets[0] if batch.magic >= 2 else None,
+        "last_offset": batch.last_offset,
+        "count": batch.count,
+        "magic": batch.magic,
+        "compression": batch.compression.text if batch.attributes & 7 < 5 else f"unknown ({batch.attributes & 7})",
+        "timestamp_type": batch.timestamp_type.text,
+        "max_timestamp": batch.max_timestamp,
+        "producer_id": batch.producer_id,
+        "producer_epoch": batch.producer_epoch,
+        "base_sequence": batch.base_sequence,
+        "partition_leader_epoch": batch.partition_leader_epoch,
+        "is_transactional": batch.is_transactional,
+        "is_control": batch.is_control,
+        "delete_horizon_ms": batch.delete_horizon_ms,
+        "crc": batch.crc,
+        "is_valid": valid,
+    }
+
+
+def _record_row(file: LogFile, batch: Batch, record: Record) -> Row:
+    row = _place(file) | {
+        "position": batch.position,
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "timestamp_type": record.timestamp_type.text,
+        "sequence": record.sequence,
+        "leader_epoch": record.leader_epoch,
+        "is_control": batch.is_control,
+        **_contents("key", record.key),
+        **_contents("value", record.value),
+        "headers": [{"key": key, **_contents("value", value)} for key, value in record.headers],
+    }
+    if batch.is_control:
+        row["control"] = _control_text(record)
+    return row
+
+
+def _contents(name: str, value: bytes | None) -> Row:
+    """The bytes as text under their name; bytes that are not UTF-8 as base64 under NAME_base64 instead."""
+    if value is None:
+        return {name: None}
+    try:
+        return {name: value.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": base64.b64encode(value).decode("ascii")}
+
+
+def _control_text(record: Record) -> str:
+    from kwire.errors import Malformed
+    from kwire.records import parse_control_record
+
+    try:
+        return parse_control_record(record).type.name
+    except Malformed as error:
+        return f"malformed: {error.what}"
+
+
+def _offset_entries(file: LogFile) -> Iterator[Row]:
+    from kwire.log.offset_index import ENTRY
+
+    for relative, position in ENTRY.iter_unpack(_entries(file, ENTRY.size)):
+        yield _place(file) | {"offset": _base(file) + relative, "position": position}
+
+
+def _time_entries(file: LogFile) -> Iterator[Row]:
+    from kwire.log.time_index import ENTRY
+
+    for timestamp, relative in ENTRY.iter_unpack(_entries(file, ENTRY.size)):
+        yield _place(file) | {"timestamp": timestamp, "offset": _base(file) + relative}
+
+
+def _aborted(file: LogFile) -> Iterator[Row]:
+    from kwire.log.transaction_index import ENTRY
+
+    names = ("version", "producer_id", "first_offset", "last_offset", "last_stable_offset")
+    for fields in ENTRY.iter_unpack(_entries(file, ENTRY.size)):
+        yield _place(file) | dict(zip(names, fields, strict=True))
+
+
+def _producers(file: LogFile) -> Iterator[Row]:
+    from kwire.log.producer_snapshot import parse_producer_snapshot
+
+    with file.open() as opened:
+        data = opened.pread(0, opened.size())
+    for state in parse_producer_snapshot(data):
+        yield _place(file) | state._asdict()
+
+
+def _base(file: LogFile) -> int:
+    return file.base_offset or 0
+
+
+def _entries(file: LogFile, entry_bytes: int) -> bytes:
+    """Whole entries, without the zeros that a preallocated file ends with."""
+    from kwire.log.offset_index import used_bytes
+
+    with file.open() as opened:
+        return opened.pread(0, used_bytes(opened, entry_bytes))
+
+
+def _time(value: int) -> str:
+    return (time_text(value) or "-").replace("T", " ")
+
+
+def _shown(row: Row, name: str) -> str:
+    if f"{name}_base64" in row:
+        return "0x" + base64.b64decode(row[f"{name}_base64"]).hex()
+    return "null" if row[name] is None else str(row[name])
+
+
+def _headers(row: Row) -> str | None:
+    return ",".join(f"{header['key']}={_shown(header, 'value')}" for header in row["headers"]) or None
+
+
+def _flags(row: Row) -> str | None:
+    named = (("is_transactional", "transactional"), ("is_control", "control"))
+    flags = [text for key, text in named if row[key]] + ([] if row["is_valid"] else ["INVALID"])
+    return ",".join(flags) or None
+
+
+def _number(value: int) -> str:
+    return "-" if value == -1 else str(value)
+
+
+BATCH_COLUMNS = (
+    Column(key="base_offset", heading="FIRST", right=True),
+    Column(key="last_offset", heading="LAST", right=True),
+    Column(key="count", heading="RECORDS", right=True),
+    Column(key="position", heading="POSITION", right=True),
+    Column(key="size_bytes", heading="BYTES", right=True),
+    Column(key="magic", heading="MAGIC", right=True),
+    Column(key="compression", heading="CODEC"),
+    Column(key="timestamp_type", heading="TIME TYPE"),
+    Column(key="max_timestamp", heading="LARGEST TIME", show=_time),
+    Column(key="producer_id", heading="PRODUCER", show=_number, right=True),
+    Column(key="producer_epoch", heading="EPOCH", show=_number, right=True),
+    Column(key="base_sequence", heading="SEQUENCE", show=_number, right=True),
+    Column(key="partition_leader_epoch", heading="LEADER EPOCH", show=_number, right=True),
+    Column(pick=_flags, heading="FLAGS"),
+)
+RECORD_COLUMNS = (
+    Column(key="offset", heading="OFFSET", right=True),
+    Column(key="timestamp", heading="TIME", show=_time),
+    Column(pick=lambda row: row.get("control") or _shown(row, "key"), heading="KEY"),
+    Column(pick=_headers, heading="HEADERS"),
+    Column(pick=lambda row: _shown(row, "value"), heading="VALUE"),
+)
+ENTRY_COLUMNS = {
+    ".index": (
+        Column(key="offset", heading="OFFSET", right=True),
+        Column(key="position", heading="POSITION", right=True),
+    ),
+    ".timeindex": (
+        Column(key="timestamp", heading="TIME", show=_time),
+        Column(key="offset", heading="OFFSET", right=True),
+    ),
+    ".txnindex": (
+        Column(key="producer_id", heading="PRODUCER", right=True),
+        Column(key="first_offset", heading="FIRST", right=True),
+        Column(key="last_offset", heading="LAST", right=True),
+        Column(key="last_stable_offset", heading="LAST STABLE", right=True),
+    ),
+    ".snapshot": (
+        Column(key="producer_id", heading="PRODUCER", right=True),
+        Column(key="producer_epoch", heading="EPOCH", right=True),
+        Column(key="last_sequence", heading="LAST SEQUENCE", right=True),
+        Column(key="last_offset", heading="LAST OFFSET", show=_number, right=True),
+        Column(key="offset_delta", heading="DELTA", right=True),
+        Column(key="timestamp", heading="TIME", show=_time),
+        Column(key="coordinator_epoch", heading="COORDINATOR EPOCH", show=_number, right=True),
+        Column(key="current_transaction_first_offset", heading="OPEN FROM", show=_number, right=True),
+    ),
+}

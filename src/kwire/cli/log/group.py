@@ -1,0 +1,23 @@
+"""The commands of `kwire log`."""
+
+from __future__ import annotations
+
+import typer
+
+from kwire.cli.command import add_command
+from kwire.cli.log.dump import dump
+from kwire.cli.log.ls import ls
+from kwire.cli.log.report import report
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add `log` and its commands to the app."""
+    group = typer.Typer(
+        name="log", help="Look into log directories, segments and indexes.", no_args_is_help=True, rich_markup_mode=None
+    )
+    add_command(group, "ls", ls)
+    add_command(group, "dump", dump)
+    add_command(group, "report", report)
+    app.add_typer(group)

@@ -1,0 +1,224 @@
+"""`kwire log dump --like-kafka`: files in, kafka-dump-log's lines out.
+
+Lines go to standard output, complaints (mismatches, gaps, what cannot be read) to standard error, as the tool does. One
+difference is meant: where the tool ends with an exception, this goes on with the next file, and says so with exit
+code 1. On a terminal, control characters in keys and payloads are escaped; in a pipe or file they are what Java prints.
+Source: DumpLogSegments of 2.8.2, 3.9.1 and 4.3.0.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from kwire.cli import terminal
+from kwire.cli.escaping import printable
+from kwire.cli.log.files import BatchReader, LogFile, open_file
+from kwire.cli.log.kafka_lines import Lines, batch_line, producer_line, record_lines, starting_line
+from kwire.cli.log.selection import Selection
+from kwire.errors import DecodeError, KwireError
+
+__all__ = ["KafkaDump"]
+
+Pairs = dict[str, list[tuple[int, int]]]
+
+
+@dataclass(slots=True, kw_only=True)
+class KafkaDump:
+    """One run of the tool. `dump` files one after another, then `finish`.
+
+    deep: records with keys and payloads too (--deep-iteration --print-data-log). found: whether anything was wrong.
+    """
+
+    lines: Lines
+    deep: bool
+    selection: Selection
+    advance: Callable[[int], None]
+    found: bool = False
+    _index_mismatches: Pairs = field(default_factory=dict)
+    _time_mismatches: Pairs = field(default_factory=dict)
+    _times_out_of_order: Pairs = field(default_factory=dict)
+    _offsets_not_found: Pairs = field(default_factory=dict)
+    _gaps: Pairs = field(default_factory=dict)
+
+    def dump(self, file: LogFile) -> None:
+        """Print one file."""
+        self._print(f"Dumping {file.name}")
+        try:
+            {
+                ".log": self._log,
+                ".checkpoint": self._log,
+                ".index": self._index,
+                ".timeindex": self._time_index,
+                ".txnindex": self._transaction_index,
+                ".snapshot": self._snapshot,
+            }[file.kind](file)
+        except KwireError as error:
+            self._complain(f"kwire: {error}")
+            self.found = True
+
+    def finish(self) -> None:
+        """Print what was noticed over all files."""
+        self._pairs(self._index_mismatches, "Mismatches in :{}", "  Index offset: {}, log offset: {}", reverse=True)
+        self._pairs(
+            self._time_mismatches, "Found timestamp mismatch in :{}", "  Index timestamp: {}, log timestamp: {}"
+        )
+        self._pairs(
+            self._times_out_of_order,
+            "Found out of order timestamp in :{}",
+            "  Index timestamp: {}, Previously indexed timestamp: {}",
+        )
+        self._pairs(
+            self._offsets_not_found,
+            "The following indexed offsets are not found in the log.",
+            "Indexed offset: {}, found log offset: {}",
+        )
+        # gaps are what compaction leaves behind: told, and no reason for another exit code
+        wrong = (self._index_mismatches, self._time_mismatches, self._times_out_of_order, self._offsets_not_found)
+        self.found = self.found or any(wrong)
+        self._pairs(self._gaps, "Non-consecutive offsets in {}", "  {} is followed by {}", reverse=True)
+
+    def _pairs(self, pairs: Pairs, head: str, line: str, *, reverse: bool = False) -> None:
+        """reverse: what the tool listed newest first before it was rewritten in Java."""
+        for name, found in pairs.items():
+            self._complain(head.format(name))
+            for pair in reversed(found) if reverse and self.lines is not Lines.KAFKA_4_3 else found:
+                self._complain(line.format(*pair))
+
+    def _print(self, line: str) -> None:
+        sys.stdout.write((printable(line) if terminal.is_terminal() else _encodable(line)) + "\n")
+
+    def _complain(self, line: str) -> None:
+        sys.stdout.flush()
+        print(printable(line), file=sys.stderr)
+
+    # ---- .log and .checkpoint
+
+    def _log(self, file: LogFile) -> None:
+        if file.kind == ".log":
+            if file.base_offset is not None:
+                self._print(starting_line(file.base_offset, self.lines))
+        elif file.base_offset is None:
+            self._print("KRaft bootstrap snapshot")
+        else:
+            epoch = file.name.rsplit("/", 1)[-1].removesuffix(".checkpoint").rpartition("-")[2]
+            self._print(f"Snapshot end offset: {file.base_offset}, epoch: {int(epoch)}")
+        with file.open() as opened:
+            reader = BatchReader(opened, advance=self.advance)
+            last = -1
+            for batch in reader:
+                if not self.selection.takes_batch(batch):
+                    continue
+                try:
+                    self._print(batch_line(batch, self.lines))
+                    self.found = self.found or not batch.is_valid
+                    if self.deep:
+                        for record, line in record_lines(batch, self.lines):
+                            if not self.selection.takes_record(record):
+                                continue
+                            if last not in (-1, record.offset - 1):
+                                self._gaps.setdefault(opened.url, []).append((last, record.offset))
+                            last = record.offset
+                            self._print(line)
+                except DecodeError as error:
+                    self._complain(f"kwire: {error}")
+                    self.found = True
+            if reader.damage:
+                raise reader.damage
+            if reader.trailing_bytes:
+                name = file.name.rsplit("/", 1)[-1]
+                self._print(f"Found {reader.trailing_bytes} invalid bytes at the end of {name}")
+                self.found = True
+
+    # ---- indexes
+
+    def _entries(self, file: LogFile, entry_bytes: int) -> bytes:
+        with file.open() as opened:
+            size = opened.size()
+            return opened.pread(0, size - size % entry_bytes)
+
+    def _index(self, file: LogFile) -> None:
+        from kwire.log.offset_index import ENTRY
+
+        data = self._entries(file, ENTRY.size)
+        base = file.base_offset or 0
+        if not data:
+            self._print(f"{file.name} is empty.")
+            return
+        with open_file(file.sibling(".log")) as log:
+            where = log.url.removesuffix(".log") + file.kind
+            for i, (relative, position) in enumerate(ENTRY.iter_unpack(data)):
+                if relative == 0 and i > 0:
+                    return  # the zeros of a preallocated file
+                batch = None
+                if 0 <= position < log.size():
+                    batch = next(iter(BatchReader(log, start=position)), None)
+                if batch is None:
+                    raise KwireError(
+                        f"{file.name}: entry {i} (offset {base + relative}) points at byte {position} of "
+                        f"{log.url}, where no whole batch is"
+                    )
+                if batch.last_offset != base + relative:
+                    self._index_mismatches.setdefault(where, []).append((base + relative, batch.last_offset))
+                self._print(f"offset: {base + relative} position: {position}")
+
+    def _time_index(self, file: LogFile) -> None:
+        from kwire.log.time_index import ENTRY
+
+        data = self._entries(file, ENTRY.size)
+        base = file.base_offset or 0
+        before = -1
+        with open_file(file.sibling(".log")) as log:
+            where = log.url.removesuffix(".log") + file.kind
+            for i, (timestamp, relative) in enumerate(ENTRY.iter_unpack(data)):
+                offset = base + relative
+                if relative == 0 and i > 0:
+                    return  # the zeros of a preallocated file
+                reader = BatchReader(log, start=self._position_of(file, offset, log.size()))
+                batch = next((b for b in reader if b.last_offset >= offset), None)
+                if batch is None or batch.last_offset != offset:
+                    found = -1 if batch is None else batch.last_offset
+                    self._offsets_not_found.setdefault(where, []).append((offset, found))
+                else:
+                    latest = max((record.timestamp for record in batch.records(check_crc=False)), default=-1)
+                    if latest != timestamp:
+                        self._time_mismatches.setdefault(where, []).append((timestamp, latest))
+                    if before >= timestamp:
+                        self._times_out_of_order.setdefault(where, []).append((timestamp, before))
+                self._print(f"timestamp: {timestamp} offset: {offset}")
+                before = timestamp
+
+    def _position_of(self, file: LogFile, offset: int, size: int) -> int:
+        """Where the segment's `.index` says that scanning for offset starts; 0 where it has nothing to say."""
+        from kwire.log.offset_index import OffsetIndex
+
+        try:
+            with open_file(file.sibling(".index")) as opened:
+                index = OffsetIndex.read(opened, file.base_offset or 0)
+        except KwireError:
+            return 0
+        position = index.lookup(offset)[1] if index else 0
+        return position if 0 <= position < size else 0
+
+    def _transaction_index(self, file: LogFile) -> None:
+        from kwire.log.transaction_index import ENTRY
+
+        for version, producer_id, first, last, stable in ENTRY.iter_unpack(self._entries(file, ENTRY.size)):
+            self._print(
+                f"version: {version} producerId: {producer_id} firstOffset: {first} lastOffset: {last}"
+                f" lastStableOffset: {stable}"
+            )
+
+    def _snapshot(self, file: LogFile) -> None:
+        from kwire.log.producer_snapshot import parse_producer_snapshot
+
+        with file.open() as opened:
+            data = opened.pread(0, opened.size())
+        for state in parse_producer_snapshot(data):
+            self._print(producer_line(state, self.lines))
+
+
+def _encodable(line: str) -> str:
+    """line with lone surrogates (from file names that are not UTF-8) as `?`, as Java prints them."""
+    return line.encode("utf-8", "replace").decode("utf-8")

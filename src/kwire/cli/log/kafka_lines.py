@@ -1,0 +1,196 @@
+"""The lines of Kafka's own dump tool (kafka-dump-log), character for character.
+
+They changed between releases; three forms are offered, each held against what that release printed:
+
+    4.3   the newest there is
+    3.9   the same but for a lone `}` behind the checksum of a message of magic 0 or 1, and a blank at the end of the
+          line of a producer without data
+    2.8   codecs in capitals, no delete horizon, `Starting offset`, every record line repeats its batch, no
+          `lastTimestamp` of producers
+
+Text is what Java makes of the bytes (UTF-8 with U+FFFD for what is not), line breaks and control characters included.
+Source: DumpLogSegments of 2.8.2, 3.9.1 and 4.3.0.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kwire.log.producer_snapshot import ProducerState
+    from kwire.records import Batch, Record
+    from kwire.records.legacy_batch import LegacyBatch
+
+__all__ = ["Lines", "batch_line", "producer_line", "record_lines", "starting_line"]
+
+
+class Lines(enum.StrEnum):
+    """Whose lines: what --kafka-version takes."""
+
+    KAFKA_2_8 = "2.8"
+    KAFKA_3_9 = "3.9"
+    KAFKA_4_3 = "4.3"
+
+
+def starting_line(base_offset: int, lines: Lines) -> str:
+    """The second line of a `.log` file's dump."""
+    return f"{'Starting' if lines is Lines.KAFKA_2_8 else 'Log starting'} offset: {base_offset}"
+
+
+def batch_line(batch: Batch, lines: Lines) -> str:
+    """One batch, or one message of magic 0 or 1. Raises CorruptBatch on an unknown codec, as the tool does."""
+    if batch.magic >= 2:
+        horizon = "" if lines is Lines.KAFKA_2_8 else f" deleteHorizonMs: {_optional_long(batch.delete_horizon_ms)}"
+        head = (
+            f"baseOffset: {batch.base_offset} lastOffset: {batch.last_offset} count: {batch.count}"
+            f" baseSequence: {batch.base_sequence} lastSequence: {batch.last_sequence}"
+            f" producerId: {batch.producer_id} producerEpoch: {batch.producer_epoch}"
+            f" partitionLeaderEpoch: {batch.partition_leader_epoch} isTransactional: {_bool(batch.is_transactional)}"
+            f" isControl: {_bool(batch.is_control)}{horizon}"
+        )
+    else:
+        head = f"offset: {batch.last_offset}"
+    return (
+        f"{head} position: {batch.position} {batch.timestamp_type.text}: {batch.max_timestamp}"
+        f" size: {batch.size_bytes} magic: {batch.magic} compresscodec: {_codec(batch, lines)}"
+        f" crc: {batch.crc} isvalid: {_bool(batch.is_valid)}"
+    )
+
+
+def record_lines(batch: Batch, lines: Lines) -> Iterator[tuple[Record, str]]:
+    """Each record and its line, with keys and payloads (--print-data-log). Raises CorruptBatch."""
+    # like the tool: nothing is checked on the way, the line says whether the checksum holds
+    records = batch.records(check_crc=False)
+    if batch.magic >= 2:
+        for record in records:
+            yield record, _record_head(batch, record, lines) + _contents(batch, record)
+    else:
+        for record, (crc, valid) in zip(records, _message_checksums(batch), strict=True):
+            yield record, _message_head(batch, record, lines, crc, valid) + _contents(batch, record)
+
+
+def producer_line(state: ProducerState, lines: Lines) -> str:
+    """One producer of a `.snapshot` file."""
+    first = state.current_transaction_first_offset
+    if lines is Lines.KAFKA_2_8:
+        open_from = "None" if first == -1 else f"Some({first})"
+        seen = ""
+    else:
+        open_from = _optional_long(None if first == -1 else first)
+        seen = f"lastTimestamp: {state.timestamp} "
+    line = (
+        f"producerId: {state.producer_id} producerEpoch: {state.producer_epoch}"
+        f" coordinatorEpoch: {state.coordinator_epoch} currentTxnFirstOffset: {open_from} {seen}"
+    )
+    if state.last_offset < 0:
+        return line.rstrip() if lines is Lines.KAFKA_4_3 else line
+    return line + (
+        f"firstSequence: {_first_sequence(state)} lastSequence: {state.last_sequence}"
+        f" lastOffset: {state.last_offset} offsetDelta: {state.offset_delta} timestamp: {state.timestamp}"
+    )
+
+
+def _first_sequence(state: ProducerState) -> int:
+    """last_sequence less offset_delta, in the sequence's own arithmetic: below 0 it goes on from 2^31 - 1."""
+    first = state.last_sequence - state.offset_delta
+    return first if first >= 0 or state.last_sequence < 0 else first + (1 << 31)
+
+
+def _record_head(batch: Batch, record: Record, lines: Lines) -> str:
+    keys = ",".join(key for key, _ in record.headers)
+    if lines is Lines.KAFKA_2_8:
+        return _head_2_8(batch, record, "null", valid=True) + f" sequence: {record.sequence} headerKeys: [{keys}]"
+    return _head(batch, record) + f" sequence: {record.sequence} headerKeys: [{keys}]"
+
+
+def _message_head(batch: Batch, record: Record, lines: Lines, crc: int, valid: bool) -> str:
+    if lines is Lines.KAFKA_2_8:
+        return _head_2_8(batch, record, str(crc), valid=valid) + f" crc: {crc} isvalid: {_bool(valid)}"
+    brace = "}" if lines is Lines.KAFKA_3_9 else ""
+    return _head(batch, record) + f" isValid: {_bool(valid)} crc: {crc}{brace}"
+
+
+def _head(batch: Batch, record: Record) -> str:
+    return (
+        f"| offset: {record.offset} {batch.timestamp_type.text}: {record.timestamp}"
+        f" keySize: {_size(record.key)} valueSize: {_size(record.value)}"
+    )
+
+
+def _head_2_8(batch: Batch, record: Record, crc: str, *, valid: bool) -> str:
+    return (
+        f"| offset: {record.offset} isValid: {_bool(valid)} crc: {crc}"
+        f" keySize: {_size(record.key)} valueSize: {_size(record.value)}"
+        f" {batch.timestamp_type.text}: {record.timestamp} baseOffset: {batch.base_offset}"
+        f" lastOffset: {batch.last_offset} baseSequence: {batch.base_sequence} lastSequence: {batch.last_sequence}"
+        f" producerEpoch: {batch.producer_epoch} partitionLeaderEpoch: {batch.partition_leader_epoch}"
+        f" batchSize: {batch.size_bytes} magic: {batch.magic} compressType: {_codec(batch, Lines.KAFKA_2_8)}"
+        f" position: {batch.position}"
+    )
+
+
+def _contents(batch: Batch, record: Record) -> str:
+    if batch.is_control:
+        return _control(batch, record)
+    key = "" if record.key is None else f" key: {_java_text(record.key)}"
+    return key if record.value is None else f"{key} payload: {_java_text(record.value)}"
+
+
+def _control(batch: Batch, record: Record) -> str:
+    from kwire.errors import Malformed
+    from kwire.records import ControlRecordType, parse_control_record
+
+    try:
+        control = parse_control_record(record)
+    except Malformed as error:
+        raise batch.corrupt(f"control record at offset {record.offset}: {error.what}") from None
+    if control.coordinator_epoch is not None:
+        return f" endTxnMarker: {control.type.name} coordinatorEpoch: {control.coordinator_epoch}"
+    if control.type in (ControlRecordType.UNKNOWN, ControlRecordType.LEADER_CHANGE):
+        return f" controlType: {control.type.name}({control.type_id})"
+    return f" controlType: {control.type.name}({control.type_id})"
+
+
+def _message_checksums(batch: Batch) -> Iterator[tuple[int, bool]]:
+    """(checksum as stored, whether it holds) of the message of magic 0 or 1, or of each message inside it."""
+    from kwire.records import Compression
+    from kwire.wire.checksum import crc32
+
+    if batch.compression is Compression.NONE:
+        yield batch.crc, batch.is_valid
+        return
+    wrapper: LegacyBatch = batch  # type: ignore[assignment]  # below magic 2 there is no other class
+    payload = wrapper.inner_payload()
+    position = 0
+    while len(payload) - position >= 12:
+        end = position + 12 + wrapper.frame_size(payload, position)
+        if end > len(payload):
+            return
+        crc = int.from_bytes(payload[position + 12 : position + 16], "big")
+        yield crc, crc == crc32(payload[position + 16 : end])
+        position = end
+
+
+def _java_text(raw: bytes) -> str:
+    from kwire.records.record import decode_header_key
+
+    return decode_header_key(raw)  # new String(bytes, UTF_8), which is how header keys are read too
+
+
+def _codec(batch: Batch, lines: Lines) -> str:
+    name = batch.compression.text
+    return name.upper() if lines is Lines.KAFKA_2_8 else name
+
+
+def _size(value: bytes | None) -> int:
+    return -1 if value is None else len(value)
+
+
+def _optional_long(value: int | None) -> str:
+    return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
+
+
+def _bool(value: bool) -> str:
+    return "true" if value else "false"

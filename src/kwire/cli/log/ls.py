@@ -1,0 +1,213 @@
+"""`kwire log ls`: the partitions of a log directory, one line each."""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kwire.cli import terminal
+from kwire.cli.command import FINE, FOUND
+from kwire.cli.escaping import printable
+from kwire.cli.log.directories import open_directory, selected
+from kwire.cli.log.selection import Selection
+from kwire.cli.quantities import bytes_text, time_text
+from kwire.cli.rows import Column, Format, Row, write_rows
+
+if TYPE_CHECKING:
+    from kwire.log import PartitionLog
+
+__all__ = ["ls"]
+
+
+class SortKey(enum.StrEnum):
+    """What --sort takes. All but name put the largest first."""
+
+    NAME = "name"
+    SIZE = "size"
+    OFFSETS = "offsets"
+    SEGMENTS = "segments"
+    TIME = "time"
+
+
+SORT_COLUMNS = {
+    SortKey.SIZE: "size_bytes",
+    SortKey.OFFSETS: "offsets",
+    SortKey.SEGMENTS: "segments",
+    SortKey.TIME: "last_timestamp",
+}
+
+
+def _time(value: int) -> str:
+    return (time_text(value) or "-").replace("T", " ")
+
+
+TOPIC = Column(key="topic", heading="TOPIC")
+COUNTS = (
+    Column(key="segments", heading="SEGMENTS", right=True),
+    Column(key="log_start_offset", heading="START", right=True),
+    Column(key="log_end_offset", heading="END", right=True),
+    Column(key="high_watermark", heading="HIGH WATERMARK", right=True),
+    Column(key="last_stable_offset", heading="LAST STABLE", right=True),
+    Column(key="size_bytes", heading="SIZE", show=bytes_text, right=True),
+    Column(key="last_timestamp", heading="LAST TIME", show=_time),
+)
+WIDE = (
+    Column(key="records", heading="RECORDS", right=True),
+    Column(key="control_records", heading="CONTROL", right=True),
+    Column(key="batches", heading="BATCHES", right=True),
+    Column(key="codecs", heading="CODECS", show=",".join),
+    Column(key="magics", heading="MAGIC", show=lambda magics: ",".join(map(str, magics))),
+    Column(key="first_timestamp", heading="FIRST TIME", show=_time),
+)
+DAMAGE = Column(key="damage", heading="DAMAGE")
+SUMMARY = (
+    Column(key="partitions", heading="PARTITIONS", right=True),
+    Column(key="segments", heading="SEGMENTS", right=True),
+    Column(key="offsets", heading="OFFSETS", right=True),
+    Column(key="size_bytes", heading="SIZE", show=bytes_text, right=True),
+    Column(key="last_timestamp", heading="LAST TIME", show=_time),
+)
+
+
+def ls(
+    path: Annotated[str, typer.Argument(help="Log directory, partition directory or segment; a local path or a URL.")],
+    topic: Annotated[
+        list[str] | None, typer.Option(help="Only topics of this name or pattern (*, ?). Repeatable.")
+    ] = None,
+    partition: Annotated[list[int] | None, typer.Option(help="Only this partition. Repeatable.")] = None,
+    wide: Annotated[
+        bool,
+        typer.Option("--wide", "-w", help="Records, codecs, formats and first times too: reads every batch header."),
+    ] = False,
+    topics: Annotated[bool, typer.Option("--topics", help="One line a topic.")] = False,
+    sort: Annotated[
+        SortKey, typer.Option(help="Order of the lines; all but name put the largest first.")
+    ] = SortKey.NAME,
+    shape: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+) -> int:
+    """List partitions: segments, offsets, sizes, times.
+
+    START to END are the offsets there are (END is the next one to be written); HIGH WATERMARK is the broker's last
+    checkpoint of it, LAST STABLE where readers of committed data stop. Exit code 1 if a log's end is damaged.
+    """
+    directory = open_directory(path)
+    logs = selected(directory, Selection(topics=topic or (), partitions=partition or ()))
+    total = sum(log.size_bytes for log in logs) if wide else 0
+    with terminal.progress("Reading batch headers", total) as bar:
+        rows = [_row(log, wide=wide) for log in _told(logs, bar)]
+    damaged = any(row["damage"] for row in rows)
+    if topics:
+        rows = list(_topics(rows))
+    if sort is not SortKey.NAME:
+        rows.sort(key=lambda row: -(row[SORT_COLUMNS[sort]] or 0))
+    if topics:
+        columns: tuple[Column, ...] = (TOPIC, *SUMMARY)
+    else:
+        columns = (TOPIC, Column(key="partition", heading="PARTITION", right=True), *COUNTS)
+    columns += (WIDE if wide and not topics else ()) + ((DAMAGE,) if damaged else ())
+    write_rows(rows, columns, shape)
+    for ignored in directory.ignored:
+        terminal.warn(printable(f"not read: {ignored.name} ({ignored.reason})"))
+    return FOUND if damaged else FINE
+
+
+def _told(logs: Iterable[PartitionLog], bar: terminal.Progress) -> Iterator[PartitionLog]:
+    for log in logs:
+        yield log
+        bar.advance(log.size_bytes)
+
+
+def _row(log: PartitionLog, *, wide: bool) -> Row:
+    from kwire.errors import CorruptBatch, DecodeError, LogError
+
+    damage: CorruptBatch | DecodeError | None = log.damage
+    try:
+        stable: int | None = log.last_stable_offset
+    except DecodeError as error:
+        stable, damage = None, damage or error
+    try:
+        topic_id = log.topic_id
+    except LogError:
+        topic_id = None
+    row: Row = {
+        "topic": log.topic,
+        "partition": log.partition,
+        "topic_id": str(topic_id) if topic_id else None,
+        "segments": len(log.segments),
+        "log_start_offset": log.log_start_offset,
+        "log_end_offset": log.log_end_offset,
+        "offsets": log.log_end_offset - log.log_start_offset,
+        "high_watermark": log.high_watermark,
+        "last_stable_offset": stable,
+        "size_bytes": log.size_bytes,
+        "last_timestamp": _last_timestamp(log),
+    }
+    if wide:
+        try:
+            row.update(_batches(log))
+        except DecodeError as error:
+            damage = damage or error
+    return row | {"damage": str(damage) if damage else None}
+
+
+def _last_timestamp(log: PartitionLog) -> int | None:
+    """Largest timestamp of the newest segment that has any, which is the newest record's as good as always."""
+    for segment in reversed(log.segments):
+        with segment.open() as file:
+            largest = segment.largest_timestamp(file)
+        if largest != -1:
+            return largest
+    return None
+
+
+def _batches(log: PartitionLog) -> Row:
+    codecs: Counter[str] = Counter()
+    magics: set[int] = set()
+    records = control = batches = 0
+    first: int | None = None
+    start = log.log_start_offset
+    for _, batch in log.batches(start):
+        if batch.last_offset < start:
+            continue
+        batches += 1
+        codecs[batch.compression.text] += batch.size_bytes
+        magics.add(batch.magic)
+        n = batch.count
+        if n is None or batch.claimed_offsets()[0] < start:  # magic 0 and 1 do not say; or the log starts inside it
+            n = sum(record.offset >= start for record in batch.records(check_crc=False))
+        if batch.is_control:
+            control += n
+        else:
+            records += n
+        # in place of the first timestamp there may be a delete horizon
+        time = batch.max_timestamp if batch.delete_horizon_ms is not None else batch.base_timestamp
+        if time != -1:
+            first = time if first is None else min(first, time)
+    return {
+        "records": records,
+        "control_records": control,
+        "batches": batches,
+        "codecs": sorted(codecs, key=lambda name: -codecs[name]),
+        "magics": sorted(magics),
+        "first_timestamp": first,
+    }
+
+
+def _topics(rows: Iterable[Row]) -> Iterator[Row]:
+    by_topic: dict[str, list[Row]] = {}
+    for row in rows:
+        by_topic.setdefault(row["topic"], []).append(row)
+    for topic, of_topic in by_topic.items():
+        yield {
+            "topic": topic,
+            "partitions": len(of_topic),
+            **{key: sum(row[key] for row in of_topic) for key in ("segments", "offsets", "size_bytes")},
+            "last_timestamp": max(
+                (row["last_timestamp"] for row in of_topic if row["last_timestamp"] is not None), default=None
+            ),
+            "damage": next((row["damage"] for row in of_topic if row["damage"]), None),
+        }

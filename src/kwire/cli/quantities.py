@@ -1,0 +1,71 @@
+"""Numbers as people read them: sizes, counts, times, lengths of time. Units are always named."""
+
+from __future__ import annotations
+
+import datetime
+
+__all__ = ["bytes_text", "count_text", "duration_text", "percent_text", "ratio_text", "time_text"]
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+def bytes_text(n: int | float) -> str:
+    """n bytes in binary units with three digits: `512 B`, `1.46 MiB`."""
+    if abs(n) < 1024:
+        return f"{n:.0f} B"
+    for unit in ("KiB", "MiB", "GiB", "TiB"):
+        n /= 1024
+        if abs(n) < 999.5 or unit == "TiB":
+            break
+    return f"{_three_digits(n)} {unit}"
+
+
+def count_text(n: int) -> str:
+    """n with thin groups of three: `20 001` reads the same in every country."""
+    return f"{n:,}".replace(",", "\u202f")
+
+
+def percent_text(share: float) -> str:
+    """share (0..1) as a percentage that never rounds something to nothing, or nearly all to all."""
+    percent = share * 100
+    if 0 < percent < 0.1:
+        return "<0.1 %"
+    if 99.9 < percent < 100:
+        return ">99.9 %"
+    return f"{percent:.1f} %" if percent % 1 else f"{percent:.0f} %"
+
+
+def ratio_text(ratio: float) -> str:
+    """A ratio as a factor: `2.4×`."""
+    return f"{_three_digits(ratio)}×"
+
+
+def time_text(ms: int | None) -> str | None:
+    """Milliseconds since 1970 as ISO 8601 in UTC; the number itself where no calendar has it; None for None and -1.
+
+    A timestamp of -1 is Kafka's "no timestamp" (magic 0).
+    """
+    if ms is None or ms == -1:
+        return None
+    try:
+        moment = _EPOCH + datetime.timedelta(milliseconds=ms)
+    except OverflowError:
+        return f"{ms} ms"
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def duration_text(ms: int) -> str:
+    """A length of time in its two largest units: `640 ms`, `53 min 20 s`, `12 d 4 h`."""
+    if ms < 1000:
+        return f"{ms} ms"
+    seconds = ms // 1000
+    for size, unit, smaller, name in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if seconds >= size:
+            rest = seconds % size // smaller
+            return f"{seconds // size} {unit}" + (f" {rest} {name}" if rest else "")
+    return f"{ms / 1000:.3g} s"
+
+
+def _three_digits(n: float) -> str:
+    digits = 2 if abs(n) < 10 else 1 if abs(n) < 100 else 0
+    return f"{n:.{digits}f}"

@@ -1,0 +1,193 @@
+"""Charts as inline SVG: bars over time, one stacked bar, strips of density, sparklines.
+
+The marks are SVG and stretch with the page (preserveAspectRatio none); labels are HTML beside them, so that they keep
+their size on a phone. Every mark that stands for a number carries it in a <title>, which browsers show as a tooltip and
+screen readers read; every chart has a title of its own.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kwire.cli.quantities import count_text, duration_text, percent_text
+from kwire.cli.report.markup import Child, Markup, element, join
+
+__all__ = ["Bar", "Part", "nice_ceiling", "ranked_bars", "sparkline", "stacked_bar", "strip", "time_bars"]
+
+HEIGHT = 100  # of every viewBox: heights are percentages
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar over time. tip: what its tooltip says behind the time."""
+
+    start_ms: int
+    value: int
+    tip: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a stacked bar. kind: the CSS class that gives its colour."""
+
+    label: str
+    value: int
+    kind: str
+    tip: str
+
+
+def _svg(width: float, title: str, *marks: Child, class_: str, height: float = HEIGHT) -> Markup:
+    return element(
+        "svg",
+        element("title", title),
+        *marks,
+        viewBox=f"0 0 {_number(width)} {_number(height)}",
+        preserveAspectRatio="none",
+        role="img",
+        class_=class_,
+    )
+
+
+def _rect(x: float, y: float, width: float, height: float, tip: str, class_: str = "mark", **more: Child) -> Markup:
+    sides = {"x": _number(x), "y": _number(y), "width": _number(width), "height": _number(height)}
+    return element("rect", element("title", tip), **sides, class_=class_, **more)
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def nice_ceiling(value: int) -> int:
+    """The smallest of 1, 2, 4, 5, 6, 8, 10 times a power of ten that is not below value, and even when it can be."""
+    if value <= 2:
+        return max(value, 1)
+    power = 10 ** (len(str(value)) - 1)
+    return next(int(step * power) for step in (1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10) if step * power >= value)
+
+
+def time_bars(bars: Sequence[Bar], width_ms: int, title: str, unit: str) -> Markup:
+    """Bars of equal width over time, with a y axis in `unit` and times below. bars: without gaps, at least one."""
+    top = nice_ceiling(max(bar.value for bar in bars))
+    step = 10.0
+    total = step * len(bars)
+    marks = []
+    for i, bar in enumerate(bars):
+        if bar.value:
+            height = max(bar.value / top * HEIGHT, 0.8)  # a single record is still to be seen
+            span = f"{_moment(bar.start_ms, width_ms)} (+{duration_text(width_ms)})"
+            marks.append(_rect(i * step + 0.6, HEIGHT - height, step - 1.2, height, f"{span}: {bar.tip}"))
+    lines = [element("line", x1=0, x2=_number(total), y1=y, y2=y, class_="grid") for y in (0, HEIGHT // 2, HEIGHT)]
+    ticks = (top, top / 2, 0)
+    labels = [element("span", count_text(int(t)) if t == int(t) else f"{t:g}") for t in ticks]
+    starts = [bars[0].start_ms, bars[len(bars) // 2].start_ms, bars[-1].start_ms + width_ms]
+    days = {_day(start) for start in starts}
+    times = [element("span", _axis_time(start, width_ms, with_day=len(days) > 1)) for start in starts]
+    day = f", {days.pop()}" if len(days) == 1 else ""
+    return element(
+        "div",
+        element("div", unit, class_="axis-unit"),
+        element("div", *labels, class_="axis-y"),
+        _svg(total, title, *lines, *marks, class_="bars"),
+        element("div", *times, class_="axis-x"),
+        element("div", f"time in UTC{day} · one bar is {duration_text(width_ms)}", class_="axis-name"),
+        class_="plot",
+    )
+
+
+def sparkline(values: Sequence[int], title: str) -> Markup:
+    """Bars so small that only their shape matters."""
+    top = max(values, default=0) or 1
+    marks = [
+        element("rect", x=i * 10 + 1, y=_number(HEIGHT - h), width=8, height=_number(h), class_="mark")
+        for i, h in ((i, max(v / top * HEIGHT, 4)) for i, v in enumerate(values) if v)
+    ]
+    return _svg(10 * max(len(values), 1), title, *marks, class_="spark")
+
+
+def stacked_bar(parts: Sequence[Part], title: str, class_: str = "stack") -> Markup:
+    """Parts of a whole, side by side. Parts of nothing are left out; tiny ones stay visible."""
+    total = sum(part.value for part in parts) or 1
+    shown = [part for part in parts if part.value]
+    least = 0.6  # of 100
+    scale = (100 - least * len(shown)) / 100
+    marks, x = [], 0.0
+    for part in shown:
+        width = least + part.value / total * 100 * scale
+        tip = f"{part.label}: {part.tip} ({percent_text(part.value / total)})"
+        marks.append(_rect(x, 0, width, HEIGHT, tip, class_=f"part {part.kind}"))
+        x += width
+    return _svg(100, title, *marks, class_=class_)
+
+
+def strip(cells: Sequence[tuple[int, int, int]], title: str, describe: Callable[[int, int, int], str]) -> Markup:
+    """A strip of density: [(from, to, filled)]; the fuller a cell, the stronger its colour. Equal neighbours merge.
+
+    describe(from, to, filled) -> its tooltip.
+    """
+    runs: list[list[int]] = []  # from, to, filled, shade, cells
+    for start, end, filled in cells:
+        shade = _shade(filled, end - start)
+        if runs and runs[-1][3] == shade:
+            runs[-1][1], runs[-1][2], runs[-1][4] = end, runs[-1][2] + filled, runs[-1][4] + 1
+        else:
+            runs.append([start, end, filled, shade, 1])
+    marks, x = [], 0
+    for start, end, filled, shade, n in runs:
+        marks.append(_rect(x, 0, n, HEIGHT, describe(start, end, filled), class_=f"mark d{shade}"))
+        x += n
+    return _svg(max(len(cells), 1), title, *marks, class_="strip")
+
+
+def _shade(filled: int, of: int) -> int:
+    """0 (nothing) to 5 (every offset has a record); only really full is 5, only really empty is 0."""
+    if not filled:
+        return 0
+    return 5 if filled >= of else min(1 + filled * 4 // of, 4)
+
+
+def ranked_bars(rows: Sequence[tuple[Child, int, str]], title: str) -> Markup:
+    """Horizontal bars with a label and a number each: [(label, value, number as text)], longest first."""
+    top = max((value for _, value, _ in rows), default=0) or 1
+    lines = [
+        join(
+            element("div", label, class_="rank-label"),
+            _svg(100, text, _rect(0, 0, max(value / top * 100, 0.6), HEIGHT, text), class_="rank-bar"),
+            element("div", text, class_="rank-value"),
+        )
+        for label, value, text in rows
+    ]
+    return element("div", *lines, class_="rank", role="group", aria_label=title)
+
+
+def _utc(ms: int) -> datetime.datetime | None:
+    try:
+        return datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC) + datetime.timedelta(milliseconds=ms)
+    except OverflowError:
+        return None
+
+
+def _day(ms: int) -> str:
+    moment = _utc(ms)
+    return moment.strftime("%Y-%m-%d") if moment else ""
+
+
+def _axis_time(ms: int, width_ms: int, *, with_day: bool) -> str:
+    moment = _utc(ms)
+    if moment is None:
+        return f"{ms} ms"
+    if width_ms >= 86_400_000:
+        return moment.strftime("%Y-%m-%d")
+    clock = "%H:%M" if width_ms >= 60_000 else "%H:%M:%S"
+    fraction = f".{moment.microsecond // 1000:03d}" if width_ms < 1000 else ""
+    return moment.strftime(("%m-%d " if with_day else "") + clock) + fraction
+
+
+def _moment(ms: int, width_ms: int) -> str:
+    day = _day(ms)
+    return (
+        f"{day} {_axis_time(ms, width_ms, with_day=False)}"
+        if width_ms < 86_400_000 and day
+        else _axis_time(ms, width_ms, with_day=False)
+    )

@@ -1,0 +1,187 @@
+"""The page around the charts: tiles, the topics at a glance, one section a topic, and how the numbers were counted."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+from collections.abc import Sequence
+from importlib import resources
+
+import kwire
+from kwire.cli.quantities import bytes_text, count_text, percent_text, ratio_text, time_text
+from kwire.cli.report.charts import sparkline, stacked_bar
+from kwire.cli.report.markup import Child, Markup, element, join
+from kwire.cli.report.topic import codec_parts, topic_section
+from kwire.log.statistics import TopicStatistics
+
+__all__ = ["render_report"]
+
+DETAILED_TOPICS = 60  # more get a line in the table and no section of their own
+
+
+def render_report(topics: Sequence[TopicStatistics], *, source: str, made_at: datetime.datetime) -> str:
+    """The report as one HTML page without scripts or references to anything outside itself.
+
+    source: the path or URL as the user gave it. Topics are shown largest first, internal ones (`__...`) last.
+    """
+    ranked = sorted(topics, key=lambda t: (t.topic.startswith("__"), -t.stored_bytes, t.topic))
+    filled = [t for t in ranked if t.batches or t.unread]
+    detailed = filled[:DETAILED_TOPICS]
+    body = element(
+        "body",
+        _head(source, made_at),
+        element(
+            "main",
+            _damage(ranked),
+            _tiles(ranked),
+            _overview(ranked, {t.topic: f"topic-{i}" for i, t in enumerate(detailed)}),
+            *(topic_section(t, f"topic-{i}") for i, t in enumerate(detailed)),
+            _notes(len(filled) - len(detailed)),
+        ),
+    )
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", f"Kafka log report: {source}"),
+        element("style", _style()),
+    )
+    return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
+
+
+@functools.cache
+def _style() -> Markup:
+    return Markup(resources.files(__package__).joinpath("style.css").read_text("utf-8"))
+
+
+def _head(source: str, made_at: datetime.datetime) -> Markup:
+    moment = made_at.astimezone(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return element(
+        "header",
+        element("p", "Kafka log report", class_="eyebrow"),
+        element("h1", source),
+        element(
+            "p",
+            f"read from the segment files by kwire {kwire.__version__} on {moment}; no broker was asked",
+            class_="sub",
+        ),
+    )
+
+
+def _damage(topics: Sequence[TopicStatistics]) -> Markup | None:
+    lines = [line for topic in topics for line in topic.unread]
+    if not lines:
+        return None
+    shown = [element("li", line) for line in lines[:20]]
+    more = element("li", f"… and {count_text(len(lines) - 20)} more") if len(lines) > 20 else None
+    title = "1 place could not be read" if len(lines) == 1 else f"{count_text(len(lines))} places could not be read"
+    return element(
+        "section",
+        element("h2", title),
+        element("p", "Their records are missing from every figure below."),
+        element("ul", *shown, more),
+        class_="damage",
+    )
+
+
+def _tiles(topics: Sequence[TopicStatistics]) -> Markup:
+    partitions = sum(len(t.partitions) for t in topics)
+    records, stored, payload = (
+        (sum(values) for values in zip(*((t.records, t.stored_bytes, t.payload_bytes) for t in topics), strict=True))
+        if topics
+        else (0, 0, 0)
+    )
+    times = [t.timeline for t in topics if not t.topic.startswith("__")]
+    first = min((t.first_ms for t in times if t.first_ms is not None), default=None)
+    last = max((t.last_ms for t in times if t.last_ms is not None), default=None)
+    tiles: list[tuple[str, str, str]] = [
+        ("topics", count_text(len(topics)), f"{count_text(partitions)} partitions"),
+        ("records", count_text(records), "without control records"),
+        ("on disk", bytes_text(stored), "in .log files, whole batches"),
+        ("payload", bytes_text(payload), "keys, values and headers, decompressed"),
+    ]
+    if stored:
+        tiles.append(("payload per stored byte", ratio_text(payload / stored), "above 1: compression wins"))
+    if first is not None and last is not None:
+        tiles.append(("record timestamps", (time_text(first) or "")[:10], f"to {(time_text(last) or '')[:10]}"))
+    return element(
+        "section",
+        *(
+            element(
+                "div",
+                element("div", label, class_="tile-label"),
+                element("div", value, class_="tile-value"),
+                element("div", note, class_="tile-note"),
+                class_="tile",
+            )
+            for label, value, note in tiles
+        ),
+        class_="tiles",
+        aria_label="Totals",
+    )
+
+
+def _overview(topics: Sequence[TopicStatistics], anchors: dict[str, str]) -> Markup:
+    heads = [
+        element("th", "topic", scope="col"),
+        element("th", "records over time", scope="col", class_="wide"),
+        element("th", "bytes by codec", scope="col"),
+        *(element("th", text, scope="col", class_="n") for text in ("records", "on disk")),
+        *(
+            element("th", text, scope="col", class_="n wide")
+            for text in ("payload per stored byte", "holes", "partitions")
+        ),
+    ]
+    filled = [t for t in topics if t.batches or t.unread]
+    empty = [t for t in topics if not (t.batches or t.unread)]
+    rows = [_overview_row(topic, anchors.get(topic.topic)) for topic in filled]
+    nothing = None
+    if empty:
+        names = [join(element("code", t.topic), f" ({len(t.partitions)})") for t in empty[:40]]
+        listed = join(*(join(", " if i else "", name) for i, name in enumerate(names)))
+        more = f" and {count_text(len(empty) - 40)} more" if len(empty) > 40 else ""
+        nothing = element("p", "Without any record (partitions): ", listed, more, class_="quiet")
+    table = element("table", element("thead", element("tr", *heads)), element("tbody", *rows), class_="overview")
+    return element(
+        "section",
+        element("h2", "Topics at a glance"),
+        element("div", table, class_="scroll") if rows else None,
+        nothing,
+    )
+
+
+def _overview_row(topic: TopicStatistics, anchor: str | None) -> Markup:
+    name: Child = element("a", topic.topic, href=f"#{anchor}") if anchor else topic.topic
+    _, bars, _ = topic.timeline.bars(28)
+    spark = sparkline([n for _, n, _ in bars], f"{topic.topic}: records over time") if bars else "no timestamps"
+    span = sum(p.span for p in topic.partitions)
+    holes = percent_text(topic.holes / span) if topic.holes and span else "none"
+    return element(
+        "tr",
+        element("th", name, scope="row"),
+        element("td", spark, class_="wide"),
+        element("td", stacked_bar(codec_parts(topic.codecs), f"{topic.topic}: bytes by codec", "stack small")),
+        element("td", count_text(topic.records), class_="n"),
+        element("td", bytes_text(topic.stored_bytes), class_="n"),
+        element("td", ratio_text(topic.ratio) if topic.ratio is not None else "-", class_="n wide"),
+        element("td", holes, class_="n wide"),
+        element("td", count_text(len(topic.partitions)), class_="n wide"),
+    )
+
+
+def _notes(left_out: int) -> Markup:
+    notes: list[str] = []
+    if left_out:
+        notes.append(f"{count_text(left_out)} smaller topics have a line in the table above and no section.")
+    notes += [
+        "On disk: bytes of whole batches in the segments that are part of the log; indexes and half-written tails are "
+        "not counted.",
+        "Payload: keys, values and headers as an application sees them. Payload per stored byte is what compression and "
+        "batching give together; uncompressed topics are just below 1 because every batch and record has a header.",
+        "Holes: offsets between log start and log end that have neither a data record nor a control record. Compaction "
+        "makes them, and so do a few of Kafka's own writes.",
+        "Times are the records' own timestamps (by the producer, or by the broker where the type is LogAppendTime).",
+        "A tombstone is a record with a null value. Control records (transaction markers) are counted apart.",
+    ]
+    return element("footer", element("h2", "How this was counted"), element("ul", *(element("li", n) for n in notes)))

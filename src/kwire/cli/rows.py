@@ -1,0 +1,116 @@
+"""Rows to standard output: a table for people, a JSON array or JSON lines for programs; all of them stream.
+
+A table's column widths come from its first rows (and the header), so that a log of any size can be printed as it is
+read; a later cell that is wider pushes its line to the right and loses nothing. On a terminal lines are cut to its
+width, in a pipe nothing is cut.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kwire.cli import terminal
+from kwire.cli.escaping import json_line, printable
+
+__all__ = ["Column", "Format", "write_rows"]
+
+LOOK_AHEAD = 200  # rows that decide the widths
+WIDEST = 48  # cells that a column is padded to; what is longer pushes its own line only
+
+Row = dict[str, Any]
+
+
+class Format(enum.StrEnum):
+    """What --format takes."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column of a table: which entry of a row (or what `pick` makes of the row), under which heading, shown how."""
+
+    heading: str
+    key: str = ""
+    pick: Callable[[Row], Any] | None = None
+    show: Callable[[Any], str] = str
+    right: bool = False
+
+
+def write_rows(rows: Iterable[Row], columns: Sequence[Column], shape: Format) -> int:
+    """Print rows and return how many there were.
+
+    columns choose and order what a table shows; JSON has every entry of a row. Values are JSON's own types.
+    """
+    if shape is Format.TABLE:
+        return _write_table(rows, columns)
+    if shape is Format.JSONL:
+        count = 0
+        for count, row in enumerate(rows, 1):  # noqa: B007  the count is the result
+            sys.stdout.write(json_line(row) + "\n")
+        return count
+    count = 0
+    sys.stdout.write("[")
+    for row in rows:
+        sys.stdout.write(",\n " if count else "\n ")
+        sys.stdout.write(json_line(row))
+        count += 1
+    sys.stdout.write("\n]\n" if count else "]\n")
+    return count
+
+
+def _write_table(rows: Iterable[Row], columns: Sequence[Column]) -> int:
+    cells = ([_cell(column, row) for column in columns] for row in rows)
+    first = list(itertools.islice(cells, LOOK_AHEAD))
+    if not first:
+        return 0
+    widths = [
+        min(max(_cells(column.heading), *(_cells(line[i]) for line in first)), WIDEST)
+        for i, column in enumerate(columns)
+    ]
+    limit = terminal.width()
+    sys.stdout.write(terminal.bold(_line([c.heading for c in columns], columns, widths, limit)) + "\n")
+    count = 0
+    for line in itertools.chain(first, cells):
+        sys.stdout.write(_line(line, columns, widths, limit) + "\n")
+        count += 1
+    return count
+
+
+def _cell(column: Column, row: Row) -> str:
+    value = column.pick(row) if column.pick else row.get(column.key)
+    return "-" if value is None else printable(column.show(value))
+
+
+def _line(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int], limit: int | None) -> str:
+    return _cut("  ".join(_padded(cells, columns, widths)).rstrip(), limit)
+
+
+def _padded(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> Iterator[str]:
+    for cell, column, width in zip(cells, columns, widths, strict=True):
+        space = " " * (width - _cells(cell))
+        yield space + cell if column.right else cell + space
+
+
+def _cells(text: str) -> int:
+    """Terminal cells of text: East Asian characters take two."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _cut(text: str, limit: int | None) -> str:
+    if limit is None or _cells(text) <= limit:
+        return text
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, limit - 1).rstrip() + "…"

@@ -1,0 +1,338 @@
+"""`kwire schema`: message definitions and what is made of them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kwire.cli import terminal
+from kwire.cli.command import FINE, FOUND, add_command
+from kwire.cli.escaping import json_line, printable
+from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.errors import OptionError, SchemaError
+
+if TYPE_CHECKING:
+    from kwire.schema import Field, Message, Struct
+
+__all__ = ["register"]
+
+
+class Dialect(enum.StrEnum):
+    """What --dialect takes."""
+
+    STRICT = "strict"
+    KAFKA = "kafka"
+    KIP = "kip"
+
+
+Paths = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Definition files, or directories of them.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A message of Kafka's, or a definition file.")]
+Release = Annotated[str | None, typer.Option("--kafka", help="As this Kafka release has it, such as 3.9.1.")]
+Version = Annotated[int | None, typer.Option("--version", help="This version alone, as it goes over the wire.")]
+Shape = Annotated[Format, typer.Option("--format", help="table, json or jsonl.")]
+Words = Annotated[
+    Dialect,
+    typer.Option(
+        "--dialect", help="kip: a tag needs no ranges, as in KIP-482. kafka: what Kafka's own releases need accepted."
+    ),
+]
+Into = Annotated[Path, typer.Option("--output", "-o", help="Directory to write to.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add `schema` and its commands to the app."""
+    group = typer.Typer(
+        name="schema", help="Check, show and compile message definitions.", no_args_is_help=True, rich_markup_mode=None
+    )
+    add_command(group, "check", check)
+    add_command(group, "show", show)
+    add_command(group, "size", size)
+    add_command(group, "generate", generate)
+    add_command(group, "import", import_)
+    app.add_typer(group)
+
+
+def check(paths: Paths, dialect: Words = Dialect.STRICT, shape: Shape = Format.TABLE) -> int:
+    """Check definitions. Exit code 1 if any breaks a rule; every error of every file is shown."""
+    from kwire.schema import check_all
+
+    messages, errors = check_all(_existing(paths), dialect=dialect.value)
+    if not messages and not errors:
+        raise OptionError(f"no .json files in {', '.join(map(str, paths))}")
+    if shape is Format.TABLE:
+        for error in errors:
+            print(printable(str(error)))
+        broken = len({error.file for error in errors})
+        terminal.warn(f"{len(messages)} definitions, {len(errors)} errors" + (f" in {broken} files" if broken else ""))
+    else:
+        write_rows(map(_error_row, errors), (), shape)
+    return FOUND if errors else FINE
+
+
+def _error_row(error: SchemaError) -> Row:
+    return {
+        "rule": error.rule,
+        "file": error.file,
+        "struct": error.struct,
+        "field": error.field,
+        "message": error.what,
+    }
+
+
+def _existing(paths: list[Path]) -> list[Path]:
+    for path in paths:
+        if not path.exists():
+            raise OptionError(f"{path} is not there")
+    return paths
+
+
+def show(name: Name, version: Version = None, kafka: Release = None, shape: Shape = Format.TABLE) -> int:
+    """Show a message: its fields in all versions, or one version as it goes over the wire."""
+    message = _message(name, kafka)
+    if version is not None and version not in message.valid:
+        raise OptionError(f"{message.name} has versions {message.valid}, not {version}")
+    if shape is Format.TABLE:
+        for line in _title(message, version):
+            print(line)
+    if version is None:
+        write_rows(_field_rows(message, message.struct, 0, ""), FIELDS, shape)
+    else:
+        write_rows(_wire_rows(message, message.struct, version, 0, ""), WIRE, shape)
+    return FINE
+
+
+FIELDS = (
+    Column(key="name", heading="FIELD", pick=lambda row: "  " * row["depth"] + row["name"]),
+    Column(key="type", heading="TYPE"),
+    Column(key="versions", heading="VERSIONS"),
+    Column(key="tag", heading="TAG", right=True),
+    Column(key="nullable", heading="NULLABLE"),
+    Column(key="default", heading="DEFAULT"),
+    Column(key="notes", heading="NOTES", pick=lambda row: ", ".join(row["notes"])),
+)
+WIRE = (
+    FIELDS[0],
+    Column(key="type", heading="TYPE"),
+    Column(heading="BYTES", pick=lambda row: f"{row['bytes']}{'' if row['fixed'] else '+'}", right=True),
+    Column(key="form", heading="FORM"),
+    Column(key="default", heading="DEFAULT"),
+)
+
+
+def _message(name: str, kafka: str | None) -> Message:
+    from kwire.schema import load
+
+    if name.endswith(".json") or Path(name).is_file():
+        _existing([Path(name)])
+        return load(name)
+    from kwire.messages import registry
+
+    return registry.get(name, kafka).SPEC
+
+
+def _title(message: Message, version: int | None) -> Iterator[str]:
+    facts = [message.kind if message.api_key is None else f"{message.kind} {message.api_key}"]
+    if version is None:
+        facts += [f"versions {message.valid}", f"flexible {message.flexible}"]
+        facts += [f"deprecated {message.deprecated}"] if message.deprecated else []
+        facts += ["newest version unstable"] if message.latest_version_unstable else []
+        facts += [f"listeners {', '.join(message.listeners)}"] if message.listeners else []
+    else:
+        facts += [f"version {version}", "flexible" if version in message.flexible else "not flexible"]
+        if message.kind in ("request", "response"):
+            facts.append(f"{message.kind} header {message.header_version(version)}")
+    yield f"{terminal.bold(message.name)}: {', '.join(facts)}"
+
+
+def _field_rows(message: Message, struct: Struct, depth: int, path: str) -> Iterator[Row]:
+    from kwire.schema.rendering import render_default, versions_text
+
+    for field in struct.fields:
+        here = f"{path}.{field.attr}" if path else field.attr
+        default = render_default(field)
+        yield {
+            "path": here,
+            "depth": depth,
+            "name": field.attr,
+            "type": field.type_text,
+            "versions": versions_text(field.versions, message.valid),
+            "tag": field.tag,
+            "tagged": versions_text(field.tagged, message.valid) if field.tag is not None else None,
+            "nullable": versions_text(field.nullable, message.valid) if field.nullable else None,
+            "default": default,
+            "notes": _notes(field),
+        }
+        if field.struct is not None:
+            yield from _field_rows(message, field.struct, depth + 1, here)
+
+
+def _notes(field: Field) -> list[str]:
+    notes = [word for word, is_so in (("map key", field.map_key), ("ignorable", field.ignorable)) if is_so]
+    notes += [field.entity_type] if field.entity_type != "unknown" else []
+    if field.flexible is not None:
+        notes.append(f"compact in {field.flexible}")
+    return notes
+
+
+def _wire_rows(message: Message, struct: Struct, version: int, depth: int, path: str) -> Iterator[Row]:
+    """The positional fields in order, then the tag section."""
+    positional = [f for f in struct.fields if version in f.versions and version not in f.tagged]
+    tagged = sorted((f for f in struct.fields if version in f.tagged), key=lambda f: f.tag or 0)
+    for field in positional:
+        yield from _wire_field(message, field, version, depth, path)
+    if version in message.flexible:
+        yield {
+            "path": path,
+            "depth": depth,
+            "name": "(tagged fields)",
+            "type": "",
+            "bytes": 1,
+            "fixed": False,
+            "form": "count, then tag, size and value of each that is not its default",
+            "default": None,
+        }
+        for field in tagged:
+            yield from _wire_field(message, field, version, depth + 1, path)
+
+
+def _wire_field(message: Message, field: Field, version: int, depth: int, path: str) -> Iterator[Row]:
+    from kwire.schema.rendering import render_default
+    from kwire.schema.wire_size import is_fixed, smallest_field
+
+    here = f"{path}.{field.attr}" if path else field.attr
+    tagged = version in field.tagged
+    yield {
+        "path": here,
+        "depth": depth,
+        "name": field.attr,
+        "type": field.type_text,
+        "bytes": smallest_field(message, field, version),
+        "fixed": is_fixed(field),
+        "form": (f"tag {field.tag}, " if tagged else "") + _form(message, field, version),
+        "default": render_default(field),
+    }
+    if field.struct is not None:
+        yield from _wire_rows(message, field.struct, version, depth + 1, here)
+
+
+def _form(message: Message, field: Field, version: int) -> str:
+    nullable = version in field.nullable
+    if field.is_array or field.type in ("string", "bytes", "records"):
+        what = "count" if field.is_array else "length"
+        if field.is_flexible(message, version):
+            return f"{what} + 1 as unsigned varint" + (", 0 is null" if nullable else "")
+        width = "int16" if field.type == "string" and not field.is_array else "int32"
+        return f"{what} as {width}" + (", -1 is null" if nullable else "")
+    if field.struct is not None:
+        if nullable:
+            return "varint 1, or 0 for null" if version in field.tagged else "byte 1, or -1 for null"
+        return "its fields"
+    return "one byte" if field.type in ("bool", "int8") else "big-endian"
+
+
+def size(name: Name, version: Version = None, kafka: Release = None, shape: Shape = Format.TABLE) -> int:
+    """Show the smallest size of each version, in bytes, and what each element of its arrays adds at least."""
+    message = _message(name, kafka)
+    if version is not None and version not in message.valid:
+        raise OptionError(f"{message.name} has versions {message.valid}, not {version}")
+    versions = message.valid if version is None else [version]
+    write_rows((_size_row(message, each) for each in versions), SIZES, shape)
+    return FINE
+
+
+SIZES = (
+    Column(key="version", heading="VERSION", right=True),
+    Column(key="header_bytes", heading="HEADER", right=True),
+    Column(key="bytes", heading="BODY", right=True),
+    Column(
+        heading="EACH ELEMENT ADDS",
+        pick=lambda row: ", ".join(f"{path} {size}" for path, size in row["elements"].items()) or None,
+    ),
+)
+
+
+def _size_row(message: Message, version: int) -> Row:
+    from kwire.schema.wire_size import smallest_message
+
+    row: dict[str, Any] = {"name": message.name, "version": version, "bytes": smallest_message(message, version)}
+    row["header_bytes"] = _header_bytes(message, version)
+    row["elements"] = dict(_elements(message, message.struct, version, ""))
+    return row
+
+
+def _header_bytes(message: Message, version: int) -> int | None:
+    from kwire.messages import RequestHeader, ResponseHeader
+    from kwire.schema.wire_size import smallest_message
+
+    if message.kind not in ("request", "response"):
+        return None
+    header = RequestHeader.SPEC if message.kind == "request" else ResponseHeader.SPEC
+    return smallest_message(header, message.header_version(version))
+
+
+def _elements(message: Message, struct: Struct, version: int, path: str) -> Iterator[tuple[str, int]]:
+    from kwire.schema.wire_size import smallest_element
+
+    for field in struct.fields:
+        if version not in field.versions:
+            continue
+        here = f"{path}.{field.attr}" if path else field.attr
+        if field.is_array:
+            here = f"{here}[]"
+            yield here, smallest_element(message, field, version)
+        if field.struct is not None:
+            yield from _elements(message, field.struct, version, here)
+
+
+def generate(paths: Paths, into: Into, dialect: Words = Dialect.STRICT, shape: Shape = Format.TABLE) -> int:
+    """Write Python classes for definitions: a package, one module a message."""
+    from kwire.codegen import package_files, write_files
+    from kwire.schema import check_all
+
+    messages, errors = check_all(_existing(paths), dialect=dialect.value)
+    if errors:
+        for error in errors:
+            terminal.warn(printable(str(error)))
+        return FOUND
+    if not messages:
+        raise OptionError(f"no .json files in {', '.join(map(str, paths))}")
+    twice = {m.name for m in messages if sum(other.name == m.name for other in messages) > 1}
+    if twice:
+        raise OptionError(f"several definitions are named {', '.join(sorted(twice))}")
+    return _written(write_files(package_files([m for m in messages if m.valid]), into), shape)
+
+
+def import_(
+    sources: Annotated[list[Path], typer.Argument(metavar="JAR|DIR...", help="Kafka's jars, or folders of sources.")],
+    into: Into,
+    shape: Shape = Format.TABLE,
+) -> int:
+    """Write the definitions of Kafka's jars or sources as facts, without prose. Several sources get a folder each."""
+    from kwire.schema import import_definitions
+    from kwire.schema.catalogue import module_name
+
+    written: list[Path] = []
+    for source in _existing(sources):
+        target = into / module_name(source) if len(sources) > 1 else into
+        try:
+            found = import_definitions(source, target)
+        except ExceptionGroup as group:
+            for error in group.exceptions:
+                terminal.warn(printable(str(error)))
+            return FOUND
+        if not found:
+            terminal.warn(f"{source} has no definitions")
+        written += found
+    return _written(written, shape)
+
+
+def _written(paths: list[Path], shape: Format) -> int:
+    if shape is Format.TABLE:
+        terminal.warn(f"{len(paths)} files written")
+    else:
+        print(json_line([str(path) for path in paths]))
+    return FINE

@@ -1,0 +1,512 @@
+"""What a topic's log holds, counted from batch headers and columns: the numbers behind the report.
+
+    headers   bytes, batches and records by codec and magic; control and transactional batches
+    columns   keys, tombstones, headers, sizes, records over time, which offsets still have a record
+
+Memory is bounded whatever the log holds: distinct keys, producers and time buckets are counted exactly up to a limit,
+and the result says when a limit was reached. Of a key only its first bytes and a digest are remembered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kwire.errors import DecodeError
+from kwire.log.headers import CODEC_MASK, BatchHeader
+from kwire.log.partition_log import PartitionLog
+from kwire.log.segment import Segment
+from kwire.log.splits import Split, plan_splits, read_split
+from kwire.records import ControlRecordType, parse_control_record, read_batches
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    Int64s = npt.NDArray[np.int64]
+
+__all__ = ["CodecCount", "KeyCount", "PartitionStatistics", "Timeline", "TopicStatistics", "count_topics"]
+
+MAX_KEYS = 100_000
+MAX_PRODUCERS = 100_000
+MAX_BUCKETS = 20_000
+DENSITY_BINS = 120
+SHORT_KEY_BYTES = 48
+
+# Widths a timeline coarsens through, in ms: 10 ms ... 1 s ... 1 min ... 1 h ... 1 d, 7 d, 30 d, a year, a century.
+BUCKET_LADDER_MS = (
+    *(10, 100, 1_000, 10_000, 60_000, 600_000, 3_600_000, 21_600_000),
+    *(86_400_000, 604_800_000, 2_592_000_000, 31_536_000_000, 3_153_600_000_000),
+)
+
+
+@dataclass(slots=True)
+class CodecCount:
+    """What one compression codec was used for. payload_bytes: keys, values and headers before compression."""
+
+    batches: int = 0
+    records: int = 0
+    stored_bytes: int = 0
+    payload_bytes: int = 0
+
+    @property
+    def ratio(self) -> float | None:
+        """Payload bytes for each stored byte; below 1 where headers and framing weigh more than compression saves."""
+        return self.payload_bytes / self.stored_bytes if self.stored_bytes else None
+
+
+@dataclass(slots=True)
+class Timeline:
+    """Records and payload bytes by time: a sparse histogram that coarsens instead of growing.
+
+    buckets: start in ms -> [records, payload bytes]; untimed: records whose format has no timestamp (magic 0).
+    """
+
+    width_ms: int = BUCKET_LADDER_MS[0]
+    buckets: dict[int, list[int]] = field(default_factory=dict)
+    untimed: int = 0
+    first_ms: int | None = None
+    last_ms: int | None = None
+
+    def add(self, times_ms: Int64s, payload_bytes: Int64s) -> None:
+        """Count records with these times; -1 is no time."""
+        import numpy as np
+
+        timed = times_ms != -1
+        self.untimed += len(times_ms) - int(timed.sum())
+        times_ms, payload_bytes = times_ms[timed], payload_bytes[timed]
+        if not len(times_ms):
+            return
+        low, high = int(times_ms.min()), int(times_ms.max())
+        self.first_ms = low if self.first_ms is None else min(self.first_ms, low)
+        self.last_ms = high if self.last_ms is None else max(self.last_ms, high)
+        while True:
+            starts, index, records = np.unique(times_ms // self.width_ms, return_inverse=True, return_counts=True)
+            if len(starts) <= MAX_BUCKETS or self.width_ms == BUCKET_LADDER_MS[-1]:
+                break
+            self.coarsen()
+        sizes = np.bincount(index, weights=payload_bytes)
+        for start, n, size in zip(starts.tolist(), records.tolist(), sizes.tolist(), strict=True):
+            bucket = self.buckets.setdefault(start * self.width_ms, [0, 0])
+            bucket[0] += n
+            bucket[1] += int(size)
+        while len(self.buckets) > MAX_BUCKETS and self.width_ms != BUCKET_LADDER_MS[-1]:
+            self.coarsen()
+
+    def coarsen(self) -> None:
+        """Go to the next width of the ladder."""
+        self.width_ms = BUCKET_LADDER_MS[BUCKET_LADDER_MS.index(self.width_ms) + 1]
+        self.buckets = _rebucket(self.buckets, self.width_ms)
+
+    def bars(self, most: int) -> tuple[int, list[tuple[int, int, int]], int]:
+        """The timeline as at most `most` bars of equal width, for a chart.
+
+        Returns (width in ms, [(start in ms, records, payload bytes)] without gaps, records outside). When the
+        records are much denser in one stretch than their whole range (one record from 1970 is enough), the bars show
+        the stretch that holds 99 % of them (and a little around it) and `outside` counts the others.
+        """
+        if not self.buckets:
+            return self.width_ms, [], 0
+        starts = sorted(self.buckets)
+        low, high = _dense_stretch(starts, self.buckets)
+        margin = max((high - low) // 20, self.width_ms)
+        low, high = max(low - margin, starts[0]), min(high + margin, starts[-1])
+        if (starts[-1] - starts[0]) < 4 * (high - low):
+            low, high = starts[0], starts[-1]
+        width = _nice_width(max((high - low) // most + 1, self.width_ms), self.width_ms, low, high, most)
+        merged = _rebucket({s: self.buckets[s] for s in starts if low <= s <= high}, width)
+        bars = [
+            (start, *merged.get(start, (0, 0)))
+            for start in range(low // width * width, high // width * width + 1, width)
+        ]
+        total = sum(n for n, _ in self.buckets.values())
+        return width, bars, total - sum(n for _, n, _ in bars)
+
+
+def _rebucket(buckets: dict[int, list[int]], width_ms: int) -> dict[int, list[int]]:
+    merged: dict[int, list[int]] = {}
+    for start, (records, size) in buckets.items():
+        bucket = merged.setdefault(start // width_ms * width_ms, [0, 0])
+        bucket[0] += records
+        bucket[1] += size
+    return merged
+
+
+def _dense_stretch(starts: Sequence[int], buckets: dict[int, list[int]]) -> tuple[int, int]:
+    """First and last bucket of the stretch between the 0.5th and 99.5th percentile of the records."""
+    total = sum(n for n, _ in buckets.values())
+    below = list(itertools.accumulate(buckets[s][0] for s in starts))
+    low = next(s for s, n in zip(starts, below, strict=True) if n > total * 0.005)
+    high = next(s for s, n in zip(starts, below, strict=True) if n >= total * 0.995)
+    return low, high
+
+
+# Steps people count time in, in ms; multiples of the ladder's widths so that buckets never split.
+_STEPS_MS = sorted(
+    step * unit
+    for unit, steps in (
+        (1, (10, 20, 50, 100, 200, 500)),
+        (1_000, (1, 2, 5, 10, 20, 30)),
+        (60_000, (1, 2, 5, 10, 20, 30)),
+        (3_600_000, (1, 2, 3, 6, 12)),
+        (86_400_000, (1, 2, 7, 14, 28, 91, 182, 365, 730, 3650, 36500)),
+    )
+    for step in steps
+)
+
+
+def _nice_width(least_ms: int, multiple_of_ms: int, low: int, high: int, most: int) -> int:
+    for step in _STEPS_MS:
+        if step >= least_ms and step % multiple_of_ms == 0 and high // step - low // step < most:
+            return step
+    width = -(-least_ms // multiple_of_ms) * multiple_of_ms
+    while high // width - low // width >= most:
+        width += multiple_of_ms
+    return width
+
+
+@dataclass(slots=True)
+class KeyCount:
+    """Keys of a topic: how many records have which.
+
+    counts: identity -> records. Identity is the key itself up to SHORT_KEY_BYTES, else its first bytes and a digest.
+    uncounted: records whose key came after MAX_KEYS distinct ones were known; 0 means that every count is exact.
+    """
+
+    null: int = 0
+    empty: int = 0
+    counts: Counter[tuple[bytes, bytes]] = field(default_factory=Counter)
+    uncounted: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every key was counted."""
+        return not self.uncounted
+
+    @property
+    def distinct(self) -> int:
+        """Distinct keys known; a lower bound unless `complete`."""
+        return len(self.counts)
+
+    def top(self, n: int) -> list[tuple[bytes, bool, int]]:
+        """The n keys with most records: (first bytes, whether cut there, records)."""
+        # ties in the keys' own order, so that two runs give the same report
+        ranked = sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))[:n]
+        return [(head, bool(digest), count) for (head, digest), count in ranked]
+
+    def add(self, keys: pa.Array) -> None:
+        """Count a column of keys."""
+        import pyarrow.compute as pc
+
+        self.null += keys.null_count
+        counted = pc.value_counts(keys)
+        for key, n in zip(counted.field("values"), counted.field("counts").to_pylist(), strict=True):
+            if not key.is_valid:
+                continue
+            raw = key.as_py()
+            if not raw:
+                self.empty += n
+            identity = (raw, b"") if len(raw) <= SHORT_KEY_BYTES else (raw[:SHORT_KEY_BYTES], _digest(raw))
+            if identity in self.counts or len(self.counts) < MAX_KEYS:
+                self.counts[identity] += n
+            else:
+                self.uncounted += n
+
+
+def _digest(key: bytes) -> bytes:
+    return hashlib.blake2b(key, digest_size=16).digest()
+
+
+@dataclass(slots=True)
+class PartitionStatistics:
+    """One partition. Offsets in [log_start_offset, log_end_offset) have a data or a control record, or are holes."""
+
+    partition: int
+    log_start_offset: int = 0
+    log_end_offset: int = 0
+    last_stable_offset: int | None = None
+    segments: int = 0
+    stored_bytes: int = 0
+    records: int = 0
+    control_records: int = 0
+    density: list[int] = field(default_factory=lambda: [0] * DENSITY_BINS)
+    unread: list[str] = field(default_factory=list)
+
+    @property
+    def span(self) -> int:
+        """Offsets between log start and log end."""
+        return self.log_end_offset - self.log_start_offset
+
+    @property
+    def holes(self) -> int:
+        """Offsets that have no record any more: compacted away, or never used (a transaction's unused offsets)."""
+        return max(self.span - self.records - self.control_records, 0)
+
+    def bins(self) -> list[tuple[int, int, int]]:
+        """The span in at most DENSITY_BINS equal parts: [(from offset, to offset, offsets with a record)]."""
+        starts = range(self.log_start_offset, self.log_end_offset, self._bin_width)
+        return [
+            (start, min(start + self._bin_width, self.log_end_offset), n)
+            for start, n in zip(starts, self.density, strict=False)
+        ]
+
+    @property
+    def _bin_width(self) -> int:
+        return max(-(-self.span // DENSITY_BINS), 1)
+
+    def add_offsets(self, offsets: Int64s) -> None:
+        """Count offsets that have a record (data or control) in `density`."""
+        import numpy as np
+
+        inside = (offsets >= self.log_start_offset) & (offsets < self.log_end_offset)
+        bins = (offsets[inside] - self.log_start_offset) // self._bin_width
+        for i, n in enumerate(np.bincount(bins, minlength=DENSITY_BINS).tolist()):
+            self.density[i] += n
+
+
+@dataclass(slots=True)
+class TopicStatistics:
+    """One topic, filled by `count_topics`.
+
+    records: data records, those of aborted transactions included. committed_records: what read_committed gives; None
+    where there are no transactions. undecided_records: at or behind the last stable offset of their partition.
+    """
+
+    topic: str
+    partitions: list[PartitionStatistics] = field(default_factory=list)
+    codecs: dict[str, CodecCount] = field(default_factory=dict)
+    magics: Counter[int] = field(default_factory=Counter)
+    timestamp_types: Counter[int] = field(default_factory=Counter)
+    timeline: Timeline = field(default_factory=Timeline)
+    keys: KeyCount = field(default_factory=KeyCount)
+    records: int = 0
+    batches: int = 0
+    empty_batches: int = 0
+    stored_bytes: int = 0
+    tombstones: int = 0
+    empty_values: int = 0
+    with_headers: int = 0
+    key_bytes: int = 0
+    value_bytes: int = 0
+    header_bytes: int = 0
+    largest_value_bytes: int = 0
+    largest_batch_bytes: int = 0
+    commits: int = 0
+    aborts: int = 0
+    other_control: int = 0
+    transactional_records: int = 0
+    committed_records: int | None = None
+    undecided_records: int = 0
+    producers: set[int] = field(default_factory=set)
+
+    @property
+    def payload_bytes(self) -> int:
+        """Keys, values and headers before compression."""
+        return self.key_bytes + self.value_bytes + self.header_bytes
+
+    @property
+    def ratio(self) -> float | None:
+        """Payload bytes for each stored byte."""
+        return self.payload_bytes / self.stored_bytes if self.stored_bytes else None
+
+    @property
+    def holes(self) -> int:
+        """Offsets without a record, all partitions."""
+        return sum(p.holes for p in self.partitions)
+
+    @property
+    def unread(self) -> list[str]:
+        """What could not be read, one line each."""
+        return [line for p in self.partitions for line in p.unread]
+
+
+COLUMNS = ("key", "value", "offset", "timestamp", "timestampType", "headers", "_corrupt")
+CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+def count_topics(logs: Sequence[PartitionLog], advance: Callable[[int], None]) -> list[TopicStatistics]:
+    """Read every record of the partitions and count. advance is told the bytes of `.log` files as they are done.
+
+    Damage does not end it: what cannot be read is listed in `unread`. Raises LogError for files that are gone.
+    """
+    topics: dict[str, TopicStatistics] = {}
+    for log in logs:
+        topic = topics.setdefault(log.topic, TopicStatistics(log.topic))
+        into = PartitionStatistics(log.partition, log.log_start_offset, log.log_end_offset, segments=len(log.segments))
+        topic.partitions.append(into)
+        splits = plan_splits(log)
+        for segment in log.segments:
+            headers = _SegmentHeaders(segment, into.log_start_offset)
+            headers.count_into(topic, into)
+            for split in splits:
+                if split.base_offset == segment.base_offset:
+                    for rows in read_split(split, COLUMNS, mode="PERMISSIVE"):
+                        _count_rows(rows, headers, topic, into)
+            headers.count_records_into(topic)
+            advance(segment.size_bytes)
+    for topic in topics.values():
+        if topic.transactional_records or topic.commits or topic.aborts:
+            _count_committed(topic, [log for log in logs if log.topic == topic.topic])
+    return list(topics.values())
+
+
+class _SegmentHeaders:
+    """Batch headers of one segment as arrays, so that a column of offsets can be matched to its batches at once."""
+
+    def __init__(self, segment: Segment, log_start_offset: int) -> None:
+        import numpy as np
+
+        headers = [header for header in segment.headers() if header.last_offset >= log_start_offset]
+        self._segment, self._headers = segment, headers
+        self._last_offsets = np.array([h.last_offset for h in headers], dtype=np.int64)
+        self._records = np.zeros(len(headers), dtype=np.int64)
+        self._payload = np.zeros(len(headers), dtype=np.float64)
+
+    def count_into(self, topic: TopicStatistics, into: PartitionStatistics) -> None:
+        """What headers alone tell."""
+        import numpy as np
+
+        for header in self._headers:
+            codec = topic.codecs.setdefault(_codec(header), CodecCount())
+            codec.batches += 1
+            codec.stored_bytes += header.size_bytes
+            topic.batches += 1
+            topic.stored_bytes += header.size_bytes
+            into.stored_bytes += header.size_bytes
+            topic.largest_batch_bytes = max(topic.largest_batch_bytes, header.size_bytes)
+            if header.producer_id >= 0 and len(topic.producers) < MAX_PRODUCERS:
+                topic.producers.add(header.producer_id)
+        control = [header for header in self._headers if header.is_control]
+        if control:
+            offsets = np.concatenate([np.arange(h.stored_offset, h.last_offset + 1) for h in control])
+            offsets = offsets[(offsets >= into.log_start_offset) & (offsets < into.log_end_offset)]
+            into.control_records += len(offsets)
+            into.add_offsets(offsets)
+            self._count_markers(control, topic, into)
+
+    def _count_markers(self, control: list[BatchHeader], topic: TopicStatistics, into: PartitionStatistics) -> None:
+        with self._segment.open() as file:
+            for header in control:
+                data = file.pread(header.position, header.size_bytes)
+                try:
+                    for batch in read_batches(data, position=header.position, file=file.url):
+                        kinds = [parse_control_record(record).type for record in batch.records()]
+                        topic.commits += kinds.count(ControlRecordType.COMMIT)
+                        topic.aborts += kinds.count(ControlRecordType.ABORT)
+                        topic.other_control += sum(kind > ControlRecordType.COMMIT for kind in kinds)
+                except DecodeError as error:
+                    into.unread.append(str(error))
+
+    def match(self, offsets: Int64s, payload_bytes: Int64s) -> None:
+        """Count data records, by their offsets, for the batches they are in."""
+        import numpy as np
+
+        if len(self._headers):
+            n = len(self._headers)
+            index = np.minimum(np.searchsorted(self._last_offsets, offsets), n - 1)
+            self._records += np.bincount(index, minlength=n)
+            self._payload += np.bincount(index, weights=payload_bytes, minlength=n)
+
+    def count_records_into(self, topic: TopicStatistics) -> None:
+        """What is known of each batch once its records have been matched."""
+        for header, records, payload in zip(self._headers, self._records.tolist(), self._payload.tolist(), strict=True):
+            codec = topic.codecs[_codec(header)]
+            codec.records += records
+            codec.payload_bytes += int(payload)
+            topic.magics[header.magic] += records
+            if header.is_transactional and not header.is_control:
+                topic.transactional_records += records
+            if not records and not header.is_control:
+                topic.empty_batches += 1
+
+
+def _codec(header: BatchHeader) -> str:
+    codec = header.attributes & CODEC_MASK
+    return CODEC_NAMES[codec] if codec < len(CODEC_NAMES) else f"unknown ({codec})"
+
+
+def _count_rows(
+    rows: pa.RecordBatch, headers: _SegmentHeaders, topic: TopicStatistics, into: PartitionStatistics
+) -> None:
+    """One Arrow batch with the columns COLUMNS."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    corrupt = rows.column("_corrupt")
+    if corrupt.null_count < len(corrupt):
+        into.unread += corrupt.drop_null().to_pylist()
+        rows = rows.filter(pc.is_null(corrupt))
+    keys, values, nested = rows.column("key"), rows.column("value"), rows.column("headers")
+    key_bytes, value_bytes, header_bytes = _lengths(keys), _lengths(values), _header_bytes(nested)
+    payload = key_bytes + value_bytes + header_bytes
+    offsets = rows.column("offset").to_numpy()
+    times_ms = rows.column("timestamp").cast(pa.int64()).to_numpy() // 1000
+
+    headers.match(offsets, payload)
+    into.records += rows.num_rows
+    into.add_offsets(offsets)
+    topic.records += rows.num_rows
+    topic.keys.add(keys)
+    topic.timeline.add(times_ms, payload)
+    kinds, counts = np.unique(rows.column("timestampType").to_numpy(), return_counts=True)
+    topic.timestamp_types.update(dict(zip(kinds.tolist(), counts.tolist(), strict=True)))
+    topic.tombstones += values.null_count
+    topic.empty_values += int((value_bytes == 0).sum()) - values.null_count
+    topic.with_headers += int((_counts(nested) > 0).sum())
+    topic.key_bytes += int(key_bytes.sum())
+    topic.value_bytes += int(value_bytes.sum())
+    topic.header_bytes += int(header_bytes.sum())
+    topic.largest_value_bytes = max(topic.largest_value_bytes, int(value_bytes.max(initial=0)))
+
+
+def _lengths(column: pa.Array) -> Int64s:
+    """Bytes of each key or value; null is 0."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    return np.asarray(pc.fill_null(pc.binary_length(column), 0), dtype=np.int64)
+
+
+def _counts(lists: pa.Array) -> Int64s:
+    """Entries of each list; null is 0."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    return np.asarray(pc.fill_null(pc.list_value_length(lists), 0), dtype=np.int64)
+
+
+def _header_bytes(headers: pa.Array) -> Int64s:
+    """Bytes of all header keys and values of each record."""
+    import numpy as np
+
+    flat = headers.flatten()
+    sizes = _lengths(flat.field("key").cast("binary")) + _lengths(flat.field("value"))
+    ends = np.cumsum(_counts(headers))
+    total = np.concatenate([[0], np.cumsum(sizes)])
+    return np.asarray(total[ends] - np.concatenate([[0], total[ends][:-1]]), dtype=np.int64)
+
+
+def _count_committed(topic: TopicStatistics, logs: Sequence[PartitionLog]) -> None:
+    """How read_committed sees the topic; a second pass, over offsets only."""
+    committed = 0
+    for log, into in zip(logs, topic.partitions, strict=True):
+        try:
+            into.last_stable_offset = stable = log.last_stable_offset
+            committed += _count_offsets(plan_splits(log, isolation="read_committed"))
+            topic.undecided_records += _count_offsets(
+                plan_splits(log, ranges={(log.topic, log.partition): (stable, None)})
+            )
+        except DecodeError as error:
+            into.unread.append(str(error))
+            return
+    topic.committed_records = committed
+
+
+def _count_offsets(splits: Iterable[Split]) -> int:
+    return sum(rows.num_rows for split in splits for rows in read_split(split, ["offset"], mode="DROPMALFORMED"))
