@@ -33,4 +33,5 @@ def read_task(splits: Sequence[Split], columns: tuple[str, ...], options: LogOpt
         except LogError as error:
             if options.fail_on_data_loss or not isinstance(error.__cause__, FileNotFoundError):
                 raise
-            logger.warning("%s; offsets [%d, %d) are not read", error, split.start_offset, split.end_offset)
+            end = split.end_offset if split.next_base is None else min(split.end_offset, split.next_base)
+            logger.warning("%s; offsets [%d, %d) are not read", error, split.start_offset, end)

@@ -1,0 +1,417 @@
+"""From options to tasks, on real logs, without Spark."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kwire.errors import CorruptBatch, LogError, OptionError
+from kwire.log import LogDirectory
+from kwire.spark.filters import Narrowing, narrow
+from kwire.spark.options import parse_options
+from kwire.spark.planning import OPEN_COST_BYTES, TASK_BYTES, plan_tasks
+from kwire.spark.reading import read_task
+
+datasource = pytest.importorskip("pyspark.sql.datasource")
+
+COLUMNS = ("topic", "partition", "offset", "timestamp")
+EVERYTHING = Narrowing()
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(scope="session")
+def modern(kafka_logs: dict[str, Path]) -> Path:
+    return kafka_logs["modern"] / "data"
+
+
+def tasks(path: Path | str, narrowing: Narrowing = EVERYTHING, **options: object) -> list[list[Any]]:
+    return plan_tasks(parse_options({"path": str(path), **{k: str(v) for k, v in options.items()}}), narrowing)
+
+
+def read(planned: list[list[Any]], columns: tuple[str, ...] = COLUMNS, **options: object) -> list[tuple[Any, ...]]:
+    parsed = parse_options({"path": "/", **{key: str(value) for key, value in options.items()}})
+    return [
+        row
+        for splits in planned
+        for batch in read_task(splits, columns, parsed)
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    ]
+
+
+def offsets(path: Path | str, **options: object) -> dict[str, tuple[int, int, int]]:
+    """(first, last, count) of the offsets by `topic-partition`."""
+    found: dict[str, list[int]] = {}
+    for topic, partition, offset, _ in read(tasks(path, **options)):
+        found.setdefault(f"{topic}-{partition}", []).append(offset)
+    return {name: (each[0], each[-1], len(each)) for name, each in found.items()}
+
+
+def test_all_topics_but_internal_ones_are_read(modern: Path) -> None:
+    topics = {name.rpartition("-")[0] for name in offsets(modern)}
+    assert "orders" in topics
+    assert not [name for name in topics if name.startswith("__")]
+    assert "__consumer_offsets-1" in offsets(modern, includeInternal=True)
+
+
+def test_offsets_start_and_end_where_the_options_say(modern: Path) -> None:
+    both = {
+        "startingOffsets": '{"orders":{"0":100,"1":-2,"2":6000}}',
+        "endingOffsets": '{"orders":{"0":200,"1":3,"2":-1}}',
+    }
+    assert offsets(modern, subscribe="orders", **both) == {
+        "orders-0": (100, 199, 100),
+        "orders-1": (0, 2, 3),
+        "orders-2": (6000, 6088, 89),
+    }
+    assert offsets(modern, assign='{"orders":[1]}', endingOffsets='{"orders":{"1":3}}') == {"orders-1": (0, 2, 3)}
+    assert offsets(modern, subscribe="trimmed") == {"trimmed-0": (555, 1199, 645)}
+
+
+def test_maps_must_name_what_is_read(modern: Path) -> None:
+    with pytest.raises(OptionError, match=r"Specified: \[orders-0\] Assigned: \[orders-0, orders-1, orders-2\]"):
+        tasks(modern, subscribe="orders", startingOffsets='{"orders":{"0":100}}')
+
+
+def test_offsets_that_retention_took_fail_or_are_skipped(modern: Path) -> None:
+    gone = {"subscribe": "trimmed", "startingOffsets": '{"trimmed":{"0":10}}'}
+    with pytest.raises(
+        LogError, match=r"start offset 10 of trimmed-0 is out of range: the log holds offsets \[555, 1200\)"
+    ):
+        tasks(modern, **gone)
+    assert offsets(modern, failOnDataLoss=False, **gone) == {"trimmed-0": (555, 1199, 645)}
+    beyond = {"subscribe": "trimmed", "endingOffsets": '{"trimmed":{"0":5000}}'}
+    with pytest.raises(LogError, match="end offset 5000 of trimmed-0 is out of range"):
+        tasks(modern, **beyond)
+    assert offsets(modern, failOnDataLoss=False, **beyond) == {"trimmed-0": (555, 1199, 645)}
+
+
+def test_missing_topics_and_partitions_fail_or_are_skipped(modern: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(
+        LogError, match=r"order not found in .*did you mean 'orders'\?\); topics here: .*failOnDataLoss"
+    ):
+        tasks(modern, subscribe="order,ids")
+    with pytest.raises(LogError, match=r"orders-9 not found"):
+        tasks(modern, assign='{"orders":[9]}')
+    assert set(offsets(modern, subscribe="order,ids", failOnDataLoss=False)) == {"ids-0", "ids-1"}
+    assert "order not found" in caplog.text
+    assert tasks(modern, subscribe="nothing", failOnDataLoss=False) == []
+
+
+def test_a_pattern_without_match_reads_nothing_and_says_so(modern: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert tasks(modern, subscribePattern="nothing.*") == []
+    assert "matches subscribePattern" in caplog.text
+
+
+def test_internal_topics_alone_are_not_an_empty_result(modern: Path) -> None:
+    with pytest.raises(LogError, match=r"only internal topics .* set includeInternal"):
+        tasks(modern / "__consumer_offsets-1")
+    assert set(offsets(modern / "__consumer_offsets-1", includeInternal=True)) == {"__consumer_offsets-1"}
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_timestamps_give_the_offsets_that_kafka_gives(kafka_logs: dict[str, Path], isolation: str) -> None:
+    answers = json.loads((kafka_logs["modern"] / "expected" / "consumed" / "offsets.json").read_text())
+    asked = 0
+    for name, answer in answers.items():
+        partition, _, level = name.partition(" ")
+        topic, _, number = partition.rpartition("-")
+        if level != isolation or topic.startswith("__") or not answer["records"]:
+            continue
+        for timestamp, offset, _ in answer["offsetsForTimes"]:
+            common = {"assign": json.dumps({topic: [int(number)]}), "kafka.isolation.level": isolation}
+            no_match = {"startingOffsetsByTimestampStrategy": "latest"}
+            starts = tasks(kafka_logs["modern"] / "data", startingTimestamp=timestamp, **no_match, **common)
+            ends = tasks(kafka_logs["modern"] / "data", endingTimestamp=timestamp, **common)
+            expected = answer["end"] if offset is None else offset
+            assert [task[0].start_offset for task in starts[:1]] == ([expected] if expected < answer["end"] else [])
+            assert [task[-1].end_offset for task in ends[-1:]] == ([expected] if expected > answer["beginning"] else [])
+            asked += 1
+    assert asked > 50
+
+
+def test_a_start_that_no_record_reaches_fails_or_reads_nothing(modern: Path) -> None:
+    late = {"subscribe": "ids", "startingTimestamp": 1_999_999_999_999}
+    with pytest.raises(OptionError, match="No offset matched from request of topic-partition ids-0 and timestamp"):
+        tasks(modern, **late)
+    assert tasks(modern, startingOffsetsByTimestampStrategy="latest", **late) == []
+
+
+def test_small_splits_share_tasks_and_stay_in_order(modern: Path) -> None:
+    planned = tasks(modern)
+    assert len(planned) < 5
+    splits = [split for task in planned for split in task]
+    assert splits == sorted(splits, key=lambda split: (split.topic, split.partition, split.start_offset))
+    for task in planned:
+        assert len(task) == 1 or sum(split.size_bytes + OPEN_COST_BYTES for split in task) <= TASK_BYTES
+
+
+def test_hints_make_more_tasks_of_the_same_rows(modern: Path) -> None:
+    whole = read(tasks(modern, subscribe="orders"))
+    many = tasks(modern, subscribe="orders", minPartitions=40)
+    assert 40 <= len(many) <= 80
+    assert read(many) == whole
+    short = tasks(modern, subscribe="orders", maxRecordsPerPartition=1000)
+    assert read(short) == whole
+    assert all(len(read([task])) <= 1000 for task in short)
+    assert len(tasks(modern, subscribe="orders", minPartitions=2)) >= 2
+
+
+PLANNER = """
+import pickle, sys
+from kwire.spark.log_source import KafkaLogSource
+from pyspark.sql.datasource import CaseInsensitiveDict
+from pyspark.sql.types import StructType
+assert isinstance(KafkaLogSource.name(), str)
+source = pickle.loads(pickle.dumps(KafkaLogSource(CaseInsensitiveDict({"path": sys.argv[1], "startingTimestamp": "1",
+    "startingOffsetsByTimestampStrategy": "latest", "kafka.isolation.level": "read_committed"}))))
+schema = StructType()
+for column in source.schema().split(", "):
+    name, type_name = column.split(" ")
+    schema = schema.add(name, {"int": "integer", "bigint": "long"}.get(type_name, type_name))
+reader = source.reader(schema)
+planned = reader.partitions()
+assert planned and pickle.loads(pickle.dumps((reader, planned)))
+import pyspark_kwire_log
+assert pyspark_kwire_log.DefaultSource is KafkaLogSource
+print(sorted({name.partition(".")[0] for name in sys.modules} & {"numba", "pyarrow", "numpy", "pandas", "fsspec"}))
+"""
+
+
+def test_the_planner_imports_neither_numba_nor_pyarrow(modern: Path) -> None:
+    shown = subprocess.run([sys.executable, "-c", PLANNER, str(modern)], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"
+
+
+# ---- filters
+
+
+@pytest.fixture(scope="session")
+def every_row(kafka_logs: dict[str, Path]) -> dict[str, list[tuple[Any, ...]]]:
+    return {name: read(tasks(kafka_logs[name] / "data")) for name in ("modern", "legacy")}
+
+
+def conditions() -> st.SearchStrategy[list[Any]]:
+    times = st.integers(1_759_999_990_000_000, 1_760_000_200_000_000) | st.sampled_from(
+        [-1000, 0, 1_795_235_300_000_000]
+    )
+    values = {
+        "offset": st.integers(-2, 8000),
+        "partition": st.integers(-1, 4),
+        "topic": st.sampled_from(["orders", "txn", "v1", "mixed-format", "ids", "zzz", ""]),
+        "timestamp": times.map(lambda us: EPOCH + timedelta(microseconds=us)),
+    }
+    names = ["EqualTo", "EqualNullSafe", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual"]
+
+    def comparison(column: str) -> st.SearchStrategy[Any]:
+        one = st.tuples(st.sampled_from(names), values[column]).map(
+            lambda chosen: getattr(datasource, chosen[0])((column,), chosen[1])
+        )
+        several = st.lists(values[column], min_size=1, max_size=3).map(
+            lambda found: datasource.In((column,), tuple(found))
+        )
+        plain = one | several
+        return plain | plain.map(datasource.Not)
+
+    return st.lists(st.sampled_from(sorted(values)).flatmap(comparison), min_size=1, max_size=3)
+
+
+def passes(condition: Any, row: tuple[Any, ...]) -> bool:
+    """What Spark answers for a row without nulls."""
+    name = type(condition).__name__
+    if name == "Not":
+        return not passes(condition.child, row)
+    actual, value = row[COLUMNS.index(condition.attribute[0])], condition.value
+    return {
+        "EqualTo": lambda: actual == value,
+        "EqualNullSafe": lambda: actual == value,
+        "GreaterThan": lambda: actual > value,
+        "GreaterThanOrEqual": lambda: actual >= value,
+        "LessThan": lambda: actual < value,
+        "LessThanOrEqual": lambda: actual <= value,
+        "In": lambda: actual in value,
+    }[name]()
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(filters=conditions(), directory=st.sampled_from(["modern", "legacy"]))
+def test_a_narrowed_plan_loses_no_row(
+    kafka_logs: dict[str, Path],
+    every_row: dict[str, list[tuple[Any, ...]]],
+    filters: list[Any],
+    directory: str,
+) -> None:
+    found = set(read(tasks(kafka_logs[directory] / "data", narrow(filters)), COLUMNS[:3]))
+    expected = {row[:3] for row in every_row[directory] if all(passes(each, row) for each in filters)}
+    assert expected <= found
+
+
+def test_narrowing_leaves_out_what_it_can(modern: Path) -> None:
+    def planned(*filters: Any) -> list[Any]:
+        return [split for task in tasks(modern, narrow(filters)) for split in task]
+
+    assert {split.topic for split in planned(datasource.EqualTo(("topic",), "txn"))} == {"txn"}
+    by_offset = planned(datasource.EqualTo(("topic",), "orders"), datasource.GreaterThan(("offset",), 6890))
+    assert {split.partition for split in by_offset} == {0, 1}
+    assert sum(split.size_bytes for split in by_offset) < 200_000
+    late = EPOCH + timedelta(milliseconds=1_760_000_000_000 + 10_000_000_000)
+    assert planned(datasource.EqualTo(("topic",), "orders"), datasource.GreaterThan(("timestamp",), late)) == []
+    last = max(row[3] for row in read(tasks(modern, subscribe="orders")))
+    young = planned(datasource.EqualTo(("topic",), "orders"), datasource.GreaterThanOrEqual(("timestamp",), last))
+    assert sum(split.size_bytes for split in young) < 200_000
+
+
+def test_a_lying_time_index_loses_no_row(modern: Path, tmp_path: Path) -> None:
+    root = tmp_path / "data"
+    shutil.copytree(modern / "orders-0", root / "orders-0")
+    after = EPOCH + timedelta(milliseconds=1_760_000_000_000 + 30_000)
+    filters = [datasource.GreaterThanOrEqual(("timestamp",), after)]
+
+    def young() -> list[tuple[Any, ...]]:
+        return [row for row in read(tasks(root, narrow(filters))) if row[3] >= after]
+
+    expected = young()
+    assert expected
+    for file in (root / "orders-0").glob("*.timeindex"):
+        entries = file.read_bytes()
+        file.write_bytes(entries[: len(entries) // 24 * 12])  # the later half is gone
+    assert young() == expected
+    for file in (root / "orders-0").glob("*.timeindex"):
+        file.write_bytes(b"\x7f" * 24)
+    assert young() == expected
+    for file in (root / "orders-0").glob("*.timeindex"):
+        file.unlink()
+    assert young() == expected
+
+
+# ---- places
+
+
+def test_globs_alternatives_and_lists_of_places(modern: Path, tmp_path: Path) -> None:
+    everything = offsets(modern)
+    assert set(offsets(f"{modern}/orders-*")) == {"orders-0", "orders-1", "orders-2"}
+    assert set(offsets(f"{modern}/{{ids,txn}}-[01]")) == {"ids-0", "ids-1", "txn-0", "txn-1"}
+    assert offsets(f"{modern.parent.parent}/mod*rn/data/") == everything
+    assert set(offsets(f"{modern}/ids-0/0000000000000000000[0].log")) == {"ids-0"}
+    for place in ("a", "b"):
+        (tmp_path / place).mkdir()
+    (tmp_path / "a" / "ids-0").symlink_to(modern / "ids-0")
+    (tmp_path / "b" / "ids-1").symlink_to(modern / "ids-1")
+    (tmp_path / "b" / "ids-1.0123456789abcdef0123456789abcdef-delete").symlink_to(modern / "ids-1")
+    assert set(offsets(f"{tmp_path}/?")) == {"ids-0", "ids-1"}
+    assert set(offsets(f"{tmp_path}/b/ids*")) == {"ids-1"}
+    several = plan_tasks(parse_options({"paths": json.dumps([f"{tmp_path}/a", f"{tmp_path}/b"])}), Narrowing())
+    assert {row[:2] for row in read(several)} == {("ids", 0), ("ids", 1)}
+    with pytest.raises(LogError, match=r"ids-0 is here and in .*one at a time"):
+        tasks(f"{{{modern},{tmp_path}/a}}")
+    with pytest.raises(LogError, match="nothing matches this pattern"):
+        tasks(f"{modern}/nothing-*")
+
+
+def test_urls_and_archives(modern: Path, tmp_path: Path) -> None:
+    archive = tmp_path / "logs.zip"
+    with zipfile.ZipFile(archive, "w") as out:
+        for file in (modern / "ids-0").iterdir():
+            out.write(file, f"backup/ids-0/{file.name}")
+    expected = offsets(modern / "ids-0")
+    assert offsets(f"zip://backup::{archive}") == expected
+    assert offsets(f"zip://b*::{archive}") == expected
+    assert offsets(f"file://{modern}/ids-0") == expected
+    with pytest.raises(LogError):
+        tasks("nosuchprotocol://bucket/logs")
+
+
+@pytest.mark.parametrize("name", ["missing", "empty", "unrelated"])
+def test_a_path_without_logs_is_an_error_that_names_it(tmp_path: Path, name: str) -> None:
+    if name != "missing":
+        (tmp_path / name).mkdir()
+    if name == "unrelated":
+        (tmp_path / name / "README").write_text("hello")
+    with pytest.raises(LogError, match=name):
+        tasks(tmp_path / name)
+
+
+# ---- damage
+
+
+@pytest.fixture
+def ids(modern: Path, tmp_path: Path) -> Path:
+    shutil.copytree(modern / "ids-0", tmp_path / "data" / "ids-0")
+    return tmp_path / "data"
+
+
+def first_log(root: Path) -> Path:
+    return min((root / "ids-0").glob("*.log"))
+
+
+def test_a_segment_that_vanishes_fails_the_task_or_is_skipped(ids: Path, caplog: pytest.LogCaptureFixture) -> None:
+    planned = tasks(ids)
+    whole = read(planned)
+    second = LogDirectory(ids)[("ids", 0)].segments[1].base_offset
+    first_log(ids).unlink()
+    with pytest.raises(LogError, match=r"ids-0/0+\.log: cannot be opened: No such file"):
+        read(planned)
+    assert read(planned, failOnDataLoss=False) == [row for row in whole if row[2] >= second]
+    assert f"offsets [0, {second}) are not read" in caplog.text
+
+
+def damaged_batches(log: Path, root: Path) -> Iterator[Any]:
+    for segment in LogDirectory(root)[("ids", 0)].segments:
+        yield from segment.headers()
+
+
+def test_a_flipped_byte_fails_is_dropped_or_becomes_a_row(ids: Path) -> None:
+    whole = read(tasks(ids))
+    log = first_log(ids)
+    bad = list(damaged_batches(log, ids))[3]
+    data = bytearray(log.read_bytes())
+    data[bad.position + 80] ^= 1
+    log.write_bytes(data)
+    planned = tasks(ids)
+
+    with pytest.raises(CorruptBatch) as caught:
+        read(planned)
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert (error.file, error.position, error.offsets) == (str(log), bad.position, (bad.stored_offset, bad.last_offset))
+    assert all(
+        part in str(error) for part in (str(log), str(bad.position), str(bad.stored_offset), str(bad.last_offset))
+    )
+
+    kept = [row for row in whole if not bad.stored_offset <= row[2] <= bad.last_offset]
+    assert len(kept) < len(whole)
+    assert read(planned, mode="DROPMALFORMED") == kept
+
+    rows = read(planned, (*COLUMNS, "_corrupt"), mode="PERMISSIVE")
+    assert [row[:4] for row in rows if row[4] is None] == kept
+    (lost,) = [row for row in rows if row[4] is not None]
+    assert lost[:4] == ("ids", 0, bad.stored_offset, None)
+    assert lost[4] == str(error)
+
+
+def test_corrupt_is_null_in_every_mode_when_nothing_is(ids: Path) -> None:
+    for mode in ("FAILFAST", "DROPMALFORMED", "PERMISSIVE"):
+        assert {row[0] for row in read(tasks(ids), ("_corrupt", "offset"), mode=mode)} == {None}
+
+
+def test_a_broken_header_at_the_tail_of_the_log_is_not_passed_over_silently(ids: Path) -> None:
+    log = max((ids / "ids-0").glob("*.log"))
+    headers = [header for header in damaged_batches(log, ids) if header is not None]
+    last = headers[-1]
+    data = bytearray(log.read_bytes())
+    data[last.position + 16] = 77  # magic
+    log.write_bytes(data)
+    with pytest.raises(CorruptBatch, match="magic 77"):
+        read(tasks(ids))
+    rows = read(tasks(ids), mode="DROPMALFORMED")
+    assert rows[-1][2] == headers[-2].last_offset
