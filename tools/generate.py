@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kwire.codegen import catalogue_files, write_files
 from kwire.codegen.error_codes import error_codes_source
-from kwire.schema.catalogue import read_catalogue
+from kwire.schema.catalogue import read_catalogue, release_order
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # `python tools/generate.py` puts tools/ itself there
@@ -26,9 +26,11 @@ HAND_WRITTEN = {"base.py", "json_form.py", "keyed.py", "registry.py", "runtime.p
 def wanted() -> dict[str, str]:
     """The generated files of kwire.messages, by path below it."""
     definitions = ROOT / "definitions"
-    errors = definitions / "errors.json"
-    files = catalogue_files(read_catalogue(definitions))
-    return {**files, "error_codes.py": error_codes_source(errors.read_text(encoding="utf-8"))}
+    catalogue = read_catalogue(definitions)
+    newest = max(definitions.glob("kafka-*"), key=lambda folder: release_order(folder.name))
+    errors = (newest / "errors.csv").read_text(encoding="utf-8")
+    codes = error_codes_source(errors, newest.name.removeprefix("kafka-"))
+    return {**catalogue_files(catalogue), "error_codes.py": codes}
 
 
 def present() -> dict[str, str]:

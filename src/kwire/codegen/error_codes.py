@@ -1,8 +1,9 @@
-"""Kafka's protocol error codes -> Python source of their enum. The facts: definitions/errors.json."""
+"""Kafka's protocol error codes -> Python source of their enum. The facts: errors.csv of the newest release."""
 
 from __future__ import annotations
 
-import json
+import csv
+import io
 
 _HEAD = '''"""Generated from Errors of Kafka {kafka}, by kwire.codegen; change the generator.
 
@@ -40,10 +41,9 @@ _RETRIABLE = frozenset(
 '''
 
 
-def error_codes_source(facts: str) -> str:
-    """The module with the enum. facts: the text of errors.json."""
-    content = json.loads(facts)
-    errors = sorted(content["errors"], key=lambda error: error["code"])
-    members = "".join(f"    {error['name']} = {error['code']}\n" for error in errors)
-    retriable = "".join(f"        ErrorCode.{error['name']},\n" for error in errors if error["retriable"])
-    return _HEAD.format(kafka=content["kafka"]) + members + _TAIL + retriable + "    }\n)\n"
+def error_codes_source(facts: str, release: str) -> str:
+    """The module with the enum. facts: the text of errors.csv (code, name, retriable); release: of which Kafka."""
+    errors = sorted((int(row["code"]), row["name"], row["retriable"]) for row in csv.DictReader(io.StringIO(facts)))
+    members = "".join(f"    {name} = {code}\n" for code, name, _ in errors)
+    retriable = "".join(f"        ErrorCode.{name},\n" for _, name, again in errors if again == "true")
+    return _HEAD.format(kafka=release) + members + _TAIL + retriable + "    }\n)\n"
