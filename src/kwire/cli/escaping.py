@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any
 
-__all__ = ["json_line", "printable"]
+__all__ = ["compact_json", "json_line", "printable"]
 
 _UNSAFE = re.compile(
     "["
@@ -41,9 +41,13 @@ def printable(value: str | bytes | memoryview) -> str:
 
 def json_line(value: Any) -> str:
     """value as one line of JSON, readable (not ASCII only) and still without anything a terminal acts on."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     # The characters can only stand inside strings here, where JSON's own escape means the same character.
-    return _UNSAFE.sub(_json_escaped, text)
+    return _UNSAFE.sub(_json_escaped, compact_json(value))
+
+
+def compact_json(value: Any) -> str:
+    """value as JSON without blanks, as Kafka's tools write it; what a terminal acts on is still in it."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _json_escaped(match: re.Match[str]) -> str:

@@ -3,8 +3,8 @@
 They changed between releases; three forms are offered, each held against what that release printed:
 
     4.3   the newest there is
-    3.9   the same but for a lone `}` behind the checksum of a message of magic 0 or 1, and a blank at the end of the
-          line of a producer without data
+    3.9   the same but for a lone `}` behind the checksum of a message of magic 0 or 1, a blank at the end of the line
+          of a producer without data, and leader changes without their contents
     2.8   codecs in capitals, no delete horizon, `Starting offset`, every record line repeats its batch, no
           `lastTimestamp` of producers
 
@@ -17,6 +17,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+from kwire.errors import DecodeError
 
 if TYPE_CHECKING:
     from kwire.log.producer_snapshot import ProducerState
@@ -65,10 +67,10 @@ def record_lines(batch: Batch, lines: Lines) -> Iterator[tuple[Record, str]]:
     records = batch.records(check_crc=False)
     if batch.magic >= 2:
         for record in records:
-            yield record, _record_head(batch, record, lines) + _contents(batch, record)
+            yield record, _record_head(batch, record, lines) + _contents(batch, record, lines)
     else:
         for record, (crc, valid) in zip(records, _message_checksums(batch), strict=True):
-            yield record, _message_head(batch, record, lines, crc, valid) + _contents(batch, record)
+            yield record, _message_head(batch, record, lines, crc, valid) + _contents(batch, record, lines)
 
 
 def producer_line(state: ProducerState, lines: Lines) -> str:
@@ -131,16 +133,16 @@ def _head_2_8(batch: Batch, record: Record, crc: str, *, valid: bool) -> str:
     )
 
 
-def _contents(batch: Batch, record: Record) -> str:
+def _contents(batch: Batch, record: Record, lines: Lines) -> str:
     if batch.is_control:
-        return _control(batch, record)
+        return _control(batch, record, lines)
     key = "" if record.key is None else f" key: {_java_text(record.key)}"
     return key if record.value is None else f"{key} payload: {_java_text(record.value)}"
 
 
-def _control(batch: Batch, record: Record) -> str:
+def _control(batch: Batch, record: Record, lines: Lines) -> str:
     from kwire.errors import Malformed
-    from kwire.records import ControlRecordType, parse_control_record
+    from kwire.records import parse_control_record
 
     try:
         control = parse_control_record(record)
@@ -148,9 +150,30 @@ def _control(batch: Batch, record: Record) -> str:
         raise batch.corrupt(f"control record at offset {record.offset}: {error.what}") from None
     if control.coordinator_epoch is not None:
         return f" endTxnMarker: {control.type.name} coordinatorEpoch: {control.coordinator_epoch}"
-    if control.type in (ControlRecordType.UNKNOWN, ControlRecordType.LEADER_CHANGE):
+    name = QUORUM_RECORDS.get(control.type.name)
+    untold = control.type.name == "LEADER_CHANGE" and lines is not Lines.KAFKA_4_3
+    if name is None or lines is Lines.KAFKA_2_8 or untold:
         return f" controlType: {control.type.name}({control.type_id})"
-    return f" controlType: {control.type.name}({control.type_id})"
+    from kwire.cli.escaping import compact_json
+    from kwire.messages import registry
+
+    label, message = name
+    try:
+        decoded = registry.get(message).decode(control.value or b"", version=0)
+    except DecodeError as error:
+        raise batch.corrupt(f"control record at offset {record.offset}: {error}") from None
+    return f" {label} {compact_json(decoded.to_json(version=0))}"
+
+
+# Control records of the metadata quorum that are printed as JSON: their label, and the message their value is. A later
+# version than 0 is read as 0, whose fields it begins with.
+QUORUM_RECORDS = {
+    "LEADER_CHANGE": ("LeaderChange:", "LeaderChangeMessage"),
+    "SNAPSHOT_HEADER": ("SnapshotHeader", "SnapshotHeaderRecord"),
+    "SNAPSHOT_FOOTER": ("SnapshotFooter", "SnapshotFooterRecord"),
+    "KRAFT_VERSION": ("KRaftVersion", "KRaftVersionRecord"),
+    "KRAFT_VOTERS": ("KRaftVoters", "VotersRecord"),
+}
 
 
 def _message_checksums(batch: Batch) -> Iterator[tuple[int, bool]]:

@@ -177,8 +177,8 @@ def _notes(left_out: int) -> Markup:
     notes += [
         "On disk: bytes of whole batches in the segments that are part of the log; indexes and half-written tails are "
         "not counted.",
-        "Payload: keys, values and headers as an application sees them. Payload per stored byte is what compression and "
-        "batching give together; uncompressed topics are just below 1 because every batch and record has a header.",
+        "Payload: keys, values and headers as an application sees them. Payload per stored byte is what compression "
+        "and batching give together; it is below 1 for uncompressed topics, as every batch and record has a header.",
         "Holes: offsets between log start and log end that have neither a data record nor a control record. Compaction "
         "makes them, and so do a few of Kafka's own writes.",
         "Times are the records' own timestamps (by the producer, or by the broker where the type is LogAppendTime).",
