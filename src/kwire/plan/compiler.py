@@ -1,0 +1,303 @@
+"""A definition to the rows of one of its versions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from kwire.errors import SchemaError, UnsupportedVersion
+from kwire.plan import rows as r
+from kwire.plan.rows import Plan, Row
+from kwire.schema.model import Field, Message, Struct, default_row, default_value
+
+_pack = msgspec.msgpack.Encoder(uuid_format="bytes").encode
+EMPTY_ARRAY = _pack([])
+
+
+def compile_message(message: Message, version: int) -> Plan:
+    """The plan of a message's body. Raises UnsupportedVersion outside its valid versions."""
+    compiler = _Compiler(Plan(message=message.name, version=version))
+    compiler.body(message, version)
+    return compiler.finish()
+
+
+def compile_frame(header: Message, header_version: int, message: Message, version: int) -> Plan:
+    """The plan of a length prefix, a header and a body; its object is the pair (header, body).
+
+    Raises UnsupportedVersion when either has no such version.
+    """
+    compiler = _Compiler(Plan(message=message.name, version=version))
+    compiler.emit(r.LENGTH)
+    compiler.emit(r.STRUCT, 2, 2)
+    compiler.body(header, header_version)
+    compiler.body(message, version)
+    return compiler.finish()
+
+
+@dataclass(slots=True)
+class _Compiler:
+    plan: Plan
+    message: Message = field(init=False)
+    version: int = field(init=False)
+    flexible: bool = field(init=False)
+    pool: bytearray = field(default_factory=bytearray)
+    offsets: dict[bytes, int] = field(default_factory=dict)
+    path: tuple[str, ...] = ()
+    depth: int = 0
+    # Neighbours that become one row, or one run of rows, when something else follows.
+    run: list[tuple[int, Field]] = field(default_factory=list)
+    lacking: list[tuple[Field | None, bytes]] = field(default_factory=list)
+
+    def body(self, message: Message, version: int) -> None:
+        if version not in message.valid:
+            raise UnsupportedVersion(f"{message.name} has versions {message.valid}, not {version}")
+        self.message, self.version, self.flexible = message, version, version in message.flexible
+        self.struct(message.struct)
+
+    def finish(self) -> Plan:
+        self.emit(r.END)
+        self.plan.pool = bytes(self.pool)
+        return self.plan
+
+    # Rows
+
+    def emit(self, op: int, *operands: int, fields: tuple[Field, ...] = ()) -> int:
+        """Append a row, after whatever neighbours are still waiting for company; returns its number."""
+        self.flush_run()
+        self.flush_lacking()
+        return self.append(op, *operands, fields=fields)
+
+    def append(self, op: int, *operands: int, fields: tuple[Field, ...] = ()) -> int:
+        self.plan.rows.append(_row(op, *operands))
+        self.plan.fields.append(fields)
+        self.plan.paths.append(self.path)
+        return len(self.plan.rows) - 1
+
+    def next_row(self) -> int:
+        self.flush_run()
+        self.flush_lacking()
+        return len(self.plan.rows)
+
+    def patch(self, number: int, operand: int, value: int) -> None:
+        row = list(self.plan.rows[number])
+        row[operand] = value
+        self.plan.rows[number] = _row(*row)
+
+    def constant(self, data: bytes) -> int:
+        if data not in self.offsets:
+            self.offsets[data] = len(self.pool)
+            self.pool += data
+        return self.offsets[data]
+
+    def flush_run(self) -> None:
+        run, self.run = self.run, []
+        for start in range(0, len(run), r.MAX_CODES):
+            part = run[start : start + r.MAX_CODES]
+            codes = sum(code << 4 * i for i, (code, _) in enumerate(part))
+            width = sum(r.WIDTHS[code] for code, _ in part)
+            self.append(r.FIXED, codes, len(part), width, fields=tuple(f for _, f in part))
+
+    def flush_lacking(self, trailing: bool = False) -> tuple[int, bytes]:
+        """Emit the waiting ABSENT rows as one run; returns how many they are and their constants together."""
+        lacking, self.lacking = self.lacking, []
+        together = b"".join(data for _, data in lacking)
+        offset = self.constant(together)
+        floats = any(absent is not None and has_floats(absent) for absent, _ in lacking)
+        for i, (absent, data) in enumerate(lacking):
+            self.append(
+                r.ABSENT,
+                offset,
+                len(data),
+                int(absent is not None and absent.ignorable),
+                int(floats),
+                len(together) if i == 0 else 0,
+                len(lacking) if i == 0 else 0,
+                int(trailing and i == 0),
+                fields=(absent,) if absent is not None else (),
+            )
+            offset += len(data)
+        return len(lacking), together
+
+    def push(self) -> None:
+        self.depth += 1
+        self.plan.depth = max(self.plan.depth, self.depth)
+
+    def pop(self) -> None:
+        self.depth -= 1
+
+    # Structs and fields
+
+    def struct(self, struct: Struct, owner: tuple[Field, ...] = ()) -> None:
+        """Rows of one struct: its positional fields in the wire's order, then the tag section or its absence.
+
+        owner: the field whose value it is, none for the message itself and for elements of arrays.
+        """
+        if self.version not in struct.versions:
+            raise UnsupportedVersion(
+                f"{self.message.name} version {self.version} uses {struct.name}, which has versions {struct.versions}"
+            )
+        fields = struct.class_fields
+        tagged = tuple(f for f in fields if f.tag is not None)
+        elsewhere = tuple(f for f in tagged if self.version in f.versions and self.version not in f.tagged)
+        if elsewhere:
+            self.emit(r.MARK)
+            self.push()
+        count = len(fields) + 1
+        head = self.emit(r.STRUCT, count, count, int(self.flexible), fields=owner)
+        self.plan.structs[head] = struct.name
+        if self.flexible:
+            self.push()
+        written = []  # class indexes in the order in which a decoder writes them
+        for f in struct.fields:
+            index = fields.index(f)
+            if f in elsewhere:
+                self.emit(r.SEEK, index)
+                self.value(f)
+                self.emit(r.BACK)
+            elif f.tag is not None:
+                continue
+            elif self.version in f.versions:
+                self.value(f)
+            else:
+                self.absent(f)
+            written.append(index)
+        rest = [fields.index(f) for f in tagged if f not in elsewhere]
+        if self.flexible:
+            self.flush_run()
+            self.tags(struct, tagged, head, trim=not elsewhere)
+            self.pop()
+        else:
+            for f in tagged:
+                self.absent(f, elsewhere=f in elsewhere)
+            self.flush_run()
+            self.lacking.append((None, EMPTY_ARRAY))
+            trailing, _ = self.flush_lacking(trailing=not elsewhere)
+            if not elsewhere:
+                self.patch(head, 2, count - trailing)
+        if elsewhere:
+            self.permute(written + rest + [count - 1])
+            self.pop()
+
+    def permute(self, written: list[int]) -> None:
+        """The value with class index i is the inverse[i]-th that a decoder has written."""
+        inverse = bytes(written.index(i) for i in range(len(written)))
+        self.emit(r.PERMUTE, len(written), self.constant(inverse))
+
+    def absent(self, f: Field, elsewhere: bool = False) -> None:
+        self.flush_run()
+        if elsewhere:
+            self.emit(r.SKIP, fields=(f,))
+            return
+        self.lacking.append((f, _pack(default_value(f))))
+
+    def value(self, f: Field) -> None:
+        flags = (r.COMPACT if self.compact(f) else 0) | (r.MAY_BE_NULL if self.version in f.nullable else 0)
+        if f.is_array:
+            self.array(f, flags)
+        elif f.struct is not None:
+            self.nested(f, tagged=self.version in f.tagged)
+        elif f.type == "string":
+            self.emit(r.STRING, flags, fields=(f,))
+        elif f.type in ("bytes", "records"):
+            self.emit(r.BYTES, flags, fields=(f,))
+        else:
+            self.flush_lacking()
+            self.run.append((self.code(f), f))
+
+    def array(self, f: Field, flags: int) -> None:
+        if f.struct is None and f.type not in ("string", "bytes", "records"):
+            code = self.code(f)
+            self.emit(r.LIST, flags, code, r.WIDTHS[code], fields=(f,))
+            return
+        head = self.emit(r.ARRAY, flags, 0, max(1, self.least_bytes(f, element=True)), fields=(f,))
+        self.push()
+        outer, self.path = self.path, (*self.path, f"{f.attr}[]")
+        body = self.next_row()
+        if f.struct is not None:
+            self.struct(f.struct)
+        else:
+            self.emit(r.STRING if f.type == "string" else r.BYTES, flags & r.COMPACT, fields=(f,))
+        self.emit(r.NEXT, body)
+        self.patch(head, 2, self.next_row())
+        self.path = outer
+        self.pop()
+
+    def nested(self, f: Field, tagged: bool) -> None:
+        assert f.struct is not None
+        nullable = self.version in f.nullable
+        head = self.emit(r.NULLABLE, 0, int(tagged), fields=(f,)) if nullable else -1
+        outer, self.path = self.path, (*self.path, f.attr)
+        self.struct(f.struct, (f,))
+        self.path = outer
+        if nullable:
+            self.patch(head, 1, self.next_row())
+
+    def tags(self, struct: Struct, tagged: tuple[Field, ...], head: int, trim: bool) -> None:
+        """TAGS, TAG_STEP, one entry a tagged field of any version, then the rows of each that is tagged in this one."""
+        trailing, prefix = self.flush_lacking(trailing=trim)
+        constants = [_pack(default_value(f)) for f in tagged]
+        together = b"".join(constants) + EMPTY_ARRAY
+        count = len(struct.fields) + 1
+        present = count - 1 - len(tagged) - trailing if trim else -1
+        floats = int(any(has_floats(f) for f in tagged))
+        at = self.emit(r.TAGS, len(tagged), 0, present, self.constant(together), len(together), floats)
+        step = self.append(r.TAG_STEP, len(tagged), 0, self.constant(prefix), len(prefix) if trim else 0)
+        entries = []
+        for f, data in zip(tagged, constants, strict=True):
+            assert f.tag is not None
+            state = r.LIVE if self.version in f.tagged else r.ELSEWHERE if self.version in f.versions else r.LACKING
+            constant = self.constant(data), len(data), int(has_floats(f))
+            entries.append(self.append(r.ENTRY, f.tag, state, 0, *constant, int(f.ignorable), fields=(f,)))
+        for f, entry in zip(tagged, entries, strict=True):
+            if self.version in f.tagged:
+                self.patch(entry, 3, self.next_row())
+                self.value(f)
+                self.emit(r.TAG_END, step, fields=(f,))
+        end = self.next_row()
+        self.patch(at, 2, end)
+        self.patch(step, 2, end)
+
+    # Facts about fields
+
+    def compact(self, f: Field) -> bool:
+        return self.flexible if f.flexible is None else self.version in f.flexible
+
+    def code(self, f: Field) -> int:
+        """The wire form of a number. KIP-625's fixed forms may be narrower than the type; varints are not here yet."""
+        for versions, encoding in f.encodings:
+            if self.version in versions:
+                if not encoding.startswith("fixed"):
+                    raise SchemaError(f"encoding {encoding} cannot be read or written yet", "I-01", field=f.name)
+                return r.CODES[f"int{encoding[5:]}"]
+        return r.CODES[f.type]
+
+    def least_bytes(self, f: Field, element: bool = False) -> int:
+        """The fewest bytes that a value of the field can take, or one element of the array."""
+        compact = self.compact(f)
+        if f.is_array and not element:
+            return 1 if compact else 4
+        if f.struct is not None:
+            if not element and self.version in f.nullable:
+                return 1
+            positional = (x for x in f.struct.fields if self.version in x.versions and self.version not in x.tagged)
+            return int(self.flexible) + sum(self.least_bytes(x) for x in positional)
+        if f.type == "string":
+            return 1 if compact else 2
+        if f.type in ("bytes", "records"):
+            return 1 if compact else 4
+        return r.WIDTHS[self.code(f)]
+
+
+def has_floats(f: Field) -> bool:
+    """Whether the field's default holds a float64."""
+    return _any_float(default_row(f.struct) if f.struct is not None and not f.is_array else f.default)
+
+
+def _any_float(value: object) -> bool:
+    return any(_any_float(x) for x in value) if isinstance(value, list) else isinstance(value, float)
+
+
+def _row(*words: int) -> Row:
+    a, b, c, d, e, f, g, h = (*words, *[0] * (r.OPERANDS - len(words)))
+    return a, b, c, d, e, f, g, h

@@ -1,0 +1,85 @@
+"""Which interpreter runs the plans: the walker, which is there at once, or the kernels, which have to be loaded.
+
+Loading takes half a second of CPU (numba itself, then the machine code from its cache), ten without the cache. So a
+process starts with the walker. One that goes on calling codecs gets the kernels in the background: after
+CALLS_BEFORE_LOADING calls, or as soon as somebody calls `load_in_background`, a thread loads them, and every codec
+switches at its next call. Nothing else changes: both give the same objects, bytes and errors.
+
+    KWIRE_KERNEL=0    never load the kernels
+    KWIRE_KERNEL=1    load them before the first codec is made; ImportError if that cannot be done
+
+Without that variable a machine without numba stays with the walker; `problem()` says why.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from types import ModuleType
+
+__all__ = ["CALLS_BEFORE_LOADING", "VARIABLE", "kernels", "load", "load_in_background", "problem"]
+
+VARIABLE = "KWIRE_KERNEL"
+CALLS_BEFORE_LOADING = 500
+"""Walker calls of the process: some 50 ms of work, which a command that reads one message does not reach."""
+
+_lock = threading.Lock()
+_loaded: ModuleType | None = None
+_problem: Exception | None = None
+_thread: threading.Thread | None = None
+_calls = 0
+
+
+def kernels() -> ModuleType | None:
+    """`kwire.plan.kernels.entry` if it is loaded; loads it first if the environment says so."""
+    if _loaded is None and os.environ.get(VARIABLE) == "1":
+        return load()
+    return _loaded
+
+
+def load() -> ModuleType:
+    """Load the kernels and wait for them. Raises ImportError when they cannot be, or may not be by the environment."""
+    global _loaded, _problem
+    if os.environ.get(VARIABLE) == "0":
+        raise ImportError(f"{VARIABLE}=0 keeps the kernels off")
+    with _lock:
+        if _loaded is None:
+            try:
+                from kwire.plan.kernels import entry
+            except Exception as error:  # whatever a broken numba or LLVM raises
+                _problem = error
+                raise ImportError(f"the kernels cannot be loaded: {error}") from error
+            _loaded = entry
+        return _loaded
+
+
+def load_in_background() -> threading.Thread | None:
+    """Start loading the kernels, once; returns the thread. None when the environment keeps them off."""
+    global _thread
+    if os.environ.get(VARIABLE) == "0":
+        return None
+    with _lock:
+        if _thread is None:
+            _thread = threading.Thread(target=_load_quietly, name="kwire kernels", daemon=True)
+            _thread.start()
+        return _thread
+
+
+def problem() -> Exception | None:
+    """Why the kernels could not be loaded; None when they are, or nobody has tried."""
+    return _problem
+
+
+def count_call() -> ModuleType | None:
+    """Called by a codec for each call that the walker serves; the kernels once they are there."""
+    global _calls
+    _calls += 1
+    if _calls == CALLS_BEFORE_LOADING:
+        load_in_background()
+    return _loaded
+
+
+def _load_quietly() -> None:
+    with contextlib.suppress(ImportError):  # the walker goes on serving; problem() tells
+        load()

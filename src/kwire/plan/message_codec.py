@@ -1,0 +1,214 @@
+"""One version of one message: bytes to objects and back.
+
+    bytes --kernel--> MessagePack --msgspec--> objects          and the same backwards; fast
+    bytes --walker--> nested lists --msgspec--> objects         no kernel loaded; errors; lenient; annotations
+
+What the kernel refuses goes to the walker, which raises the error that says where and why, or, asked to be lenient,
+takes it. A codec keeps nothing of one call for another: it may be used by any number of threads at once.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from kwire.errors import DecodeError, EncodeError
+from kwire.plan import engine
+from kwire.plan.compiler import compile_frame, compile_message
+from kwire.plan.notes import Annotation, Recorder
+from kwire.plan.reading import Reader
+from kwire.plan.rows import Plan
+from kwire.plan.views import Patch, patch_for
+from kwire.plan.writing import Writer
+from kwire.schema.model import Message
+
+__all__ = ["Codec", "codec", "frame_codec"]
+
+Buffer = bytes | bytearray | memoryview
+
+PARTIAL, VIEWS = 1, 2
+FIRST_RATIO = 2
+
+
+def codec(spec: Message, version: int, cls: Any, *, kernels: bool | None = None) -> Codec:
+    """The codec of one version of a message.
+
+    cls: its class, with the classes of its other structs as attributes under their names; attributes in class order.
+    kernels: False keeps this codec on the walker, True loads the kernels first; as the process decides if not given.
+    Cost: 0.3 ms; the result is not kept here. Raises UnsupportedVersion outside spec.valid.
+    """
+    return Codec(compile_message(spec, version), cls, patch_for(spec, version), kernels)
+
+
+def frame_codec(
+    header: Message,
+    header_version: int,
+    header_cls: Any,
+    spec: Message,
+    version: int,
+    cls: Any,
+    *,
+    kernels: bool | None = None,
+) -> Codec:
+    """The codec of a whole frame: int32 length, header, body. Its object is the tuple (header, body).
+
+    One plan, so that a header costs what its bytes cost and not a call of its own.
+    Raises UnsupportedVersion when either message has no such version.
+    """
+    patches = patch_for(header, header_version), patch_for(spec, version)
+
+    def patch(pair: Any, view: memoryview) -> None:
+        for obj, each in zip(pair, patches, strict=True):
+            if each is not None:
+                each(obj, view)
+
+    plan = compile_frame(header, header_version, spec, version)
+    return Codec(plan, tuple[header_cls, cls], patch if any(patches) else None, kernels)
+
+
+class Codec:
+    """Reads and writes one version of one message, or frame.
+
+    decode(data, views=False, lenient=False) -> object. All of data; left-over bytes are an error.
+        views: bytes and records as memoryviews of data instead of copies. lenient: takes what Kafka takes and the
+        protocol forbids; the list is at the head of `kwire.plan.reading`. Raises DecodeError with position and path.
+    decode_from(data, pos, views=False, lenient=False) -> (object, position after it). Raises as decode does.
+    encode(obj) -> bytes. Raises EncodeError with the path of a value that does not fit this version.
+
+    The three are functions kept on the codec, exchanged when the kernels have been loaded.
+    """
+
+    __slots__ = ("_job", "_patch", "_readers", "_type", "_writer", "decode", "decode_from", "encode", "plan")
+
+    decode: Callable[..., Any]
+    decode_from: Callable[..., tuple[Any, int]]
+    encode: Callable[[Any], bytes]
+
+    def __init__(self, plan: Plan, type: Any, patch: Patch | None, kernels: bool | None) -> None:
+        self.plan = plan
+        self._type, self._patch = type, patch
+        self._readers: dict[tuple[bool, bool], Reader] = {}
+        self._writer: Writer | None = None
+        entry = None if kernels is False else engine.load() if kernels else engine.kernels()
+        if entry is not None and plan.depth <= entry.MAX_DEPTH:
+            self._use_kernels(entry)
+        else:
+            self._use_walker(may_switch=kernels is None)
+
+    def encoded_size(self, obj: Any) -> int:
+        """len(encode(obj)), in bytes. Raises as encode does. Cost: that of encode."""
+        return len(self.encode(obj))
+
+    def annotate(self, data: Buffer, pos: int = 0, lenient: bool = False) -> Annotation:
+        """Read a message with a note for every byte range; an error ends the notes and is part of the result."""
+        recorder = Recorder()
+        value, error = None, None
+        try:
+            tree, _ = Reader(self.plan, lenient=lenient, recorder=recorder).read(_contiguous(data), pos)
+            value = msgspec.convert(tree, self._type)
+        except DecodeError as found:
+            error = found
+        return Annotation(notes=tuple(recorder.notes), value=value, error=error)
+
+    # The walker
+
+    def _use_walker(self, may_switch: bool) -> None:
+        def switched() -> bool:
+            entry = engine.count_call() if may_switch else None
+            if entry is None or self.plan.depth > entry.MAX_DEPTH:
+                return False
+            self._use_kernels(entry)
+            return True
+
+        def decode(data: Buffer, views: bool = False, lenient: bool = False) -> Any:
+            if switched():
+                return self.decode(data, views, lenient)
+            return self._walk(data, 0, views, lenient, False)[0]
+
+        def decode_from(data: Buffer, pos: int, views: bool = False, lenient: bool = False) -> tuple[Any, int]:
+            if switched():
+                return self.decode_from(data, pos, views, lenient)
+            return self._walk(data, pos, views, lenient, True)
+
+        def encode(obj: Any) -> bytes:
+            return self.encode(obj) if switched() else self._write(obj)
+
+        self.decode, self.decode_from, self.encode = decode, decode_from, encode
+
+    def _walk(self, data: Buffer, pos: int, views: bool, lenient: bool, partial: bool) -> tuple[Any, int]:
+        key = views, lenient
+        reader = self._readers.get(key)
+        if reader is None:
+            reader = self._readers[key] = Reader(self.plan, views=views, lenient=lenient)
+        tree, pos = reader.read(_contiguous(data), pos, partial)
+        obj = msgspec.convert(tree, self._type)
+        if views and self._patch is not None:
+            self._patch(obj, memoryview(data).cast("B"))
+        return obj, pos
+
+    def _write(self, obj: Any) -> bytes:
+        if self._writer is None:
+            self._writer = Writer(self.plan)
+        try:
+            return self._writer.write(obj)
+        except EncodeError as error:
+            raise EncodeError(f"{error.what} ({self.plan.message} version {self.plan.version})", error.path) from None
+
+    # The kernels
+
+    def _use_kernels(self, entry: Any) -> None:
+        rows = array("q", [word for row in self.plan.rows for word in row])
+        pool = array("b", self.plan.pool + bytes(8))
+        job = array("q", [rows.buffer_info()[0], pool.buffer_info()[0], FIRST_RATIO, FIRST_RATIO])
+        self._job = rows, pool, job  # the kernels have their addresses
+        address = job.buffer_info()[0]
+        kernel_decode, kernel_encode = entry.decode, entry.encode
+        unpack = msgspec.msgpack.Decoder(self._type).decode
+        pair_type: Any = tuple[self._type, int]  # type: ignore[name-defined]  # made when it runs
+        unpack_pair = msgspec.msgpack.Decoder(pair_type).decode
+        pack = msgspec.msgpack.Encoder(uuid_format="bytes").encode
+        patch, walk, write = self._patch, self._walk, self._write
+
+        def decode(data: Buffer, views: bool = False, lenient: bool = False) -> Any:
+            packed = kernel_decode(data, 0, address, VIEWS if views else 0)
+            if packed is not None:
+                try:
+                    obj = unpack(packed)
+                except ValueError:  # invalid UTF-8
+                    pass
+                else:
+                    if views and patch is not None:
+                        patch(obj, memoryview(data).cast("B"))
+                    return obj
+            return walk(data, 0, views, lenient, False)[0]
+
+        def decode_from(data: Buffer, pos: int, views: bool = False, lenient: bool = False) -> tuple[Any, int]:
+            packed = kernel_decode(data, pos, address, PARTIAL | VIEWS if views else PARTIAL)
+            if packed is not None:
+                try:
+                    pair: tuple[Any, int] = unpack_pair(packed)
+                except ValueError:  # invalid UTF-8
+                    pass
+                else:
+                    if views and patch is not None:
+                        patch(pair[0], memoryview(data).cast("B"))
+                    return pair
+            return walk(data, pos, views, lenient, True)
+
+        def encode(obj: Any) -> bytes:
+            try:
+                packed = pack(obj)
+            except Exception:  # whatever msgspec cannot write: the walker says what and where
+                return write(obj)
+            data: bytes | None = kernel_encode(packed, address)
+            return write(obj) if data is None else data
+
+        self.decode, self.decode_from, self.encode = decode, decode_from, encode
+
+
+def _contiguous(data: Buffer) -> bytes | memoryview:
+    """What the walker can index, slice and unpack."""
+    return data if isinstance(data, bytes) else memoryview(data).cast("B")

@@ -1,0 +1,500 @@
+"""The walker, wire -> values: the rows of a plan as plain Python functions, one a row.
+
+    step(buf, pos, end, values) -> pos      reads at pos, appends what it read to values, returns the position after it
+
+Values come in class order as nested lists, with trailing defaults left out as the kernel leaves them; `msgspec.convert`
+makes the objects. Lengths are checked against `end` before anything is sliced or looped over.
+
+It is the reference that the kernel is tested against, explains what the kernel refused (a DecodeError gets its path
+while it passes through the arrays and structs around it), annotates, and serves where there is no kernel.
+
+`lenient` takes what Kafka's generated readers take and the protocol forbids:
+
+    T-11    a compact length from 2**31 + 1 up is null        W-48    a count of tagged fields from 2**31 up is none
+    T-13    malformed UTF-8 becomes replacement characters    W-50    the stated size of a known tagged field is ignored
+    W-51    tags in any order; of equal known tags the last one counts, unknown ones are all kept
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from kwire.errors import DecodeError, Malformed, Truncated
+from kwire.plan import rows as r
+from kwire.plan.notes import Recorder
+from kwire.plan.rows import Plan
+from kwire.wire.varint import read_unsigned_varint
+
+Buffer = bytes | memoryview
+Step = Callable[[Buffer, int, int, list[Any]], int]
+
+FORMATS = {
+    r.BOOL: "?",
+    r.INT8: "b",
+    r.INT16: "h",
+    r.UINT16: "H",
+    r.INT32: "i",
+    r.UINT32: "I",
+    r.INT64: "q",
+    r.FLOAT64: "d",
+    r.UUID: "16s",
+}
+VIEW = struct.Struct(">qq")
+"""What stands for bytes that will become a view of the input: position and size."""
+_unpack_int16 = struct.Struct(">h").unpack_from
+_unpack_int32 = struct.Struct(">i").unpack_from
+_unpack = msgspec.msgpack.decode
+
+
+class Reader:
+    """Reads one version of one message, or frame.
+
+    lenient: see above. views: bytes stand as VIEW. recorder: gets a note for every byte range.
+    """
+
+    def __init__(
+        self, plan: Plan, *, lenient: bool = False, views: bool = False, recorder: Recorder | None = None
+    ) -> None:
+        self.plan, self.lenient, self.views, self.recorder = plan, lenient, views, recorder
+        self.framed = plan.rows[0][0] == r.LENGTH
+        self.root, _ = self._value(int(self.framed))
+
+    def read(self, buf: Buffer, pos: int, partial: bool = False) -> tuple[Any, int]:
+        """(values in class order, position after them). partial: bytes may be left over.
+
+        Raises DecodeError with the position in buf and the path of the field.
+        """
+        last = len(buf)
+        if not 0 <= pos <= last:
+            raise Truncated(f"starts at byte {pos} of {last}", pos)
+        end = last
+        if self.framed:
+            size, start = self._frame_length(buf, pos, end)
+            pos, end = start, start + size
+        values: list[Any] = []
+        pos = self.root(buf, pos, end, values)
+        if pos != end and (self.framed or not partial):
+            raise Malformed(f"{end - pos} bytes left over", pos)
+        if pos != last and not partial:
+            raise Malformed(f"{last - pos} bytes left over behind the frame", pos)
+        return values[0], pos
+
+    def _frame_length(self, buf: Buffer, pos: int, end: int) -> tuple[int, int]:
+        if end - pos < 4:
+            raise Truncated(f"frame length of 4 bytes, {end - pos} left", pos)
+        size, start = _unpack_int32(buf, pos)[0], pos + 4
+        if size < 0:
+            raise Malformed(f"frame of {size} bytes", pos)
+        if self.recorder:
+            self.recorder.note(pos, start, "frame length", size)
+        if size > end - start:
+            raise Truncated(f"frame of {size} bytes, {end - start} left", pos)
+        return size, start
+
+    # From rows to steps: each method returns a step; `_value` also the number of the row behind what it used.
+
+    def _value(self, number: int) -> tuple[Step, int]:
+        row = self.plan.rows[number]
+        op = row[0]
+        if op == r.STRUCT:
+            return self._struct(number)
+        if op == r.FIXED:
+            return self._fixed(number), number + 1
+        if op == r.STRING:
+            return self._string(number), number + 1
+        if op == r.BYTES:
+            return self._bytes(number), number + 1
+        if op == r.LIST:
+            return self._list(number), number + 1
+        if op == r.ARRAY:
+            return self._array(number), row[2]
+        if op == r.NULLABLE:
+            return self._nullable(number), row[1]
+        if op == r.ABSENT:
+            return self._absent(number), number + row[6]
+        if op == r.TAGS:
+            return self._tags(number), row[2]
+        assert op == r.MARK, f"row {number} begins no value: {r.OPERATIONS[op]}"
+        return self._permuted(number)
+
+    def _struct(self, number: int) -> tuple[Step, int]:
+        rows, recorder = self.plan.rows, self.recorder
+        name = self._name(number)
+        steps: list[Step] = []
+        left = rows[number][1]
+        number += 1
+        while left:
+            while rows[number][0] in (r.SEEK, r.BACK, r.SKIP):  # for writers
+                number += 1
+            left -= values_of(rows, number)
+            step, number = self._value(number)
+            steps.append(step)
+
+        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+            mine: list[Any] = []
+            for step in steps:
+                pos = step(buf, pos, end, mine)
+            values.append(mine)
+            return pos
+
+        if not name:
+            return read, number
+
+        def read_named(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+            if recorder:
+                recorder.enter(name)
+            try:
+                pos = read(buf, pos, end, values)
+            except DecodeError as error:
+                raise under(error, name)  # noqa: B904  # the same error, with more of its path
+            if recorder:
+                recorder.leave()
+            return pos
+
+        return read_named, number
+
+    def _permuted(self, number: int) -> tuple[Step, int]:
+        """A struct with fields that are tagged in other versions: put into class order behind it."""
+        read_struct, number = self._value(number + 1)
+        _, count, offset, *_ = self.plan.rows[number]
+        inverse = self.plan.pool[offset : offset + count]
+
+        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+            pos = read_struct(buf, pos, end, values)
+            mine = values[-1]
+            values[-1] = [mine[i] for i in inverse]
+            return pos
+
+        return read, number + 1
+
+    def _fixed(self, number: int) -> Step:
+        _, codes, count, size, *_ = self.plan.rows[number]
+        kinds = [codes >> 4 * i & 15 for i in range(count)]
+        names = [f.attr for f in self.plan.fields[number]]
+        unpack = struct.Struct(">" + "".join(FORMATS[kind] for kind in kinds)).unpack_from
+        recorder = self.recorder
+
+        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+            if size > end - pos:
+                explain(pos, end)
+            values += unpack(buf, pos)
+            if recorder:
+                note(pos, values[-count:])
+            return pos + size
+
+        def explain(pos: int, end: int) -> None:
+            for kind, name in zip(kinds, names, strict=True):
+                if recorder and end - pos >= r.WIDTHS[kind]:
+                    recorder.note(pos, pos + r.WIDTHS[kind], r.CODE_NAMES[kind], "...", name)
+                if end - pos < r.WIDTHS[kind]:
+                    what = f"{r.CODE_NAMES[kind]} of {r.WIDTHS[kind]} bytes, {end - pos} left"
+                    raise Truncated(what, pos, (name,))
+                pos += r.WIDTHS[kind]
+
+        def note(pos: int, mine: list[Any]) -> None:
+            assert recorder
+            for kind, name, value in zip(kinds, names, mine, strict=True):
+                shown = UUID(bytes=value) if kind == r.UUID else value
+                recorder.note(pos, pos + r.WIDTHS[kind], r.CODE_NAMES[kind], shown, name)
+                pos += r.WIDTHS[kind]
+
+        return read
+
+    def _length(self, number: int, kind: str, wide: bool) -> Callable[[Buffer, int, int], tuple[int, int]]:
+        """(length or count, position after it); -1 is null. kind: for errors; wide: int32 where not compact."""
+        flags, name, lenient = self.plan.rows[number][1], self._name(number), self.lenient
+        may_be_null = bool(flags & r.MAY_BE_NULL)
+        compact = bool(flags & r.COMPACT)
+        unpack, width = (_unpack_int32, 4) if wide else (_unpack_int16, 2)
+        here = (name,) if name else ()
+
+        def read(buf: Buffer, pos: int, end: int) -> tuple[int, int]:
+            if compact:
+                if pos < end and buf[pos] < 0x80:
+                    n, after = buf[pos] - 1, pos + 1
+                else:
+                    n, after = uvarint(buf, pos, end, f"length of {kind}", here)
+                    n -= 1
+                    if lenient and n >= 0x8000_0000:
+                        n = -1
+            else:
+                if end - pos < width:
+                    raise Truncated(f"length of {kind}: {width} bytes, {end - pos} left", pos, here)
+                n, after = unpack(buf, pos)[0], pos + width
+            if n < 0:
+                if not may_be_null:
+                    raise Malformed(f"null {kind} where null is not allowed", pos, here)
+                return -1, after
+            return n, after
+
+        return read
+
+    def _string(self, number: int) -> Step:
+        length, name, recorder = self._length(number, "string", wide=False), self._name(number), self.recorder
+        here = (name,) if name else ()
+        problems = "replace" if self.lenient else "strict"
+
+        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+            start = pos
+            n, pos = length(buf, pos, end)
+            if n < 0:
+                values.append(None)
+            else:
+                if n > end - pos:
+                    raise Truncated(f"string of {n} bytes, {end - pos} left", start, here)
+                if n > r.MAX_STRING_BYTES:
+                    raise Malformed(f"string of {n} bytes, {r.MAX_STRING_BYTES} at most", start, here)
+                try:
+                    values.append(str(buf[pos : pos + n], "utf-8", problems))
+                except UnicodeDecodeError as error:
+                    raise Malformed(f"invalid UTF-8 ({error.reason})", pos + error.start, here) from None
+                pos += n
+            if recorder:
+                recorder.note(start, pos, "string", values[-1], *here)
+            return pos
+
+        return read
+
+    def _bytes(self, number: int) -> Step:
+        fields = self.plan.fields[number]
+        kind = fields[0].type
+        length, name, recorder, views = (
+            self._length(number, kind, wide=True),
+            self._name(number),
+            self.recorder,
+            self.views,
+        )
+        here = (name,) if name else ()
+
+        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+            start = pos
+            n, pos = length(buf, pos, end)
+            if n < 0:
+                values.append(None)
+            else:
+                if n > end - pos:
+                    raise Truncated(f"{kind} of {n} bytes, {end - pos} left", start, here)
+                values.append(VIEW.pack(pos, n) if views else bytes(buf[pos : pos + n]))
+                pos += n
+            if recorder:
+                recorder.note(start, pos, kind, values[-1], *here)
+            return pos
+
+        return read
+
+    def _list(self, number: int) -> Step:
+        _, _, code, width, *_ = self.plan.rows[number]
+        length, name, recorder = self._length(number, "array", wide=True), self._name(number), self.recorder
+
+        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+            start = pos
+            n, pos = length(buf, pos, end)
+            if recorder:
+                recorder.note(start, pos, "count", None if n < 0 else n, name)
+            if n < 0:
+                values.append(None)
+                return pos
+            if n * width > end - pos:
+                what = f"array of {n} {r.CODE_NAMES[code]} of {width} bytes, {end - pos} left"
+                raise Truncated(what, start, (name,))
+            mine = list(struct.unpack_from(f">{n}{FORMATS[code]}", buf, pos)) if code != r.UUID else [
+                bytes(buf[pos + 16 * i : pos + 16 * i + 16]) for i in range(n)
+            ]  # fmt: skip
+            values.append(mine)
+            if recorder:
+                for i, value in enumerate(mine):
+                    shown = UUID(bytes=value) if code == r.UUID else value
+                    recorder.note(pos + i * width, pos + i * width + width, r.CODE_NAMES[code], shown, name, i)
+            return pos + n * width
+
+        return read
+
+    def _array(self, number: int) -> Step:
+        least = self.plan.rows[number][3]
+        length, name, recorder = self._length(number, "array", wide=True), self._name(number), self.recorder
+        element, _ = self._value(number + 1)
+
+        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+            start = pos
+            n, pos = length(buf, pos, end)
+            if recorder:
+                recorder.note(start, pos, "count", None if n < 0 else n, name)
+            if n < 0:
+                values.append(None)
+                return pos
+            if n * least > end - pos:
+                what = f"array of {n} elements of at least {least} bytes, {end - pos} left"
+                raise Truncated(what, start, (name,))
+            mine: list[Any] = []
+            values.append(mine)
+            try:
+                for i in range(n):
+                    if recorder:
+                        recorder.enter(name, i)
+                    pos = element(buf, pos, end, mine)
+                    if recorder:
+                        recorder.leave(2)
+            except DecodeError as error:
+                raise under(error, name, len(mine))  # noqa: B904  # the same error, with more of its path
+            return pos
+
+        return read
+
+    def _nullable(self, number: int) -> Step:
+        tagged, name, recorder = self.plan.rows[number][2], self._name(number), self.recorder
+        present, _ = self._value(number + 1)
+
+        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+            start = pos
+            if tagged:
+                marker, pos = uvarint(buf, pos, end, "presence of a struct", (name,))
+                is_null = marker == 0 or (self.lenient and marker >= 0x8000_0000)
+            else:
+                if pos >= end:
+                    raise Truncated("presence of a struct: 1 byte, 0 left", pos, (name,))
+                is_null = buf[pos] >= 0x80
+                pos += 1
+            if recorder:
+                recorder.note(start, pos, "presence", None if is_null else "present", name)
+            if is_null:
+                values.append(None)
+                return pos
+            return present(buf, pos, end, values)
+
+        return read
+
+    def _absent(self, number: int) -> Step:
+        row = self.plan.rows[number]
+        run = self.plan.rows[number : number + row[6]]
+        defaults = [] if row[7] else [self._constant(offset, length) for _, offset, length, *_ in run]
+
+        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+            values += defaults
+            return pos
+
+        return read
+
+    def _tags(self, number: int) -> Step:
+        _, count, _, present, *_ = self.plan.rows[number]
+        prefix = self._prefix(number)
+        defaults: list[Any] = []
+        known: dict[int, tuple[int, str, Step]] = {}
+        refused: dict[int, str] = {}
+        for entry in range(number + 2, number + 2 + count):
+            _, tag, state, sub, offset, length, *_ = self.plan.rows[entry]
+            name = self._name(entry)
+            if state == r.LIVE:
+                known[tag] = len(defaults), name, self._value(sub)[0]
+            else:
+                refused.setdefault(tag, name)
+            if state != r.ELSEWHERE:
+                defaults.append(self._constant(offset, length))
+        lenient, recorder = self.lenient, self.recorder
+
+        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+            if pos < end and buf[pos] == 0 and present >= 0:
+                if recorder:
+                    recorder.note(pos, pos + 1, "count of tagged fields", 0)
+                return pos + 1
+            start = pos
+            n, pos = uvarint(buf, pos, end, "count of tagged fields", ())
+            if lenient and n >= 0x8000_0000:
+                n = 0
+            if recorder:
+                recorder.note(start, pos, "count of tagged fields", n)
+            if 2 * n > end - pos:
+                raise Truncated(f"{n} tagged fields of at least 2 bytes, {end - pos} left", start)
+            slots, unknown, previous = defaults.copy(), [], -1
+            for _ in range(n):
+                at = pos
+                tag, pos = uvarint(buf, pos, end, "tag", ())
+                size, pos = uvarint(buf, pos, end, f"size of tag {tag}", ())
+                if tag <= previous and not lenient:
+                    raise Malformed(f"tag {tag} {'twice' if tag == previous else f'behind tag {previous}'}", at)
+                if tag > r.MAX_TAG:
+                    raise Malformed(f"tag {tag} has more than 31 bits", at)
+                if size > end - pos:
+                    raise Truncated(f"tag {tag} of {size} bytes, {end - pos} left", at)
+                previous = tag
+                if recorder:
+                    recorder.note(at, pos, f"tag {tag}, size", size)
+                if tag in known:
+                    slot, name, step = known[tag]
+                    limit = end if lenient else pos + size
+                    holder: list[Any] = []
+                    after = step(buf, pos, limit, holder)
+                    if after != pos + size and not lenient:
+                        raise Malformed(f"tag {tag} of {size} bytes, its value has {after - pos}", at, (name,))
+                    slots[slot], pos = holder[0], after
+                elif tag in refused:
+                    raise Malformed(f"tag {tag} is not part of version {self.plan.version}", at, (refused[tag],))
+                else:
+                    unknown.append((tag, bytes(buf[pos : pos + size])))
+                    if recorder:
+                        recorder.note(
+                            pos, pos + size, "unknown tagged field", unknown[-1][1], r.UNKNOWN, len(unknown) - 1
+                        )
+                    pos += size
+            values += prefix
+            values += slots
+            values.append(unknown)
+            return pos
+
+        return read
+
+    def _name(self, number: int) -> str:
+        """The attribute that a row reads; nothing for elements of arrays, which have their index."""
+        fields = self.plan.fields[number]
+        if not fields or (self.plan.rows[number - 1][0] == r.ARRAY and self.plan.fields[number - 1] == fields):
+            return ""
+        return fields[0].attr
+
+    def _constant(self, offset: int, length: int) -> Any:
+        return _unpack(self.plan.pool[offset : offset + length])
+
+    def _prefix(self, number: int) -> list[Any]:
+        """The defaults of the trailing run before a TAGS row, which a section that is not empty has to write."""
+        left = self.plan.rows[number + 1][4]
+        prefix: list[Any] = []
+        while left:
+            number -= 1
+            _, offset, length, *_ = self.plan.rows[number]
+            prefix.insert(0, self._constant(offset, length))
+            left -= length
+        return prefix
+
+
+def values_of(rows: list[r.Row], number: int) -> int:
+    """How many values of a struct the row (and those that belong to it) stands for."""
+    row = rows[number]
+    if row[0] == r.FIXED:
+        return row[2]
+    if row[0] == r.ABSENT:
+        return row[6]
+    if row[0] == r.TAGS:
+        entries = rows[number + 2 : number + 2 + row[1]]
+        return 1 + sum(entry[2] != r.ELSEWHERE for entry in entries)
+    return 1
+
+
+def uvarint(buf: Buffer, pos: int, end: int, what: str, path: tuple[str, ...]) -> tuple[int, int]:
+    """read_unsigned_varint within [pos, end), with a path in its errors."""
+    try:
+        value, after = read_unsigned_varint(buf, pos)
+    except DecodeError as error:
+        raise type(error)(f"{what}: {error.what}", pos, path) from None
+    if after > end:
+        raise Truncated(f"{what}: unsigned varint ends early", pos, path)
+    return value, after
+
+
+def under(error: DecodeError, *steps: str | int) -> DecodeError:
+    """The error, seen from further up."""
+    error.path = (*steps, *error.path)
+    error.args = (error.what, error.position, error.path)
+    return error

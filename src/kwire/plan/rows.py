@@ -1,0 +1,116 @@
+"""The rows of a plan: what an operation is called and what its operands mean.
+
+A plan describes the bytes of one version of one message. It is a list of rows of eight int64: the operation and seven
+operands. The same rows drive the compiled kernels (`kernels`), the plain-Python walker (`walker`) and, with a table of
+wanted fields beside them, the reader of columns (`columns`); each direction ignores what only the other one needs.
+
+The object side of every interpreter is the *class order*: a struct is an array of its class's attributes, which is
+the wire's order but for three things that the rows carry: fields this version lacks (ABSENT), tagged fields (TAGS),
+and fields that are positional here and tagged in other versions (MARK, SEEK, BACK, SKIP, PERMUTE).
+
+    operation  a         b        c           d         e          f         g
+    END                                                                                  the message is complete
+    LENGTH                                                                               int32: bytes after it (frames)
+    STRUCT     count     present  flexible                                               a struct of `count` values
+    FIXED      codes     count    bytes                                                  values of fixed width
+    STRING     flags                                                                     length, UTF-8
+    BYTES      flags                                                                     length, bytes
+    LIST       flags     code     width                                                  array of values of fixed width
+    ARRAY      flags     end      min_bytes                                              array; elements up to its NEXT
+    NEXT       body                                                                      the end of an element
+    NULLABLE   end       tagged                                                          a marker: null, or what follows
+    ABSENT     offset    length   ignorable   floats    run_bytes  run_rows  trailing    a field this version lacks
+    TAGS       entries   end      present     offset    length     floats                the tag section
+    TAG_STEP   entries   end      offset      length                                     the next tagged field
+    ENTRY      tag       state    sub         offset    length     floats     ignorable
+    TAG_END    step                                                                      the end of a tagged value
+    MARK                                                                                 a struct out of class order
+    SEEK       index                                                                     to the value with that index
+    BACK                                                                                 to where the SEEK left
+    SKIP                                                                                 that value has been written
+    PERMUTE    count     offset                                                          the end of that struct
+
+codes       one nibble a value, first value lowest: the codes of WIDTHS; at most 15 values a row
+flags       COMPACT: the length is an unsigned varint of n + 1; else int16 for strings and int32 for the rest.
+            MAY_BE_NULL: in this version
+end, body, step, sub    row numbers
+offset, length          a constant in the plan's pool: defaults in the form that msgspec gives them (MessagePack)
+floats      the constant (of ABSENT: one of its run) holds a float: compare as IEEE 754 does, not byte by byte
+present     how many values a decoder writes if the rest of the struct is left to the defaults of its class
+run_*       of the first row of a run of ABSENT rows: all its constants together, and how many rows it has
+trailing    the run ends the struct (or its positional part, when a TAGS row follows)
+state       LIVE: may be in the section; ELSEWHERE: positional in this version; LACKING: not in this version
+TAG_STEP's offset, length    the constants of the trailing run before the section, written when the section is not empty
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kwire.schema.model import Field
+
+END, LENGTH, STRUCT, FIXED, STRING, BYTES, LIST, ARRAY, NEXT, NULLABLE = range(10)
+ABSENT, TAGS, TAG_STEP, ENTRY, TAG_END, MARK, SEEK, BACK, SKIP, PERMUTE = range(10, 20)
+OPERATIONS = (
+    *("END", "LENGTH", "STRUCT", "FIXED", "STRING", "BYTES", "LIST", "ARRAY", "NEXT", "NULLABLE"),
+    *("ABSENT", "TAGS", "TAG_STEP", "ENTRY", "TAG_END", "MARK", "SEEK", "BACK", "SKIP", "PERMUTE"),
+)
+
+BOOL, INT8, INT16, UINT16, INT32, UINT32, INT64, FLOAT64, UUID = range(1, 10)
+CODES = {
+    "bool": BOOL,
+    "int8": INT8,
+    "int16": INT16,
+    "uint16": UINT16,
+    "int32": INT32,
+    "uint32": UINT32,
+    "int64": INT64,
+    "float64": FLOAT64,
+    "uuid": UUID,
+}
+CODE_NAMES = {code: name for name, code in CODES.items()}
+WIDTHS = {BOOL: 1, INT8: 1, INT16: 2, UINT16: 2, INT32: 4, UINT32: 4, INT64: 8, FLOAT64: 8, UUID: 16}
+MAX_CODES = 15
+
+COMPACT, MAY_BE_NULL = 1, 2
+LIVE, ELSEWHERE, LACKING = 0, 1, 2
+
+OPERANDS = 8
+MAX_TAG = 0x7FFF_FFFF
+MAX_STRING_BYTES = 32767
+UNKNOWN = "unknown_tagged_fields"
+
+Row = tuple[int, int, int, int, int, int, int, int]
+
+
+@dataclass(slots=True, kw_only=True)
+class Plan:
+    """The rows of one (message, version), or of a frame (header and body).
+
+    pool: the constants. fields: per row, the definition's fields it stands for (several for FIXED, none for structure).
+    paths: per row, the attribute names down to the struct it belongs to, `[]` behind those of arrays.
+    structs: the name of the struct that a STRUCT row begins. depth: frames that an interpreter needs at most.
+    """
+
+    message: str
+    version: int
+    rows: list[Row] = field(default_factory=list)
+    pool: bytes = b""
+    fields: list[tuple[Field, ...]] = field(default_factory=list)
+    paths: list[tuple[str, ...]] = field(default_factory=list)
+    structs: dict[int, str] = field(default_factory=dict)
+    depth: int = 0
+
+
+def disassemble(plan: Plan) -> str:
+    """The plan for people: one line a row, with the fields it stands for."""
+    lines = []
+    for number, (row, fields, path) in enumerate(zip(plan.rows, plan.fields, plan.paths, strict=True)):
+        where = ".".join((*path, " ".join(f.attr for f in fields))) if fields else ".".join(path)
+        if number in plan.structs:
+            where = f"{'.'.join(path)} {plan.structs[number]}".strip()
+        shown = " ".join(f"{x:#x}" if row[0] == FIXED and i == 0 else str(x) for i, x in enumerate(row[1:]))
+        while shown.endswith(" 0"):
+            shown = shown[:-2]
+        lines.append(f"{number:4d}  {OPERATIONS[row[0]]:<8s} {shown:<28s} {where}".rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,429 @@
+"""The walker, objects -> wire: the rows of a plan as plain Python functions, one a row.
+
+    step(out, values) -> None      appends to out what it takes from values, the attributes of one struct in class order
+
+What counts as a value of a type is what msgspec makes of it, so that the kernel and the walker take the same objects: a
+tuple or a set for an array, any bytes-like object, an enum's value, an int for float64, 16 bytes for a uuid.
+An EncodeError gets its path while it passes through the arrays and structs around it.
+"""
+
+from __future__ import annotations
+
+import operator
+import reprlib
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from kwire.errors import EncodeError
+from kwire.plan import rows as r
+from kwire.plan.reading import FORMATS
+from kwire.plan.rows import Plan
+from kwire.wire.varint import write_unsigned_varint
+
+Values = Sequence[Any]
+Step = Callable[[bytearray, Values], None]
+
+TYPES = {r.BOOL: bool, r.FLOAT64: float, r.UUID: UUID}
+_pack = msgspec.msgpack.Encoder(uuid_format="bytes").encode
+_unpack = msgspec.msgpack.decode
+_PLAIN = (bytes, bytearray, memoryview, UUID)
+
+
+class Writer:
+    """Writes one version of one message, or frame."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.framed = plan.rows[0][0] == r.LENGTH
+        self.root, _ = self._value(int(self.framed), 0)
+
+    def write(self, obj: object) -> bytes:
+        """The bytes of a message. Raises EncodeError with the path of a value that does not fit."""
+        out = bytearray(4 if self.framed else 0)
+        self.root(out, (obj,))
+        if self.framed:
+            out[:4] = (len(out) - 4).to_bytes(4, "big")
+        return bytes(out)
+
+    # From rows to steps. index: of the value in its struct. Each returns the step and the number of the row behind.
+
+    def _value(self, number: int, index: int) -> tuple[Step, int]:
+        row = self.plan.rows[number]
+        op = row[0]
+        if op == r.STRUCT:
+            return self._struct(number, index)
+        if op == r.FIXED:
+            return self._fixed(number, index), number + 1
+        if op == r.STRING:
+            return self._string(number, index), number + 1
+        if op == r.BYTES:
+            return self._bytes(number, index), number + 1
+        if op == r.LIST:
+            return self._list(number, index), number + 1
+        if op == r.ARRAY:
+            return self._array(number, index), row[2]
+        if op == r.NULLABLE:
+            return self._nullable(number, index), row[1]
+        if op == r.ABSENT:
+            return self._absent(number, index), number + 1
+        if op == r.TAGS:
+            return self._tags(number, index), row[2]
+        assert op == r.MARK, f"row {number} begins no value: {r.OPERATIONS[op]}"
+        step, number = self._value(number + 1, index)
+        return step, number + 1
+
+    def _struct(self, number: int, index: int) -> tuple[Step, int]:
+        rows = self.plan.rows
+        count, name = rows[number][1], self._name(number)
+        steps: list[Step] = []
+        number += 1
+        at = 0
+        while at < count:
+            op = rows[number][0]
+            if op == r.SEEK:
+                step, number = self._value(number + 1, rows[number][1])
+                steps.append(step)
+                number += 1  # past BACK
+            elif op == r.SKIP:
+                at += 1
+                number += 1
+            else:
+                made = rows[number][2] if op == r.FIXED else rows[number][1] + 1 if op == r.TAGS else 1
+                step, number = self._value(number, at)
+                steps.append(step)
+                at += made
+
+        def write(out: bytearray, values: Values) -> None:
+            try:
+                mine = attributes(values[index], count)
+                for step in steps:
+                    step(out, mine)
+            except EncodeError as error:
+                raise under(error, name) if name else error  # noqa: B904  # the same error, with more of its path
+
+        return write, number
+
+    def _fixed(self, number: int, index: int) -> Step:
+        _, codes, count, *_ = self.plan.rows[number]
+        kinds = [codes >> 4 * i & 15 for i in range(count)]
+        names = [f.attr for f in self.plan.fields[number]]
+        expected = [TYPES.get(kind, int) for kind in kinds]
+        pack = struct.Struct(">" + "".join(FORMATS[kind] for kind in kinds)).pack
+        uuids = [i for i, kind in enumerate(kinds) if kind == r.UUID]
+
+        def write(out: bytearray, values: Values) -> None:
+            mine = list(values[index : index + count])
+            if list(map(type, mine)) == expected:
+                for i in uuids:
+                    mine[i] = mine[i].bytes
+                try:
+                    out += pack(*mine)
+                except (struct.error, OverflowError):
+                    pass
+                else:
+                    return
+            for kind, name, value in zip(kinds, names, values[index : index + count], strict=True):
+                out += fixed(kind, value, name)
+
+        return write
+
+    def _string(self, number: int, index: int) -> Step:
+        flags, name = self.plan.rows[number][1], self._name(number)
+        here = (name,) if name else ()
+
+        def write(out: bytearray, values: Values) -> None:
+            value = values[index]
+            if value is None:
+                write_null(out, flags, 2, here)
+                return
+            text = value if type(value) is str else plain(value)
+            if not isinstance(text, str):
+                raise EncodeError(f"{shown(value)} is no string", here)
+            try:
+                data = text.encode()
+            except UnicodeEncodeError:
+                raise EncodeError(f"{shown(value)} holds half of a surrogate pair", here) from None
+            if len(data) > r.MAX_STRING_BYTES:
+                raise EncodeError(f"string of {len(data)} bytes in UTF-8, {r.MAX_STRING_BYTES} at most", here)
+            write_length(out, flags, 2, len(data))
+            out += data
+
+        return write
+
+    def _bytes(self, number: int, index: int) -> Step:
+        flags, name = self.plan.rows[number][1], self._name(number)
+        here = (name,) if name else ()
+
+        def write(out: bytearray, values: Values) -> None:
+            value = values[index]
+            if value is None:
+                write_null(out, flags, 4, here)
+                return
+            data = octets(value)
+            if data is None:
+                raise EncodeError(f"{shown(value)} is no bytes", here)
+            write_length(out, flags, 4, len(data))
+            out += data
+
+        return write
+
+    def _list(self, number: int, index: int) -> Step:
+        _, flags, code, *_ = self.plan.rows[number]
+        name = self._name(number)
+        expected = {TYPES.get(code, int)}
+
+        def write(out: bytearray, values: Values) -> None:
+            value = values[index]
+            if value is None:
+                write_null(out, flags, 4, (name,))
+                return
+            elements = sequence(value, name)
+            write_length(out, flags, 4, len(elements))
+            if code != r.UUID and set(map(type, elements)) <= expected:
+                try:
+                    out += struct.pack(f">{len(elements)}{FORMATS[code]}", *elements)
+                except (struct.error, OverflowError):
+                    pass
+                else:
+                    return
+            for i, element in enumerate(elements):
+                out += fixed(code, element, name, i)
+
+        return write
+
+    def _array(self, number: int, index: int) -> Step:
+        flags, name = self.plan.rows[number][1], self._name(number)
+        step, _ = self._value(number + 1, 0)
+
+        def write(out: bytearray, values: Values) -> None:
+            value = values[index]
+            if value is None:
+                write_null(out, flags, 4, (name,))
+                return
+            elements = sequence(value, name)
+            write_length(out, flags, 4, len(elements))
+            written = 0
+            try:
+                for element in elements:
+                    step(out, (element,))
+                    written += 1
+            except EncodeError as error:
+                raise under(error, name, written)  # noqa: B904  # the same error, with more of its path
+
+        return write
+
+    def _nullable(self, number: int, index: int) -> Step:
+        tagged = self.plan.rows[number][2]
+        step, _ = self._value(number + 1, index)
+
+        def write(out: bytearray, values: Values) -> None:
+            if values[index] is None:
+                out.append(0 if tagged else 0xFF)
+            else:
+                out.append(1)
+                step(out, values)
+
+        return write
+
+    def _absent(self, number: int, index: int) -> Step:
+        _, offset, length, ignorable, floats, *_ = self.plan.rows[number]
+        name, equal = self._name(number) or r.UNKNOWN, self._equals(offset, length, floats)
+
+        def write(out: bytearray, values: Values) -> None:
+            if not ignorable and not equal(values[index]):
+                raise EncodeError(f"{shown(values[index])} in a field that is not part of this version", (name,))
+
+        return write
+
+    def _tags(self, number: int, index: int) -> Step:
+        count = self.plan.rows[number][1]
+        tags: set[int] = set()
+        fields: list[tuple[int, int, str, Callable[[object], bool], Step | None]] = []
+        for i in range(count):
+            _, tag, state, sub, offset, length, floats, ignorable = self.plan.rows[number + 2 + i]
+            tags.add(tag)
+            if state == r.ELSEWHERE or (state == r.LACKING and ignorable):
+                continue
+            step = self._value(sub, index + i)[0] if state == r.LIVE else None
+            fields.append((tag, index + i, self._name(number + 2 + i), self._equals(offset, length, floats), step))
+
+        def write(out: bytearray, values: Values) -> None:
+            section: list[tuple[int, bytes]] = []
+            for tag, at, name, equal, step in fields:
+                if equal(values[at]):
+                    continue
+                if step is None:
+                    raise EncodeError(f"{shown(values[at])} in a field that is not part of this version", (name,))
+                data = bytearray()
+                step(data, values)
+                section.append((tag, bytes(data)))
+            section += unknown_fields(values[index + count], tags)
+            section.sort(key=lambda pair: pair[0])
+            write_unsigned_varint(out, len(section))
+            for tag, content in section:
+                write_unsigned_varint(out, tag)
+                write_unsigned_varint(out, len(content))
+                out += content
+
+        return write
+
+    def _equals(self, offset: int, length: int, floats: int) -> Callable[[object], bool]:
+        """Whether a value is the default (W-21)."""
+        constant = self.plan.pool[offset : offset + length]
+        default = _unpack(constant)
+
+        def equal(value: object) -> bool:
+            if type(value) is type(default) and not isinstance(default, (list, float)):
+                return value == default
+            try:
+                packed = _pack(value)
+            except Exception:  # whatever msgspec cannot write is no default
+                return False
+            return equal_with_floats(_unpack(packed), default) if floats else packed == constant
+
+        return equal
+
+    def _name(self, number: int) -> str:
+        """The attribute that a row writes; nothing for elements of arrays, which have their index."""
+        fields = self.plan.fields[number]
+        if not fields or (self.plan.rows[number - 1][0] == r.ARRAY and self.plan.fields[number - 1] == fields):
+            return ""
+        return fields[0].attr
+
+
+def attributes(value: object, count: int) -> Values:
+    """The values of a struct in class order."""
+    if isinstance(value, msgspec.Struct) and value.__struct_config__.array_like:
+        values: Values = msgspec.structs.astuple(value)
+    elif isinstance(value, (tuple, list)):
+        values = value
+    elif value is None:
+        raise EncodeError("null where null is not allowed")
+    else:
+        raise EncodeError(f"{shown(value)} is no struct of this message")
+    if len(values) != count:
+        raise EncodeError(f"{shown(value)} has {len(values)} fields, the struct has {count}")
+    return values
+
+
+def sequence(value: object, name: str) -> Values:
+    """The elements of an array."""
+    if isinstance(value, (list, tuple)):
+        return value
+    if isinstance(value, (set, frozenset)):
+        return list(value)
+    if isinstance(value, msgspec.Struct) and value.__struct_config__.array_like:
+        return msgspec.structs.astuple(value)
+    raise EncodeError(f"{shown(value)} is no array", (name,))
+
+
+def octets(value: object) -> bytes | bytearray | memoryview | None:
+    """The bytes that a value stands for; None if it stands for none."""
+    if isinstance(value, (bytes, bytearray)):
+        return value
+    if isinstance(value, memoryview):
+        return value.cast("B") if value.c_contiguous else bytes(value)
+    return value.bytes if isinstance(value, UUID) else None
+
+
+def fixed(code: int, value: Any, *path: str | int) -> bytes:
+    """One value of fixed width. Raises EncodeError at path."""
+    kind = r.CODE_NAMES[code]
+    if value is None:
+        raise EncodeError("null where null is not allowed", path)
+    number: Any = value if isinstance(value, (int, float, UUID, bytes, bytearray, memoryview)) else plain(value)
+    if code == r.UUID:
+        data = octets(number)
+        if data is None or len(data) != 16:
+            raise EncodeError(f"{shown(value)} is no uuid", path)
+        return bytes(data)
+    if isinstance(number, bool) != (code == r.BOOL):
+        raise EncodeError(f"{shown(value)} is no {kind}", path)
+    if code == r.FLOAT64 and not isinstance(number, (int, float)):
+        raise EncodeError(f"{shown(value)} is no {kind}", path)
+    if code not in (r.BOOL, r.FLOAT64):
+        try:
+            number = operator.index(number)
+        except TypeError:
+            raise EncodeError(f"{shown(value)} is no {kind}", path) from None
+    try:
+        return struct.pack(f">{FORMATS[code]}", number)
+    except (struct.error, OverflowError):
+        raise EncodeError(f"{shown(value)} does not fit {kind}", path) from None
+
+
+def plain(value: object) -> object:
+    """What msgspec writes in place of an object that is no builtin: an enum's value, a date's text. Else the object."""
+    try:
+        return msgspec.to_builtins(value, builtin_types=_PLAIN)
+    except Exception:  # of another library's type; the caller says what it is not
+        return value
+
+
+def unknown_fields(value: object, known: set[int]) -> list[tuple[int, bytes]]:
+    """The unknown tagged fields of a struct, checked: ascending (W-24), with tags that no field has (T-12)."""
+    path = (r.UNKNOWN,)
+    fields = []
+    previous = -1
+    for i, element in enumerate(sequence(value, r.UNKNOWN)):
+        pair = sequence(element, r.UNKNOWN)
+        data = octets(pair[1]) if len(pair) == 2 else None
+        if data is None or not isinstance(pair[0], int) or isinstance(pair[0], bool):
+            raise EncodeError(f"{shown(element)} is no pair of tag and bytes", (*path, i))
+        tag = int(pair[0])
+        if not 0 <= tag <= r.MAX_TAG:
+            raise EncodeError(f"tag {tag} does not fit 31 bits", (*path, i))
+        if tag in known:
+            raise EncodeError(f"tag {tag} is one that the definition has", (*path, i))
+        if tag <= previous:
+            raise EncodeError(f"tag {tag} {'twice' if tag == previous else f'behind tag {previous}'}", (*path, i))
+        previous = tag
+        fields.append((tag, bytes(data)))
+    return fields
+
+
+def equal_with_floats(value: object, default: object) -> bool:
+    """Equality of unpacked values; floats and what stands where the default has a float, as IEEE 754 compares."""
+    if isinstance(default, float):
+        return type(value) in (int, float) and value == default
+    if isinstance(default, list):
+        return (
+            isinstance(value, list)
+            and len(value) == len(default)
+            and all(equal_with_floats(v, d) for v, d in zip(value, default, strict=True))
+        )
+    return type(value) is type(default) and value == default
+
+
+def write_length(out: bytearray, flags: int, width: int, n: int) -> None:
+    """A length or count; -1 is null. width: bytes where not compact."""
+    if flags & r.COMPACT:
+        write_unsigned_varint(out, n + 1)
+    else:
+        out += n.to_bytes(width, "big", signed=True)
+
+
+def write_null(out: bytearray, flags: int, width: int, path: tuple[str, ...]) -> None:
+    """Null, where it may be."""
+    if not flags & r.MAY_BE_NULL:
+        raise EncodeError("null where null is not allowed", path)
+    write_length(out, flags, width, -1)
+
+
+def shown(value: object) -> str:
+    """The value for an error message: never long, never an error of its own."""
+    try:
+        return reprlib.repr(value)
+    except Exception:  # somebody else's __repr__
+        return f"<{type(value).__name__}>"
+
+
+def under(error: EncodeError, *steps: str | int) -> EncodeError:
+    """The error, seen from further up."""
+    error.path = (*steps, *error.path)
+    error.args = (error.what, error.path)
+    return error
