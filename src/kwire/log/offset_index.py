@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kwire.log.store import StoredFile
@@ -59,6 +60,10 @@ class OffsetIndex:
         """(offset, position) of entry i; offsets are absolute."""
         offset, position = ENTRY.unpack_from(self.entries, i * ENTRY.size)
         return self.base_offset + offset, position
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        for offset, position in ENTRY.iter_unpack(self.entries):
+            yield self.base_offset + offset, position
 
     def lookup(self, offset: int) -> tuple[int, int]:
         """(offset, position) of the largest entry at or below offset, else (base offset, 0) (F-12)."""

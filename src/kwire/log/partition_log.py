@@ -195,6 +195,15 @@ class PartitionLog:
         return self._high_watermark_checkpoint
 
     @property
+    def known_end_offset(self) -> int:
+        """The highest log end that checkpoints and producer snapshots speak of, at least log_end_offset.
+
+        Above log_end_offset, records are missing at the end: lost with a torn or damaged tail, or written after the
+        segment was copied and before the checkpoint was.
+        """
+        return max(self.log_end_offset, self._high_watermark_checkpoint or 0, *self._files.snapshots)
+
+    @property
     def last_stable_offset(self) -> int:
         """Start of the oldest open transaction, the log end without one (P-06, with the log end as high watermark)."""
         if not self.segments:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kwire.log.offset_index import used_bytes
@@ -49,6 +50,10 @@ class TimeIndex:
         """(timestamp in ms, offset) of entry i; offsets are absolute."""
         timestamp, offset = ENTRY.unpack_from(self.entries, i * ENTRY.size)
         return timestamp, self.base_offset + offset
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        for timestamp, offset in ENTRY.iter_unpack(self.entries):
+            yield timestamp, self.base_offset + offset
 
     @property
     def last(self) -> tuple[int, int]:

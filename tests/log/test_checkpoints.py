@@ -1,0 +1,132 @@
+"""Checkpoint files, partition.metadata and meta.properties."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kwire.errors import LogError, Malformed
+from kwire.log import LeaderEpoch, LogDirectory
+from kwire.log.checkpoints import (
+    end_offset_for,
+    parse_leader_epochs,
+    parse_offset_checkpoint,
+    parse_partition_metadata,
+    parse_properties,
+    parse_uuid,
+)
+from tests.log.expected import ARCHIVES
+
+
+@pytest.mark.requirement("F-01", "F-02")
+def test_offset_checkpoints_are_lines_of_topic_partition_and_offset() -> None:
+    assert parse_offset_checkpoint(b"0\n2\ntrimmed 0 555\na.b-c\t12  9223372036854775807\n") == {
+        ("trimmed", 0): 555,
+        ("a.b-c", 12): (1 << 63) - 1,
+    }
+    assert parse_offset_checkpoint(b"") == {}
+    assert parse_offset_checkpoint(b"0\n0\n") == {}
+
+
+@pytest.mark.parametrize(
+    ("data", "what", "position"),
+    [
+        (b"1\n0\n", "unrecognised checkpoint version '1'", 0),
+        (b"zero\n0\n", "unrecognised", 0),
+        (b"0\nmany\n", "number of entries is 'many'", 2),
+        (b"0\n2\nt 0 1\n", "of 2 entries has 1", 10),
+        (b"0\n1\nt 0 1\nt 1 1\n", "of 1 entries has 2", 16),
+        (b"0\n1\nt 0\n", "expected 'topic partition offset', found 't 0'", 4),
+        (b"0\n1\nt 0 9223372036854775808\n", "is no number", 4),
+        (b"0\n1\nt 0 0x1\n", "is no number", 4),
+        (b"0\n1\nt\xff 0 1\n", "UTF-8", 5),
+        (b"0", "of -1 entries has 0", 1),
+    ],
+)
+@pytest.mark.requirement("F-02")
+def test_a_broken_checkpoint_says_where(data: bytes, what: str, position: int) -> None:
+    with pytest.raises(Malformed, match=what) as caught:
+        parse_offset_checkpoint(data)
+    assert caught.value.position == position
+
+
+@pytest.mark.requirement("F-04")
+def test_leader_epochs_must_increase() -> None:
+    data = b"0\n3\n0 0\n2 3639\n4 7015\n"
+    assert parse_leader_epochs(data) == [
+        LeaderEpoch(leader_epoch=e, start_offset=s) for e, s in [(0, 0), (2, 3639), (4, 7015)]
+    ]
+    for wrong in (b"0\n2\n2 0\n1 5\n", b"0\n2\n1 7\n2 5\n"):
+        with pytest.raises(Malformed, match="must increase"):
+            parse_leader_epochs(wrong)
+
+
+@pytest.mark.requirement("F-05")
+def test_the_end_of_a_leader_epoch_is_answered_as_kafka_does() -> None:
+    entries = parse_leader_epochs(b"0\n3\n2 10\n4 20\n7 30\n")
+    answers = {epoch: end_offset_for(epoch, entries, 99) for epoch in (-1, 0, 2, 3, 4, 6, 7, 8)}
+    assert answers == {
+        -1: (-1, -1), 0: (0, 10), 2: (2, 20), 3: (2, 20), 4: (4, 30), 6: (4, 30), 7: (7, 99), 8: (-1, -1),
+    }  # fmt: skip
+    assert end_offset_for(1, [], 99) == (-1, -1)
+
+
+def test_topic_ids_and_properties_of_real_directories(kafka_logs: dict[str, Path]) -> None:
+    directory = LogDirectory(kafka_logs["modern"] / "data")
+    assert directory.meta_properties["cluster.id"] == "PJuiyMRnSBisYdqR0oiR-A"
+    assert directory.meta_properties["node.id"] == "1"
+    assert directory.is_clean_shutdown
+    assert not LogDirectory(kafka_logs["unclean"] / "killed" / "data").is_clean_shutdown
+    assert LogDirectory(kafka_logs["legacy"] / "data").meta_properties["broker.id"] == "0"
+    ids = {log.topic_id for (topic, _), log in directory.items() if topic == "orders"}
+    assert ids == {parse_uuid("F4VtuKJYR4CXO_1Lm2b8jg")}
+    assert LogDirectory(kafka_logs["legacy"] / "data")["v0", 0].topic_id is None
+
+
+@pytest.mark.parametrize("archive", ARCHIVES)
+def test_leader_epochs_of_real_directories_are_those_of_the_batches(kafka_logs: dict[str, Path], archive: str) -> None:
+    for log in LogDirectory(kafka_logs[archive] / "data").values():
+        if log.topic.startswith("compacted") or log.topic == "mixed-format":
+            continue  # the cleaner removes batches, and older formats clear the cache (A-08)
+        seen: dict[int, int] = {}
+        for segment in log.segments:
+            for header in segment.headers():
+                if header.magic == 2:
+                    seen.setdefault(header.leader_epoch, max(header.stored_offset, log.log_start_offset))
+        known = {each.leader_epoch: each.start_offset for each in log.leader_epochs}
+        assert {epoch: known.get(epoch) for epoch in seen} == seen, log
+
+
+def test_broken_partition_files_are_named(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "t-0"
+    folder.mkdir()
+    (folder / "00000000000000000000.log").touch()
+    (folder / "partition.metadata").write_text("version: 7\ntopic_id: x")
+    (folder / "leader-epoch-checkpoint").write_text("0\n1\n")
+    log = LogDirectory(tmp_path)["t", 0]
+    with pytest.raises(LogError, match="unrecognised version '7'") as caught:
+        _ = log.topic_id
+    assert caught.value.file == str(folder / "partition.metadata")
+    with pytest.raises(LogError, match="of 1 entries has 0") as caught:
+        _ = log.leader_epochs
+    assert caught.value.file == str(folder / "leader-epoch-checkpoint")
+    assert list(log.read()) == []
+
+
+def test_partition_metadata_and_properties() -> None:
+    assert parse_partition_metadata(b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA").int == 0
+    for wrong in (b"", b"version: 0", b"version: 0\ntopic_id: AAAA", b"version: 0\ntopic_id: \xff\xff"):
+        with pytest.raises(Malformed):
+            parse_partition_metadata(wrong)
+    assert parse_properties(b"#c\n! d\n a = b=c \nkey\\:x=v\n\n") == {"a": "b=c", "key:x": "v"}
+
+
+@given(st.binary(max_size=80) | st.text(alphabet="0123456789 t-\n\t\r\x0b", max_size=60).map(str.encode))
+def test_any_bytes_are_entries_or_malformed(data: bytes) -> None:
+    for parse in (parse_offset_checkpoint, parse_leader_epochs, parse_partition_metadata, parse_properties):
+        with suppress(Malformed):
+            parse(data)

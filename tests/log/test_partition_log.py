@@ -1,0 +1,175 @@
+"""PartitionLog against what Kafka's own consumer read from the same directories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kwire.errors import CorruptBatch, LogError, OptionError
+from kwire.log import LogDirectory
+from tests.log.expected import ARCHIVES, ISOLATIONS, consumed, offsets, read_arrow, read_objects
+
+Copied = Callable[[str, str], Path]
+
+
+@pytest.mark.parametrize("archive", ARCHIVES)
+@pytest.mark.requirement(
+    "D-01", "D-02", "D-03", "D-04", "D-05", "D-06", "R-23", "R-24", "R-27", "R-30", "X-27", "X-31", "X-32",
+    "S31-10", "S31-11", "S31-12", "S31-37", "SDEF-48", "S482-02",
+)  # fmt: skip
+def test_read_gives_what_kafkas_consumer_gave(kafka_logs: dict[str, Path], archive: str) -> None:
+    directory, expected = LogDirectory(kafka_logs[archive] / "data"), kafka_logs[archive] / "expected"
+    entries = list(offsets(expected))
+    assert len(entries) > 20
+    for topic, partition, isolation, _ in entries:
+        rows, leader_epochs = consumed(expected, topic, partition, isolation)
+        records = list(directory[topic, partition].read(isolation=isolation))
+        assert [record.leader_epoch for record in records] == leader_epochs, (topic, partition, isolation)
+        assert read_objects(directory[topic, partition], isolation=isolation) == rows, (topic, partition, isolation)
+
+
+@pytest.mark.parametrize("archive", ARCHIVES)
+@pytest.mark.requirement("D-01", "D-03", "D-04", "D-05", "D-06", "R-23", "R-24", "S31-12")
+def test_read_arrow_gives_what_kafkas_consumer_gave(kafka_logs: dict[str, Path], archive: str) -> None:
+    directory, expected = LogDirectory(kafka_logs[archive] / "data"), kafka_logs[archive] / "expected"
+    for topic, partition, isolation, _ in offsets(expected):
+        rows, _ = consumed(expected, topic, partition, isolation)
+        assert read_arrow(directory[topic, partition], isolation=isolation) == rows, (topic, partition, isolation)
+
+
+@pytest.mark.parametrize("archive", ARCHIVES)
+@pytest.mark.requirement("P-06", "F-40", "R-38", "G-12")
+def test_log_start_end_and_last_stable_offset_are_those_the_broker_answered(
+    kafka_logs: dict[str, Path], archive: str
+) -> None:
+    directory = LogDirectory(kafka_logs[archive] / "data")
+    for topic, partition, isolation, entry in offsets(kafka_logs[archive] / "expected"):
+        log = directory[topic, partition]
+        assert log.log_start_offset == entry["beginning"]
+        end = log.last_stable_offset if isolation == "read_committed" else log.log_end_offset
+        assert end == entry["end"] == entry["position_after_read"], (topic, partition, isolation)
+        assert log.high_watermark == log.log_end_offset == log.known_end_offset
+        assert log.damage is None
+        epochs = log.leader_epochs
+        assert all(log.log_start_offset <= each.start_offset <= log.log_end_offset for each in epochs)
+
+
+def test_a_transaction_that_was_left_open_holds_read_committed_back(kafka_logs: dict[str, Path]) -> None:
+    log = LogDirectory(kafka_logs["modern"] / "data")["txn", 0]
+    assert log.last_stable_offset < log.log_end_offset
+    behind = list(log.read(log.last_stable_offset))
+    assert behind
+    assert not list(log.read(log.last_stable_offset, isolation="read_committed"))
+
+
+@pytest.mark.parametrize("archive", ARCHIVES)
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+def test_any_offset_range_is_a_slice_of_the_whole(kafka_logs: dict[str, Path], archive: str, isolation: str) -> None:
+    directory = LogDirectory(kafka_logs[archive] / "data")
+    for (topic, _), log in directory.items():
+        whole = read_objects(log, isolation=isolation)
+        if topic.startswith("__") or len(whole) < 3:
+            continue
+        end = log.log_end_offset
+        for start, stop in [
+            (end // 3, end // 3 * 2),
+            (1, 2),
+            (end - 1, end),
+            (end // 2, None),
+            (end, None),
+            (end + 9, None),
+        ]:
+            expected = [each for each in whole if start <= each.offset < (end if stop is None else stop)]
+            assert read_objects(log, start_offset=start, end_offset=stop, isolation=isolation) == expected
+            assert read_arrow(log, start_offset=start, end_offset=stop, isolation=isolation) == expected
+
+
+@pytest.mark.requirement("F-62")
+def test_records_below_the_log_start_are_not_returned(kafka_logs: dict[str, Path]) -> None:
+    log = LogDirectory(kafka_logs["modern"] / "data")["trimmed", 0]
+    assert log.log_start_offset == 555
+    assert log.segments[0].base_offset < 555  # they are still in the file
+    assert next(log.read()).offset == 555
+    assert next(iter(log.read_arrow(columns=["offset"]))).column(0)[0].as_py() == 555
+
+
+def test_a_log_directory_is_what_a_partitions_directory_and_one_file_are_part_of(kafka_logs: dict[str, Path]) -> None:
+    data = kafka_logs["modern"] / "data"
+    whole = LogDirectory(data)["orders", 0]
+    alone = LogDirectory(data / "orders-0")
+    assert list(alone) == [("orders", 0)]
+    assert read_objects(alone["orders", 0]) == read_objects(whole)
+    segment = whole.segments[1]
+    one = LogDirectory(segment.url)["orders", 0]
+    assert [each.base_offset for each in one.segments] == [segment.base_offset]
+    expected = list(whole.read(segment.base_offset, segment.next_base))
+    assert list(one.read()) == expected
+    assert LogDirectory(data / "trimmed-0")["trimmed", 0].log_start_offset == 555  # from the checkpoint above
+
+
+@pytest.mark.requirement("G-09", "G-10", "F-03")
+def test_a_log_that_ends_below_its_start_is_empty_there(copied: Copied) -> None:
+    data = copied("modern", "trimmed-0")
+    (data / "log-start-offset-checkpoint").write_text("0\n1\ntrimmed 0 5000\n")
+    log = LogDirectory(data)["trimmed", 0]
+    assert (log.log_start_offset, log.log_end_offset, list(log.read())) == (5000, 5000, [])
+    (data / "log-start-offset-checkpoint").write_text("0\nbroken\n")
+    directory = LogDirectory(data)
+    assert directory["trimmed", 0].log_start_offset == directory["trimmed", 0].segments[0].base_offset
+    assert any("log-start-offset-checkpoint" in each.name for each in directory.ignored)
+
+
+def test_a_partition_without_segments_is_an_empty_log(copied: Copied) -> None:
+    data = copied("modern", "empty-0")
+    for file in (data / "empty-0").iterdir():
+        file.unlink()
+    log = LogDirectory(data)["empty", 0]
+    assert (log.segments, log.log_start_offset, log.log_end_offset, log.last_stable_offset) == ([], 0, 0, 0)
+    assert (list(log.read()), log.read_arrow().read_all().num_rows, log.offset_for_time(0)) == ([], 0, None)
+    assert (log.topic_id, log.leader_epochs, log.damage) == (None, [], None)
+
+
+def test_wrong_arguments_are_refused(kafka_logs: dict[str, Path]) -> None:
+    log = LogDirectory(kafka_logs["modern"] / "data")["txn", 0]
+    with pytest.raises(OptionError, match="isolation is 'committed', expected one of read_uncommitted"):
+        log.read(isolation="committed")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="negative"):
+        log.read(-1)
+    with pytest.raises(OptionError, match="no column 'ofset'; columns are key, value"):
+        log.read_arrow(columns=["ofset"])
+
+
+def test_a_segment_that_vanishes_is_named(copied: Copied) -> None:
+    log = LogDirectory(copied("modern", "orders-0"))["orders", 0]
+    victim = Path(log.segments[2].url)
+    victim.unlink()
+    with pytest.raises(LogError, match="No such file") as caught:
+        list(log.read())
+    assert caught.value.file == str(victim)
+    with pytest.raises(LogError, match="No such file"):
+        log.read_arrow().read_all()
+
+
+def test_an_arrow_reader_raises_kwires_error_itself(copied: Copied) -> None:
+    log = LogDirectory(copied("modern", "orders-0"))["orders", 0]
+    path = Path(log.segments[0].url)
+    data = bytearray(path.read_bytes())
+    data[5000] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(CorruptBatch) as caught:
+        log.read_arrow().read_all()
+    assert caught.value.file == str(path)
+
+
+def test_batches_gives_control_batches_too(kafka_logs: dict[str, Path]) -> None:
+    log = LogDirectory(kafka_logs["modern"] / "data")["txn", 0]
+    batches = [batch for _, batch in log.batches()]
+    assert sum(batch.is_control for batch in batches) > 10
+    assert batches[0].base_offset == 0
+    assert batches[-1].next_offset == log.log_end_offset
+    later = [batch for _, batch in log.batches(300)]
+    assert [batch.base_offset for batch in later] == [b.base_offset for b in batches if b.last_offset >= 300]
+    for batch in batches:
+        batch.check()  # each is a view of bytes of its own
