@@ -17,7 +17,7 @@ from kwire.errors import SchemaError
 from kwire.schema.json_text import JsonTextError, Node, Number, read_json_text
 from kwire.schema.model import PRIMITIVES
 from kwire.schema.names import attribute_name
-from kwire.schema.versions import MAX_VERSION, NONE, Versions
+from kwire.schema.versions import ALL, MAX_VERSION, NONE, Versions
 
 KINDS: Final = ("request", "response", "header", "metadata", "data", "coordinator-key", "coordinator-value")
 RPC: Final = ("request", "response")
@@ -149,10 +149,10 @@ class _Object:
         self.members = {k: v for k, v in node.value.items() if v.value is not None}
         self.name: str | None = None
         name = self.text("name", "")
-        if kind == "message":
-            self.struct = name or None
-        else:
+        if kind == "field":
             self.name = name or None
+        else:
+            self.struct = name or None
         for unknown in node.value.keys() - known:
             self.problem("E-02", f"{unknown!r} is no attribute of a {kind}", node.value[unknown].line)
         if not name:
@@ -339,13 +339,12 @@ class _Reader:
             self.problems.add("E-03", "a common struct is not an object", node.line)
             return None
         o = _Object(node, STRUCT_ATTRIBUTES, self.problems, None, "struct")
-        o.struct, o.name = o.name, None
         versions = o.versions("versions")
         if o.is_blank("versions"):
             o.problem("E-04", "a struct has no versions")
         o.versions("deprecatedVersions")
         fields = self.fields(o, o.struct or "")
-        return StructText(o.struct, node.line, versions or NONE, fields) if o.struct else None
+        return StructText(o.struct, node.line, ALL if versions is None else versions, fields) if o.struct else None
 
     def fields(self, o: _Object, struct: str) -> list[FieldText]:
         fields = o.items("fields", lambda node: self.field(node, struct))
@@ -461,7 +460,7 @@ class _Reader:
 
     def check_tag_rules(self, o: _Object, item: FieldText) -> None:
         if item.tag is None:
-            if item.tagged:
+            if item.tagged and "tag" not in o.members:
                 o.problem("E-20", "taggedVersions without a tag")
             return
         if item.map_key:

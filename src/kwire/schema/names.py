@@ -31,7 +31,16 @@ def snake_name(name: str) -> str:
     return "".join(out)
 
 
+# What message classes have besides the fields of a definition.
+TAKEN = frozenset(
+    {
+        *("check_version", "decode", "decode_from", "encode", "encoded_size", "from_json", "to_json"),
+        "unknown_tagged_fields",
+    }
+)
+
+
 def attribute_name(name: str) -> str:
-    """The snake name, with an underscore behind it if Python keeps the word for itself."""
+    """The snake name, with an underscore behind it if Python or every message class has the word for itself."""
     snake = snake_name(name)
-    return f"{snake}_" if keyword.iskeyword(snake) else snake
+    return f"{snake}_" if keyword.iskeyword(snake) or snake in TAKEN else snake

@@ -16,6 +16,10 @@ from kwire.schema.versions import NONE, Versions
 
 _Report = Callable[[str, str], None]
 
+MAX_STRUCT_DEPTH = 100
+MAX_FIELDS = 100_000
+"""Fields of a message with every struct written out at each of its uses; the largest real one has 200."""
+
 # Attributes of every message class; a struct of such a name would hide them.
 TAKEN = frozenset({"API_KEY", "DEFINITION", "FLEXIBLE_VERSIONS", "MAP_KEYS", "SPEC", "VALID_VERSIONS"})
 
@@ -41,6 +45,9 @@ class _Resolver:
             if struct.name not in self.built and self.common[struct.name] is struct:
                 self.use_common(struct, ())
         self.top_level_rules()
+        if self.written_out(root, {}) > MAX_FIELDS:
+            what = f"more than {MAX_FIELDS} fields once every struct is written out where it is used"
+            self.problems.add("E-36", what, text.line, text.name)
         common = [s for s in self.built.values() if s.is_common]
         inline = [s for s in self.built.values() if not s.is_common]
         return Message(
@@ -57,6 +64,12 @@ class _Resolver:
             header_versions=text.header_versions,
             file=self.problems.file,
         )
+
+    def written_out(self, struct: Struct, known: dict[str, int]) -> int:
+        """Fields of a struct and of those in it, counted at each use: what codecs and default values grow with."""
+        if struct.name not in known:
+            known[struct.name] = sum(1 + self.written_out(f.struct, known) if f.struct else 1 for f in struct.fields)
+        return known[struct.name]
 
     def register(self, struct: StructText) -> None:
         if not struct.name[0].isupper():
@@ -146,6 +159,9 @@ class _Resolver:
                 problem("E-32", f"{item.type} is a common struct, so it takes no fields here")
             if item.type in within:
                 problem("E-36", f"{item.type} contains itself")
+                return Struct(name=item.type, versions=NONE, fields=())
+            if len(within) >= MAX_STRUCT_DEPTH:
+                problem("E-36", f"structs in structs deeper than {MAX_STRUCT_DEPTH} levels")
                 return Struct(name=item.type, versions=NONE, fields=())
             common = self.common[item.type]
             if not common.versions.covers(effective):

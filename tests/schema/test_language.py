@@ -1,0 +1,208 @@
+"""The definition language: what a definition may look like and what comes out of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.schema.writing import common, coordinator_key, field, message, request, tagged
+
+from kwire import schema
+from kwire.errors import SchemaError
+from kwire.schema.json_text import JsonTextError, read_json_text
+from kwire.schema.names import camel_name, snake_name
+from kwire.schema.versions import NONE, Versions
+
+# The README's example, with every kind of comment and the lenient scalars that Kafka's own files use.
+EXAMPLE = """
+// Licensed to nobody.
+{
+  "apiKey": "3",  /* a number in a text */
+  "type": "request",
+  "listeners": "broker",
+  "name": "OrderRequest",
+  "validVersions": "0-3", "flexibleVersions": "2+",
+  "fields": [
+    { "name": "Url", "type": "string", "versions": "0+", "about": "// nor this",
+      "default": "http://host/*no comment*/" },
+    { "name": "Paid", "type": "boolean", "versions": "1+", "ignorable": "true", "default": false },
+    { "name": "Note", "type": "string", "tag": "0", "taggedVersions": "2+", "default": null },
+    { "name": "Lines", "type": "[]Line", "versions": "0+", "fields":
+      { "name": "Id", "type": "int64", "versions": "0+", "mapKey": true }
+    }
+  ]
+}
+// the end
+"""
+
+
+@pytest.mark.requirement("SDEF-01", "SDEF-02", "SDEF-03", "SDEF-04", "SDEF-16", "SDEF-27", "SDEF-29", "SDEF-37", "T-05")
+@pytest.mark.requirement("SDEF-49", "SDEF-50", "SDEF-51", "S482-31", "S482-36", "S482-41", "SDEF-64", "SDEF-113")
+def test_a_definition_with_comments_and_lenient_scalars() -> None:
+    spec = schema.parse(EXAMPLE)
+    assert (spec.name, spec.kind, spec.api_key, spec.listeners) == ("OrderRequest", "request", 3, ("broker",))
+    assert (str(spec.valid), str(spec.flexible)) == ("0-3", "2+")
+    url, paid, note, lines = spec.struct.fields
+    assert url.default == "http://host/*no comment*/"
+    assert url.about == "// nor this"
+    assert (paid.type, paid.ignorable, paid.default) == ("bool", True, False)
+    assert (note.tag, str(note.versions), str(note.tagged), note.default) == (0, "2+", "2+", "")
+    assert lines.type_text == "[]Line"
+    assert lines.struct is not None
+    assert [f.attr for f in lines.struct.map_keys] == ["id"]
+    assert [f.attr for f in spec.struct.class_fields] == ["url", "paid", "lines", "note"]
+
+
+@pytest.mark.requirement("T-10", "S482-35", "S482-38", "S482-40", "S482-59")
+def test_the_example_of_kip_482() -> None:
+    spec = schema.parse(
+        """{ "apiKey": 9000, "type": "response", "name": "FooResponse",
+             "validVersions": "0-9", "flexibleVersions": "9+",
+             "fields": [
+               { "name": "UserAgent", "type": "string", "tag": 0, "taggedVersions": "9+" },
+               { "name": "Foos", "type": "[]Foo", "versions": "0+", "fields": [
+                 { "name": "Bar", "type": "string", "tag": 0, "taggedVersions": "9+", "default": "hello world" },
+                 { "name": "Baz", "type": "int16", "versions": "0+" } ] } ] }"""
+    )
+    foo = spec.structs[0]
+    assert [(f.name, f.tag, f.default) for f in foo.fields] == [("Bar", 0, "hello world"), ("Baz", None, 0)]
+
+
+def test_common_structs_are_one_struct_however_often_they_are_used() -> None:
+    spec = schema.parse(
+        message(
+            field("Outer", "First"),
+            field("[]Outer", "Second", versions="1+"),
+            commonStructs=[common("Outer", field("Inner", "Inner")), common("Inner", field()), common("Unused")],
+        )
+    )
+    first, second = (f.struct for f in spec.struct.fields)
+    assert first is second
+    # Each stands behind those it uses, so that classes can be made in this order.
+    assert [s.name for s in spec.structs] == ["Inner", "Outer", "Unused"]
+
+
+def test_a_struct_without_any_fields_is_a_struct() -> None:
+    spec = schema.parse(message(field("Empty", "Nothing")))
+    assert spec.structs[0].fields == ()
+
+
+def test_a_field_outside_the_valid_versions_is_allowed_unless_it_is_a_struct() -> None:
+    assert schema.parse(message(field(versions="7+"))).struct.fields[0].versions == Versions(7, 32767)
+
+
+@pytest.mark.requirement("E-66")
+def test_a_removed_api_keeps_its_key_and_nothing_else() -> None:
+    spec = schema.parse(request(validVersions="none", flexibleVersions="1-2", latestVersionUnstable=True))
+    assert (spec.api_key, spec.valid, spec.flexible, spec.latest_version_unstable) == (9000, NONE, NONE, False)
+
+
+def test_coordinator_records() -> None:
+    assert schema.parse(coordinator_key()).api_key == 1
+    value = schema.parse(message(type="coordinator-value", apiKey=1))
+    assert (value.kind, str(value.flexible)) == ("coordinator-value", "1+")
+
+
+@pytest.mark.requirement("W-80", "W-81", "W-83", "W-86", "S482-24", "S482-28")
+def test_header_versions_follow_from_flexible_versions_unless_they_are_given() -> None:
+    plain = schema.parse(request(flexibleVersions="2+"))
+    assert [plain.header_version(v) for v in plain.valid] == [1, 1, 2, 2]
+    given = schema.parse(request(headerVersions={"0": "0", "1-2": "1", "3+": "5"}))
+    assert [given.header_version(v) for v in given.valid] == [0, 1, 1, 5]
+    shutdown = schema.parse(request(name="ControlledShutdownRequest", apiKey=7, flexibleVersions="3+"))
+    assert [shutdown.header_version(v) for v in shutdown.valid] == [0, 1, 1, 2]
+    answer = {"type": "response", "flexibleVersions": "2+"}
+    other = schema.parse(request(name="OrderResponse", **answer))
+    assert [other.header_version(v) for v in other.valid] == [0, 0, 1, 1]
+    versions = schema.parse(request(name="ApiVersionsResponse", apiKey=18, **answer))
+    assert [versions.header_version(v) for v in versions.valid] == [0, 0, 0, 0]
+
+
+def test_an_unstable_newest_version_is_not_offered() -> None:
+    spec = schema.parse(request(latestVersionUnstable=True))
+    assert str(spec.stable) == "0-2"
+    assert schema.parse(request(latestVersionUnstable=True, validVersions="0")).stable == NONE
+
+
+@pytest.mark.requirement("J-01")
+def test_names() -> None:
+    cases = {"FooBarBaz": "foo_bar_baz", "fooBarBaz": "foo_bar_baz", "FORTRAN": "fortran", "TopicID": "topic_id"}
+    cases |= {"ISRNodes": "isrnodes", "V3AndBelow": "v3_and_below", "KRaftVersion": "kraft_version", "A": "a"}
+    assert {name: snake_name(name) for name in cases} == cases
+    assert (camel_name("ISR"), camel_name("ErrorCode")) == ("iSR", "errorCode")
+
+
+def test_attributes_keep_out_of_the_way_of_python_and_of_the_class() -> None:
+    spec = schema.parse(message(field(name="Class"), field(name="Encode"), field(name="UnknownTaggedFields")))
+    assert [f.attr for f in spec.struct.fields] == ["class_", "encode_", "unknown_tagged_fields_"]
+
+
+DEFINITIONS = sorted(Path(__file__).parents[2].joinpath("definitions").rglob("*.json"))
+
+
+def test_the_catalogue_has_the_definitions_of_three_releases() -> None:
+    assert len(DEFINITIONS) == 683
+
+
+@pytest.mark.parametrize("release", ["2.8.2", "3.9.1", "4.4.0"])
+def test_all_definitions_of_a_release_are_right_and_written_as_they_would_be_again(release: str) -> None:
+    paths = [path for path in DEFINITIONS if f"kafka-{release}" in path.parts]
+    messages = schema.load_all(paths)
+    assert [schema.render(message) for message in messages] == [path.read_text() for path in paths]
+
+
+def test_a_definition_and_its_rendering_are_the_same_message() -> None:
+    text = message(
+        field("string", name="Quote", default='say "\\n"', nullableVersions="0+"),
+        field("string", name="Never", flexibleVersions="none", entityType="topicName"),
+        field("uuid", name="Id", default="AAAAAAAAAAAAAAAAAAAAAQ"),
+        field("float64", name="Ratio", default="-Infinity"),
+        field("float64", name="Zero", default="-0.0"),
+        field("uint32", name="Mask", default="0xff"),
+        field("bytes", name="Blob", zeroCopy=True),
+        field("[]Item", name="Items", fields=[field(mapKey=True), tagged(0)]),
+        deprecatedVersions="0",
+    )
+    once = schema.render(schema.parse(text))
+    assert schema.render(schema.parse(once)) == once
+    facts = json.loads(once)
+    assert facts["deprecatedVersions"] == "0"
+    assert [f.get("default") for f in facts["fields"][:6]] == [
+        'say "\\n"',
+        None,
+        "AAAAAAAAAAAAAAAAAAAAAQ",
+        "-Infinity",
+        "-0.0",
+        "255",
+    ]
+    assert "about" not in once
+
+
+@pytest.mark.parametrize("cut", range(0, EXAMPLE.rindex("}"), 7))
+def test_a_definition_cut_anywhere_is_an_error_with_a_rule(cut: int) -> None:
+    text = EXAMPLE[:cut]
+    with pytest.raises(SchemaError):
+        schema.parse(text)
+
+
+def test_json_text_knows_lines_and_takes_no_more_than_json() -> None:
+    node = read_json_text('{"a": [1, "\\u00e9\\n"],\n\n "b": {"c": null}}')
+    assert isinstance(node.value, dict)
+    assert node.value["b"].line == 3
+    for text in (
+        "{'a': 1}",
+        '{"a": 1,}',
+        "[1 2]",
+        '{"a" 1}',
+        '"\x01"',
+        "01",
+        "1.",
+        "tru",
+        "",
+        "/* open",
+        "{a: 1}",
+        "NaN",
+    ):
+        with pytest.raises(JsonTextError):
+            read_json_text(text)
