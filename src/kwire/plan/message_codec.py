@@ -29,8 +29,9 @@ __all__ = ["Codec", "codec", "frame_codec"]
 
 Buffer = bytes | bytearray | memoryview
 
-PARTIAL, VIEWS = 1, 2
 FIRST_RATIO = 2
+LARGE_INPUT = 1 << 15
+"""Bytes of a message from which it pays to cut large fields out of the input: a copy less, a few calls more."""
 
 
 def codec(spec: Message, version: int, cls: Any, *, kernels: bool | None = None) -> Codec:
@@ -165,35 +166,52 @@ class Codec:
         job = array("q", [rows.buffer_info()[0], pool.buffer_info()[0], FIRST_RATIO, FIRST_RATIO])
         self._job = rows, pool, job  # the kernels have their addresses
         address = job.buffer_info()[0]
-        kernel_decode, kernel_encode = entry.decode, entry.encode
+        kernel_decode, decode_at, kernel_encode = entry.decode, entry.decode_at, entry.encode
+        partial, partial_views = entry.decoding.PARTIAL, entry.decoding.PARTIAL | entry.decoding.VIEWS
         unpack = msgspec.msgpack.Decoder(self._type).decode
         pair_type: Any = tuple[self._type, int]  # type: ignore[name-defined]  # made when it runs
         unpack_pair = msgspec.msgpack.Decoder(pair_type).decode
         pack = msgspec.msgpack.Encoder(uuid_format="bytes").encode
-        patch, walk, write = self._patch, self._walk, self._write
+        patch: Patch = self._patch or _keep
+        walk, write = self._walk, self._write
 
         def decode(data: Buffer, views: bool = False, lenient: bool = False) -> Any:
-            packed = kernel_decode(data, 0, address, VIEWS if views else 0)
+            packed = kernel_decode(data, address)
+            if packed is not None:
+                try:
+                    return unpack(packed)
+                except ValueError:  # invalid UTF-8
+                    pass
+            return walk(data, 0, views, lenient, False)[0]
+
+        def decode_with_bytes(data: Buffer, views: bool = False, lenient: bool = False) -> Any:
+            source: bytes | memoryview
+            if views:
+                source, flags = memoryview(data).cast("B"), entry.decoding.VIEWS
+            elif len(data) >= LARGE_INPUT and type(data) is bytes:
+                source, flags = data, entry.decoding.LARGE
+            else:
+                return decode(data, False, lenient)
+            packed = decode_at(data, 0, address, flags)
             if packed is not None:
                 try:
                     obj = unpack(packed)
                 except ValueError:  # invalid UTF-8
                     pass
                 else:
-                    if views and patch is not None:
-                        patch(obj, memoryview(data).cast("B"))
+                    patch(obj, source)
                     return obj
             return walk(data, 0, views, lenient, False)[0]
 
         def decode_from(data: Buffer, pos: int, views: bool = False, lenient: bool = False) -> tuple[Any, int]:
-            packed = kernel_decode(data, pos, address, PARTIAL | VIEWS if views else PARTIAL)
+            packed = decode_at(data, pos, address, partial_views if views else partial)
             if packed is not None:
                 try:
                     pair: tuple[Any, int] = unpack_pair(packed)
                 except ValueError:  # invalid UTF-8
                     pass
                 else:
-                    if views and patch is not None:
+                    if views:
                         patch(pair[0], memoryview(data).cast("B"))
                     return pair
             return walk(data, pos, views, lenient, True)
@@ -206,7 +224,12 @@ class Codec:
             data: bytes | None = kernel_encode(packed, address)
             return write(obj) if data is None else data
 
-        self.decode, self.decode_from, self.encode = decode, decode_from, encode
+        self.decode = decode if self._patch is None else decode_with_bytes
+        self.decode_from, self.encode = decode_from, encode
+
+
+def _keep(obj: Any, source: bytes | memoryview) -> None:
+    """The patch of a message that holds no bytes."""
 
 
 def _contiguous(data: Buffer) -> bytes | memoryview:

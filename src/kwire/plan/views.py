@@ -8,54 +8,80 @@ this version lacks, or that was not sent, keeps its default.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 from kwire.plan.reading import VIEW
 from kwire.schema.model import Message, Struct
 
-Patch = Callable[[Any, memoryview], None]
+Source = bytes | memoryview
+Patch = Callable[[Any, Any], None]
 
 
 def patch_for(message: Message, version: int) -> Patch | None:
-    """What gives a message of that version its views; None when it holds no bytes."""
+    """patch(obj, source): cut what stands as VIEW in a message of that version out of source.
+
+    source: memoryview or bytes, of which the fields become slices. None when the message holds no bytes.
+    """
     return _patch(message.struct, version)
 
 
 def _patch(struct: Struct, version: int) -> Patch | None:
-    blobs: list[str] = []
-    arrays: list[str] = []
-    nested: list[tuple[str, bool, Patch]] = []
+    steps: list[Patch] = []
     for f in struct.fields:
         if version not in f.versions:
             continue
         if f.struct is not None:
             inner = _patch(f.struct, version)
             if inner is not None:
-                nested.append((f.attr, f.is_array, inner))
+                steps.append(_each_element(f.attr, inner) if f.is_array else _nested(f.attr, inner))
         elif f.type in ("bytes", "records"):
-            (arrays if f.is_array else blobs).append(f.attr)
-    if not (blobs or arrays or nested):
-        return None
+            steps.append(_elements(f.attr) if f.is_array else _field(f.attr))
+    if len(steps) < 2:
+        return steps[0] if steps else None
 
-    def patch(obj: Any, view: memoryview) -> None:
-        for attr in blobs:
-            value = getattr(obj, attr)
-            if value:
-                start, size = VIEW.unpack(value)
-                setattr(obj, attr, view[start : start + size])
-        for attr in arrays:
-            values = getattr(obj, attr)
-            for i, value in enumerate(values or ()):
-                start, size = VIEW.unpack(value)
-                values[i] = view[start : start + size]
-        for attr, is_array, inner in nested:
-            value = getattr(obj, attr)
-            if value is None:
-                continue
-            if is_array:
-                for element in value:
-                    inner(element, view)
-            else:
-                inner(value, view)
+    def patch(obj: Any, source: Source) -> None:
+        for step in steps:
+            step(obj, source)
+
+    return patch
+
+
+def _field(attr: str) -> Patch:
+    get, unpack, size = attrgetter(attr), VIEW.unpack, VIEW.size
+
+    def patch(obj: Any, source: Source) -> None:
+        value = get(obj)
+        if value is not None and len(value) == size:
+            start, n = unpack(value)
+            setattr(obj, attr, source[start : start + n])
+
+    return patch
+
+
+def _elements(attr: str) -> Patch:
+    def patch(obj: Any, source: Source) -> None:
+        values = getattr(obj, attr)
+        for i, value in enumerate(values or ()):
+            if len(value) == VIEW.size:
+                start, n = VIEW.unpack(value)
+                values[i] = source[start : start + n]
+
+    return patch
+
+
+def _each_element(attr: str, inner: Patch) -> Patch:
+    def patch(obj: Any, source: Source) -> None:
+        for element in getattr(obj, attr) or ():
+            inner(element, source)
+
+    return patch
+
+
+def _nested(attr: str, inner: Patch) -> Patch:
+    def patch(obj: Any, source: Source) -> None:
+        value = getattr(obj, attr)
+        if value is not None:
+            inner(value, source)
 
     return patch

@@ -72,8 +72,9 @@ FAILED, FULL = -1, -2
 SLACK = 96  # room that every step may use without asking; more than that is asked for
 ROW, FRAME = 64, 64  # bytes
 
-PARTIAL, VIEWS = 1, 2
+PARTIAL, VIEWS, LARGE = 1, 2, 4
 VIEW_BYTES = 16
+LARGE_BYTES = 4096
 
 
 @kernel
@@ -236,7 +237,8 @@ def decode(
     source, size: the input; nothing outside is read. out, capacity: the output; capacity >= SLACK.
     plan, pool: the plan's rows and constants. frames: FRAME bytes for each level of plan.depth.
     flags: PARTIAL: bytes may be left over, and the output is the pair of message and position after it;
-    VIEWS: bytes are (int64 position, int64 size) in 16 bytes, to be replaced by a view.
+    VIEWS: bytes are (int64 position, int64 size) in 16 bytes, to be replaced by a view;
+    LARGE: so are those from LARGE_BYTES up, and those of 16, so that 16 bytes are never anything else.
     Cost: benchmarks/messages/codec.py; about a tenth of a whole decode.
     """
     p = source + start
@@ -377,7 +379,7 @@ def decode(
                 o += 1
             elif n > end - p:
                 return FAILED
-            elif flags & VIEWS:
+            elif flags & VIEWS or (flags & LARGE and (n >= LARGE_BYTES or n == VIEW_BYTES)):
                 st16(o, 0xC400 | VIEW_BYTES)
                 st64(o + 2, p - source)
                 st64(o + 10, n)

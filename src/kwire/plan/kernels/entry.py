@@ -1,7 +1,11 @@
 """The functions that Python calls: bytes in, bytes out, None when the walker has to say what is wrong.
 
-    decode(data, start, job, flags) -> MessagePack | None
+    decode(data, job) -> MessagePack | None
+    decode_at(data, start, job, flags) -> MessagePack | None
     encode(packed, job) -> bytes | None
+
+job is the address of four int64: rows, constants, and how many bytes of output to reserve for one of input when
+decoding and encoding; the last two grow when that was not enough.
 
 They take their input's buffer, reserve the output (on the stack while it is small, else as the very bytes object that
 is returned) and run the kernel, again with more room if it was not enough. They keep nothing between calls and hold
@@ -53,41 +57,64 @@ def fingerprint(*modules: Any) -> str:
     return hashlib.sha256(b"".join(Path(module.__file__).read_bytes() for module in modules)).hexdigest()
 
 
+@memory.kernel
+def decode_buffer(view: int, start: int, job: int, flags: int, frames: int, small: int) -> Any:
+    """Decode what an open buffer holds from start on, and close it. frames, small: room on the caller's stack."""
+    size = ldw(view + 16)
+    if start < 0 or start > size:
+        close_buffer(view)
+        return none()
+    capacity = ldw(job + 16) * (size - start) + SLACK
+    while True:
+        made = 0
+        out = small
+        if capacity > SMALL_BYTES:
+            made = new_bytes(0, capacity)
+            if made == 0:
+                close_buffer(view)
+                return handle(0)
+            out = bytes_data(made)
+        n = decoding.decode(ldw(view), size, start, out, capacity, ldw(job), ldw(job + 8), frames, flags)
+        if n != FULL:
+            break
+        if made:
+            drop(made)
+        capacity *= 4
+        stw(job + 16, min(ldw(job + 16) * 2, MAX_RATIO))
+    close_buffer(view)
+    return finished(made, out, n)
+
+
+@memory.kernel
+def finished(made: int, out: int, n: int) -> Any:
+    """The n bytes at out as a bytes object: `made`, if that is what they are in; None if n says that there are none."""
+    if n < 0:
+        if made:
+            drop(made)
+        return none()
+    return handle(resize_bytes(made, n) if made else new_bytes(out, n))
+
+
 def _make_decode(sources: str) -> Callable[..., Any]:
-    def decode_entry(data: Any, start: int, job: int, flags: int) -> Any:
+    def decode_entry(data: Any, job: int) -> Any:
         sources  # noqa: B018  # the only variable of the closure, and so part of the key of numba's cache
         view = open_buffer(data)
         if view == 0:
             return handle(0)
-        size = ldw(view + 16)
-        if start < 0 or start > size:
-            close_buffer(view)
-            return none()
-        capacity = ldw(job + 16) * (size - start) + SLACK
-        while True:
-            made = 0
-            out = output_on_stack()
-            if capacity > SMALL_BYTES:
-                made = new_bytes(0, capacity)
-                if made == 0:
-                    close_buffer(view)
-                    return handle(0)
-                out = bytes_data(made)
-            n = decoding.decode(ldw(view), size, start, out, capacity, ldw(job), ldw(job + 8), frames_on_stack(), flags)
-            if n != FULL:
-                break
-            if made:
-                drop(made)
-            capacity *= 4
-            stw(job + 16, min(ldw(job + 16) * 2, MAX_RATIO))
-        close_buffer(view)
-        if n < 0:
-            if made:
-                drop(made)
-            return none()
-        return handle(resize_bytes(made, n) if made else new_bytes(out, n))
+        return decode_buffer(view, 0, job, 0, frames_on_stack(), output_on_stack())
 
     return decode_entry
+
+
+def _make_decode_at(sources: str) -> Callable[..., Any]:
+    def decode_at_entry(data: Any, start: int, job: int, flags: int) -> Any:
+        sources  # noqa: B018  # as above
+        view = open_buffer(data)
+        if view == 0:
+            return handle(0)
+        return decode_buffer(view, start, job, flags, frames_on_stack(), output_on_stack())
+
+    return decode_at_entry
 
 
 def _make_encode(sources: str) -> Callable[..., Any]:
@@ -115,11 +142,7 @@ def _make_encode(sources: str) -> Callable[..., Any]:
             capacity *= 4
             stw(job + 24, min(ldw(job + 24) * 2, MAX_RATIO))
         close_buffer(view)
-        if n < 0:
-            if made:
-                drop(made)
-            return none()
-        return handle(resize_bytes(made, n) if made else new_bytes(out, n))
+        return finished(made, out, n)
 
     return encode_entry
 
@@ -131,5 +154,6 @@ def _entry_point(function: Callable[..., Any], signature: Any) -> Callable[..., 
 
 
 _SOURCES = fingerprint(rows, memory, decoding, encoding)
-decode = _entry_point(_make_decode(_SOURCES), HANDLE(HANDLE, types.int64, types.int64, types.int64))
+decode = _entry_point(_make_decode(_SOURCES), HANDLE(HANDLE, types.int64))
+decode_at = _entry_point(_make_decode_at(_SOURCES), HANDLE(HANDLE, types.int64, types.int64, types.int64))
 encode = _entry_point(_make_encode(_SOURCES), HANDLE(HANDLE, types.int64))

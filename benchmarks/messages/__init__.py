@@ -1,0 +1,1 @@
+"""Benchmarks of messages: codec, frames, blobs, columns, start-up."""
