@@ -1,0 +1,225 @@
+"""Old definition against new one: what KIP-482, KIP-625 and the README of Kafka's definitions refuse.
+
+    released versions   those of the old definition, less the highest if it is unstable; in them the wire is frozen
+    unstable version    free to change
+    new version         free, except that a field keeps its type, default, place and tag
+
+Each check compares what is on the wire in the versions that both definitions have, so that the form of a definition
+(renamed field, inline struct made common, `0+` against `0-4`) makes no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kwire.schema.evolution.field_changes import FREEZE, FieldChanges
+from kwire.schema.evolution.findings import Finding, Violation
+from kwire.schema.evolution.pairing import Pair, Pairing, in_order
+from kwire.schema.evolution.ranges import dead_ranges
+from kwire.schema.evolution.released import Released, struct_paths
+from kwire.schema.evolution.report import Report, versions_are
+from kwire.schema.evolution.tags import BurntTags, TagUse
+from kwire.schema.model import Field, Message, Struct
+from kwire.schema.versions import Versions
+
+
+def compare(
+    old: Message,
+    new: Message,
+    *,
+    released: Versions | None = None,
+    history: Iterable[Message] = (),
+    like_kafka: bool = False,
+) -> list[Violation]:
+    """What is wrong with turning old into new; all of it, an empty list if nothing is.
+
+    released: the versions of old that are frozen; if not given, all but an unstable highest one. A response does not
+    say that its request calls a version unstable, so whoever compares both passes the request's `stable`.
+    history: still older definitions, whose tags must not be used for something else (V-43).
+    like_kafka: answer as Kafka's own checker does, stricter here, laxer there; docs/evolution.md lists the differences.
+    """
+    if like_kafka:
+        from kwire.schema.evolution.kafka_checker import kafka_answers
+
+        return kafka_answers(old, new)
+    found = review(old, new, released=released, history=history)
+    return [finding for finding in found if isinstance(finding, Violation)]
+
+
+def review(
+    old: Message, new: Message, *, released: Versions | None = None, history: Iterable[Message] = ()
+) -> list[Finding]:
+    """As compare, with notes on what is allowed and worth knowing."""
+    offered = old.stable if released is None else released.intersect(old.valid)
+    comparison = _Comparison(old, new, offered, BurntTags(history))
+    comparison.message()
+    return comparison.report.found
+
+
+class _Comparison:
+    def __init__(self, old: Message, new: Message, offered: Versions, burnt: BurntTags) -> None:
+        self.old, self.new, self.offered, self.burnt = old, new, offered, burnt
+        self.released = Released(offered.intersect(new.valid), old, new)
+        self.report = Report(self.released)
+        self.pairing = Pairing(old, new, self.released)
+        self.fields = FieldChanges(old, new, self.report)
+        self.done: set[tuple[Struct, Struct, int, Versions]] = set()
+
+    # The message
+
+    def message(self) -> None:
+        """Everything, from the top."""
+        old, new, name, refuse = self.old, self.new, self.new.name, self.report.refuse
+        coordinator = old.kind == "data" and new.kind.startswith("coordinator-")
+        if coordinator:
+            # What was the version of a key is its apiKey now (Kafka 4.0); keys and versions follow from the kind.
+            what = f"a data message with versions {old.valid} becomes a {new.kind} with apiKey {_key(new)}"
+            advice = "in a log, what stands before a key must stay the number it was: then --allow V-02"
+            refuse("V-02", name, what, advice)
+        elif old.kind != new.kind:
+            refuse("V-02", name, f"a {old.kind} becomes a {new.kind}", "give the new kind a name of its own")
+        if old.api_key != new.api_key and not coordinator:
+            what = f"apiKey {_key(old)} becomes {_key(new)}"
+            refuse("V-01", name, what, "keep it: peers and logs know the message by its key")
+        if old.name != new.name:
+            refuse("V-10", name, f"was {old.name}", "keep the name")
+        if not (coordinator and new.kind == "coordinator-key"):
+            self.valid_versions()
+        self.flexible_versions()
+        for where, what, versions in dead_ranges(new, old):
+            advice = f"the message has the versions {new.valid}: remove the field or mend the range"
+            refuse("V-06", where, f"{what} {versions} has none of the valid versions", advice)
+        for struct, path in struct_paths(new).items():
+            for field in struct.fields:
+                if field.tag is not None and field.flexible is None and not new.flexible.covers(field.tagged):
+                    # The loader refuses this as E-44; definitions may also be made by code.
+                    what = f"tagged in {field.tagged}, and the message is flexible in {new.flexible}"
+                    refuse("V-07", f"{path}.{field.name}", what, "only flexible versions have tags")
+        self.struct(old.struct, new.struct, self.released.all, self.offered, name)
+
+    def valid_versions(self) -> None:
+        """V-04, V-05, V-53."""
+        old, new, name, refuse = self.offered, self.new.valid, self.new.name, self.report.refuse
+        if not old:
+            return
+        if not new:
+            what = f"{versions_are(old)} gone, and no version is left"
+            refuse("V-04", name, what, "peers that speak them are cut off: this takes a KIP")
+            return
+        if new.highest < old.highest:
+            gone = Versions(max(new.highest + 1, old.lowest), old.highest)
+            refuse("V-04", name, f"{versions_are(gone)} gone from the top", "keep what was released")
+        if new.lowest > old.lowest:
+            gone = Versions(old.lowest, min(new.lowest - 1, old.highest))
+            advice = "dropping released versions takes a KIP; with one, --allow V-53"
+            refuse("V-53", name, f"{versions_are(gone)} dropped", advice)
+        if new.lowest < self.old.valid.lowest:
+            back = Versions(new.lowest, self.old.valid.lowest - 1)
+            refuse("V-05", name, f"{versions_are(back)} back", f"start at {self.old.valid.lowest} as before")
+        if self.new.latest_version_unstable and new.highest == old.highest:
+            what = f"version {old.highest} is unstable now: brokers no longer offer it by themselves"
+            self.report.note("V-26", name, what)
+
+    def flexible_versions(self) -> None:
+        """V-03, V-42, V-47: flexible versions, and the headers that follow from them or are given."""
+        report, name = self.report, self.new.name
+        was, now = self.fields.old_flexible, self.fields.new_flexible
+        lost, gained = was & ~now, now & ~was
+        what = f"flexibleVersions {self.old.flexible} becomes {self.new.flexible}"
+        if lost:
+            report.refuse("V-03", name, f"{what}: {report.of(lost)} no longer flexible", FREEZE, lost)
+        if gained:
+            advice = "flexible versions start with a new one"
+            report.refuse("V-42", name, f"{what}: {report.of(gained)} flexible now", advice, gained)
+        if (self.old.kind, self.old.api_key) == (self.new.kind, self.new.api_key):
+            same = self.released.all & ~lost & ~gained
+            headers = 0
+            for mask, version in self.released.split(same):
+                if self.old.header_version(version) != self.new.header_version(version):
+                    headers |= mask
+            if headers:
+                report.refuse("V-47", name, f"{report.of(headers)} under another header version", FREEZE, headers)
+
+    # Structs
+
+    def struct(self, old: Struct, new: Struct, here: int, around: Versions, path: str) -> None:
+        """Compare two structs. here: blocks that have both on the wire; around: the old one's released versions."""
+        key = (old, new, here, around)
+        if key in self.done:
+            return
+        self.done.add(key)
+        outer, self.report.scope = self.report.scope, (old, new)
+        matched = self.pairing.match(old, new, here)
+        inner: list[tuple[Struct, Struct, int, Versions, str]] = []
+        self.tags(old, new, matched.pairs, matched.added, around, path)
+        for a, b in matched.pairs:
+            where = f"{path}.{b.name}"
+            if not a.versions.intersect(around):
+                continue  # known from an unstable version at most: free
+            if a.name != b.name:
+                self.report.note("V-25", where, f"renamed from {a.name}; the bytes are the same")
+            both = self.fields.changed(a, b, here, where)
+            if a.struct is not None and b.struct is not None and a.is_array == b.is_array:
+                inner.append((a.struct, b.struct, both, around.intersect(a.versions), where))
+        for field in matched.removed:
+            if field.versions.intersect(around):
+                self.fields.removed(field, here, f"{path}.{field.name}")
+        for field in matched.added:
+            self.fields.added(field, here, f"{path}.{field.name}")
+        self.order(matched.pairs, new, here, path)
+        for arguments in inner:
+            self.struct(*arguments)
+        self.report.scope = outer
+
+    def order(self, pairs: Sequence[Pair], new: Struct, here: int, path: str) -> None:
+        """V-48, among fields that stand side by side in a released version; tagged ones have no place."""
+        places = {field.name: i for i, field in enumerate(new.fields)}
+        beside: list[tuple[int, int, Field]] = []
+        for a, b in pairs:
+            mask = self.released.positional(a) & self.released.positional(b) & here
+            if mask:
+                beside.append((places[b.name], mask, b))
+        kept = set(in_order([place for place, _, _ in beside]))
+        for i, (place, mask, field) in enumerate(beside):
+            if i in kept:
+                continue
+            for j, (other, other_mask, neighbour) in enumerate(beside):
+                crossed = mask & other_mask
+                if crossed and (i < j) != (place < other):
+                    what = f"moved {'behind' if place > other else 'in front of'} {neighbour.name}"
+                    advice = "put it back; new fields may stand anywhere, old ones keep their order"
+                    self.report.refuse("V-48", f"{path}.{field.name}", what, advice, crossed)
+                    break
+
+    # Tags
+
+    def tags(
+        self, old: Struct, new: Struct, pairs: Sequence[Pair], added: Sequence[Field], around: Versions, path: str
+    ) -> None:
+        """V-43 and V-44: what the numbers stand for."""
+        owners = {f.tag: f for f in old.fields if f.tag is not None and f.tagged.intersect(around)}
+        for a, b in (*pairs, *((None, field) for field in added)):
+            if b.tag is None:
+                continue
+            where, owner = f"{path}.{b.name}", owners.get(b.tag)
+            if owner is not None and owner is a:
+                continue
+            use = TagUse.of(owner, "the old definition") if owner is not None else self.burnt_by(old, new, b)
+            if use is not None:
+                what = f"tag {b.tag} was that of {use.name} ({use.type}) in {use.source}"
+                advice = "take a number that was never used"
+                self.report.refuse("V-43", where, what, advice, self.released.tagged(b))
+            elif a is not None and a.tag is not None and owners.get(a.tag) is a:
+                what, advice = f"tag {a.tag} becomes {b.tag}", f"keep {a.tag}: peers know the field by it"
+                self.report.refuse("V-44", where, what, advice, self.released.tagged(a) & self.released.tagged(b))
+
+    def burnt_by(self, old: Struct, new: Struct, field: Field) -> TagUse | None:
+        """What else an older definition used the field's tag for."""
+        assert field.tag is not None
+        structs = ("",) if old is self.old.struct else (old.name, new.name)
+        uses = self.burnt.uses(structs, field.tag)
+        return next((use for use in uses if use != TagUse.of(field)), None)
+
+
+def _key(message: Message) -> str:
+    return "absent" if message.api_key is None else str(message.api_key)

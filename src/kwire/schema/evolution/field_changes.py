@@ -1,0 +1,216 @@
+"""One field in two definitions: where it is on the wire, its type and encoding, null, and its default.
+
+Everything is judged by the bytes of released versions. What goes for all versions at once, the type and the default, is
+kept even if no version is shared.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kwire.schema.evolution.released import ENCODABLE, encoding
+from kwire.schema.evolution.report import Report
+from kwire.schema.model import STRUCT_DEFAULTS, Default, Field, Message, Struct
+from kwire.schema.versions import Versions
+
+FREEZE: Final = "make the change in a new version"
+
+
+class FieldChanges:
+    """The rules for fields of two definitions."""
+
+    def __init__(self, old: Message, new: Message, report: Report) -> None:
+        self.old, self.new, self.report, self.released = old, new, report, report.released
+        self.old_flexible = self.released.mask(old.flexible)
+        self.new_flexible = self.released.mask(new.flexible)
+        self.next_version = f"{old.valid.highest + 1}+"
+
+    def removed(self, field: Field, here: int, where: str) -> None:
+        """A released field that the new definition lacks. here: the blocks in which both structs are on the wire."""
+        positional, tagged = self.released.positional(field) & here, self.released.tagged(field) & here
+        if positional:
+            what = f"removed, but {self.report.of(positional)} still valid"
+            self.report.refuse("V-23", where, what, f"keep it; {self.capped(field)}", positional)
+        elif tagged:
+            self.tag_goes(field, tagged, where)
+
+    def added(self, field: Field, here: int, where: str) -> None:
+        """A field that the old definition lacks."""
+        positional, tagged = self.released.positional(field) & here, self.released.tagged(field) & here
+        if positional:
+            what = f"new, and it would join {self.report.ranges(positional)}"
+            advice = f"start it in a new version, {self.next_version}, or make it a tagged field"
+            self.report.refuse("V-21", where, what, advice, positional)
+        self.tag_joins(field, tagged, where)
+
+    def changed(self, a: Field, b: Field, here: int, where: str) -> int:
+        """A released field in both definitions. Returns the blocks in which both have it, at one place or tag."""
+        was, now = self.released.positional(a) & here, self.released.positional(b) & here
+        was_tagged, now_tagged = self.released.tagged(a) & here, self.released.tagged(b) & here
+        self.presence(a, b, was & ~now & ~now_tagged, now & ~was & ~was_tagged, where)
+        if was & now_tagged:
+            what = f"became a tagged field in {self.report.ranges(was & now_tagged)}"
+            advice = f"make it tagged from a new version on, {self.next_version}"
+            self.report.refuse("V-47", where, what, advice, was & now_tagged)
+        if was_tagged & now:
+            what = f"no longer tagged in {self.report.ranges(was_tagged & now)}"
+            self.report.refuse("V-44", where, what, FREEZE, was_tagged & now)
+        if was_tagged & ~now & ~now_tagged:
+            self.tag_goes(a, was_tagged & ~now & ~now_tagged, where)
+        self.tag_joins(b, now_tagged & ~was & ~was_tagged, where)
+        positional, tagged = was & now, was_tagged & now_tagged
+        comparable = self.type(a, b, positional, tagged, where)
+        self.nullability(a, b, positional, tagged, where)
+        self.compact_form(a, b, positional | tagged, where)
+        if comparable and not same_default(a.default, b.default):
+            what = f"default {_default(a.default)} becomes {_default(b.default)}"
+            self.report.refuse("V-50", where, what, "keep it: old and new peers would fill in different values")
+        return positional | tagged
+
+    # Presence
+
+    def presence(self, a: Field, b: Field, lost: int, gained: int, where: str) -> None:
+        """V-12, V-13, V-47: positional in blocks that now lack it, or that lacked it."""
+        of, what = self.report.of, f"versions {a.versions} becomes {b.versions}"
+        below = self.released.below(lost, b.versions.lowest) if b.versions else 0
+        above = lost & ~below
+        if above:
+            self.report.refuse("V-12", where, f"{what}: {of(above)} without it", self.capped(a), above)
+        if below:
+            self.report.refuse("V-13", where, f"{what}: {of(below)} without it", "keep the lowest version", below)
+        below = self.released.below(gained, a.versions.lowest)
+        above = gained & ~below
+        if below:
+            self.report.refuse("V-13", where, f"{what}: {of(below)} with it", "keep the lowest version", below)
+        if above:
+            self.report.refuse("V-47", where, f"{what}: {of(above)} with it", FREEZE, above)
+
+    def capped(self, field: Field) -> str:
+        highest = max(self.old.valid.highest, field.versions.lowest)
+        return f"a new version may lack it: versions {Versions(field.versions.lowest, highest)}"
+
+    def tag_joins(self, field: Field, tagged: int, where: str) -> None:
+        """V-40, V-41: a tagged field appears in blocks that did not have it."""
+        rigid, joined = tagged & ~self.old_flexible, tagged & self.old_flexible
+        if rigid:
+            what = f"tag {field.tag} would join {self.report.ranges(rigid)}, not flexible"
+            self.report.refuse("V-41", where, what, "only flexible versions have tags", rigid)
+        if joined:
+            what = f"tag {field.tag} joins {self.report.ranges(joined)}; old readers skip it"
+            self.report.note("V-40", where, what, mask=joined)
+
+    def tag_goes(self, field: Field, mask: int, where: str) -> None:
+        """V-46."""
+        what = f"tag {field.tag} of {field.name} is gone from {self.report.ranges(mask)}"
+        advice = "never use the tag for something else; --history watches over that"
+        self.report.note("V-46", where, what, advice, mask)
+
+    # Type
+
+    def type(self, a: Field, b: Field, positional: int, tagged: int, where: str) -> bool:
+        """V-51, V-55, V-44 for tagged fields; returns whether the defaults can be compared."""
+        both = positional | tagged
+        what = f"type {a.type_text} becomes {b.type_text}"
+        if a.struct is not None and b.struct is not None and a.is_array == b.is_array:
+            if a.type != b.type:
+                self.report.note("V-11", where, f"struct {a.type} is renamed {b.type}; the bytes are the same")
+            return True
+        if a.type_text == b.type_text:
+            changed = self.released.encodings_differ(a, b, both)
+            for rule, mask in (("V-55", changed & positional), ("V-44", changed & tagged)):
+                if mask:
+                    encodings = f"encoding {self.report.encodings(a, mask)} becomes {self.report.encodings(b, mask)}"
+                    self.report.refuse(rule, where, f"{encodings} in {self.report.ranges(mask)}", FREEZE, mask)
+            return True
+        rule = "V-44" if tagged and not positional else "V-51"
+        if a.type in ENCODABLE and b.type in ENCODABLE and not (a.is_array or b.is_array):
+            changed = self.released.encodings_differ(a, b, both)
+            if both and not changed:
+                self.report.note("V-55", where, f"{what} in memory; the bytes of released versions are the same")
+                return True
+            narrow = self.report.encodings(a, changed) or a.type
+            advice = f"keep {a.type}, or give the released versions an encoding that writes {narrow}"
+            self.report.refuse(rule, where, what, advice, changed)
+            return False
+        if a.is_array and a.struct is None and b.is_array and b.struct is not None and not tagged:
+            return self.elements_become_structs(a, b, b.struct, positional, where)
+        advice = f"add a field of type {b.type_text} in a new version instead"
+        self.report.refuse(rule, where, what, advice, both)
+        return False
+
+    def elements_become_structs(self, a: Field, b: Field, struct: Struct, positional: int, where: str) -> bool:
+        """V-51's exception: structs that hold exactly the old element are the same bytes, without tag sections."""
+        what = f"type {a.type_text} becomes {b.type_text}"
+        sections = positional & (self.old_flexible | self.new_flexible)
+        rigid = positional & ~sections
+        differ = sum(mask for mask, version in self.released.split(rigid) if not _boxes(struct, a, version))
+        if positional and not (sections or differ):
+            self.report.note("V-51", where, f"{what}; a struct of one {a.type} is the same bytes")
+            return True
+        if sections:
+            advice = "each struct of a flexible version ends with a tag section (T-23): add a new field instead"
+        else:
+            advice = f"in released versions {b.type} must hold one {a.type}, never null, and nothing else"
+        self.report.refuse("V-51", where, what, advice, sections | differ)
+        return False
+
+    # Null and form
+
+    def nullability(self, a: Field, b: Field, positional: int, tagged: int, where: str) -> None:
+        """V-14, V-15, V-47; V-44 where it is tagged."""
+        of, what = self.report.of, f"nullableVersions {a.nullable} becomes {b.nullable}"
+        was, now = self.released.mask(a.nullable), self.released.mask(b.nullable)
+        lost, gained = positional & was & ~now, positional & now & ~was
+        below = self.released.below(lost, b.nullable.lowest) if now else 0
+        above = lost & ~below
+        if above:
+            self.report.refuse("V-14", where, f"{what}: {of(above)} without null", FREEZE, above)
+        if below:
+            self.report.refuse("V-15", where, f"{what}: {of(below)} without null", FREEZE, below)
+        below = self.released.below(gained, a.nullable.lowest) if was else gained
+        above = gained & ~below
+        if below:
+            self.report.refuse("V-15", where, f"{what}: {of(below)} with null", FREEZE, below)
+        if above:
+            self.report.refuse("V-47", where, f"{what}: {of(above)} with null", FREEZE, above)
+        changed = (was ^ now) & tagged
+        if changed:
+            self.report.refuse("V-44", where, what, "the nullability of a tagged field is chosen once", changed)
+
+    def compact_form(self, a: Field, b: Field, both: int, where: str) -> None:
+        """V-16, V-47: a field's own flexibleVersions; what the message's do is reported once, for the message."""
+        was, now = self.released.flexible(self.old, a), self.released.flexible(self.new, b)
+        own = both & (was ^ now) & ~(self.old_flexible ^ self.new_flexible)
+        if own & was:
+            self.report.refuse(
+                "V-16", where, f"{self.report.of(own & was)} without the compact form", FREEZE, own & was
+            )
+        if own & now:
+            self.report.refuse("V-47", where, f"{self.report.of(own & now)} with the compact form", FREEZE, own & now)
+
+
+def same_default(a: Default, b: Default) -> bool:
+    """By value, where Python's own equality is too kind (True == 1, 0.0 == -0.0) or not kind enough (NaN)."""
+    return type(a) is type(b) and repr(a) == repr(b)
+
+
+def _boxes(struct: Struct, element: Field, version: int) -> bool:
+    """In that version, which is not flexible, the struct is the bytes of one element of an array of primitives."""
+    inner = [field for field in struct.fields if version in field.versions]
+    return (
+        len(inner) == 1
+        and inner[0].struct is None
+        and not inner[0].is_array
+        and version not in inner[0].nullable
+        and encoding(inner[0], version) == encoding(element, version)
+    )
+
+
+def _default(value: Default) -> str:
+    if value is None:
+        return "null"
+    if value is STRUCT_DEFAULTS:
+        return "a struct of defaults"
+    if value in ((), b""):
+        return "empty"
+    return str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, str) else str(value)

@@ -1,0 +1,96 @@
+"""What a comparison finds, and the rules it goes by.
+
+A Violation breaks the peer that has the other definition, or data that is stored already. A Note is a change that is
+allowed and worth a reviewer's look: a rename, a tag that is burnt from now on.
+The ids are those of docs/spec/messages.md, part 5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+RULES: Final = {
+    "V-01": "the api key of a message never changes",
+    "V-02": "the kind of a message never changes",
+    "V-03": "a flexible version stays flexible",
+    "V-04": "the highest version is never taken back",
+    "V-05": "versions that were dropped do not come back",
+    "V-06": "a field's ranges touch the message's valid versions",
+    "V-07": "tagged versions lie inside the flexible versions",
+    "V-10": "a message keeps its name",
+    "V-11": "Kafka compares types as text, names of structs included",
+    "V-12": "a field stays in the released versions that have it (highest version)",
+    "V-13": "a field's lowest version never changes",
+    "V-14": "a field stays nullable in the released versions where it is (highest nullable version)",
+    "V-15": "a field's lowest nullable version never changes in released versions",
+    "V-16": "a field keeps the compact form in released versions",
+    "V-17": "Kafka compares defaults as text",
+    "V-20": "a new field may join a new version",
+    "V-21": "a new field that is not tagged never joins a released version",
+    "V-22": "a field may go with the last version that has it",
+    "V-23": "a field never goes while a version that has it is valid",
+    "V-24": "Kafka compares fields by position",
+    "V-25": "a field may be renamed in place",
+    "V-26": "what never reaches the wire may change",
+    "V-27": "Kafka refuses a new tagged field in an existing version",
+    "V-28": "an inline struct may become a common one, and the reverse",
+    "V-40": "a tagged field may join a released version that is flexible",
+    "V-41": "a tagged field never joins a version that is not flexible",
+    "V-42": "a released version never becomes flexible",
+    "V-43": "a tag number is never used for something else",
+    "V-44": "the format of a tagged field never changes",
+    "V-45": "a field may become tagged in a new version",
+    "V-46": "a tagged field may go; its tag stays burnt",
+    "V-47": "a released version never changes",
+    "V-48": "fields keep their order",
+    "V-49": "a new version may have new fields anywhere",
+    "V-50": "a default never changes",
+    "V-51": "the type of a field never changes",
+    "V-52": "a new version may lack a field",
+    "V-53": "old versions are dropped by a KIP only",
+    "V-54": "a new version may be as the one before",
+    "V-55": "an integer's encoding changes in new versions only",
+    "T-19": "Kafka's checker of 3.9 and before refuses two messages that both have a struct of one name",
+}
+"""Rule ids with what they say. V-11, V-17, V-24, V-27 and T-19 are found by `like_kafka` alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing about a change.
+
+    rule: a key of RULES. where: message, or message and fields: `MetadataResponse.Topics.Name`.
+    message: what changed. advice: what to do, empty if there is nothing to do.
+    versions: the released versions that it touches, as ranges ("0-2, 5"); empty if it is not about some of them.
+    """
+
+    rule: str
+    where: str
+    message: str
+    advice: str = ""
+    versions: str = ""
+
+    def __str__(self) -> str:
+        advice = f"; {self.advice}" if self.advice else ""
+        return f"{self.where}: {self.message}{advice} [{self.rule}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation(Finding):
+    """A change that is refused."""
+
+    @property
+    def kind(self) -> Literal["violation"]:
+        """For output that shows violations and notes side by side."""
+        return "violation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note(Finding):
+    """A change that is allowed and worth knowing."""
+
+    @property
+    def kind(self) -> Literal["note"]:
+        """For output that shows violations and notes side by side."""
+        return "note"

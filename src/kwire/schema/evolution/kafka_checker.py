@@ -1,0 +1,234 @@
+"""The answers of Kafka's own checker (MetadataSchemaCheckerTool of Kafka 3.9), for `--like-kafka`.
+
+It knows metadata records, compares the text of two definitions field by field in their order, and stops at the first
+difference. Here each struct stops at its first difference, so that nothing is reported which only follows from it.
+Kept as they are in Kafka: nullable versions compared crosswise and structs of both definitions in one registry (T-19),
+the client id of the request header, refused against itself (T-22). Where Kafka never ends (T-20), this refuses.
+The order of arguments is old, new always (T-21: the git command of later releases has them the other way round).
+Source: org.apache.kafka.message.checker.EvolutionVerifier, Unifier, FieldSpecPairIterator, FieldDomain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kwire.schema.declarations import FieldText, MessageText, Problems, read_message
+from kwire.schema.evolution.findings import Violation
+from kwire.schema.model import Message
+from kwire.schema.names import class_name
+from kwire.schema.rendering import render
+from kwire.schema.versions import Versions
+
+
+def kafka_answers(old: Message, new: Message) -> list[Violation]:
+    """What Kafka's checker refuses in turning old into new.
+
+    A checked definition holds values, not texts, so defaults are compared as `render` writes them: `0x10` as `16`, and
+    the type's own default as absent. `kafka_answers_to_texts` compares the texts themselves.
+    """
+    return kafka_answers_to_texts(_declared(old), _declared(new))
+
+
+def kafka_answers_to_texts(old: MessageText, new: MessageText) -> list[Violation]:
+    """What Kafka's checker refuses in turning one declared message into another."""
+    checker = _Checker(old, new)
+    checker.messages()
+    return checker.found
+
+
+def _declared(message: Message) -> MessageText:
+    declared = read_message(render(message), Problems(message.file), "kafka")
+    assert declared is not None  # what render writes is a definition
+    return declared
+
+
+class _Checker:
+    def __init__(self, old: MessageText, new: MessageText) -> None:
+        self.old, self.new = old, new
+        self.found: list[Violation] = []
+
+    def refuse(self, rule: str, where: str, message: str) -> None:
+        self.found.append(Violation(rule=rule, where=where, message=message))
+
+    def messages(self) -> None:
+        old, new, name = self.old, self.new, self.new.name
+        if old.api_key != new.api_key:
+            self.refuse("V-01", name, f"apiKey {old.api_key} becomes {new.api_key}")
+        if old.kind != new.kind:
+            self.refuse("V-02", name, f"a {old.kind} becomes a {new.kind}")
+        if not new.flexible.covers(old.flexible):
+            self.refuse("V-03", name, f"flexibleVersions {old.flexible} is not within {new.flexible}")
+        if new.valid.highest < old.valid.highest:
+            self.refuse("V-04", name, f"highest valid version {old.valid.highest} becomes {new.valid.highest}")
+        if new.valid.lowest < old.valid.lowest:
+            self.refuse("V-05", name, f"lowest valid version {old.valid.lowest} becomes {new.valid.lowest}")
+        for message in (old, new):
+            for field in message.fields:  # of common structs, too, only since a later release
+                self.ranges(message, field, message.name)
+        self.registry()
+        if class_name(old.name) != class_name(new.name):
+            self.refuse("V-10", name, f"was {old.name}")
+            return
+        self.structs(old.name, old.fields, new.name, new.fields, name)
+
+    def ranges(self, message: MessageText, field: FieldText, path: str) -> None:
+        """V-06."""
+        where = f"{path}.{field.name}"
+        for what, versions in (
+            ("versions", field.versions),
+            ("nullableVersions", field.nullable or None),
+            ("taggedVersions", None if field.tag is None else field.tagged),
+            ("flexibleVersions", field.flexible),
+        ):
+            if versions is not None and not message.valid.intersect(versions):
+                self.refuse("V-06", where, f"{what} {versions} has nothing of the valid versions {message.valid}")
+        for inner in field.fields:
+            self.ranges(message, inner, where)
+
+    def registry(self) -> None:
+        """T-19: structs of both definitions in one registry."""
+        names = _struct_names(self.old)
+        for name in _struct_names(self.new):
+            if name in names:
+                self.refuse("T-19", self.new.name, f"struct {name} was specified twice, once in each definition")
+
+    def structs(
+        self, old_name: str, old: Sequence[FieldText], new_name: str, new: Sequence[FieldText], path: str
+    ) -> None:
+        found_old, found_new = self.fields(self.old, old_name, old), self.fields(self.new, new_name, new)
+        if found_old is None or found_new is None:
+            name = class_name(old_name if found_old is None else new_name)
+            self.refuse("V-28", path, f"{name} has no fields here and is no struct's name; Kafka looks for one")
+            return
+        for message, fields in ((self.old, found_old), (self.new, found_new)):
+            for field in fields:
+                if field.flexible is None and not message.flexible.covers(field.tagged):
+                    what = f"tagged in {field.tagged}, flexible in {message.flexible}"
+                    self.refuse("V-07", f"{path}.{field.name}", what)
+        for a, b in self.paired(found_old, found_new, path):
+            if self.unlike(a, b, {f.name for f in found_old}, {f.name for f in found_new}, path):
+                return
+
+    def fields(self, message: MessageText, name: str, fields: Sequence[FieldText]) -> Sequence[FieldText] | None:
+        """The fields of a struct; those of the struct of that name if there are none. None: no such struct."""
+        return fields or _specified(message).get(class_name(name))
+
+    def paired(
+        self, old: Sequence[FieldText], new: Sequence[FieldText], path: str
+    ) -> Iterator[tuple[FieldText, FieldText]]:
+        """Fields that both have versions of both messages, in order; what has no partner is refused."""
+        coming = iter(new)
+        for a in old:
+            in_old, in_new = self.domain(a)
+            if not in_old:
+                self.refuse("V-06", f"{path}.{a.name}", f"versions {a.versions} are none of {self.old.valid}")
+                return
+            if not in_new:
+                continue
+            b = self.next_shared(coming, path)
+            if isinstance(b, Violation):
+                self.found.append(b)
+                return
+            if b is None:
+                what = "removed, but versions that have it are still valid; Kafka's checker never ends (T-20)"
+                self.refuse("V-23", f"{path}.{a.name}", what)
+                return
+            yield a, b
+        b = self.next_shared(coming, path)
+        if isinstance(b, Violation):
+            self.found.append(b)
+        elif b is not None:
+            self.refuse_new(b, path)
+
+    def next_shared(self, coming: Iterator[FieldText], path: str) -> FieldText | Violation | None:
+        """The next new field that has versions of both messages; a Violation in the way; None at the end."""
+        for b in coming:
+            in_old, in_new = self.domain(b)
+            if not in_new:
+                what = f"versions {b.versions} are none of {self.new.valid}"
+                return Violation(rule="V-06", where=f"{path}.{b.name}", message=what)
+            if in_old:
+                return b
+        return None
+
+    def domain(self, field: FieldText) -> tuple[bool, bool]:
+        versions = field.versions
+        return bool(self.old.valid.intersect(versions)), bool(self.new.valid.intersect(versions))
+
+    def refuse_new(self, field: FieldText, path: str) -> None:
+        rule, what = ("V-21", "new") if field.tag is None else ("V-27", f"new, with tag {field.tag}")
+        self.refuse(rule, f"{path}.{field.name}", f"{what}, with versions {field.versions} of which some are old")
+
+    def unlike(self, a: FieldText, b: FieldText, old: set[str], new: set[str], path: str) -> bool:
+        """Compare two fields at one place, and the structs in them; whether Kafka stops here."""
+        reason = self.difference(a, b)
+        if reason is not None:
+            rule, what = reason
+            if a.name != b.name:  # the place was lost before: say what happened rather than what Kafka met
+                if a.name in new and b.name in old:
+                    rule, what = "V-24", f"{b.name} is where {a.name} was: {what}"
+                elif a.name not in new and b.name in old:
+                    rule, what = "V-23", f"{a.name} is gone, {b.name} has its place: {what}"
+                elif a.name in new:
+                    self.refuse_new(b, path)
+                    return True
+            self.refuse(rule, f"{path}.{b.name}", what)
+            return True
+        if a.is_struct:
+            # Kafka looks a common struct up by the type of an array's elements, and by the name of a single field.
+            names = (a.type, b.type) if a.is_array else (a.name, b.name)
+            before = len(self.found)
+            self.structs(names[0], a.fields, names[1], b.fields, f"{path}.{b.name}")
+            return len(self.found) > before
+        return False
+
+    def difference(self, a: FieldText, b: FieldText) -> tuple[str, str] | None:
+        """The first thing that Kafka refuses about two fields at one place: rule and reason."""
+        if (a.is_array, a.type) != (b.is_array, b.type):
+            return "V-11", f"type {_type(a)} becomes {_type(b)}"
+        highest_old = min(a.versions.highest, self.old.valid.highest)
+        highest_new = min(b.versions.highest, self.new.valid.highest)
+        if highest_new < highest_old:
+            return "V-12", f"highest version {highest_old} becomes {highest_new}"
+        lowest_old, lowest_new = self.lowest(a.versions), self.lowest(b.versions)
+        if lowest_old != lowest_new:
+            return "V-13", f"lowest version {lowest_old} becomes {lowest_new}"
+        # Crosswise (T-19): each side's highest version is held against the other side's nullable versions.
+        null_old = min(highest_old, b.nullable.highest)
+        null_new = min(highest_new, a.nullable.highest)
+        if null_new < null_old:
+            return "V-14", f"highest nullable version, taken crosswise, {null_old} becomes {null_new}"
+        lowest_old, lowest_new = self.lowest(a.nullable), self.lowest(b.nullable)
+        if lowest_old != lowest_new:
+            return "V-15", f"lowest nullable version {lowest_old} becomes {lowest_new}"
+        flexible_old = self.old.flexible if a.flexible is None else a.flexible
+        flexible_new = self.new.flexible if b.flexible is None else b.flexible
+        own = a.flexible is not None or b.flexible is not None  # else it is V-03, said already
+        if own and not flexible_new.covers(flexible_old):
+            return "V-16", f"flexible versions {flexible_old} are not within {flexible_new}"
+        if a.default != b.default:
+            return "V-17", f"default {a.default!r} becomes {b.default!r}"
+        return None
+
+    def lowest(self, versions: Versions) -> int:
+        return max(versions.lowest, self.new.valid.lowest)
+
+
+def _specified(message: MessageText) -> dict[str, Sequence[FieldText]]:
+    """Every struct of a message by name."""
+    found: dict[str, Sequence[FieldText]] = {struct.name: struct.fields for struct in message.common}
+    waiting = list(message.fields)
+    while waiting:
+        field = waiting.pop()
+        if field.is_struct and (field.fields or field.type not in found):
+            found[field.type] = field.fields
+        waiting += field.fields
+    return found
+
+
+def _struct_names(message: MessageText) -> dict[str, None]:
+    return dict.fromkeys(_specified(message))
+
+
+def _type(field: FieldText) -> str:
+    return f"[]{field.type}" if field.is_array else field.type

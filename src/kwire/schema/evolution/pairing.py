@@ -1,0 +1,132 @@
+"""Which field of the new struct is which field of the old one.
+
+By name first. A field that went and one that came are one renamed field if they are alike on the wire in every released
+version and have one place: the same tag, or the same neighbours among the positional fields. Names are not on the wire
+(V-25), so this decides between "renamed, allowed" and "removed and added, refused".
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kwire.schema.evolution.released import ENCODABLE, Released
+from kwire.schema.model import Field, Message, Struct
+
+Pair = tuple[Field, Field]
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """The fields of two structs, matched. pairs: in the old order."""
+
+    pairs: list[Pair]
+    removed: list[Field]
+    added: list[Field]
+
+
+class Pairing:
+    """Matches the structs of two definitions."""
+
+    def __init__(self, old: Message, new: Message, released: Released) -> None:
+        self.old, self.new, self.released = old, new, released
+        self._same: dict[tuple[Struct, Struct, int], bool] = {}
+
+    def match(self, old: Struct, new: Struct, here: int) -> Pairs:
+        """Match the fields of two structs. here: the blocks in which both are on the wire."""
+        by_name = {field.name: field for field in new.fields}
+        partner = {field.name: by_name[field.name] for field in old.fields if field.name in by_name}
+        came = [field for field in new.fields if field.name not in partner]
+        went = [field for field in old.fields if field.name not in partner]
+        if came and went:
+            partner |= self.renamed(old, new, partner, here)
+        taken = {field.name for field in partner.values()}
+        return Pairs(
+            pairs=[(field, partner[field.name]) for field in old.fields if field.name in partner],
+            removed=[field for field in old.fields if field.name not in partner],
+            added=[field for field in new.fields if field.name not in taken],
+        )
+
+    def renamed(self, old: Struct, new: Struct, partner: dict[str, Field], here: int) -> dict[str, Field]:
+        """Old name -> new field of the fields that were renamed."""
+        places = {field.name: i for i, field in enumerate(new.fields)}
+        taken = {field.name for field in partner.values()}
+        positional = [f for f in old.fields if f.name in partner and self.released.positional(f) & here]
+        anchors = in_order([places[partner[f.name].name] for f in positional])
+        fixed = {positional[i].name for i in anchors}
+        found: dict[str, Field] = {}
+        lowest = 0  # a renamed field stands behind the last anchor, and before the next
+        for i, field in enumerate(old.fields):
+            if field.name in fixed:
+                lowest = places[partner[field.name].name] + 1
+                continue
+            if field.name in partner or not self.released.mask(field.versions) & here:
+                continue
+            following = (f.name for f in old.fields[i + 1 :] if f.name in fixed)
+            highest = next((places[partner[name].name] for name in following), len(new.fields))
+            for candidate in new.fields:
+                place = places[candidate.name]
+                by_tag = field.tag is not None and not self.released.positional(field) & here
+                if candidate.name in taken or not (by_tag or lowest <= place < highest):
+                    continue
+                if self.alike(field, candidate, here):
+                    found[field.name] = candidate
+                    taken.add(candidate.name)
+                    if not by_tag:
+                        lowest = place + 1
+                    break
+        return found
+
+    def alike(self, old: Field, new: Field, here: int) -> bool:
+        """One thing on the wire in every block of here; only the names, and names of structs, may differ."""
+        released = self.released
+        on = released.mask(old.versions) & here
+        tagged = released.tagged(old) & here
+        return (
+            on == released.mask(new.versions) & here
+            and tagged == released.tagged(new) & here
+            and (not tagged or old.tag == new.tag)
+            and released.mask(old.nullable) & on == released.mask(new.nullable) & on
+            and (old.flexible, released.flexible(self.old, old) & on)
+            == (new.flexible, released.flexible(self.new, new) & on)
+            and self.same_type(old, new, on)
+        )
+
+    def same_type(self, old: Field, new: Field, on: int) -> bool:
+        if old.is_array != new.is_array:
+            return False
+        if old.struct is not None and new.struct is not None:
+            return old.type == new.type or self.same_fields(old.struct, new.struct, on)
+        if old.type == new.type or (old.type in ENCODABLE and new.type in ENCODABLE):
+            return not self.released.encodings_differ(old, new, on)
+        return {old.type, new.type} == {"bytes", "records"}  # one form, two types: V-51 says the rest
+
+    def same_fields(self, old: Struct, new: Struct, on: int) -> bool:
+        """The fields of two structs are alike, one by one."""
+        key = (old, new, on)
+        if key not in self._same:  # common structs within common structs would be looked at again and again
+            self._same[key] = self._same_fields(old, new, on)
+        return self._same[key]
+
+    def _same_fields(self, old: Struct, new: Struct, on: int) -> bool:
+        mine = [field for field in old.fields if self.released.mask(field.versions) & on]
+        other = [field for field in new.fields if self.released.mask(field.versions) & on]
+        return len(mine) == len(other) and all(self.alike(a, b, on) for a, b in zip(mine, other, strict=True))
+
+
+def in_order(places: Sequence[int]) -> list[int]:
+    """Indexes of a longest run of increasing places: the fewest others have moved."""
+    tails: list[int] = []  # index of the smallest last place of a run of each length, and that place
+    lasts: list[int] = []
+    before: list[int] = []
+    for i, place in enumerate(places):
+        at = bisect_left(lasts, place)
+        before.append(tails[at - 1] if at else -1)
+        tails[at : at + 1], lasts[at : at + 1] = [i], [place]
+    run: list[int] = []
+    i = tails[-1] if tails else -1
+    while i >= 0:
+        run.append(i)
+        i = before[i]
+    return run[::-1]

@@ -1,0 +1,57 @@
+"""Findings as they are made, with the versions they touch in words."""
+
+from __future__ import annotations
+
+from kwire.schema.evolution.findings import Finding, Note, Violation
+from kwire.schema.evolution.released import Released, encoding
+from kwire.schema.model import Field
+from kwire.schema.versions import Versions
+
+
+class Report:
+    """The findings of one comparison, each once: a common struct used in two places breaks a rule once.
+
+    scope: what is being compared, set by whoever compares; of equal findings about a field there the first counts.
+    """
+
+    def __init__(self, released: Released) -> None:
+        self.released = released
+        self.found: list[Finding] = []
+        self.scope: object = None
+        self._said: set[tuple[object, str, str, str]] = set()
+
+    def refuse(self, rule: str, where: str, message: str, advice: str = "", mask: int = 0) -> None:
+        """Add a violation. mask: the released versions that it touches."""
+        if self._is_new(rule, where, message):
+            versions = self.released.text(mask)
+            self.found.append(Violation(rule=rule, where=where, message=message, advice=advice, versions=versions))
+
+    def note(self, rule: str, where: str, message: str, advice: str = "", mask: int = 0) -> None:
+        """Add a note."""
+        if self._is_new(rule, where, message):
+            versions = self.released.text(mask)
+            self.found.append(Note(rule=rule, where=where, message=message, advice=advice, versions=versions))
+
+    def _is_new(self, rule: str, where: str, message: str) -> bool:
+        key = (self.scope, rule, where.rpartition(".")[2], message)
+        new = key not in self._said
+        self._said.add(key)
+        return new
+
+    def ranges(self, mask: int) -> str:
+        """`version 3`, `versions 0-2`."""
+        text = self.released.text(mask)
+        return f"version {text}" if text.isdigit() else f"versions {text}"
+
+    def of(self, mask: int) -> str:
+        """The same with its verb."""
+        return f"{self.ranges(mask)} {'is' if self.released.text(mask).isdigit() else 'are'}"
+
+    def encodings(self, field: Field, mask: int) -> str:
+        """How a field is written in the versions of mask."""
+        return ", ".join(dict.fromkeys(encoding(field, version) for _, version in self.released.split(mask)))
+
+
+def versions_are(versions: Versions) -> str:
+    """`version 3 is`, `versions 0-2 are`."""
+    return f"version {versions} is" if len(versions) == 1 else f"versions {versions} are"

@@ -1,0 +1,103 @@
+"""Where definitions to compare come from: a file, a directory, a jar, a revision of a git repository."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kwire.errors import OptionError, SchemaError
+from kwire.schema.catalogue import _jar_texts
+from kwire.schema.declarations import Dialect
+from kwire.schema.evolution.git_revisions import read_past_revisions, read_revision
+from kwire.schema.language import check
+from kwire.schema.model import Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A definition with its text. file: where it is, `REV:path` and `x.jar!entry` included."""
+
+    message: Message
+    file: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Definitions by name. is_file: one definition was asked for, so that others are not missing."""
+
+    name: str
+    definitions: dict[str, Definition]
+    is_file: bool
+
+
+def read_source(source: str, *, dialect: Dialect = "strict") -> Source:
+    """The definitions of a file, a directory, a jar or `REV:path`; other .json files are passed over.
+
+    dialect: as in `load`; a jar is read as "kafka", since it holds Kafka's own.
+    Raises OptionError if there is no such thing or nothing in it, ExceptionGroup of SchemaError with all errors of it.
+    """
+    texts, is_file, is_jar = _texts(source)
+    definitions: dict[str, Definition] = {}
+    errors: list[SchemaError] = []
+    for file, text in texts:
+        if not is_file and '"validVersions"' not in text:
+            continue
+        message, found = check(text, file, dialect="kafka" if is_jar else dialect)
+        errors += found
+        if message is None:
+            continue
+        known = definitions.setdefault(message.name, Definition(message=message, file=file, text=text))
+        if known.message is not message:
+            errors.append(SchemaError(f"{known.file} has this name already", "T-09", file, message.name))
+    if errors:
+        count = f"{len(errors)} errors" if len(errors) > 1 else "1 error"
+        raise ExceptionGroup(f"{count} in the definitions of {source}", errors)
+    if not definitions:
+        raise OptionError(f"{source}: no definitions there")
+    return Source(name=source, definitions=definitions, is_file=is_file)
+
+
+def read_history(sources: Iterable[str]) -> dict[str, list[Message]]:
+    """Older definitions by message name, for the tags that they used; `REV:path` stands for its whole past.
+
+    What cannot be read as a definition, or only in part, gives the tags that can be made out: history cannot be mended.
+    Raises OptionError if there is no such thing.
+    """
+    found: dict[str, list[Message]] = {}
+    for source in sources:
+        texts = read_past_revisions(source) if _is_revision(source) else _texts(source)[0]
+        for file, text in texts:
+            message, _ = check(text, file, dialect="kafka")
+            if message is not None:
+                found.setdefault(message.name, []).append(message)
+    return found
+
+
+def _is_revision(source: str) -> bool:
+    return ":" in source and not Path(source).exists()
+
+
+def _texts(source: str) -> tuple[list[tuple[str, str]], bool, bool]:
+    """([(name, text), ...], whether it is one file, whether it is a jar)."""
+    path = Path(source)
+    if _is_revision(source):
+        texts, is_file = read_revision(source)
+        return texts, is_file, False
+    if path.is_dir():
+        return [(str(file), _read(file)) for file in sorted(path.rglob("*.json"))], False, False
+    if not path.exists():
+        raise OptionError(f"{source} is not there: give a file, a directory, a jar or REV:path")
+    if path.suffix in (".jar", ".zip"):
+        return list(_jar_texts(path)), False, True
+    return [(source, _read(path))], True, False
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise OptionError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise SchemaError(f"is not UTF-8: {error.reason} at byte {error.start}", "E-01", str(path)) from error

@@ -1,0 +1,147 @@
+"""The definitions of two sources, matched and compared, each finding with the file and line to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kwire.schema.declarations import MessageText, Problems, read_message
+from kwire.schema.evolution.comparison import review
+from kwire.schema.evolution.findings import Finding, Note, Violation
+from kwire.schema.evolution.kafka_checker import kafka_answers_to_texts
+from kwire.schema.evolution.sources import Definition, Source
+from kwire.schema.json_text import Node, read_json_text
+from kwire.schema.model import Message
+from kwire.schema.versions import Versions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Located:
+    """A finding and where it is: file and line (from 1) of the new definition, or of the old one if there is no new."""
+
+    finding: Finding
+    file: str
+    line: int
+
+
+def compare_sources(
+    old: Source, new: Source, *, history: Mapping[str, Sequence[Message]] | None = None, like_kafka: bool = False
+) -> list[Located]:
+    """Every finding about two sources' definitions, notes included, by message name.
+
+    Definitions are matched by name; those left over by kind and api key (a renamed message, V-10). A request's unstable
+    version is unstable for its response, too. Removed messages are V-04, added ones are noted as V-20.
+    """
+    return [
+        Located(finding=finding, file=place.file, line=_line(place, finding.where))
+        for a, b in _matched(old, new)
+        for finding, place in _compare(a, b, old, history or {}, like_kafka)
+    ]
+
+
+def _compare(
+    a: Definition | None,
+    b: Definition | None,
+    old: Source,
+    history: Mapping[str, Sequence[Message]],
+    like_kafka: bool,
+) -> Iterator[tuple[Finding, Definition]]:
+    if a is None:
+        assert b is not None
+        what = f"new {b.message.kind}, versions {b.message.valid}"
+        yield Note(rule="V-20", where=b.message.name, message=what), b
+    elif b is None:
+        released = _released(a.message, old)
+        if released:
+            yield _removed(a.message, released), a
+        else:
+            yield Note(rule="V-22", where=a.message.name, message="removed; no version of it was released"), a
+    elif like_kafka:
+        for violation in kafka_answers_to_texts(_declared(a), _declared(b)):
+            yield violation, b
+    else:
+        older = history.get(b.message.name, ())
+        for finding in review(a.message, b.message, released=_released(a.message, old), history=older):
+            yield finding, b
+
+
+def _removed(message: Message, released: Versions) -> Violation:
+    what = f"removed, with versions {released}"
+    advice = 'keep the definition, with "validVersions": "none" if a KIP ends it: the name and the key stay taken'
+    return Violation(rule="V-04", where=message.name, message=what, advice=advice)
+
+
+def _matched(old: Source, new: Source) -> list[tuple[Definition | None, Definition | None]]:
+    if old.is_file and new.is_file:
+        return [(next(iter(old.definitions.values())), next(iter(new.definitions.values())))]
+    pairs: list[tuple[Definition | None, Definition | None]] = []
+    left = {name: d for name, d in old.definitions.items() if name not in new.definitions}
+    came = {name: d for name, d in new.definitions.items() if name not in old.definitions}
+    by_key = {_key(d.message): name for name, d in came.items() if d.message.api_key is not None}
+    for name, a in old.definitions.items():
+        b = new.definitions.get(name)
+        if b is None and _key(a.message) in by_key:
+            b = came.pop(by_key.pop(_key(a.message)))
+            del left[name]
+        if b is not None:
+            pairs.append((a, b))
+    if not new.is_file:
+        pairs += [(a, None) for a in left.values()]
+    if not old.is_file:
+        pairs += [(None, b) for b in came.values()]
+    return sorted(pairs, key=lambda pair: next(d.message.name for d in pair if d is not None))
+
+
+def _key(message: Message) -> tuple[str, int | None]:
+    return message.kind, message.api_key
+
+
+def _released(message: Message, source: Source) -> Versions:
+    if message.kind != "response" or message.api_key is None:
+        return message.stable
+    for definition in source.definitions.values():
+        request = definition.message
+        if (request.kind, request.api_key) == ("request", message.api_key):
+            return request.stable.intersect(message.valid)
+    return message.valid
+
+
+def _declared(definition: Definition) -> MessageText:
+    declared = read_message(definition.text, Problems(definition.file), "kafka")
+    assert declared is not None  # it was read before
+    return declared
+
+
+def _line(definition: Definition, where: str) -> int:
+    """The line of the field that `where` names, or of as much of its path as the definition has."""
+    root = read_json_text(definition.text, lenient=True)
+    line = root.line
+    common = {_name(struct): struct for struct in _items(root, "commonStructs")}
+    struct: Node | None = root
+    for step in where.split(".")[1:]:
+        field = next((field for field in _items(struct, "fields") if _name(field) == step), None)
+        if field is None:
+            break
+        line = field.line
+        struct = field if _items(field, "fields") else common.get(_text(field, "type").removeprefix("[]"))
+        if struct is None:
+            break
+    return line
+
+
+def _items(node: Node | None, attribute: str) -> list[Node]:
+    value = node.value.get(attribute) if node is not None and isinstance(node.value, dict) else None
+    if value is None:
+        return []
+    return [
+        item for item in (value.value if isinstance(value.value, list) else [value]) if isinstance(item.value, dict)
+    ]
+
+
+def _name(node: Node) -> str:
+    return _text(node, "name")
+
+
+def _text(node: Node, attribute: str) -> str:
+    value = node.value.get(attribute) if isinstance(node.value, dict) else None
+    return value.value.strip() if value is not None and isinstance(value.value, str) else ""

@@ -1,0 +1,47 @@
+"""Tags that definitions of the past have used.
+
+A tag is burnt by its first use: an old peer or an old record may still hold it. The old definition shows its own tags;
+those of fields that went before it are in older definitions, so these are read for nothing but their tags.
+Source: KIP-482, "Tagged Fields and Version Compatibility".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from kwire.schema.model import Field, Message
+
+
+@dataclass(frozen=True, slots=True)
+class TagUse:
+    """What a tag was used for. source: the definition that says so; two uses are equal whoever says it."""
+
+    name: str
+    type: str
+    nullable: bool
+    source: str = field(default="", compare=False)
+
+    @classmethod
+    def of(cls, field: Field, source: str = "") -> TagUse:
+        return cls(field.name, field.type_text, bool(field.nullable.intersect(field.tagged)), source)
+
+
+class BurntTags:
+    """The tags of older definitions of one message, struct by struct. The message's own
+    struct has the empty name here."""
+
+    def __init__(self, history: Iterable[Message]) -> None:
+        self.used: dict[tuple[str, int], dict[TagUse, None]] = {}
+        for message in history:
+            for struct in (message.struct, *message.structs):
+                name = "" if struct is message.struct else struct.name
+                for item in struct.fields:
+                    if item.tag is not None:
+                        uses = self.used.setdefault((name, item.tag), {})
+                        uses.setdefault(TagUse.of(item, message.file or "an older definition"))
+
+    def uses(self, structs: Iterable[str], tag: int) -> Iterator[TagUse]:
+        """What the tag was used for in a struct, under any of its names."""
+        for name in dict.fromkeys(structs):
+            yield from self.used.get((name, tag), {})
