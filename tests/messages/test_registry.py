@@ -1,0 +1,110 @@
+"""Messages by name, key and release; header versions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import golden
+
+from kwire import schema
+from kwire.errors import OptionError, UnsupportedVersion
+from kwire.messages import ErrorCode, FetchRequest, registry
+
+
+def test_names_of_a_release_are_those_that_kafka_has_there() -> None:
+    in_golden = {line["message"] for line in golden.cached("messages-3.9.1.jsonl.gz")}
+    assert set(registry.names("3.9.1")) == in_golden
+    assert {line["message"] for line in golden.cached("messages-4.4.0.jsonl.gz")} <= set(registry.names("4.4.0"))
+    assert set(registry.names()) == {name for kafka in registry.RELEASES for name in registry.names(kafka)}
+    assert registry.names() == sorted(registry.names())
+
+
+def test_a_release_that_dropped_an_api_does_not_name_it() -> None:
+    assert "LeaderAndIsrRequest" in registry.names("3.9.1")
+    assert "LeaderAndIsrRequest" not in registry.names("4.4.0")
+    with pytest.raises(OptionError, match=r"Kafka 4\.4\.0 has no message LeaderAndIsrRequest; these have: 3\.9\.1"):
+        registry.get("LeaderAndIsrRequest", kafka="4.4.0")
+
+
+def test_a_release_has_its_own_versions_and_fields() -> None:
+    versions = {kafka: str(registry.get("FetchRequest", kafka).VALID_VERSIONS) for kafka in registry.RELEASES}
+    assert versions == {"4.4.0": "4-18", "3.9.1": "0-17", "2.8.2": "0-12"}
+    assert registry.get("FetchRequest") is FetchRequest
+    assert str(FetchRequest.VALID_VERSIONS) == "0-18"
+    old: Any = registry.get("FetchRequest", kafka="2.8.2")
+    assert "replica_state" not in old.__struct_fields__
+    assert old().replica_id == 0  # -1 since Kafka 3.5
+    assert old is registry.get("FetchRequest", kafka="2.8.2")
+
+
+def test_a_release_is_word_for_word_what_its_definitions_say() -> None:
+    definitions = Path(__file__).parents[2] / "definitions"
+    for kafka in registry.RELEASES:
+        files = {path.stem: path for path in (definitions / f"kafka-{kafka}").rglob("*.json")}
+        live = {name for name, path in files.items() if schema.load(path).valid}
+        assert live == set(registry.names(kafka))
+        for name in live:
+            assert schema.render(registry.get(name, kafka).SPEC) == files[name].read_text(), (name, kafka)
+
+
+def test_requests_and_responses_by_key() -> None:
+    assert registry.request(1) is FetchRequest
+    assert registry.response(3).__name__ == "MetadataResponse"
+    assert registry.find("metadata", 5).__name__ == "PartitionChangeRecord"
+    assert registry.find("coordinator-value", 1).__name__ == "OffsetCommitValue"
+    # Key 74 changed its name; the newest release that has a key decides.
+    assert registry.request(74).__name__ == "ListConfigResourcesRequest"
+    assert registry.request(74, kafka="3.9.1").__name__ == "ListClientMetricsResourcesRequest"
+    assert registry.request(4).__name__ == "LeaderAndIsrRequest"
+
+
+def test_what_is_not_there_is_said_with_a_suggestion() -> None:
+    with pytest.raises(OptionError, match="do you mean FetchRequest"):
+        registry.get("FetchReqest")
+    with pytest.raises(OptionError, match=r"4\.4\.0, 3\.9\.1, 2\.8\.2"):
+        registry.names(kafka="1.0")
+    with pytest.raises(UnsupportedVersion, match="no request with key 999"):
+        registry.request(999)
+
+
+@pytest.mark.requirement("W-80", "W-81", "W-82", "W-83", "S482-24", "S482-25", "S482-26", "S482-28", "S482-29")
+def test_header_versions_of_every_api_and_version_are_kafkas() -> None:
+    lines = list(golden.lines("headers.jsonl"))
+    assert len(lines) == 632
+    for line in lines:
+        key, version, kafka = line["apiKey"], line["version"], line["kafka"]
+        expected = line["request_header_version"], line["response_header_version"]
+        found = registry.request_header_version(key, version), registry.response_header_version(key, version)
+        assert found == expected, line
+        request, response = registry.request(key, kafka), registry.response(key, kafka)
+        assert (request.SPEC.header_version(version), response.SPEC.header_version(version)) == expected, line
+        assert (version in request.FLEXIBLE_VERSIONS) == line["request_flexible"]
+        assert (version in response.FLEXIBLE_VERSIONS) == line["response_flexible"]
+        assert list(request.SPEC.listeners) == line["listeners"] or set(request.SPEC.listeners) == set(
+            line["listeners"]
+        )
+        assert (version not in request.SPEC.stable) == line["unstable"]
+
+
+def test_a_version_that_an_api_lacks_has_no_header() -> None:
+    with pytest.raises(UnsupportedVersion):
+        registry.request_header_version(1, 99)
+    with pytest.raises(UnsupportedVersion):
+        registry.response_header_version(999, 0)
+
+
+def test_error_codes_know_whether_to_try_again() -> None:
+    assert ErrorCode(0) is ErrorCode.NONE
+    assert ErrorCode.NOT_LEADER_OR_FOLLOWER == 6
+    assert ErrorCode.NOT_LEADER_OR_FOLLOWER.retriable
+    assert not ErrorCode.TOPIC_AUTHORIZATION_FAILED.retriable
+    assert len(ErrorCode) == 138
+
+
+def test_an_error_code_of_a_newer_broker_keeps_its_number() -> None:
+    unknown = ErrorCode(9999)
+    assert (unknown, unknown.name, unknown.retriable) == (9999, "ERROR_9999", False)
+    with pytest.raises(ValueError, match="40000"):
+        ErrorCode(40000)
