@@ -45,10 +45,13 @@ Into = Annotated[Path, typer.Option("--output", "-o", help="Directory to write t
 
 def register(app: typer.Typer) -> None:
     """Add `schema` and its commands to the app."""
+    from kwire.cli.schema_diff import diff  # which takes --dialect from here
+
     group = typer.Typer(
         name="schema", help="Check, show and compile message definitions.", no_args_is_help=True, rich_markup_mode=None
     )
     add_command(group, "check", check)
+    add_command(group, "diff", diff)
     add_command(group, "show", show)
     add_command(group, "size", size)
     add_command(group, "generate", generate)

@@ -5,6 +5,7 @@
     check, check_all     the same with the errors as a list
     compile              Message -> class with the surface of the generated ones
     render               Message -> text, facts only
+    compare              old and new Message -> Violations: may the one become the other
     import_definitions   Kafka's jars or sources -> definition files, facts only
 
 The rules (E-nn and T-nn in SchemaError.rule) are those of docs/spec/messages.md, part 2. Every message class imports
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kwire.schema.catalogue import import_definitions as import_definitions
     from kwire.schema.compiling import compile as compile
+    from kwire.schema.evolution import Violation as Violation
+    from kwire.schema.evolution import compare as compare
     from kwire.schema.language import check as check
     from kwire.schema.language import check_all as check_all
     from kwire.schema.language import load as load
@@ -36,8 +39,10 @@ _HOMES = {
     "Message": "model",
     "Struct": "model",
     "Versions": "versions",
+    "Violation": "evolution",
     "check": "language",
     "check_all": "language",
+    "compare": "evolution",
     "compile": "compiling",
     "import_definitions": "catalogue",
     "load": "language",
@@ -53,8 +58,10 @@ __all__ = [
     "Message",
     "Struct",
     "Versions",
+    "Violation",
     "check",
     "check_all",
+    "compare",
     "compile",
     "import_definitions",
     "load",

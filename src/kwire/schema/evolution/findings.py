@@ -8,7 +8,7 @@ The ids are those of docs/spec/messages.md, part 5.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 RULES: Final = {
     "V-01": "the api key of a message never changes",
@@ -56,15 +56,20 @@ RULES: Final = {
 """Rule ids with what they say. V-11, V-17, V-24, V-27 and T-19 are found by `like_kafka` alone."""
 
 
+Kind = Literal["violation", "note"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One thing about a change.
 
-    rule: a key of RULES. where: message, or message and fields: `MetadataResponse.Topics.Name`.
+    kind: "violation" or "note". rule: a key of RULES.
+    where: message, or message and fields: `MetadataResponse.Topics.Name`.
     message: what changed. advice: what to do, empty if there is nothing to do.
     versions: the released versions that it touches, as ranges ("0-2, 5"); empty if it is not about some of them.
     """
 
+    kind: ClassVar[Kind]
     rule: str
     where: str
     message: str
@@ -80,17 +85,11 @@ class Finding:
 class Violation(Finding):
     """A change that is refused."""
 
-    @property
-    def kind(self) -> Literal["violation"]:
-        """For output that shows violations and notes side by side."""
-        return "violation"
+    kind: ClassVar[Kind] = "violation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note(Finding):
     """A change that is allowed and worth knowing."""
 
-    @property
-    def kind(self) -> Literal["note"]:
-        """For output that shows violations and notes side by side."""
-        return "note"
+    kind: ClassVar[Kind] = "note"

@@ -1,0 +1,129 @@
+"""`kwire schema diff`: may the old definitions become the new ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kwire.cli import terminal
+from kwire.cli.command import FINE, FOUND
+from kwire.cli.schema import Dialect, Words
+from kwire.cli.schema_findings import Shape, Shown, write_findings
+from kwire.errors import OptionError, SchemaError
+
+if TYPE_CHECKING:
+    from kwire.schema.evolution import Located, Source
+
+__all__ = ["diff"]
+
+SOURCE = "a file, a directory, a jar, or REV:path of this git repository"
+Old = Annotated[str, typer.Argument(metavar="OLD", help=f"What was released: {SOURCE}.")]
+New = Annotated[str, typer.Argument(metavar="NEW", help="What is to be released, given in the same way.")]
+History = Annotated[
+    list[str] | None,
+    typer.Option("--history", help="Older definitions, whose tags stay burnt; REV:path is all its past. Repeatable."),
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option("--allow", metavar="RULE[:WHERE]", help="Take this as a note; WHERE may have * in it. Repeatable."),
+]
+LikeKafka = Annotated[
+    bool, typer.Option("--like-kafka", help="Answer as Kafka's own checker of 3.9 does, stricter here and laxer there.")
+]
+Output = Annotated[Shape, typer.Option("--format", help="text, json, github (annotations) or sarif.")]
+
+
+def diff(
+    old: Old,
+    new: New,
+    history: History = None,
+    allow: Allow = None,
+    like_kafka: LikeKafka = False,
+    dialect: Words = Dialect.STRICT,
+    shape: Output = Shape.TEXT,
+) -> int:
+    """Compare definitions: what would break peers and stored data. Exit code 1 if anything would."""
+    from kwire.schema.evolution import RULES, compare_sources, read_history
+
+    allowed = [_Allowance.parse(text, RULES) for text in allow or ()]
+    if like_kafka and history:
+        raise OptionError("Kafka's checker knows no tags and no history: leave --history or --like-kafka out")
+    broken: list[Shown] = []
+    before = _read(old, dialect, broken)
+    after = _read(new, dialect, broken)
+    if before is None or after is None:
+        write_findings(broken, shape, RULES)
+        terminal.warn(f"{len(broken)} errors in definitions; they are compared when there are none")
+        return FOUND
+    located = compare_sources(before, after, history=read_history(history or ()), like_kafka=like_kafka)
+    shown = [_shown(item, allowed) for item in located]
+    write_findings(shown, shape, RULES)
+    violations = sum(finding.kind == "violation" for finding in shown)
+    if shape is Shape.TEXT:
+        terminal.warn(f"{violations} violations, {len(shown) - violations} notes, {len(after.definitions)} definitions")
+    return FOUND if violations else FINE
+
+
+def _read(source: str, dialect: Dialect, broken: list[Shown]) -> Source | None:
+    """The definitions of a source; None if some are broken, which is added to broken."""
+    from kwire.schema.evolution import read_source
+
+    try:
+        return read_source(source, dialect=dialect.value)
+    except* SchemaError as errors:
+        broken += [_broken(error) for error in errors.exceptions if isinstance(error, SchemaError)]
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Allowance:
+    """`V-53` or `V-53:Metadata*`."""
+
+    rule: str
+    where: str
+
+    @classmethod
+    def parse(cls, text: str, rules: Mapping[str, str]) -> _Allowance:
+        rule, _, where = text.partition(":")
+        if rule not in rules:
+            raise OptionError(
+                f"--allow {text}: there is no rule {rule}; write for example V-53 or V-53:MetadataRequest"
+            )
+        return cls(rule, where or "*")
+
+    def covers(self, item: Located) -> bool:
+        return item.finding.rule == self.rule and fnmatchcase(item.finding.where, self.where)
+
+
+def _shown(item: Located, allowed: Sequence[_Allowance]) -> Shown:
+    finding = item.finding
+    return Shown(
+        kind="note" if any(allowance.covers(item) for allowance in allowed) else finding.kind,
+        rule=finding.rule,
+        where=finding.where,
+        message=finding.message,
+        advice=finding.advice,
+        versions=finding.versions,
+        file=item.file,
+        line=item.line,
+    )
+
+
+def _broken(error: SchemaError) -> Shown:
+    line = re.search(r"\(line ([0-9]+)\)$", error.what)
+    where = ".".join(part for part in (error.struct, error.field) if part)
+    return Shown(
+        kind="error",
+        rule=error.rule,
+        where=where,
+        message=error.what,
+        advice="",
+        versions="",
+        file=error.file or "",
+        line=int(line[1]) if line else 0,
+    )
