@@ -7,6 +7,7 @@ numba nor pyarrow of their own. Readers keep no state between calls, and all of 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from kwire.log.splits import Split
+
+
+# Up to Spark 4.3 a DataFrame keeps one plan of a Python source: a query that pushes filters replaces the plan of every
+# other query on that DataFrame, the other branch of a union included, and those then miss rows. The release that fixed
+# it also brought pushLimit (SPARK-58551).
+KEEPS_PLANS_APART = hasattr(DataSourceReader, "pushLimit")
+
+logger = logging.getLogger("kwire.spark")
 
 
 class LogPartition(InputPartition):
@@ -81,4 +90,12 @@ class KafkaLogSource(DataSource):
         """A reader of the schema's columns. Raises OptionError."""
         options = parse_options(self.options)
         columns = columns_of_schema(schema, options)
-        return PushdownLogReader(options, columns) if options.pushdown else LogReader(options, columns)
+        if not options.pushdown:
+            return LogReader(options, columns)
+        if not KEEPS_PLANS_APART:
+            logger.warning(
+                "this version of Spark would mix up pushed filters of different queries, so pushdown has no effect; "
+                "narrow the query with subscribe, assign, startingOffsets, startingTimestamp and their like"
+            )
+            return LogReader(options, columns)
+        return PushdownLogReader(options, columns)

@@ -1,0 +1,356 @@
+"""`kafka-log` through Spark: found by name, schema, projection, pushdown, damage."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kwire.log import LogDirectory
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SWITCH = "spark.sql.python.filterPushdown.enabled"
+
+
+@pytest.fixture(scope="session")
+def modern(kafka_logs: dict[str, Path]) -> Path:
+    return kafka_logs["modern"] / "data"
+
+
+def load(spark: SparkSession, path: Path | str | list[str], **options: object) -> DataFrame:
+    texts = {key: str(value) for key, value in options.items()}
+    return spark.read.format("kafka-log").options(**texts).load(path if isinstance(path, list) else str(path))
+
+
+def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
+    return sorted(map(tuple, frame.collect()))
+
+
+FRESH = """
+import sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.driver.memory", "512m").getOrCreate()
+print("rows", spark.read.format("kafka-log").option("columns", "offset").option("subscribe", "ids").load(sys.argv[1]).count())
+print("kwire here", "kwire" in sys.modules)
+spark.stop()
+"""  # noqa: E501
+
+
+@pytest.mark.spark
+def test_the_format_is_found_by_name_in_a_process_that_never_heard_of_kwire(modern: Path, spark: SparkSession) -> None:
+    shown = subprocess.run(
+        [sys.executable, "-c", FRESH, str(modern)],
+        capture_output=True,
+        text=True,
+        check=True,
+        # Nothing of the running session's gateway.
+        env={name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_GATEWAY", "SPARK_"))},
+    )
+    assert shown.stdout.split("\n")[:2] == ["rows 1500", "kwire here False"]
+
+
+def test_columns_are_those_of_sparks_kafka_source(spark: SparkSession, modern: Path) -> None:
+    from pyspark.sql.types import (
+        ArrayType,
+        BinaryType,
+        IntegerType,
+        LongType,
+        StringType,
+        StructField,
+        StructType,
+        TimestampType,
+    )
+
+    seven = StructType(
+        [
+            StructField("key", BinaryType()),
+            StructField("value", BinaryType()),
+            StructField("topic", StringType()),
+            StructField("partition", IntegerType()),
+            StructField("offset", LongType()),
+            StructField("timestamp", TimestampType()),
+            StructField("timestampType", IntegerType()),
+        ]
+    )
+    header = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+    assert load(spark, modern).schema == seven
+    assert load(spark, modern, includeHeaders=True).schema == StructType(
+        [*seven.fields, StructField("headers", ArrayType(header))]
+    )
+    assert load(spark, modern, mode="PERMISSIVE").schema == StructType(
+        [*seven.fields, StructField("_corrupt", StringType())]
+    )
+
+
+def test_a_schema_or_columns_choose_and_order(spark: SparkSession, modern: Path) -> None:
+    whole = load(spark, modern, subscribe="ids", includeHeaders=True)
+    table = whole.toArrow()
+    for wanted in (["offset", "partition"], ["headers", "timestamp", "key"], ["topic"]):
+        ddl = ", ".join(f"{name} {whole.schema[name].dataType.simpleString()}" for name in wanted)
+        by_schema = spark.read.format("kafka-log").schema(ddl).option("subscribe", "ids").load(str(modern))
+        by_option = load(spark, modern, subscribe="ids", columns=",".join(wanted))
+        assert by_schema.columns == by_option.columns == wanted
+        assert by_schema.toArrow().equals(table.select(wanted))
+        assert by_option.toArrow().equals(table.select(wanted))
+
+
+@pytest.mark.parametrize(
+    ("ddl", "message"),
+    [
+        ("offest long", "unknown column 'offest' (did you mean 'offset'?)"),
+        ("OFFSET long", "unknown column 'OFFSET' (did you mean 'offset'?)"),
+        ("offset int", "column offset is of type bigint, not int"),
+        ("key string", "column key is of type binary, not string"),
+        ("offset long NOT NULL", "column offset is nullable"),
+        ("headers array<struct<key:string NOT NULL,value:binary>>", "column headers is nullable"),
+    ],
+)
+def test_a_wrong_schema_is_refused(spark: SparkSession, modern: Path, ddl: str, message: str) -> None:
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(AnalysisException) as caught:
+        spark.read.format("kafka-log").schema(ddl).load(str(modern)).collect()
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"subscribed": "x"}, "Unknown option 'subscribed' (did you mean 'subscribe'?)"),
+        ({"kafka.bootstrap.servers": "x"}, "Option 'kafka.bootstrap.servers' is not supported"),
+        ({"columns": "offset,value,ofset"}, "unknown column 'ofset' (did you mean 'offset'?)"),
+        ({"columns": "offset,offset"}, "names a column twice"),
+        ({"columns": "offset", "mode": "PERMISSIVE"}, "PERMISSIVE needs the column _corrupt"),
+        ({"startingOffsets": "latest"}, "starting offset can't be latest"),
+    ],
+)
+def test_wrong_options_fail_at_load_and_show_no_secret(
+    spark: SparkSession, modern: Path, options: dict[str, str], message: str
+) -> None:
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(AnalysisException) as caught:
+        load(spark, modern, **{"storage.secret": "hunter2"}, **options)
+    assert message in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_columns_and_a_schema_must_agree(spark: SparkSession, modern: Path) -> None:
+    from pyspark.errors import AnalysisException
+
+    reader = spark.read.format("kafka-log").schema("offset long").option("columns", "partition")
+    with pytest.raises(AnalysisException, match="'columns' and the schema differ"):
+        reader.load(str(modern)).collect()
+
+
+def test_plans_show_no_secret(spark: SparkSession, modern: Path) -> None:
+    frame = load(spark, modern, **{"storage.secret": "hunter2", "storage.client_kwargs": '{"token": "hunter2"}'})
+    assert frame.where("offset = 1").count() > 0
+    execution = frame._jdf.queryExecution()
+    text = execution.toString() + execution.logical().prettyJson() + execution.executedPlan().prettyJson()
+    assert "kafka-log" in text
+    assert "hunter2" not in text
+
+
+def test_nothing_to_read_is_an_empty_frame(spark: SparkSession, modern: Path) -> None:
+    assert rows(load(spark, modern, subscribe="empty")) == []
+    assert load(spark, modern, subscribe="gone", failOnDataLoss=False).count() == 0
+
+
+def test_several_paths_make_one_frame(spark: SparkSession, modern: Path) -> None:
+    both = load(spark, [str(modern / "ids-0"), str(modern / "ids-1")])
+    assert rows(both) == rows(load(spark, modern, subscribe="ids"))
+
+
+def test_sql_reads_it_too(spark: SparkSession, modern: Path) -> None:
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW ids USING `kafka-log` OPTIONS (path '{modern}', subscribe 'ids')")
+    assert spark.sql("SELECT count(*), max(offset) FROM ids WHERE partition = 1").collect()[0][:] == (764, 763)
+
+
+def test_hints_reach_sparks_tasks(spark: SparkSession, modern: Path) -> None:
+    assert load(spark, modern, subscribe="orders").rdd.getNumPartitions() == 1
+    assert load(spark, modern, subscribe="orders", minPartitions=6).rdd.getNumPartitions() >= 6
+
+
+# ---- pushdown
+
+
+@pytest.fixture
+def pushing(spark: SparkSession) -> Iterator[str]:
+    """The name of a source that takes filters on every version of Spark; sound only for one query a load."""
+    from kwire.spark.log_source import KafkaLogSource, PushdownLogReader
+
+    class Pushing(KafkaLogSource):
+        @classmethod
+        def name(cls) -> str:
+            return "kafka-log-pushing"
+
+        def reader(self, schema: Any) -> Any:
+            plain = super().reader(schema)
+            return PushdownLogReader(plain.options, plain.columns)
+
+    spark.dataSource.register(Pushing)
+    spark.conf.set(SWITCH, True)
+    yield Pushing.name()
+    spark.conf.unset(SWITCH)
+
+
+def predicate(choose: random.Random) -> str:
+    """A condition that Spark may push down whole, in part, or not at all."""
+    near = 1_760_000_000_000_000 + choose.randrange(-(10**6), 10**8)
+    literals_of = {
+        "offset": [str(choose.randrange(7500)), "700", "-1", "9000000000"],
+        "partition": ["0", "1", "2", "7"],
+        "topic": ["'orders'", "'txn'", "'ids'", "'m'", "''"],
+        "timestamp": [f"timestamp_micros({near})", "TIMESTAMP '1970-01-01'"],
+    }
+    column = choose.choice(sorted(literals_of))
+    literals = literals_of[column]
+    literal = choose.choice(literals)
+    match choose.randrange(9):
+        case 0:
+            return f"{column} IN ({literal}, {choose.choice(literals)})"
+        case 1:
+            return f"{column} <=> {literal}"
+        case 2:
+            return f"NOT ({column} {choose.choice(['=', '<', '>='])} {literal})"
+        case 3:
+            return f"{column} IS {choose.choice(['', 'NOT '])}NULL"
+        case 4:
+            return f"(value IS NULL OR {column} > {literal})"
+        case 5 if column == "topic":
+            return f"topic LIKE '{choose.choice(['o%', '%s', '%om%', '%xn'])}'"
+    return f"{column} {choose.choice(['=', '>', '>=', '<', '<=', '<>'])} {literal}"
+
+
+def test_pushed_filters_give_the_same_rows(spark: SparkSession, modern: Path, pushing: str) -> None:
+    plain = load(spark, modern).cache()
+    choose = random.Random(20261121)
+    found_some = 0
+    for _ in range(18):
+        condition = " AND ".join(predicate(choose) for _ in range(choose.randrange(1, 4)))
+        expected = rows(plain.where(condition).select("topic", "partition", "offset"))
+        narrowed = spark.read.format(pushing).load(str(modern)).where(condition)
+        assert rows(narrowed.select("topic", "partition", "offset")) == expected, condition
+        found_some += bool(expected)
+    plain.unpersist()
+    assert found_some > 5
+
+
+def test_pushed_filters_narrow_the_plan(spark: SparkSession, modern: Path, pushing: str) -> None:
+    def tasks(source: str, condition: str) -> int:
+        frame = spark.read.format(source).option("maxRecordsPerPartition", 500).load(str(modern))
+        return frame.where(condition).rdd.getNumPartitions()
+
+    for condition in (
+        "topic = 'orders' AND partition = 1",
+        "offset > 6000",
+        "timestamp > timestamp_millis(1760000140000)",
+    ):
+        assert 0 < tasks(pushing, condition) < 0.6 * tasks("kafka-log", condition), condition
+
+
+def test_one_query_leaves_the_rows_of_another_alone(spark: SparkSession, modern: Path) -> None:
+    """Spark up to 4.3 gave a second query the narrowed plan of the first, and both branches of a union the last one."""
+    spark.conf.set(SWITCH, True)
+    try:
+        frame = load(spark, modern, pushdown=True)
+        whole = load(spark, modern).count()
+        assert 0 < frame.where("topic = 'txn'").count() < whole
+        assert frame.count() == whole
+        assert frame.where("value IS NULL OR offset >= 0").count() == whole
+        both = frame.where("topic = 'txn'").union(frame.where("topic = 'ids'"))
+        assert {row[0] for row in both.select("topic").distinct().collect()} == {"txn", "ids"}
+    finally:
+        spark.conf.unset(SWITCH)
+
+
+def test_pushdown_works_with_sparks_switch_off(spark: SparkSession, modern: Path) -> None:
+    from kwire.spark.log_source import KEEPS_PLANS_APART
+
+    frame = load(spark, modern, pushdown=True, subscribe="ids").where("offset = 1")
+    if not KEEPS_PLANS_APART:
+        assert frame.count() == 2
+        return
+    with pytest.raises(Exception, match="DATA_SOURCE_PUSHDOWN_DISABLED"):  # Spark's own check of the reader
+        frame.count()
+
+
+# ---- damage
+
+
+@pytest.fixture
+def damaged(modern: Path, tmp_path: Path) -> tuple[Path, Any]:
+    """A log with one flipped byte, and the header of the batch it is in."""
+    shutil.copytree(modern / "ids-1", tmp_path / "ids-1")
+    segment = LogDirectory(tmp_path)[("ids", 1)].segments[0]
+    batch = list(segment.headers())[2]
+    data = bytearray(Path(segment.url).read_bytes())
+    data[batch.position + 70] ^= 4
+    Path(segment.url).write_bytes(data)
+    return tmp_path, batch
+
+
+def test_failfast_names_file_position_and_offsets(spark: SparkSession, damaged: tuple[Path, Any]) -> None:
+    from pyspark.errors import PythonException
+
+    path, batch = damaged
+    with pytest.raises(PythonException) as caught:
+        load(spark, path).write.format("noop").mode("overwrite").save()
+    for part in (
+        "kwire.errors.CorruptBatch",
+        f"{path}/ids-1/00000000000000000000.log",
+        f"in the batch at byte {batch.position}",
+        f"(offsets {batch.stored_offset} to {batch.last_offset})",
+    ):
+        assert part in str(caught.value)
+
+
+def test_dropmalformed_and_permissive_read_on(spark: SparkSession, modern: Path, damaged: tuple[Path, Any]) -> None:
+    path, batch = damaged
+    lost = f"offset BETWEEN {batch.stored_offset} AND {batch.last_offset}"
+    kept = rows(load(spark, modern / "ids-1", columns="offset,value").where(f"NOT ({lost})"))
+    assert rows(load(spark, path, columns="offset,value", mode="dropmalformed")) == kept
+    permissive = load(spark, path, mode="PERMISSIVE")
+    assert rows(permissive.where("_corrupt IS NULL").select("offset", "value")) == kept
+    (row,) = permissive.where("_corrupt IS NOT NULL").collect()
+    assert (row.topic, row.partition, row.offset) == ("ids", 1, batch.stored_offset)
+    assert (row.key, row.value, row.timestamp, row.timestampType) == (None, None, None, None)
+    assert f"byte {batch.position}" in row._corrupt
+
+
+def test_real_damage_fails_in_time_or_is_reported(spark: SparkSession, kafka_logs: dict[str, Path]) -> None:
+    """What was done to the logs: tests/data/logs/README.md, unclean."""
+    from pyspark.errors import PythonException
+
+    logs = kafka_logs["unclean"] / "damaged" / "data"
+    for topic, partition in (("u-plain", 1), ("u-plain", 4)):
+        with pytest.raises(PythonException, match=f"{topic}-{partition}/"):
+            load(spark, logs / f"{topic}-{partition}").write.format("noop").mode("overwrite").save()
+    found = load(spark, logs, mode="PERMISSIVE", columns="topic,partition,_corrupt").where("_corrupt IS NOT NULL")
+    assert {row[:2] for row in rows(found)} == {("u-plain", 1), ("u-plain", 4)}
+
+
+def test_a_file_that_vanishes_fails_the_query_by_name(spark: SparkSession, modern: Path, tmp_path: Path) -> None:
+    from pyspark.errors import PythonException
+
+    shutil.copytree(modern / "ids-0", tmp_path / "ids-0")
+    strict, lenient = load(spark, tmp_path), load(spark, tmp_path, failOnDataLoss=False)
+    planned = [frame.rdd for frame in (strict, lenient)]
+    assert [rdd.getNumPartitions() for rdd in planned] == [1, 1]
+    first = min((tmp_path / "ids-0").glob("*.log"))
+    first.unlink()
+    with pytest.raises(Exception, match=r"LogError.*cannot be opened: No such file") as caught:
+        planned[0].count()
+    assert first.name in str(caught.value)
+    assert not isinstance(caught.value, PythonException) or "LogError" in str(caught.value)
+    assert 0 < planned[1].count() < 736
