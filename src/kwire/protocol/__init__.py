@@ -1,0 +1,45 @@
+"""Kafka's protocol without sockets: frames, headers, correlation, versions, for brokers and clients.
+
+Connection      one end of a connection: bytes in, requests or responses out, and back
+FrameBuffer     a stream cut into frames
+request_codec, response_codec       (header, body) of one api key and version
+read_metadata_record, read_prefixed and their writers       messages in log records
+"""
+
+from kwire.protocol.connection import TRANSITIONS, Connection, Event, Request, Response, Role, State
+from kwire.protocol.frames import (
+    MAX_FRAME_BYTES,
+    NEED_DATA,
+    FrameBuffer,
+    NeedData,
+    request_codec,
+    request_key,
+    response_codec,
+)
+from kwire.protocol.record_values import read_metadata_record, read_prefixed, write_metadata_record, write_prefixed
+from kwire.protocol.versions import describe, highest_common, offered, supported
+
+__all__ = [
+    "MAX_FRAME_BYTES",
+    "NEED_DATA",
+    "TRANSITIONS",
+    "Connection",
+    "Event",
+    "FrameBuffer",
+    "NeedData",
+    "Request",
+    "Response",
+    "Role",
+    "State",
+    "describe",
+    "highest_common",
+    "offered",
+    "read_metadata_record",
+    "read_prefixed",
+    "request_codec",
+    "request_key",
+    "response_codec",
+    "supported",
+    "write_metadata_record",
+    "write_prefixed",
+]

@@ -1,0 +1,89 @@
+"""Messages in the keys and values of log records: what stands before the body there.
+
+    metadata log          uvarint frame version 1, uvarint api key, uvarint version, body; nothing may follow
+    coordinators' values  int16 version, body
+    coordinators' keys    int16 record type, body. The type is the message's api key (4.x, kind coordinator-key), or the
+                          version of the key message, which doubles as type (kind data)
+    data stored alone     int16 version, body: ConsumerProtocolSubscription, DefaultPrincipalData and others
+
+Source: org.apache.kafka.server.common.serialization.AbstractApiMessageSerde,
+org.apache.kafka.common.protocol.MessageUtil.toVersionPrefixedByteBuffer, CoordinatorRecordSerde.
+"""
+
+from __future__ import annotations
+
+from kwire.errors import EncodeError, Malformed, Truncated, UnsupportedVersion
+from kwire.messages import registry
+from kwire.messages.base import Message
+from kwire.wire.varint import read_unsigned_varint, write_unsigned_varint
+
+__all__ = ["read_metadata_record", "read_prefixed", "write_metadata_record", "write_prefixed"]
+
+FRAME_VERSION = 1
+MAX_NUMBER = 32767
+
+Buffer = bytes | bytearray | memoryview
+
+
+def read_metadata_record(data: Buffer, *, module: str = "metadata", kafka: str | None = None) -> tuple[Message, int]:
+    """The message in a metadata log record's value, and its version.
+
+    module: storage for the remote log's metadata topic. kafka: as that release has it. Raises DecodeError for other
+    bytes, UnsupportedVersion for a frame version other than 1, a record type or a version that is not known.
+    """
+    frame_version, pos = read_unsigned_varint(data, 0)
+    if frame_version != FRAME_VERSION:
+        raise UnsupportedVersion(f"metadata record with frame version {frame_version}, known is {FRAME_VERSION}")
+    numbers = []
+    for what in ("api key", "version"):
+        number, after = read_unsigned_varint(data, pos)
+        if number > MAX_NUMBER:
+            raise Malformed(f"metadata record with {what} {number}, above {MAX_NUMBER}", pos)
+        numbers.append(number)
+        pos = after
+    api_key, version = numbers
+    message, end = registry.find("metadata", api_key, module=module, kafka=kafka).decode_from(
+        data, pos, version=version
+    )
+    if end != len(data):
+        raise Malformed(f"{len(data) - end} bytes left over", end)
+    return message, version
+
+
+def write_metadata_record(message: Message, version: int) -> bytes:
+    """A metadata log record's value. Raises EncodeError if the message has no api key or does not fit the version."""
+    if message.API_KEY is None:
+        raise EncodeError(f"{type(message).__name__} has no api key, so it is no metadata record")
+    out = bytearray()
+    for number in (FRAME_VERSION, message.API_KEY, version):
+        write_unsigned_varint(out, number)
+    return bytes(out + message.encode(version=version))
+
+
+def read_prefixed(cls: type[Message], data: Buffer) -> tuple[Message, int]:
+    """A message behind its int16, and its version.
+
+    A coordinator-key's int16 is its api key and the version is 0; any other message's is the version.
+    Raises Truncated, Malformed for another key, UnsupportedVersion for a version that the message does not have.
+    """
+    if len(data) < 2:
+        raise Truncated(f"version of 2 bytes, {len(data)} left", 0)
+    number = int.from_bytes(data[:2], "big", signed=True)
+    version = number
+    if cls.SPEC.kind == "coordinator-key":
+        if number != cls.API_KEY:
+            raise Malformed(f"record type {number}, {cls.__name__} has {cls.API_KEY}", 0)
+        version = 0
+    message, end = cls.decode_from(data, 2, version=version)
+    if end != len(data):
+        raise Malformed(f"{len(data) - end} bytes left over", end)
+    return message, version
+
+
+def write_prefixed(message: Message, version: int) -> bytes:
+    """A message behind its int16; as read_prefixed reads it."""
+    number = version
+    if message.SPEC.kind == "coordinator-key":
+        assert message.API_KEY is not None  # E-60
+        number = message.API_KEY
+    return number.to_bytes(2, "big", signed=True) + message.encode(version=version)
