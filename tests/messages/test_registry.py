@@ -52,12 +52,43 @@ def test_a_release_is_word_for_word_what_its_definitions_say() -> None:
 def test_requests_and_responses_by_key() -> None:
     assert registry.request(1) is FetchRequest
     assert registry.response(3).__name__ == "MetadataResponse"
-    assert registry.find("metadata", 5).__name__ == "PartitionChangeRecord"
-    assert registry.find("coordinator-value", 1).__name__ == "OffsetCommitValue"
     # Key 74 changed its name; the newest release that has a key decides.
     assert registry.request(74).__name__ == "ListConfigResourcesRequest"
     assert registry.request(74, kafka="3.9.1").__name__ == "ListClientMetricsResourcesRequest"
     assert registry.request(4).__name__ == "LeaderAndIsrRequest"
+
+
+def test_record_types_by_number_and_module() -> None:
+    cases = {
+        ("metadata", 1, "metadata"): "UnregisterBrokerRecord",
+        ("metadata", 1, "storage"): "RemoteLogSegmentMetadataUpdateRecord",
+        ("metadata", 5, None): "PartitionChangeRecord",
+        ("coordinator-key", 0, "group-coordinator"): "LegacyOffsetCommitKey",
+        ("coordinator-key", 0, "transaction-coordinator"): "TransactionLogKey",
+        ("coordinator-value", 2, "group-coordinator"): "GroupMetadataValue",
+        ("coordinator-value", 0, "share-coordinator"): "ShareSnapshotValue",
+    }
+    for (kind, number, module), name in cases.items():
+        assert registry.find(kind, number, module=module).__name__ == name
+    with pytest.raises(OptionError, match="coordinator-key 0 is in several modules: choose one of group-coordinator, "):
+        registry.find("coordinator-key", 0)
+    with pytest.raises(UnsupportedVersion, match=r"no metadata with key 999 in module storage in Kafka 4\.4\.0"):
+        registry.find("metadata", 999, module="storage", kafka="4.4.0")
+    for kind in ("request", "response", "metadata", "coordinator-key", "coordinator-value"):
+        for kafka in registry.RELEASES:
+            for name in registry.names(kafka):
+                spec = registry.get(name, kafka).SPEC
+                if spec.kind == kind and spec.api_key is not None:
+                    modules = ("clients", "metadata", "storage", "group-coordinator", "transaction-coordinator")
+                    found = [_find(kind, spec.api_key, module, kafka) for module in (*modules, "share-coordinator")]
+                    assert name in found
+
+
+def _find(kind: str, api_key: int, module: str, kafka: str) -> str | None:
+    try:
+        return registry.find(kind, api_key, module=module, kafka=kafka).__name__
+    except UnsupportedVersion:
+        return None
 
 
 def test_what_is_not_there_is_said_with_a_suggestion() -> None:

@@ -3,7 +3,7 @@
     registry.get("FetchRequest")                    the class, all versions of all releases in it
     registry.get("FetchRequest", kafka="3.9.1")     exactly as that release has it: versions, fields, defaults
     registry.request(1), registry.response(1)
-    registry.find("coordinator-value", 1)           any kind by its key: what a record type number means
+    registry.find("coordinator-value", 1, module="group-coordinator")     what a record type number means
     registry.names(kafka="4.4.0"), registry.RELEASES
 
 Nothing is imported but the message that is asked for.
@@ -38,7 +38,7 @@ def names(kafka: str | None = None) -> list[str]:
     if kafka is None:
         return list(MESSAGES)
     _check_release(kafka)
-    return [name for name, (_, _, _, releases) in MESSAGES.items() if kafka in releases]
+    return [name for name, (*_, releases) in MESSAGES.items() if kafka in releases]
 
 
 def get(name: str, kafka: str | None = None) -> type[Message]:
@@ -50,7 +50,7 @@ def get(name: str, kafka: str | None = None) -> type[Message]:
     if name not in MESSAGES:
         close = difflib.get_close_matches(name, MESSAGES, 1)
         raise OptionError(f"there is no message {name!r}" + (f"; do you mean {close[0]}?" if close else ""))
-    module, _, _, releases = MESSAGES[name]
+    module, *_, releases = MESSAGES[name]
     if kafka is not None:
         _check_release(kafka)
         if kafka not in releases:
@@ -61,27 +61,35 @@ def get(name: str, kafka: str | None = None) -> type[Message]:
     return cls
 
 
-def find(kind: str, api_key: int, kafka: str | None = None) -> type[Message]:
+def find(kind: str, api_key: int, *, module: str | None = None, kafka: str | None = None) -> type[Message]:
     """The message of a kind (request, response, metadata, coordinator-key, coordinator-value) with that key.
 
-    Without kafka, the newest release that has one. Raises UnsupportedVersion if there is none.
+    module: the part of Kafka, such as metadata, group-coordinator or storage: each counts its record types from 0.
+    kafka: that release, else the newest that has such a message. Kinds are the merged classes'; before 4.0 the
+    coordinators' definitions are of the kind data, and their keys' version is the record type.
+    Raises UnsupportedVersion if there is none, OptionError if several modules have one.
     """
     if kafka is not None:
         _check_release(kafka)
     for release in RELEASES if kafka is None else (kafka,):
-        for name in _keys(release).get((kind, api_key), ()):
-            return get(name, kafka)
-    raise UnsupportedVersion(f"there is no {kind} with key {api_key}" + (f" in Kafka {kafka}" if kafka else ""))
+        names = _keys(release).get((kind, api_key), {})
+        found = [name for here, name in names.items() if module in (None, here)]
+        if len(found) > 1:
+            raise OptionError(f"{kind} {api_key} is in several modules: choose one of {', '.join(names)}")
+        if found:
+            return get(found[0], kafka)
+    where = (f" in module {module}" if module else "") + (f" in Kafka {kafka}" if kafka else "")
+    raise UnsupportedVersion(f"there is no {kind} with key {api_key}{where}")
 
 
 def request(api_key: int, kafka: str | None = None) -> type[Message]:
     """The request with that api key. Raises UnsupportedVersion for an unknown one."""
-    return find("request", api_key, kafka)
+    return find("request", api_key, kafka=kafka)
 
 
 def response(api_key: int, kafka: str | None = None) -> type[Message]:
     """The response with that api key. Raises UnsupportedVersion for an unknown one."""
-    return find("response", api_key, kafka)
+    return find("response", api_key, kafka=kafka)
 
 
 def request_header_version(api_key: int, version: int) -> int:
@@ -100,11 +108,12 @@ def _header_version(cls: type[Message], version: int) -> int:
 
 
 @functools.cache
-def _keys(release: str) -> dict[tuple[str, int], list[str]]:
-    keys: dict[tuple[str, int], list[str]] = {}
-    for name, (_, kind, api_key, releases) in MESSAGES.items():
+def _keys(release: str) -> dict[tuple[str, int], dict[str, str]]:
+    """(kind, key) -> the names of a release's messages with them, by Kafka's module."""
+    keys: dict[tuple[str, int], dict[str, str]] = {}
+    for name, (_, module, kind, api_key, releases) in MESSAGES.items():
         if release in releases and api_key is not None:
-            keys.setdefault((kind, api_key), []).append(name)
+            keys.setdefault((kind, api_key), {})[module] = name
     return keys
 
 

@@ -96,9 +96,13 @@ def _jar_texts(jar: Path) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A message of the catalogue: merged, and as each release has it (newest first; without those that dropped it)."""
+    """A message of the catalogue: merged, and as each release has it, newest first.
+
+    module: the folder it is in, by the newest release: record type numbers are unique within a module alone.
+    """
 
     message: Message
+    module: str
     releases: dict[str, Message]
     conflicts: list[Conflict]
 
@@ -112,6 +116,7 @@ class Merged:
 def read_catalogue(directory: StrPath) -> dict[str, Merged]:
     """The messages of a catalogue by name, sorted. Raises ExceptionGroup of SchemaError."""
     releases: dict[str, dict[str, Message]] = {}
+    modules: dict[str, str] = {}
     errors: list[SchemaError] = []
     for folder in sorted(Path(directory).glob("kafka-*"), key=lambda path: release_order(path.name), reverse=True):
         release = folder.name.removeprefix("kafka-")
@@ -123,10 +128,11 @@ def read_catalogue(directory: StrPath) -> dict[str, Merged]:
                 if message.name in messages:
                     errors.append(SchemaError("two modules have this name", "T-09", message.file, message.name))
                 messages[message.name] = message
+                modules.setdefault(message.name, module.name)
         releases[release] = messages
     if errors:
         raise ExceptionGroup(f"errors in the catalogue {directory}", errors)
-    return {name: _merged(name, releases) for name in sorted({name for names in releases.values() for name in names})}
+    return {name: _merged(name, modules[name], releases) for name in sorted(modules)}
 
 
 def _read_module(module: Path, errors: list[SchemaError]) -> list[Message]:
@@ -139,11 +145,11 @@ def _read_module(module: Path, errors: list[SchemaError]) -> list[Message]:
     return messages
 
 
-def _merged(name: str, releases: dict[str, dict[str, Message]]) -> Merged:
+def _merged(name: str, module: str, releases: dict[str, dict[str, Message]]) -> Merged:
     definitions = [(release, messages[name]) for release, messages in releases.items() if name in messages]
     message, conflicts = merge(definitions)
     # Read again: what is generated and shipped is the text, so the text is what must be right.
-    return Merged(parse(render(message), f"{name}.json"), dict(definitions), conflicts)
+    return Merged(parse(render(message), f"{name}.json"), module, dict(definitions), conflicts)
 
 
 def release_order(release: str) -> tuple[int, ...]:
