@@ -154,8 +154,9 @@ class _Comparison:
         self.tags(old, new, matched.pairs, matched.added, around, path)
         for a, b in matched.pairs:
             where = f"{path}.{b.name}"
-            if not a.versions.intersect(around):
-                continue  # known from an unstable version at most: free
+            if not a.versions.intersect(around):  # known from an unstable version at most: as good as new
+                self.fields.added(b, here, where)
+                continue
             if a.name != b.name:
                 self.report.note("V-25", where, f"renamed from {a.name}; the bytes are the same")
             both = self.fields.changed(a, b, here, where)

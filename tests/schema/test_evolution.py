@@ -1,0 +1,736 @@
+"""Every evolution rule by its id (docs/spec/messages.md, part 5): what is refused, and its allowed neighbour.
+
+The definitions here have the versions 0-3, flexible from 1 on, unless they say otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.schema.writing import common, coordinator_key, field, headers, message, request, tagged
+
+from kwire import schema
+from kwire.errors import SchemaError
+from kwire.schema.evolution import Note, Violation, review
+from kwire.schema.model import Message
+from kwire.schema.versions import Versions
+
+NEXT = {"validVersions": "0-4"}  # a definition with a new version
+
+
+def compared(old: str, new: str, **options: Any) -> list[tuple[str, str]]:
+    """(rule, field path below the message) of every violation."""
+    found = schema.compare(schema.parse(old), schema.parse(new), **options)
+    return [(violation.rule, violation.where.partition(".")[2]) for violation in found]
+
+
+def noted(old: str, new: str, **options: Any) -> list[tuple[str, str]]:
+    found = review(schema.parse(old), schema.parse(new), **options)
+    assert all(isinstance(finding, Note) for finding in found), found
+    return [(note.rule, note.where.partition(".")[2]) for note in found]
+
+
+def struct(*fields: dict[str, Any], name: str = "Items", type_: str = "[]Item", **attributes: Any) -> dict[str, Any]:
+    return field(type_, name, fields=list(fields), **attributes)
+
+
+A, B, C = field(name="A"), field(name="B"), field("string", "C")
+
+
+# The message
+
+
+@pytest.mark.requirement("V-01")
+def test_an_api_key_stays() -> None:
+    assert compared(request(A), request(A, apiKey=9001)) == [("V-01", "")]
+    assert compared(message(A), message(A, apiKey=1)) == [("V-01", "")]
+    assert compared(request(A), request(A)) == []
+
+
+@pytest.mark.requirement("V-02")
+def test_a_kind_stays() -> None:
+    assert compared(message(A, apiKey=1), message(A, apiKey=1, type="metadata")) == [("V-02", "")]
+    assert compared(message(A, apiKey=1, type="metadata"), message(A, apiKey=1, type="metadata", **NEXT)) == []
+
+
+@pytest.mark.requirement("V-02")
+def test_a_coordinators_key_that_gets_a_kind_of_its_own_is_one_finding() -> None:
+    """Kafka 4.0 did this: what was the key's version is its apiKey now, so keys and versions differ by the way."""
+    old = message(A, validVersions="2", flexibleVersions="none")
+    assert compared(old, coordinator_key(fields=[A], validVersions="0", apiKey=2)) == [("V-02", "")]
+
+
+@pytest.mark.requirement("V-03", "S482-96")
+def test_a_flexible_version_stays_flexible() -> None:
+    assert compared(message(A), message(A, flexibleVersions="2+")) == [("V-03", "")]
+    assert compared(message(A), message(A, flexibleVersions="none")) == [("V-03", "")]
+    assert compared(message(A), message(A, **NEXT)) == []
+
+
+@pytest.mark.requirement("V-42", "S482-34", "S482-50", "S482-96")
+def test_a_version_becomes_flexible_as_a_new_one_only() -> None:
+    assert compared(message(A), message(A, flexibleVersions="0+")) == [("V-42", "")]
+    old = message(A, flexibleVersions="none")
+    assert compared(old, message(A, flexibleVersions="3+")) == [("V-42", "")]
+    assert compared(old, message(A, flexibleVersions="4+", **NEXT)) == []
+
+
+@pytest.mark.requirement("V-04")
+def test_the_highest_version_is_not_taken_back() -> None:
+    assert compared(message(A), message(A, validVersions="0-2")) == [("V-04", "")]
+    assert compared(request(A), request(validVersions="none", fields=[])) == [("V-04", "")]
+    assert compared(message(A), message(A, **NEXT)) == []
+
+
+@pytest.mark.requirement("V-05")
+def test_dropped_versions_do_not_come_back() -> None:
+    assert compared(message(A, validVersions="1-3"), message(A)) == [("V-05", "")]
+    assert compared(message(A, validVersions="1-3"), message(A, validVersions="1-4")) == []
+
+
+@pytest.mark.requirement("V-53", "SDEF-20", "SDEF-21")
+def test_released_versions_are_not_dropped() -> None:
+    assert compared(message(A), message(A, validVersions="2-3")) == [("V-53", "")]
+    assert compared(message(A), message(A, validVersions="5-6")) == [("V-53", "")]
+    assert compared(message(A), message(A)) == []
+
+
+@pytest.mark.requirement("V-10")
+def test_a_message_keeps_its_name() -> None:
+    assert compared(message(A), message(A, name="Purchase")) == [("V-10", "")]
+    assert compared(message(A, name="Purchase"), message(A, name="Purchase", **NEXT)) == []
+
+
+@pytest.mark.requirement("V-54", "SDEF-13")
+def test_a_new_version_may_be_as_the_one_before() -> None:
+    assert compared(message(A, B, C), message(A, B, C, **NEXT)) == []
+    assert compared(message(A, B, C, **NEXT), message(A, B, C)) == [("V-04", "")]
+
+
+@pytest.mark.requirement("V-47", "SDEF-119", "SDEF-120")
+def test_a_released_version_keeps_its_header_version() -> None:
+    old = headers({"0": "1", "1+": "2"})
+    assert compared(old, headers({"0-1": "1", "2+": "2"})) == [("V-47", "")]
+    assert compared(old, headers({"0": "1", "1-3": "2", "4+": "3"}, **NEXT)) == []
+
+
+# Ranges without effect
+
+
+@pytest.mark.requirement("V-06")
+@pytest.mark.parametrize(
+    "dead",
+    [
+        field(name="B", versions="5+"),
+        field("string", "B", nullableVersions="5+"),
+        field(name="B", versions="1+", tag=0, taggedVersions="5+"),
+        field("string", "B", versions="4+", flexibleVersions="5+"),
+    ],
+    ids=lambda dead: ", ".join(dead),
+)
+def test_ranges_of_a_field_touch_the_valid_versions(dead: dict[str, Any]) -> None:
+    content = {"flexibleVersions": "1+", **NEXT}
+    assert ("V-06", "B") in compared(message(A, **content), message(A, dead, **content))
+    alive = {key: value.replace("5+", "4+") if isinstance(value, str) else value for key, value in dead.items()}
+    assert "V-06" not in [rule for rule, _ in compared(message(A, **content), message(A, alive, **content))]
+
+
+@pytest.mark.requirement("V-06")
+def test_dead_ranges_are_found_in_structs_common_ones_too_and_can_be_mended() -> None:
+    dead = field(name="Dead", versions="9+")
+    inline = message(struct(A, dead))
+    assert compared(message(struct(A)), inline) == [("V-06", "Items.Dead")]
+    shared = message(field("[]Item", "Items"), commonStructs=[common("Item", A, dead)])
+    assert compared(message(field("[]Item", "Items"), commonStructs=[common("Item", A)]), shared) == [
+        ("V-06", "Items.Dead")
+    ]
+    assert compared(inline, message(struct(A))) == []  # who takes it out is not held up
+    assert compared(inline, inline) == []
+
+
+@pytest.mark.requirement("V-06", "T-22")
+def test_a_field_that_is_never_flexible_is_no_dead_range() -> None:
+    """Kafka's request header: its client id keeps the old form in all versions."""
+    client_id = field("string", "ClientId", versions="1+", nullableVersions="1+", flexibleVersions="none")
+    header = message(A, client_id, type="header", name="RequestHeader", validVersions="1-2", flexibleVersions="2+")
+    assert compared(header, header) == []
+
+
+@pytest.mark.requirement("V-07")
+def test_tags_outside_the_flexible_versions_are_refused_by_the_loader_or_here() -> None:
+    outside = message(A, tagged(0, versions="0+", taggedVersions="0+"))
+    with pytest.raises(SchemaError, match="E-44"):
+        schema.parse(outside)
+    built = _retagged(schema.parse(message(A, tagged(0))), Versions(0, 32767))
+    rules = {violation.rule for violation in schema.compare(schema.parse(message(A)), built)}
+    assert rules == {"V-07", "V-41"}
+    assert compared(message(A), message(A, tagged(0))) == []
+
+
+def _retagged(made: Message, versions: Versions) -> Message:
+    """A definition made by code, which no loader has checked."""
+    fields = tuple(f if f.tag is None else replace(f, versions=versions, tagged=versions) for f in made.struct.fields)
+    return replace(made, struct=replace(made.struct, fields=fields))
+
+
+# Fields that come and go
+
+
+@pytest.mark.requirement("V-20", "V-49", "SDEF-33", "SDEF-122")
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_new_version_may_have_a_new_field_anywhere(place: int) -> None:
+    fields = [A, B]
+    fields.insert(place, field(name="New", versions="4+"))
+    assert compared(message(A, B), message(*fields, **NEXT)) == []
+    fields[place] = field(name="New", versions="3+")
+    assert compared(message(A, B), message(*fields, **NEXT)) == [("V-21", "New")]
+
+
+@pytest.mark.requirement("V-21")
+def test_a_new_field_does_not_join_a_released_version() -> None:
+    assert compared(message(A), message(A, B)) == [("V-21", "B")]
+    assert compared(message(struct(A)), message(struct(A, B))) == [("V-21", "Items.B")]
+    assert compared(message(struct(A)), message(struct(A, B | {"versions": "4+"}), **NEXT)) == []
+
+
+@pytest.mark.requirement("V-22")
+def test_a_field_may_go_with_the_last_version_that_has_it() -> None:
+    old = message(A, field(name="B", versions="0-1"))
+    assert compared(old, message(A, validVersions="2-3")) == [("V-53", "")]
+    assert compared(old, message(A, validVersions="1-3")) == [("V-53", ""), ("V-23", "B")]
+
+
+@pytest.mark.requirement("V-23", "T-20")
+@pytest.mark.parametrize("gone", [0, 1, 2])
+def test_a_field_does_not_go_while_a_version_has_it(gone: int) -> None:
+    fields = [A, B, C]
+    name = fields.pop(gone)["name"]
+    assert compared(message(A, B, C), message(*fields)) == [("V-23", name)]
+    assert compared(message(A, B, C), message(*fields, **NEXT)) == [("V-23", name)]
+
+
+@pytest.mark.requirement("V-52", "SDEF-33", "SDEF-36")
+def test_a_new_version_may_lack_a_field() -> None:
+    capped = field(name="B", versions="0-3")
+    assert compared(message(A, B), message(A, capped, **NEXT)) == []
+    assert compared(message(A, B), message(A, field(name="B", versions="0-2"), **NEXT)) == [("V-12", "B")]
+
+
+@pytest.mark.requirement("V-12")
+def test_a_field_stays_in_its_released_versions() -> None:
+    assert compared(message(field(versions="0-2")), message(field(versions="0-1"))) == [("V-12", "Amount")]
+    assert compared(message(field(versions="0+")), message(field(versions="0-3"))) == []  # the same versions
+
+
+@pytest.mark.requirement("V-13")
+def test_the_lowest_version_of_a_field_stays() -> None:
+    old = message(A, field(name="B", versions="1+"))
+    assert compared(old, message(A, B)) == [("V-13", "B")]
+    assert compared(old, message(A, field(name="B", versions="2+"))) == [("V-13", "B")]
+    dropped = {"validVersions": "1-3"}
+    assert compared(message(A, B, **dropped), message(A, field(name="B", versions="1+"), **dropped)) == []
+
+
+@pytest.mark.requirement("V-47", "SDEF-119")
+def test_a_field_does_not_spread_to_more_released_versions() -> None:
+    old = message(A, field(name="B", versions="0-1"))
+    assert compared(old, message(A, field(name="B", versions="0-2"))) == [("V-47", "B")]
+    assert compared(message(A, B), message(A, B, **NEXT)) == []  # 0+ takes a new version in
+
+
+# Order and names
+
+
+@pytest.mark.requirement("V-48", "V-24", "SDEF-32", "SDEF-121")
+def test_fields_keep_their_order_alike_or_not() -> None:
+    assert compared(message(A, C), message(C, A)) == [("V-48", "A")]
+    assert compared(message(A, B), message(B, A)) == [("V-48", "A")]  # Kafka sees two int32 and lets it pass
+    assert compared(message(A, B, C), message(A, field(name="D", versions="4+"), B, C, **NEXT)) == []
+
+
+@pytest.mark.requirement("V-48")
+def test_the_fewest_moved_fields_are_named() -> None:
+    fields = [field(name=name) for name in "ABCDEFG"]
+    moved = [fields[5], *fields[:5], fields[6]]
+    assert compared(message(*fields), message(*moved)) == [("V-48", "F")]
+
+
+@pytest.mark.requirement("V-48")
+def test_fields_that_never_meet_on_the_wire_have_no_order() -> None:
+    early, late = field(name="Early", versions="0-1"), field(name="Late", versions="2+")
+    assert compared(message(early, late), message(late, early)) == []
+    assert compared(message(A, tagged(0)), message(tagged(0), A)) == []
+
+
+@pytest.mark.requirement("V-25")
+def test_a_field_renamed_in_place_is_noted_and_allowed() -> None:
+    assert noted(message(A, B, C), message(A, field(name="Renamed"), C)) == [("V-25", "Renamed")]
+    assert noted(message(A, tagged(0)), message(A, tagged(0, name="Renamed"))) == [("V-25", "Renamed")]
+    assert noted(message(struct(A)), message(struct(B))) == [("V-25", "Items.B")]
+
+
+@pytest.mark.requirement("V-25", "V-23", "V-21")
+@pytest.mark.parametrize(
+    "other",
+    [
+        field("int64", "New"),
+        field(name="New", versions="1+"),
+        field("string", "New"),
+        field("[]int32", "New"),
+    ],
+    ids=lambda other: f"{other['type']} {other['versions']}",
+)
+def test_one_field_gone_and_an_unlike_one_come_is_no_renaming(other: dict[str, Any]) -> None:
+    assert compared(message(A, B, C), message(A, other, C)) == [("V-23", "B"), ("V-21", "New")]
+
+
+@pytest.mark.requirement("V-25", "V-23")
+def test_a_renamed_field_has_the_place_it_had() -> None:
+    assert compared(message(A, B, C), message(A, C, field(name="New"))) == [("V-23", "B"), ("V-21", "New")]
+
+
+@pytest.mark.requirement("V-25", "V-50")
+def test_a_renamed_field_keeps_its_default() -> None:
+    assert compared(message(A, B), message(A, field(name="New", default="1"))) == [("V-50", "New")]
+
+
+@pytest.mark.requirement("V-25", "V-51")
+def test_bytes_renamed_to_records_are_one_field_with_another_type() -> None:
+    """As in Kafka 2.7, where a fetched partition's Records became RecordSet."""
+    assert compared(message(field("bytes", "Records")), message(field("records", "RecordSet"))) == [
+        ("V-51", "RecordSet")
+    ]
+
+
+# What stays the same in all versions
+
+
+@pytest.mark.requirement("V-50", "V-17", "SDEF-123")
+@pytest.mark.parametrize(
+    ("type_", "old", "new"),
+    [
+        ("int32", None, "1"),
+        ("int32", "5000", None),
+        ("bool", "true", "false"),
+        ("string", None, "x"),
+        ("float64", "1.5", "2.5"),
+        ("float64", "0.0", "-0.0"),
+        ("uuid", None, "AAAAAAAAAAAAAAAAAAAAAQ"),
+    ],
+)
+def test_a_default_stays(type_: str, old: str | None, new: str | None) -> None:
+    assert compared(message(field(type_, default=old)), message(field(type_, default=new))) == [("V-50", "Amount")]
+    assert compared(message(field(type_, default=old)), message(field(type_, default=old), **NEXT)) == []
+
+
+@pytest.mark.requirement("V-50", "SDEF-123")
+@pytest.mark.parametrize("type_", ["string", "bytes", "[]int32"])
+def test_a_default_does_not_become_null(type_: str) -> None:
+    nullable = field(type_, nullableVersions="0+")
+    assert compared(message(nullable), message(nullable | {"default": "null"})) == [("V-50", "Amount")]
+    assert compared(message(nullable), message(nullable, **NEXT)) == []
+
+
+@pytest.mark.requirement("V-17", "V-50")
+@pytest.mark.parametrize(
+    ("type_", "old", "new"),
+    [
+        ("int32", "0", None),
+        ("int32", "0x10", "16"),
+        ("int8", "017", "15"),
+        ("bool", "FALSE", None),
+        ("float64", "1", "1e0"),
+    ],
+)
+def test_a_default_written_in_another_way_is_the_same_default(type_: str, old: str, new: str | None) -> None:
+    """Kafka compares the texts and refuses."""
+    assert compared(message(field(type_, default=old)), message(field(type_, default=new))) == []
+
+
+@pytest.mark.requirement("V-51", "V-11", "SDEF-125")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("int32", "int64"),
+        ("int64", "int32"),
+        ("int32", "uint32"),
+        ("int8", "bool"),
+        ("string", "bytes"),
+        ("int32", "[]int32"),
+        ("[]string", "[]bytes"),
+        ("bytes", "records"),
+    ],
+)
+def test_a_type_stays(old: str, new: str) -> None:
+    assert compared(message(field(old)), message(field(new))) == [("V-51", "Amount")]
+    assert compared(message(field(old)), message(field(new), **NEXT)) == [("V-51", "Amount")]
+    added = field(new, "Other", versions="4+")
+    assert compared(message(field(old)), message(field(old, versions="0-3"), added, **NEXT)) == []
+
+
+@pytest.mark.requirement("V-51", "V-11")
+def test_a_struct_does_not_become_a_list_or_a_primitive() -> None:
+    single = struct(A, name="Item", type_="Item")
+    assert compared(message(single), message(struct(A, name="Item"))) == [("V-51", "Item")]
+    assert compared(message(single), message(field("int32", "Item"))) == [("V-51", "Item")]
+
+
+@pytest.mark.requirement("V-11")
+def test_a_struct_may_change_its_name_which_is_not_on_the_wire() -> None:
+    assert noted(message(struct(A)), message(struct(A, type_="[]Line"))) == [("V-11", "Items")]
+    assert compared(message(struct(A)), message(struct(A, B, type_="[]Line"))) == [("V-21", "Items.B")]
+
+
+@pytest.mark.requirement("V-51", "SDEF-126", "SDEF-127", "T-23")
+def test_primitives_in_a_list_become_structs_where_no_tag_section_follows() -> None:
+    rigid = {"flexibleVersions": "none"}
+    old = message(field("[]int32", "Items"), **rigid)
+    assert noted(old, message(struct(A), **rigid)) == [("V-51", "Items")]
+    more = field("string", "More", versions="4+")
+    assert compared(old, message(struct(A, more), **rigid, **NEXT)) == []
+    later = {"flexibleVersions": "4+"}
+    assert compared(message(field("[]int32", "Items"), **rigid), message(struct(A), **later, **NEXT)) == []
+    for wrong in (
+        [field("int64", "A")],
+        [A, B],
+        [field("[]int32", "A")],
+        [],
+        [field(name="A", versions="1+")],
+        [struct(A, name="Inner", type_="Inner")],
+    ):
+        assert compared(old, message(struct(*wrong), **rigid)) == [("V-51", "Items")]
+    nullable = field("string", "A", nullableVersions="0+")
+    assert compared(message(field("[]string", "Items"), **rigid), message(struct(nullable), **rigid)) == [
+        ("V-51", "Items")
+    ]
+
+
+@pytest.mark.requirement("T-23", "V-51")
+def test_primitives_in_a_list_stay_where_a_tag_section_would_follow() -> None:
+    assert compared(message(field("[]int32", "Items")), message(struct(A))) == [("V-51", "Items")]
+    assert compared(message(field("[]int32", "Items", versions="0")), message(struct(A, versions="0"))) == []
+
+
+@pytest.mark.requirement("V-51", "SDEF-126")
+def test_structs_do_not_become_primitives() -> None:
+    rigid = {"flexibleVersions": "none"}
+    assert compared(message(struct(A), **rigid), message(field("[]int32", "Items"), **rigid)) == [("V-51", "Items")]
+
+
+# Null and the compact form
+
+
+@pytest.mark.requirement("V-14", "T-19")
+@pytest.mark.parametrize(("old", "new"), [("0+", "0-2"), ("0+", None), ("2+", None), ("1-2", "1")])
+def test_null_is_not_taken_from_a_released_version(old: str, new: str | None) -> None:
+    """Kafka compares crosswise and lets a field that was nullable from version 0 lose it altogether."""
+    was, now = field("string", nullableVersions=old), field("string", nullableVersions=new)
+    assert compared(message(was), message(now)) == [("V-14", "Amount")]
+    assert compared(message(was), message(was, **NEXT)) == []
+
+
+@pytest.mark.requirement("V-14", "SDEF-57")
+def test_a_new_version_may_refuse_null() -> None:
+    was, now = field("string", nullableVersions="0+"), field("string", nullableVersions="0-3")
+    assert compared(message(was), message(now, **NEXT)) == []
+
+
+@pytest.mark.requirement("V-15", "T-19")
+@pytest.mark.parametrize(("old", "new"), [(None, "0+"), (None, "3+"), ("2+", "1+"), ("1+", "2+")])
+def test_the_lowest_nullable_version_stays(old: str | None, new: str) -> None:
+    was, now = field("string", nullableVersions=old), field("string", nullableVersions=new)
+    assert compared(message(was), message(now)) == [("V-15", "Amount")]
+
+
+@pytest.mark.requirement("V-15", "T-19", "SDEF-57")
+def test_a_new_version_may_take_null() -> None:
+    """Kafka refuses this: to it, a field that is never null is one that is null up to version -1."""
+    assert compared(message(field("string")), message(field("string", nullableVersions="4+"), **NEXT)) == []
+
+
+@pytest.mark.requirement("V-47")
+def test_null_does_not_spread_to_more_released_versions() -> None:
+    was, now = field("string", nullableVersions="0-1"), field("string", nullableVersions="0-2")
+    assert compared(message(was), message(now)) == [("V-47", "Amount")]
+
+
+@pytest.mark.requirement("V-16", "V-47")
+def test_the_compact_form_of_a_field_stays() -> None:
+    plain, never = field("string"), field("string", flexibleVersions="none")
+    assert compared(message(plain), message(never)) == [("V-16", "Amount")]
+    assert compared(message(never), message(plain)) == [("V-47", "Amount")]
+    assert compared(message(never), message(never, **NEXT)) == []
+
+
+# Tagged fields
+
+
+@pytest.mark.requirement("V-40", "V-27", "S482-13", "S482-48", "S482-98", "SDEF-62")
+def test_a_tagged_field_joins_flexible_versions() -> None:
+    """Kafka's checker refuses this, against KIP-482."""
+    assert noted(message(A), message(A, tagged(0))) == [("V-40", "Tagged0")]
+    assert noted(message(struct(A)), message(struct(A, tagged(0)))) == [("V-40", "Items.Tagged0")]
+    later = tagged(0, versions="3+", taggedVersions="3+")
+    assert noted(message(A, later), message(A, tagged(0))) == [("V-40", "Tagged0")]
+
+
+@pytest.mark.requirement("V-41", "S482-49")
+def test_a_tagged_field_does_not_join_other_versions() -> None:
+    old = message(A, flexibleVersions="2+")
+    assert compared(old, message(A, tagged(0), flexibleVersions="1+")) == [("V-42", ""), ("V-41", "Tagged0")]
+    late = tagged(0, versions="2+", taggedVersions="2+")
+    assert compared(old, message(A, late, flexibleVersions="2+")) == []
+
+
+@pytest.mark.requirement("V-43", "S482-51", "S482-99", "SDEF-67", "SDEF-68")
+def test_a_tag_is_not_used_for_something_else() -> None:
+    other = tagged(0, name="Other", type="string")
+    assert compared(message(A, tagged(0)), message(A, other)) == [("V-43", "Other")]
+    swapped = [tagged(0, name="Tagged1"), tagged(1, name="Tagged0")]
+    assert compared(message(A, tagged(0), tagged(1)), message(A, *swapped)) == [
+        ("V-43", "Tagged0"),
+        ("V-43", "Tagged1"),
+    ]
+    assert compared(message(A, tagged(0)), message(A, tagged(0), tagged(1))) == []
+
+
+@pytest.mark.requirement("V-43", "S482-51", "SDEF-67")
+def test_a_tag_is_not_used_for_something_else_even_in_a_new_version() -> None:
+    other = tagged(0, name="Other", type="string", versions="4+", taggedVersions="4+")
+    assert compared(message(A, tagged(0)), message(A, other, **NEXT)) == [("V-43", "Other")]
+
+
+@pytest.mark.requirement("V-43", "S482-51")
+@pytest.mark.parametrize("inside", [False, True], ids=["in the message", "in a struct"])
+def test_a_tag_stays_burnt_when_its_field_is_gone(inside: bool) -> None:
+    def definition(*fields: dict[str, Any]) -> str:
+        return message(struct(A, *fields)) if inside else message(A, *fields)
+
+    with_tag, without = definition(tagged(0)), definition()
+    other = definition(tagged(0, name="Other", type="string"))
+    history = [schema.parse(with_tag)]
+    path = "Items." if inside else ""
+    assert noted(with_tag, without) == [("V-46", f"{path}Tagged0")]
+    assert compared(without, other) == []  # who does not know the past cannot tell
+    assert compared(without, other, history=history) == [("V-43", f"{path}Other")]
+    assert compared(without, definition(tagged(0)), history=history) == []  # the same thing again
+
+
+@pytest.mark.requirement("V-43", "S482-38")
+def test_each_struct_has_tags_of_its_own() -> None:
+    history = [schema.parse(message(A, tagged(0), struct(B)))]
+    old, new = message(A, struct(B)), message(A, struct(B, tagged(0, type="string")))
+    assert compared(old, new, history=history) == []
+
+
+@pytest.mark.requirement("V-44", "S482-52", "S482-53", "S482-54", "S482-100")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({}, {"type": "int64"}),
+        ({"type": "[]int32"}, {"type": "[]Item", "fields": [A]}),
+        ({"type": "string"}, {"type": "string", "nullableVersions": "1+"}),
+        ({"type": "string", "nullableVersions": "1+"}, {"type": "string"}),
+        ({}, {"taggedVersions": "3+"}),
+    ],
+    ids=["type", "elements", "null gained", "null lost", "positional again"],
+)
+def test_the_format_of_a_tagged_field_stays(old: dict[str, Any], new: dict[str, Any]) -> None:
+    assert compared(message(A, tagged(0, **old)), message(A, tagged(0, **new))) == [("V-44", "Tagged0")]
+    assert compared(message(A, tagged(0, **old)), message(A, tagged(0, **old), **NEXT)) == []
+
+
+@pytest.mark.requirement("V-44", "V-26", "S482-52")
+def test_a_tagged_field_keeps_its_number() -> None:
+    """Kafka does not look at tags at all."""
+    old, new = message(A, tagged(0)), message(A, tagged(1, name="Tagged0"), tagged(0, name="New", type="string"))
+    assert compared(old, new) == [("V-44", "Tagged0"), ("V-43", "New")]
+
+
+@pytest.mark.requirement("V-45", "S482-55", "S482-56")
+def test_a_field_becomes_tagged_in_a_new_version() -> None:
+    tag = {"tag": 0, "taggedVersions": "4+"}
+    assert compared(message(A, B), message(A, B | tag, **NEXT)) == []
+    assert compared(message(A, B), message(A, B | tag | {"taggedVersions": "3+"}, **NEXT)) == [("V-47", "B")]
+
+
+@pytest.mark.requirement("V-46", "SDEF-66")
+def test_a_tagged_field_may_go_from_versions() -> None:
+    late = tagged(0, versions="2+", taggedVersions="2+")
+    assert noted(message(A, tagged(0)), message(A, late)) == [("V-46", "Tagged0")]
+    assert noted(message(A, tagged(0)), message(A)) == [("V-46", "Tagged0")]
+    positional = field(name="Tagged0", versions="0+", tag=0, taggedVersions="1+")
+    assert compared(message(A, positional), message(A)) == [("V-23", "Tagged0")]
+
+
+# Encodings (KIP-625)
+
+
+def encoded(type_: str, *encodings: tuple[str, str], tag: bool = False, **attributes: Any) -> Message:
+    made = schema.parse(message(tagged(0, type=type_) if tag else field(type_), **attributes))
+    ranges = tuple((Versions.parse(versions), name) for versions, name in encodings)
+    item = replace(made.struct.fields[0], encodings=ranges)
+    return replace(made, struct=replace(made.struct, fields=(item,)))
+
+
+@pytest.mark.requirement("V-55", "S625-08", "S625-39", "I-22")
+def test_an_encoding_changes_in_a_new_version_only() -> None:
+    old = encoded("int32")
+    later = encoded("int32", ("0-3", "fixed32"), ("4+", "upacked32"), **NEXT)
+    assert schema.compare(old, later) == []
+    [violation] = schema.compare(old, encoded("int32", ("0-2", "fixed32"), ("3+", "packed32")))
+    assert (violation.rule, violation.versions) == ("V-55", "3")
+    assert "fixed32 becomes packed32" in violation.message
+    [violation] = schema.compare(encoded("int32", ("0+", "packed32")), encoded("int32", ("0+", "upacked32")))
+    assert (violation.rule, violation.versions) == ("V-55", "0-3")
+
+
+@pytest.mark.requirement("V-55", "V-51", "I-21", "S625-16", "S625-34")
+def test_an_integer_widens_when_released_versions_keep_their_bytes() -> None:
+    old = encoded("int32")
+    wide = encoded("int64", ("0-3", "fixed32"), ("4+", "fixed64"), **NEXT)
+    assert [finding.rule for finding in review(old, wide)] == ["V-55"]
+    assert schema.compare(old, wide) == []
+    [violation] = schema.compare(old, encoded("int64", ("0-2", "fixed32"), ("3+", "fixed64"), **NEXT))
+    assert (violation.rule, violation.versions) == ("V-51", "3")
+
+
+@pytest.mark.requirement("V-44", "V-55")
+def test_the_encoding_of_a_tagged_field_stays() -> None:
+    [violation] = schema.compare(encoded("int32", tag=True), encoded("int32", ("1+", "packed32"), tag=True))
+    assert violation.rule == "V-44"
+
+
+# What is free
+
+
+@pytest.mark.requirement("V-26")
+@pytest.mark.parametrize(
+    "change",
+    [{"ignorable": True}, {"entityType": "brokerId"}, {"about": "text"}],
+    ids=lambda change: next(iter(change)),
+)
+def test_what_is_not_on_the_wire_is_free(change: dict[str, Any]) -> None:
+    assert compared(message(A), message(A | change)) == []
+    assert compared(message(A | change), message(A)) == []
+
+
+@pytest.mark.requirement("V-26")
+def test_other_attributes_off_the_wire_are_free() -> None:
+    assert compared(message(struct(A)), message(struct(A | {"mapKey": True}))) == []
+    assert compared(message(field("bytes")), message(field("bytes", zeroCopy=True))) == []
+    assert compared(request(A), request(A, listeners=["broker"], deprecatedVersions="0-1")) == []
+    assert noted(request(A), request(A, latestVersionUnstable=True)) == [("V-26", "")]
+
+
+@pytest.mark.requirement("V-28")
+def test_an_inline_struct_becomes_a_common_one_and_back() -> None:
+    inline = message(struct(A, C))
+    shared = message(field("[]Item", "Items"), commonStructs=[common("Item", A, C)])
+    assert compared(inline, shared) == []
+    assert compared(shared, inline) == []
+    less = message(field("[]Item", "Items"), commonStructs=[common("Item", A)])
+    assert compared(inline, less) == [("V-23", "Items.C")]
+
+
+@pytest.mark.requirement("V-47", "SDEF-119")
+def test_an_unstable_version_is_free_and_the_ones_before_it_are_not() -> None:
+    unstable = {"latestVersionUnstable": True}
+    old = request(A, field(name="B", versions="3+"), **unstable)
+    for new in (
+        request(A, field("string", "B", versions="3+", default="x")),
+        request(A, **unstable),
+        request(A, validVersions="0-2"),
+        request(field(name="B", versions="3+"), A, **unstable),
+        request(A, field(name="B", versions="3+"), field("bytes", "D", versions="3+")),
+        request(field(name="A", versions="0-2")),
+    ):
+        assert compared(old, new) == []
+    assert compared(old, request(A, field(name="B", versions="2+"))) == [("V-21", "B")]
+    assert compared(old, request(**unstable)) == [("V-23", "A")]
+    assert compared(old, request(A, validVersions="0-1")) == [("V-04", "")]
+
+
+@pytest.mark.requirement("V-43", "V-47")
+def test_a_tag_of_an_unstable_version_is_not_burnt() -> None:
+    tag = tagged(0, versions="3+", taggedVersions="3+")
+    old = request(A, tag, flexibleVersions="3+", latestVersionUnstable=True)
+    assert compared(old, request(A, tag | {"name": "Other", "type": "string"}, flexibleVersions="3+")) == []
+
+
+@pytest.mark.requirement("V-47")
+def test_a_response_is_unstable_where_its_request_is() -> None:
+    old = message(A, type="response", name="OrderResponse", apiKey=9000)
+    new = message(A, field(name="B", versions="3+"), type="response", name="OrderResponse", apiKey=9000)
+    assert compared(old, new) == [("V-21", "B")]
+    assert compared(old, new, released=Versions(0, 2)) == []
+
+
+# The whole
+
+
+@pytest.mark.requirement("SDEF-118")
+def test_all_violations_are_found_at_once() -> None:
+    old = request(A, B, struct(A, tagged(0)), tagged(0), latestVersionUnstable=False)
+    new = request(
+        field("int64", "A"),
+        struct(field(name="A", default="1"), tagged(0, name="Other", type="string")),
+        tagged(0, type="string"),
+        apiKey=9001,
+        validVersions="1-3",
+    )
+    assert sorted(compared(old, new)) == sorted(
+        [
+            ("V-01", ""),
+            ("V-53", ""),
+            ("V-23", "B"),
+            ("V-51", "A"),
+            ("V-44", "Tagged0"),
+            ("V-43", "Items.Other"),
+            ("V-50", "Items.A"),
+        ]
+    )
+
+
+def test_a_common_struct_used_twice_breaks_a_rule_once() -> None:
+    def definition(*fields: dict[str, Any]) -> str:
+        uses = [field("[]Item", "First"), field("[]Item", "Second", versions="2+")]
+        return message(*uses, commonStructs=[common("Item", *fields)])
+
+    assert compared(definition(A, B), definition(A, B | {"default": "1"})) == [("V-50", "First.B")]
+
+
+def test_a_violation_says_what_where_and_what_to_do() -> None:
+    old, new = message(A, struct(B)), message(A, struct(B, field(name="New", versions="2+")))
+    [violation] = schema.compare(schema.parse(old), schema.parse(new))
+    assert violation == Violation(
+        rule="V-21",
+        where="Order.Items.New",
+        message="new, and it would join versions 2-3",
+        advice="start it in a new version, 4+, or make it a tagged field",
+        versions="2-3",
+    )
+    assert str(violation) == f"Order.Items.New: {violation.message}; {violation.advice} [V-21]"
+
+
+def test_a_common_struct_is_compared_once_however_many_ways_lead_to_it() -> None:
+    """Fifteen structs, each used twice by the next: 32,768 ways from the message to the last."""
+
+    def definition(suffix: str, last: str = "int32") -> str:
+        structs = [common(f"S0{suffix}", field(last, "Last"))]
+        for i in range(1, 15):
+            uses = [field(f"S{i - 1}{suffix}", f"X{suffix}"), field(f"S{i - 1}{suffix}", f"Y{suffix}")]
+            structs.append(common(f"S{i}{suffix}", *uses))
+        return message(field(f"S14{suffix}", f"Top{suffix}"), commonStructs=structs)
+
+    assert compared(definition(""), definition("New")) == []
+    assert [rule for rule, _ in compared(definition(""), definition("", "int64"))] == ["V-51"]
+
+
+@pytest.mark.parametrize("versions", ["0-32766", "0"])
+def test_many_versions_cost_no_more_than_few(versions: str) -> None:
+    fields = [field(name=f"F{i}") for i in range(200)]
+    valid = {"validVersions": versions, "flexibleVersions": "none"}
+    assert compared(message(*fields, **valid), message(*fields[:-1], **valid)) == [("V-23", "F199")]
