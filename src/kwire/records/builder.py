@@ -1,0 +1,373 @@
+"""Batches of any magic from records, one record after another.
+
+`write_batch` makes one batch of all it is given; `write_batches` cuts a stream of records into batches of a size, as a
+producer does; `BatchBuilder` is what both are made of, for callers who decide themselves when a batch is done.
+Source: org.apache.kafka.common.record.MemoryRecordsBuilder, clients.producer.internals.ProducerBatch,
+CompressionRatioEstimator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from kwire.errors import EncodeError, OptionError
+from kwire.records.attributes import (
+    NO_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    Compression,
+    TimestampType,
+)
+from kwire.records.batch import LARGEST_SIZE
+from kwire.records.compressor import check_level, compress, parse_compression
+from kwire.records.default_batch import HEADER, add_to_sequence
+from kwire.records.default_writer import MAX_INT64, BatchFields, Bytes, Headers, append_record, join_batch
+from kwire.records.legacy_writer import append_message, legacy_attributes, message_bytes
+from kwire.records.record import Record
+
+__all__ = ["DEFAULT_BATCH_SIZE", "BatchBuilder", "LargestTimestamp", "write_batch", "write_batches"]
+
+DEFAULT_BATCH_SIZE = 16384  # bytes; the producer's batch.size
+
+# How a producer guesses what a batch will shrink to from the batches before: slow to hope, quick to learn that data got
+# worse. Source: CompressionRatioEstimator, MemoryRecordsBuilder.COMPRESSION_RATE_ESTIMATION_FACTOR.
+RATIO_IMPROVING_STEP, RATIO_DETERIORATING_STEP, RATIO_SAFETY = 0.005, 0.05, 1.05
+
+
+class LargestTimestamp(NamedTuple):
+    """The largest timestamp of what was written (milliseconds) and the last offset of the earliest batch that has it;
+    both -1 if there is none (A-26)."""
+
+    timestamp: int
+    offset: int
+
+
+class BatchBuilder:
+    """Collects records and makes one batch of them (magic 0 or 1 uncompressed: one message each).
+
+    magic: 0, 1 or 2. compression, level: as in Kafka's settings compression.type and compression.<codec>.level.
+    base_offset: of the first record, unless records are appended with offsets of their own.
+    log_append_time_ms: with timestamp_type LOG_APPEND_TIME, the time of the whole batch.
+    max_bytes: what the batch may grow to, frame included; one record is taken whatever its size. None: no limit but
+    that of the format. compression_ratio: what compression is expected to leave of a byte, for that limit.
+    Everything else: see BatchFields; for magic 2 only.
+    Raises EncodeError on what the magic cannot say, OptionError on an unknown codec or level.
+    """
+
+    def __init__(
+        self,
+        *,
+        magic: int = 2,
+        compression: str | Compression = Compression.NONE,
+        level: int | None = None,
+        base_offset: int = 0,
+        timestamp_type: TimestampType = TimestampType.CREATE_TIME,
+        log_append_time_ms: int = NO_TIMESTAMP,
+        producer_id: int = NO_PRODUCER_ID,
+        producer_epoch: int = NO_PRODUCER_EPOCH,
+        base_sequence: int = NO_SEQUENCE,
+        is_transactional: bool = False,
+        is_control: bool = False,
+        partition_leader_epoch: int = NO_LEADER_EPOCH,
+        delete_horizon_ms: int | None = None,
+        max_bytes: int | None = None,
+        compression_ratio: float = 1.0,
+    ) -> None:
+        if magic not in (0, 1, 2):
+            raise OptionError(f"magic {magic}: 0, 1 or 2")
+        codec = parse_compression(compression)
+        if not 0 <= base_offset <= MAX_INT64:
+            raise EncodeError(f"base_offset {base_offset}: 0 to {MAX_INT64}")
+        check_timestamp(log_append_time_ms)
+        if magic < 2:
+            check_legacy(magic, codec, is_transactional, is_control, delete_horizon_ms)
+            timestamp_type = max(timestamp_type, TimestampType.CREATE_TIME) if magic else timestamp_type
+        self.magic, self.codec, self.level = magic, codec, check_level(codec, level)
+        self.base_offset, self.log_append_time_ms = base_offset, log_append_time_ms
+        self.timestamp_type = timestamp_type
+        self.fields = (
+            BatchFields(
+                compression=codec,
+                timestamp_type=timestamp_type,
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+                base_sequence=base_sequence,
+                is_transactional=is_transactional,
+                is_control=is_control,
+                partition_leader_epoch=partition_leader_epoch,
+                delete_horizon_ms=delete_horizon_ms,
+            )
+            if magic == 2
+            else None
+        )
+        self._base_timestamp = delete_horizon_ms  # the first record's unless there is a horizon
+        self._max_bytes = max_bytes
+        self._ratio = compression_ratio * RATIO_SAFETY
+        self._fixed_bytes = HEADER.size if magic == 2 else message_bytes(magic, None, None) if codec else 0
+        self._out = bytearray()
+        self._last_offset = -1
+        self._max_timestamp = NO_TIMESTAMP
+        self._offset_of_max = -1
+        self.count = 0
+
+    @property
+    def next_offset(self) -> int:
+        """The offset that the next record gets."""
+        return self._last_offset + 1 if self.count else self.base_offset
+
+    @property
+    def estimated_bytes(self) -> int:
+        """Size of the batch as it stands, frame included; a guess by compression_ratio if there is a codec."""
+        return self._fixed_bytes + int(len(self._out) * (self._ratio if self.codec else 1))
+
+    @property
+    def largest_timestamp(self) -> LargestTimestamp:
+        """What the log's time index wants to know of the batch (A-26)."""
+        alone = self.codec == Compression.NONE and self.magic < 2  # every record a batch of its own
+        if self.timestamp_type == TimestampType.LOG_APPEND_TIME:
+            return LargestTimestamp(self.log_append_time_ms, self.base_offset if alone else self._last_offset)
+        if self._max_timestamp == NO_TIMESTAMP:
+            return LargestTimestamp(NO_TIMESTAMP, -1)
+        return LargestTimestamp(self._max_timestamp, self._offset_of_max if alone else self._last_offset)
+
+    def append(
+        self,
+        key: Bytes | None,
+        value: Bytes | None,
+        *,
+        timestamp: int = NO_TIMESTAMP,
+        headers: Headers = (),
+        offset: int | None = None,
+    ) -> bool:
+        """Add a record; False (and no change) when the batch has no room for it under max_bytes.
+
+        timestamp: milliseconds since 1970, or -1. offset: above that of the record before; the next one if not given.
+        Raises EncodeError on a value that does not fit the format.
+        """
+        offset = self.next_offset if offset is None else offset
+        if offset < self.next_offset:
+            raise EncodeError(f"offset {offset} does not come after {self.next_offset - 1}")
+        if offset > MAX_INT64:
+            raise EncodeError(f"offset {offset} is above {MAX_INT64}")
+        check_timestamp(timestamp)
+        before, expected = len(self._out), self.estimated_bytes
+        if self.magic == 2:
+            base = timestamp if self._base_timestamp is None else self._base_timestamp
+            append_record(
+                self._out,
+                offset_delta=offset - self.base_offset,
+                timestamp_delta=timestamp - base,
+                key=key,
+                value=value,
+                headers=headers,
+            )
+        else:
+            base, timestamp = NO_TIMESTAMP, self._append_message(key, value, timestamp, headers, offset)
+        limit = LARGEST_SIZE if self._max_bytes is None else self._max_bytes
+        if self.count and expected + len(self._out) - before > limit:
+            del self._out[before:]
+            return False
+        self._base_timestamp = base
+        if self.magic and timestamp > self._max_timestamp:
+            self._max_timestamp, self._offset_of_max = timestamp, offset
+        self._last_offset = offset
+        self.count += 1
+        return True
+
+    def _append_message(
+        self, key: Bytes | None, value: Bytes | None, timestamp: int, headers: Headers, offset: int
+    ) -> int:
+        """Add a message of magic 0 or 1; returns the timestamp it was given."""
+        if headers:
+            raise EncodeError(f"Magic v{self.magic} does not support record headers")
+        if self.timestamp_type == TimestampType.LOG_APPEND_TIME:
+            timestamp = self.log_append_time_ms
+        append_message(
+            self._out,
+            self.magic,
+            offset=offset - self.base_offset if self.codec and self.magic else offset,
+            attributes=legacy_attributes(self.magic, Compression.NONE, self.timestamp_type),
+            timestamp=timestamp,
+            key=key,
+            value=value,
+        )
+        return timestamp
+
+    def build(self, *, last_offset: int | None = None) -> bytes:
+        """The batch; no bytes at all without records. May be called again after more records.
+
+        last_offset: of the batch, if records after its last one are gone and it still has to stand for them (magic 2).
+        """
+        if not self.count:
+            return b""
+        append_time = self.timestamp_type == TimestampType.LOG_APPEND_TIME
+        max_timestamp = self.log_append_time_ms if append_time else self._max_timestamp
+        payload = compress(self.codec, self._out, magic=self.magic, level=self.level)
+        if self.fields is None:
+            return self._wrap(payload, max_timestamp) if self.codec else payload
+        assert self._base_timestamp is not None
+        return join_batch(
+            self.fields,
+            payload,
+            base_offset=self.base_offset,
+            last_offset=self._last_offset if last_offset is None else last_offset,
+            base_timestamp=self._base_timestamp,
+            max_timestamp=max_timestamp,
+            count=self.count,
+        )
+
+    def _wrap(self, payload: bytes, timestamp: int) -> bytes:
+        """The compressed message around its inner messages."""
+        out = bytearray()
+        append_message(
+            out,
+            self.magic,
+            offset=self._last_offset,
+            attributes=legacy_attributes(self.magic, self.codec, self.timestamp_type),
+            timestamp=timestamp,
+            key=None,
+            value=payload,
+        )
+        return bytes(out)
+
+    def observed_ratio(self, batch: bytes) -> float:
+        """What compression left of a byte in a batch that this builder has built."""
+        return (len(batch) - self._fixed_bytes) / max(len(self._out), 1)
+
+
+def check_timestamp(timestamp: int) -> None:
+    """Raise EncodeError unless timestamp is -1 or from 1970 on and fits the field."""
+    if not NO_TIMESTAMP <= timestamp <= MAX_INT64:
+        raise EncodeError(f"timestamp {timestamp}: 0 to {MAX_INT64} ms since 1970, or -1 for none")
+
+
+def check_legacy(
+    magic: int, codec: Compression, is_transactional: bool, is_control: bool, delete_horizon_ms: int | None
+) -> None:
+    """Raise EncodeError on what magic 0 and 1 cannot say. Producer ids are dropped without a word, as in Kafka."""
+    for said, what in (
+        (is_transactional, "transactional records"),
+        (is_control, "control records"),
+        (delete_horizon_ms is not None, "a delete horizon"),
+        (codec == Compression.ZSTD, "zstd"),
+    ):
+        if said:
+            raise EncodeError(f"magic {magic} has no {what}")
+
+
+def write_batch(
+    records: Iterable[Record],
+    magic: int = 2,
+    compression: str | Compression = "none",
+    base_offset: int = 0,
+    *,
+    level: int | None = None,
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME,
+    log_append_time_ms: int = NO_TIMESTAMP,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+    is_transactional: bool = False,
+    is_control: bool = False,
+    partition_leader_epoch: int = NO_LEADER_EPOCH,
+    delete_horizon_ms: int | None = None,
+    keep_offsets: bool = False,
+    last_offset: int | None = None,
+) -> bytes:
+    """One batch of all the records (magic 0 or 1 uncompressed: a message each); no bytes without records.
+
+    Of a record, key, value, headers and timestamp are written. keep_offsets: its offset too, so that there may be gaps
+    (base_offset is then at most the first one); otherwise records are numbered from base_offset on. Everything else:
+    see BatchBuilder and BatchBuilder.build.
+    Raises EncodeError, OptionError.
+    """
+    builder = BatchBuilder(
+        magic=magic,
+        compression=compression,
+        level=level,
+        base_offset=base_offset,
+        timestamp_type=timestamp_type,
+        log_append_time_ms=log_append_time_ms,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        is_transactional=is_transactional,
+        is_control=is_control,
+        partition_leader_epoch=partition_leader_epoch,
+        delete_horizon_ms=delete_horizon_ms,
+    )
+    for record in records:
+        if not append_whole(builder, record, record.offset if keep_offsets else None):
+            raise EncodeError(f"the records do not fit one batch of {LARGEST_SIZE} bytes")
+    return builder.build(last_offset=last_offset)
+
+
+def append_whole(builder: BatchBuilder, record: Record, offset: int | None) -> bool:
+    """Append a record under an offset, or the next one."""
+    return builder.append(record.key, record.value, timestamp=record.timestamp, headers=record.headers, offset=offset)
+
+
+def write_batches(
+    records: Iterable[Record],
+    *,
+    batch_size: int = DEFAULT_BATCH_SIZE,
+    magic: int = 2,
+    compression: str | Compression = "none",
+    level: int | None = None,
+    base_offset: int = 0,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+    is_transactional: bool = False,
+    partition_leader_epoch: int = NO_LEADER_EPOCH,
+) -> Iterator[bytes]:
+    """Batches of at most batch_size bytes from a stream of records, which are numbered from base_offset on.
+
+    A record that is larger gets a batch of its own. With a codec the size is foreseen from the batches before, so a
+    batch may come out above batch_size when data suddenly compresses worse. Sequence numbers go on from batch to batch.
+    Holds one batch in memory; how long to wait for more records is the caller's business.
+    Raises EncodeError, OptionError.
+    """
+    codec, ratio = parse_compression(compression), 1.0
+    offset, sequence = base_offset, base_sequence
+
+    def start() -> BatchBuilder:
+        return BatchBuilder(
+            magic=magic,
+            compression=codec,
+            level=level,
+            base_offset=offset,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=sequence,
+            is_transactional=is_transactional,
+            partition_leader_epoch=partition_leader_epoch,
+            max_bytes=batch_size,
+            compression_ratio=ratio,
+        )
+
+    builder = start()
+    for record in records:
+        if append_whole(builder, record, None):
+            continue
+        batch = builder.build()
+        yield batch
+        if codec:
+            ratio = learn_ratio(ratio, builder.observed_ratio(batch))
+        offset = builder.next_offset
+        if sequence != NO_SEQUENCE:
+            sequence = add_to_sequence(sequence, builder.count)
+        builder = start()
+        append_whole(builder, record, None)
+    if builder.count:
+        yield builder.build()
+
+
+def learn_ratio(expected: float, observed: float) -> float:
+    """What to expect of the next batch."""
+    if observed > expected:
+        return max(expected + RATIO_DETERIORATING_STEP, observed)
+    return max(expected - RATIO_IMPROVING_STEP, observed)

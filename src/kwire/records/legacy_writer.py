@@ -1,0 +1,67 @@
+"""Messages of magic 0 and 1, written: one by one, or packed into a compressed message. Their layout: legacy_batch.
+
+A compressed message carries the offset of its last inner message. Inner offsets are absolute in magic 0 and relative in
+magic 1 (KIP-31), where the broker then has only the outer offset to set.
+Source: KIP-31, KIP-32; org.apache.kafka.common.record.LegacyRecord, MemoryRecordsBuilder.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from kwire.errors import EncodeError
+from kwire.records.attributes import LOG_APPEND_TIME_FLAG, Compression, TimestampType
+from kwire.records.batch import FRAME_BYTES, LARGEST_SIZE
+from kwire.records.legacy_batch import HEADER, LENGTH, TIMESTAMP
+from kwire.wire.checksum import crc32
+
+__all__ = ["append_message", "legacy_attributes", "message_bytes"]
+
+Bytes = bytes | bytearray | memoryview
+
+CRC = struct.Struct(">I")
+CRC_POSITION = 12
+CRC_START = 16
+NULL_LENGTH = LENGTH.pack(-1)
+
+
+def message_bytes(magic: int, key: Bytes | None, value: Bytes | None) -> int:
+    """Size of a message with its frame: 26 bytes (magic 0) or 34 (magic 1) beside key and value."""
+    fixed = HEADER.size + 2 * LENGTH.size + (TIMESTAMP.size if magic else 0)
+    return fixed + (len(key) if key is not None else 0) + (len(value) if value is not None else 0)
+
+
+def legacy_attributes(magic: int, codec: Compression, timestamp_type: TimestampType) -> int:
+    """The attributes byte; magic 0 has no timestamp type."""
+    return codec | (LOG_APPEND_TIME_FLAG if magic and timestamp_type == TimestampType.LOG_APPEND_TIME else 0)
+
+
+def append_message(
+    out: bytearray,
+    magic: int,
+    *,
+    offset: int,
+    attributes: int,
+    timestamp: int,
+    key: Bytes | None,
+    value: Bytes | None,
+) -> None:
+    """Append one message with its frame. timestamp: milliseconds, left out of magic 0.
+
+    Raises EncodeError when the message does not fit its size field; nothing is appended then.
+    """
+    size = message_bytes(magic, key, value) - FRAME_BYTES
+    if size > LARGEST_SIZE:
+        raise EncodeError(f"message of {size} bytes, {LARGEST_SIZE} at most")
+    start = len(out)
+    out += HEADER.pack(offset, size, 0, magic, attributes)
+    if magic:
+        out += TIMESTAMP.pack(timestamp)
+    for field in (key, value):
+        if field is None:
+            out += NULL_LENGTH
+        else:
+            out += LENGTH.pack(len(field))
+            out += field
+    with memoryview(out) as view:
+        CRC.pack_into(view, start + CRC_POSITION, crc32(view[start + CRC_START :]))
