@@ -1,0 +1,78 @@
+"""What a broker knows when records arrive: where they come from, and the topic's settings by Kafka's names.
+
+Source: org.apache.kafka.storage.internals.log.AppendOrigin, LogValidator, TopicConfig.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from kwire.errors import OptionError
+from kwire.records.attributes import Compression, TimestampType
+from kwire.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
+from kwire.records.compressor import check_level, parse_compression
+from kwire.records.default_writer import MAX_INT64
+
+__all__ = ["UNLIMITED_MS", "AppendOrigin", "AppendSettings"]
+
+UNLIMITED_MS = MAX_INT64
+TIMESTAMP_TYPES = (TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME)
+
+
+class AppendOrigin(enum.Enum):
+    """Who sends records: only clients are mistrusted in everything."""
+
+    CLIENT = "CLIENT"
+    REPLICATION = "REPLICATION"
+    COORDINATOR = "COORDINATOR"
+    RAFT_LEADER = "RAFT_LEADER"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendSettings:
+    """See validate_and_assign_offsets, whose keyword arguments these are. Raises OptionError on one that cannot be."""
+
+    now_ms: int
+    to_magic: int = 2
+    compression_type: str | Compression = "producer"
+    compression_level: int | None = None
+    message_timestamp_type: TimestampType | str = TimestampType.CREATE_TIME
+    message_timestamp_before_max_ms: int = UNLIMITED_MS
+    message_timestamp_after_max_ms: int = UNLIMITED_MS
+    compacted: bool = False
+    leader_epoch: int = -1
+    origin: AppendOrigin = AppendOrigin.CLIENT
+    max_message_bytes: int | None = None
+    zstd_allowed: bool = True
+    topic_partition: str | None = None
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
+    check_crc: bool = True
+
+    def __post_init__(self) -> None:
+        if self.to_magic not in (0, 1, 2):
+            raise OptionError(f"to_magic {self.to_magic}: 0, 1 or 2")
+        if not 0 <= self.now_ms <= MAX_INT64:
+            raise OptionError(f"now_ms {self.now_ms}: milliseconds since 1970")
+        if not -1 <= self.leader_epoch < 1 << 31:
+            raise OptionError(f"leader_epoch {self.leader_epoch}: an int32 from 0 on, or -1")
+        if self.compression_type != "producer":
+            check_level(parse_compression(self.compression_type), self.compression_level)
+        _ = self.timestamp_type
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        """message_timestamp_type, which may also be given by the setting's text: CreateTime or LogAppendTime."""
+        for kind in TIMESTAMP_TYPES:
+            if self.message_timestamp_type in (kind, kind.text):
+                return kind
+        raise OptionError(f"message_timestamp_type {self.message_timestamp_type!r}: CreateTime or LogAppendTime")
+
+    @property
+    def where(self) -> str:
+        """How Kafka's messages end."""
+        return f" in topic partition {self.topic_partition}" if self.topic_partition else ""
+
+    def target_codec(self, source: Compression) -> Compression:
+        """The codec to store with: the topic's, or that of the batch as it came."""
+        return source if self.compression_type == "producer" else parse_compression(self.compression_type)

@@ -1,0 +1,142 @@
+"""The messages of a magic 0 or 1 batch as a broker meets them on append: some faults cost a record, not the batch.
+
+Readers (legacy_batch) take an inner magic that differs from the outer one; a broker refuses the record that has it, and
+names it in Kafka's words.
+Source: org.apache.kafka.common.record.AbstractLegacyRecordBatch.DeepRecordsIterator, LegacyRecord.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kwire.errors import Malformed
+from kwire.records.append_error import AppendErrorCode, RejectedRecords
+from kwire.records.attributes import CODEC_MASK, Compression, TimestampType
+from kwire.records.batch import FRAME_BYTES, MAGIC_POSITION, SMALLEST_SIZE, Batch, to_int64, too_large
+from kwire.records.compression import TooLarge, expand
+from kwire.records.faults import Fault
+from kwire.records.legacy_batch import read_key_and_value, read_message
+from kwire.wire.checksum import crc32
+
+__all__ = ["LegacyEntry", "legacy_entries"]
+
+
+class LegacyEntry(NamedTuple):
+    """One message, its offset absolute (R-23), its timestamp and type as the wrapper leaves them (R-24)."""
+
+    offset: int
+    magic: int
+    attributes: int
+    crc: int
+    computed_crc: int
+    timestamp: int
+    timestamp_type: TimestampType
+    key: memoryview | None
+    value: memoryview | None
+
+    def __str__(self) -> str:
+        """As Kafka's LegacyRecordBatch names itself in errors."""
+        attributes = self.attributes - 256 if self.attributes > 127 else self.attributes
+        time = f"{self.timestamp_type.text}={self.timestamp}, " if self.magic else ""
+        return (
+            f"LegacyRecordBatch(offset={self.offset}, Record(magic={self.magic}, attributes={attributes}, "
+            f"compression={Compression(self.attributes & CODEC_MASK).text}, crc={self.crc}, {time}"
+            f"key={len(self.key or b'')} bytes, value={len(self.value or b'')} bytes))"
+        )
+
+
+def legacy_entries(batch: Batch, limit: int) -> Iterator[LegacyEntry]:
+    """The message itself, or the inner ones of a compressed message. limit: bytes that may come out of decompression.
+
+    Raises RejectedRecords with Kafka's code where Kafka cannot read on.
+    """
+    if not batch.attributes & CODEC_MASK:
+        yield entry_of(batch.buffer, batch.last_offset, batch)
+        return
+    payload = decompressed(batch, limit)
+    spans = inner_spans(payload)
+    if not spans:
+        raise RejectedRecords(Fault.WRAPPER_EMPTY.text, AppendErrorCode.INVALID_RECORD)
+    base = 0
+    if batch.magic == 1 and batch.last_offset:
+        last = read_message(payload[spans[-1] :]).offset
+        if batch.last_offset < last:
+            raise RejectedRecords(Fault.WRAPPER_OFFSET.text, AppendErrorCode.INVALID_RECORD)
+        base = batch.last_offset - last
+    for start, end in zip(spans, [*spans[1:], len(payload)], strict=True):
+        buf = payload[start:end]
+        size = int.from_bytes(buf[8:FRAME_BYTES], "big", signed=True)  # the last one may have a cut one behind it
+        buf = buf[: FRAME_BYTES + size]
+        message = read_message(buf)
+        if message.attributes & CODEC_MASK:
+            raise RejectedRecords("Inner messages must not be compressed", AppendErrorCode.INVALID_RECORD)
+        yield entry_of(buf, to_int64(base + message.offset), batch)
+
+
+def entry_of(buf: memoryview, offset: int, outer: Batch) -> LegacyEntry:
+    """One message under the offset it has in the log; the outer message's timestamp type governs."""
+    message = read_message(buf)
+    fields = read_key_and_value(buf, message.magic)
+    if fields is None and message.magic == outer.magic:
+        raise RejectedRecords(Fault.MESSAGE_FIELDS.text, AppendErrorCode.INVALID_RECORD)
+    append_time = outer.timestamp_type == TimestampType.LOG_APPEND_TIME and message.magic == 1
+    return LegacyEntry(
+        offset=offset,
+        magic=message.magic,
+        attributes=message.attributes,
+        crc=message.crc,
+        computed_crc=crc32(buf[MAGIC_POSITION:]),
+        timestamp=outer.max_timestamp if append_time else message.timestamp,
+        timestamp_type=outer.timestamp_type,
+        key=fields[0] if fields else None,
+        value=fields[1] if fields else None,
+    )
+
+
+def decompressed(batch: Batch, limit: int) -> memoryview:
+    """The inner messages of a compressed one."""
+    codec = known_codec(batch)
+    if codec == Compression.ZSTD:
+        raise RejectedRecords(f"zstd in magic {batch.magic}, which has no zstd", AppendErrorCode.INVALID_RECORD)
+    fields = read_key_and_value(batch.buffer, batch.magic)
+    if fields is None:
+        raise RejectedRecords(Fault.MESSAGE_FIELDS.text, AppendErrorCode.INVALID_RECORD)
+    if fields[1] is None:
+        raise RejectedRecords(Fault.WRAPPER_VALUE.text, AppendErrorCode.INVALID_RECORD)
+    return expand_or_reject(codec, batch.magic, fields[1], limit)
+
+
+def known_codec(batch: Batch) -> Compression:
+    """The batch's codec; a number that names none is an error Kafka has no code for."""
+    codec = batch.attributes & CODEC_MASK
+    if codec > Compression.ZSTD:
+        raise RejectedRecords(f"Unknown compression type id: {codec}", AppendErrorCode.UNKNOWN_SERVER_ERROR)
+    return Compression(codec)
+
+
+def expand_or_reject(codec: Compression, magic: int, payload: memoryview, limit: int) -> memoryview:
+    """payload decompressed; a payload that does not decompress is, to Kafka, an error without a code."""
+    try:
+        return expand(codec, magic, payload, limit)
+    except Malformed as error:
+        raise RejectedRecords(error.what, AppendErrorCode.UNKNOWN_SERVER_ERROR) from None
+    except TooLarge:
+        raise RejectedRecords(too_large(codec, limit), AppendErrorCode.INVALID_RECORD) from None
+
+
+def inner_spans(payload: memoryview) -> list[int]:
+    """Where each whole inner message starts; one that is cut at the end is left out (R-26)."""
+    starts, pos = [], 0
+    while len(payload) - pos >= FRAME_BYTES:
+        size = int.from_bytes(payload[pos + 8 : pos + FRAME_BYTES], "big", signed=True)
+        if size < SMALLEST_SIZE:
+            raise RejectedRecords(
+                f"Found record size {size} smaller than minimum record overhead ({SMALLEST_SIZE}).",
+                AppendErrorCode.CORRUPT_MESSAGE,
+            )
+        if size > len(payload) - pos - FRAME_BYTES:
+            break
+        starts.append(pos)
+        pos += FRAME_BYTES + size
+    return starts

@@ -1,0 +1,91 @@
+"""Changing the header of a stored batch and nothing else: what a broker does to most batches it appends.
+
+The records behind the header are neither decoded nor copied: the new header comes back as bytes of its own, to be
+written before the rest of the batch (`os.writev`, or joined).
+Source: DefaultRecordBatch.setLastOffset, setMaxTimestamp, setPartitionLeaderEpoch;
+AbstractLegacyRecordBatch.ByteBufferLegacyRecordBatch.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+import google_crc32c
+
+from kwire.records.attributes import (
+    CODEC_MASK,
+    CONTROL_FLAG,
+    DELETE_HORIZON_FLAG,
+    LOG_APPEND_TIME_FLAG,
+    TRANSACTIONAL_FLAG,
+    TimestampType,
+)
+from kwire.records.batch import MAGIC_POSITION, Batch, to_int64
+from kwire.records.default_batch import CRC_START
+from kwire.records.default_batch import HEADER as DEFAULT_HEADER
+from kwire.records.legacy_batch import HEADER as LEGACY_HEADER
+from kwire.records.legacy_batch import TIMESTAMP
+
+__all__ = ["patch_header"]
+
+OFFSET = struct.Struct(">q")
+LEADER_EPOCH = struct.Struct(">i")
+CRC = struct.Struct(">I")
+LEGACY_CRC_POSITION, LEGACY_ATTRIBUTES_POSITION = 12, 17
+LEADER_EPOCH_POSITION, DEFAULT_CRC_POSITION = 12, 17
+LAST_OFFSET_DELTA_POSITION, MAX_TIMESTAMP_POSITION = 23, 35
+KEPT_FLAGS = CODEC_MASK | TRANSACTIONAL_FLAG | CONTROL_FLAG | DELETE_HORIZON_FLAG
+
+
+def patch_header(
+    batch: Batch,
+    *,
+    last_offset: int,
+    leader_epoch: int | None = None,
+    timestamp_type: TimestampType | None = None,
+    max_timestamp: int = -1,
+) -> bytes:
+    """The batch's header with new values: as many bytes as the header has, to stand in for its first ones.
+
+    last_offset: the base offset follows from it (R-36). leader_epoch: magic 2 only, None leaves it.
+    timestamp_type, max_timestamp (milliseconds): from magic 1 on, None leaves both. The checksum is taken anew when
+    one of them differs from what is there, and only then; that is the one change for which the records are read.
+    """
+    if batch.magic < 2:
+        return patch_legacy_header(batch, last_offset, timestamp_type, max_timestamp)
+    head = bytearray(batch.buffer[: DEFAULT_HEADER.size])
+    last_offset_delta = int.from_bytes(
+        head[LAST_OFFSET_DELTA_POSITION : LAST_OFFSET_DELTA_POSITION + 4], "big", signed=True
+    )
+    OFFSET.pack_into(head, 0, to_int64(last_offset - last_offset_delta))
+    if leader_epoch is not None:
+        LEADER_EPOCH.pack_into(head, LEADER_EPOCH_POSITION, leader_epoch)
+    if timestamp_type is not None and (batch.timestamp_type, batch.max_timestamp) != (timestamp_type, max_timestamp):
+        flag = LOG_APPEND_TIME_FLAG if timestamp_type == TimestampType.LOG_APPEND_TIME else 0
+        head[CRC_START : CRC_START + 2] = (batch.attributes & KEPT_FLAGS | flag).to_bytes(2, "big")
+        OFFSET.pack_into(head, MAX_TIMESTAMP_POSITION, max_timestamp)
+        crc = google_crc32c.value(bytes(head[CRC_START:]))
+        crc = google_crc32c.extend(crc, bytes(batch.buffer[DEFAULT_HEADER.size :]))
+        CRC.pack_into(head, DEFAULT_CRC_POSITION, crc)
+    return bytes(head)
+
+
+def patch_legacy_header(
+    batch: Batch, last_offset: int, timestamp_type: TimestampType | None, max_timestamp: int
+) -> bytes:
+    """As patch_header, for magic 0 (which has only the offset) and 1."""
+    size = LEGACY_HEADER.size + (TIMESTAMP.size if batch.magic else 0)
+    head = bytearray(batch.buffer[:size])
+    OFFSET.pack_into(head, 0, last_offset)
+    if (
+        batch.magic
+        and timestamp_type is not None
+        and (batch.timestamp_type, batch.max_timestamp) != (timestamp_type, max_timestamp)
+    ):
+        flag = LOG_APPEND_TIME_FLAG if timestamp_type == TimestampType.LOG_APPEND_TIME else 0
+        head[LEGACY_ATTRIBUTES_POSITION] = batch.attributes & CODEC_MASK | flag
+        TIMESTAMP.pack_into(head, LEGACY_HEADER.size, max_timestamp)
+        crc = zlib.crc32(batch.buffer[size:], zlib.crc32(head[MAGIC_POSITION:]))
+        CRC.pack_into(head, LEGACY_CRC_POSITION, crc)
+    return bytes(head)

@@ -1,0 +1,111 @@
+"""The rules about single records on append (A-14 to A-18), each error with the record's index and Kafka's words.
+
+Source: KIP-467; org.apache.kafka.storage.internals.log.LogValidator.validateRecord, processRecordErrors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kwire.records.append_error import AppendErrorCode, RejectedRecords
+from kwire.records.append_settings import UNLIMITED_MS, AppendSettings
+from kwire.records.attributes import CODEC_MASK, NO_TIMESTAMP, TimestampType
+from kwire.records.batch import Batch, to_int64
+from kwire.records.legacy_entries import LegacyEntry
+
+__all__ = ["RecordToCheck", "check_records", "timestamps_may_be_wrong"]
+
+ERRORS_SHOWN = 3  # in the text; all of them are in record_errors
+
+
+class RecordToCheck(NamedTuple):
+    """A record of any magic. shown: how Kafka's messages name it, in str()."""
+
+    offset: int
+    timestamp: int
+    key: bytes | memoryview | None
+    value: bytes | memoryview | None
+    headers: list[tuple[str, bytes | None]]
+    magic: int
+    shown: LegacyEntry | str
+
+
+class RecordError(NamedTuple):
+    """What is wrong with one record."""
+
+    batch_index: int
+    message: str
+    is_timestamp: bool
+
+
+def timestamps_may_be_wrong(batch: Batch, smallest: int, largest: int, given: AppendSettings) -> bool:
+    """Whether any record may break A-16 or A-17, from the extremes of a batch's timestamps."""
+    if given.timestamp_type == TimestampType.CREATE_TIME:
+        before, after = given.message_timestamp_before_max_ms, given.message_timestamp_after_max_ms
+        limited = before < UNLIMITED_MS or after < UNLIMITED_MS
+        if limited and (given.now_ms - smallest > before or largest - given.now_ms > after):
+            return True
+    return batch.timestamp_type == TimestampType.LOG_APPEND_TIME
+
+
+def check_records(batch: Batch, records: Sequence[RecordToCheck], given: AppendSettings) -> None:
+    """Raise RejectedRecords naming every record that breaks a rule; a wrong inner checksum ends it at once."""
+    errors = []
+    for index, record in enumerate(records):
+        error = check_record(batch, record, index, given)
+        if error is not None:
+            errors.append(error)
+    if not errors:
+        return
+    named = [(error.batch_index, error.message) for error in errors]
+    if any(error.is_timestamp for error in errors):
+        raise RejectedRecords(
+            "One or more records have been rejected due to invalid timestamp", AppendErrorCode.INVALID_TIMESTAMP, named
+        )
+    shown = ", ".join(f"RecordError(batchIndex={index}, message='{text}')" for index, text in named[:ERRORS_SHOWN])
+    raise RejectedRecords(
+        f"One or more records have been rejected due to {len(named)} record errors in total, "
+        f"and only showing the first three errors at most: [{shown}]",
+        AppendErrorCode.INVALID_RECORD,
+        named,
+    )
+
+
+def check_record(batch: Batch, record: RecordToCheck, index: int, given: AppendSettings) -> RecordError | None:
+    """The first rule that a record breaks, None if it breaks none."""
+    if record.magic != batch.magic:
+        return RecordError(
+            index, f"Record {record.shown}'s magic does not match outer magic {batch.magic}{given.where}", False
+        )
+    if isinstance(record.shown, LegacyEntry) and batch.attributes & CODEC_MASK:
+        stored, computed = record.shown.crc, record.shown.computed_crc
+        if stored != computed:
+            raise RejectedRecords(
+                f"Record is corrupt (stored crc = {stored}, computed crc = {computed})", AppendErrorCode.CORRUPT_MESSAGE
+            )
+    if given.compacted and record.key is None:
+        return RecordError(index, f"Compacted topic cannot accept message without key{given.where}", False)
+    return check_timestamp(batch, record, index, given)
+
+
+def check_timestamp(batch: Batch, record: RecordToCheck, index: int, given: AppendSettings) -> RecordError | None:
+    """A-16 and A-17."""
+    if given.timestamp_type == TimestampType.CREATE_TIME and record.timestamp != NO_TIMESTAMP:
+        before, after = given.message_timestamp_before_max_ms, given.message_timestamp_after_max_ms
+        age = to_int64(given.now_ms - record.timestamp)
+        if age > before or to_int64(-age) > after:
+            return RecordError(
+                index,
+                f"Timestamp {record.timestamp} of message with offset {record.offset} is out of range. The timestamp "
+                f"should be within [{to_int64(given.now_ms - before)}, {to_int64(given.now_ms + after)}]",
+                True,
+            )
+    elif batch.timestamp_type == TimestampType.LOG_APPEND_TIME:
+        return RecordError(
+            index,
+            f"Invalid timestamp type in message {record.shown}. "
+            "Producer should not set timestamp type to LogAppendTime.",
+            True,
+        )
+    return None
