@@ -1,0 +1,212 @@
+"""Batches in another format: down for clients that know no newer one, up for logs that shall be of one format.
+
+`down_convert` is what a broker does to an old fetch request, byte for byte; what the older format has no place for is
+lost, and counted in `lost`. `up_convert` rewrites a log and loses nothing. Neither changes an offset.
+
+    lost by going down             from     to
+    headers                        2        0, 1
+    control batches                2        0, 1     consumers never see their records
+    producer ids and sequences     2        0, 1
+    leader epochs                  2        0, 1
+    batches that are empty         2        0, 1     what compaction has left of a batch
+    records below first_offset     1, 2     0, 1     of uncompressed batches: there every record is one by itself
+    timestamps                     1, 2     0
+
+zstd does not exist below magic 2, and is refused.
+Source: KIP-31, KIP-32, KIP-110, KIP-283; org.apache.kafka.common.record.RecordsUtil.downConvert 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from kwire.errors import EncodeError, OptionError
+from kwire.records.append_error import AppendErrorCode, RejectedRecords
+from kwire.records.attributes import NO_LEADER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP, Compression, TimestampType
+from kwire.records.batch import Batch
+from kwire.records.builder import BatchBuilder
+from kwire.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
+from kwire.records.default_writer import MAX_INT32
+from kwire.records.record import Record
+from kwire.records.record_set import read_batches
+
+__all__ = ["DEFAULT_UP_CONVERTED_BYTES", "Converted", "Lost", "down_convert", "up_convert"]
+
+DEFAULT_UP_CONVERTED_BYTES = 1_000_000  # of records in one new batch: below the default max.message.bytes of a topic
+
+
+@dataclass(slots=True, kw_only=True)
+class Lost:
+    """How much of what the older format cannot hold: records with the thing, or batches."""
+
+    records_with_headers: int = 0
+    control_batches: int = 0
+    batches_with_producer: int = 0
+    batches_with_leader_epoch: int = 0
+    empty_batches: int = 0
+    records_below_first_offset: int = 0
+    records_with_timestamp: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Converted:
+    """data: the batches. records_converted: records that were written anew; the others were copied in their batches."""
+
+    data: bytes
+    records_converted: int
+    lost: Lost = field(default_factory=Lost)
+
+    def __bytes__(self) -> bytes:
+        return self.data
+
+
+def down_convert(
+    buf: bytes | bytearray | memoryview,
+    to_magic: int,
+    first_offset: int = 0,
+    *,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> Converted:
+    """Batches of at most magic to_magic (0, 1 or 2), as a broker answers an older fetch request.
+
+    A batch whose magic is low enough is copied as it is; codecs stay. first_offset: the one asked for, below which
+    records of uncompressed batches that are converted are left out. A batch cut at the end of buf is left out.
+    Raises RejectedRecords (UNSUPPORTED_COMPRESSION_TYPE) on zstd, CorruptBatch on a batch that does not decode.
+    """
+    check_magic(to_magic)
+    out, lost, converted = bytearray(), Lost(), 0
+    for batch in read_batches(buf, max_decompressed_bytes=max_decompressed_bytes):
+        if to_magic < 2 and batch.is_control:
+            lost.control_batches += 1
+            continue
+        if to_magic < 2 and batch.compression == Compression.ZSTD:
+            raise RejectedRecords(
+                "Down-conversion of zstandard-compressed batches is not supported",
+                AppendErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            )
+        if batch.magic <= to_magic:
+            out += batch.buffer
+            continue
+        records = list(batch.records())
+        kept = [r for r in records if batch.compression or r.offset >= first_offset]
+        count_lost(lost, batch, records, kept, to_magic)
+        if kept:
+            out += rewrite(batch, kept, to_magic)
+            converted += len(kept)
+    return Converted(data=bytes(out), records_converted=converted, lost=lost)
+
+
+def count_lost(lost: Lost, batch: Batch, records: list[Record], kept: list[Record], to_magic: int) -> None:
+    """Add what a batch loses."""
+    lost.records_below_first_offset += len(records) - len(kept)
+    lost.empty_batches += not records
+    if kept and batch.magic == 2:
+        lost.batches_with_producer += batch.producer_id != NO_PRODUCER_ID
+        lost.batches_with_leader_epoch += batch.partition_leader_epoch != NO_LEADER_EPOCH
+        lost.records_with_headers += sum(1 for record in kept if record.headers)
+    if to_magic == 0:
+        lost.records_with_timestamp += sum(1 for record in kept if record.timestamp != NO_TIMESTAMP)
+
+
+def rewrite(batch: Batch, records: list[Record], magic: int) -> bytes:
+    """Records of a batch in a new one of a lower magic, same codec, same offsets (U-13, U-14)."""
+    append_time = batch.timestamp_type == TimestampType.LOG_APPEND_TIME
+    try:
+        builder = BatchBuilder(
+            magic=magic,
+            compression=batch.compression,
+            base_offset=records[0].offset,
+            timestamp_type=batch.timestamp_type,
+            log_append_time_ms=batch.max_timestamp if append_time else NO_TIMESTAMP,
+        )
+        for record in records:
+            builder.append(record.key, record.value, timestamp=record.timestamp, offset=record.offset)
+        return builder.build()
+    except EncodeError as error:  # offsets that do not ascend, timestamps before 1970: no writer makes them
+        raise batch.corrupt(error.what) from None
+
+
+def up_convert(
+    buf: bytes | bytearray | memoryview,
+    to_magic: int,
+    *,
+    max_batch_bytes: int = DEFAULT_UP_CONVERTED_BYTES,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> Converted:
+    """Batches of at least magic to_magic (0, 1 or 2); nothing is lost, offsets and codecs stay.
+
+    Magic 0 gets the timestamp -1 of CREATE_TIME (U-20). A compressed message becomes one batch; uncompressed messages
+    that follow one another become batches of up to max_batch_bytes in magic 2, and messages of their own in magic 1.
+    A batch whose magic is high enough is copied as it is; a batch cut at the end of buf is left out.
+    Raises CorruptBatch on a batch that does not decode.
+    """
+    check_magic(to_magic)
+    out, converted = bytearray(), 0
+    open_run: Run | None = None
+    for batch in read_batches(buf, max_decompressed_bytes=max_decompressed_bytes):
+        if open_run is not None and not open_run.takes(batch, max_batch_bytes):
+            out += open_run.builder.build()
+            open_run = None
+        if batch.magic >= to_magic:
+            out += batch.buffer
+            continue
+        records = list(raised(batch))
+        converted += len(records)
+        try:
+            if open_run is None:
+                open_run = Run.start(batch, records[0].offset, to_magic)
+            for record in records:
+                open_run.builder.append(record.key, record.value, timestamp=record.timestamp, offset=record.offset)
+        except EncodeError as error:
+            raise batch.corrupt(error.what) from None
+    if open_run is not None:
+        out += open_run.builder.build()
+    return Converted(data=bytes(out), records_converted=converted)
+
+
+def raised(batch: Batch) -> Iterator[Record]:
+    """Records of a magic 0 or 1 batch with the timestamp type they have above magic 0."""
+    for record in batch.records():
+        known = record.timestamp_type != TimestampType.NO_TIMESTAMP_TYPE
+        yield record if known else replace(record, timestamp_type=TimestampType.CREATE_TIME)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A new batch that takes uncompressed messages as long as they fit together."""
+
+    builder: BatchBuilder
+    first: Batch
+
+    @classmethod
+    def start(cls, batch: Batch, base_offset: int, magic: int) -> Run:
+        """A run that begins with this batch."""
+        append_time = batch.timestamp_type == TimestampType.LOG_APPEND_TIME
+        builder = BatchBuilder(
+            magic=magic,
+            compression=batch.compression,
+            base_offset=base_offset,
+            timestamp_type=max(batch.timestamp_type, TimestampType.CREATE_TIME),
+            log_append_time_ms=batch.max_timestamp if append_time else NO_TIMESTAMP,
+        )
+        return cls(builder, batch)
+
+    def takes(self, batch: Batch, max_batch_bytes: int) -> bool:
+        """Whether a batch may go on in this run: uncompressed both, same magic and kind of time, and room left."""
+        first = self.first
+        if self.builder.magic != 2 or first.compression or batch.compression or batch.magic != first.magic:
+            return False
+        if batch.timestamp_type != first.timestamp_type or not self.builder.next_offset <= batch.last_offset:
+            return False
+        if batch.timestamp_type == TimestampType.LOG_APPEND_TIME and batch.max_timestamp != first.max_timestamp:
+            return False  # magic 2 has one append time for all
+        if batch.last_offset - self.builder.base_offset > MAX_INT32:
+            return False
+        return self.builder.estimated_bytes + batch.size_bytes <= max_batch_bytes
+
+
+def check_magic(to_magic: int) -> None:
+    """Raise OptionError unless to_magic is 0, 1 or 2."""
+    if to_magic not in (0, 1, 2):
+        raise OptionError(f"to_magic {to_magic}: 0, 1 or 2")
