@@ -1,0 +1,324 @@
+"""The steps between the kernels of writing. See column_writer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kwire.errors import EncodeError, OptionError
+from kwire.records import encode_kernels as e
+from kwire.records.attributes import NO_TIMESTAMP, Compression, TimestampType
+from kwire.records.batch import LARGEST_SIZE
+from kwire.records.builder import BatchBuilder
+from kwire.records.compressor import compress_into, largest_compressed
+from kwire.records.default_batch import CRC_START
+from kwire.records.default_writer import CRC, CRC_POSITION, MAX_INT32, MAX_INT64
+from kwire.records.kernels import crc32c as crc32c_kernels
+from kwire.records.kernels.memory import WIDE
+from kwire.records.legacy_writer import append_message, legacy_attributes
+from kwire.wire.checksum import crc32c
+
+__all__ = ["ColumnEncoder"]
+
+Table = npt.NDArray[np.int64]
+Room = npt.NDArray[np.uint8]
+
+ROOM_BYTES = 512 << 10  # half a common second-level cache; a batch above it makes its own room
+TABLE_ROWS = 4096
+LARGEST_COLUMN_BYTES = MAX_INT32  # Arrow's plain binary counts in an int32
+UNITS = {"ms": 1, "us": 1000, "ns": 1_000_000}
+FAULTS = {
+    e.BAD_TIMESTAMP: "timestamp before 1970 that is not -1 ms",
+    e.BAD_OFFSET: "offset that is negative or does not come after the one before",
+    e.BAD_ARROW: "value whose place lies outside its Arrow buffer",
+    e.NULL_HEADER_KEY: "header whose key is null",
+    e.TOO_LARGE: f"record above {e.LARGEST_RECORD} bytes",
+}
+CRC_BY_KERNEL = crc32c_kernels.usable()
+
+
+class ColumnEncoder:
+    """Encodes, compresses and finishes batches. like: a builder with the settings of every batch."""
+
+    def __init__(self, like: BatchBuilder, batch_size: int, base_sequence: int, keep_offsets: bool) -> None:
+        if not 0 < batch_size <= LARGEST_SIZE:
+            raise OptionError(f"batch_size {batch_size}: 1 to {LARGEST_SIZE} bytes")
+        self.like, self.batch_size, self.keep_offsets = like, batch_size, keep_offsets
+        self.next_offset, self.sequence = like.base_offset, base_sequence
+        append_time = like.timestamp_type == TimestampType.LOG_APPEND_TIME
+        self.append_time = like.log_append_time_ms if append_time else NO_TIMESTAMP
+        self.room: Room = np.empty(max(ROOM_BYTES, batch_size + WIDE), np.uint8)
+        self.packed: Room = np.empty(0, np.uint8)
+        self.table: Table = np.zeros((TABLE_ROWS, e.TABLE_COLUMNS), np.int64)
+        self.state: npt.NDArray[np.int64] = np.zeros(e.STATE_COUNT, np.int64)
+
+    def write(self, batch: pa.RecordBatch) -> Iterator[memoryview]:
+        """See ColumnWriter.write."""
+        columns = ColumnBuffers(batch, self.keep_offsets)
+        rows = batch.num_rows
+        if columns.must_split:
+            yield from self.write(batch.slice(0, rows // 2))
+            yield from self.write(batch.slice(rows // 2))
+            return
+        if not self.keep_offsets and self.next_offset + rows - 1 > MAX_INT64:
+            raise EncodeError(f"{rows} rows from offset {self.next_offset} on overflow int64")
+        row, base = 0, self.next_offset
+        while row < rows:
+            self.encode(columns, row, rows, base)
+            used, batches, stop = (int(self.state[i]) for i in (e.USED, e.BATCHES, e.STOP))
+            row = int(self.state[e.ROW])
+            if batches:
+                self.next_offset = int(self.table[batches - 1, e.LAST_OFFSET]) + 1
+                yield self.finish(batches, used)
+            if stop >= e.BAD_TIMESTAMP:
+                raise self.fault(stop, row)
+            if stop == e.NO_ROOM and not batches:
+                self.room = np.empty(max(2 * len(self.room), int(self.state[e.NEEDED])), np.uint8)
+
+    def encode(self, columns: ColumnBuffers, row: int, rows: int, base_offset: int) -> None:
+        """Rows from `row` on into the room, as far as it goes."""
+        address = self.room.ctypes.data
+        if self.like.magic == 2:
+            e.encode_default_batches(
+                columns.addresses,
+                row,
+                rows,
+                base_offset,
+                self.batch_size,
+                address,
+                len(self.room),
+                self.table,
+                self.state,
+            )
+        else:
+            e.encode_messages(
+                columns.addresses,
+                row,
+                rows,
+                base_offset,
+                self.batch_size,
+                self.like.magic,
+                self.like.magic == 1 and self.like.codec != Compression.NONE,
+                self.append_time,
+                address,
+                len(self.room),
+                self.table,
+                self.state,
+            )
+
+    def fault(self, stop: int, row: int) -> EncodeError:
+        """The error for a row."""
+        if stop == e.HAS_HEADERS:
+            return EncodeError(f"row {row}: Magic v{self.like.magic} does not support record headers")
+        return EncodeError(f"row {row}: {FAULTS[stop]}")
+
+    def finish(self, batches: int, used: int) -> memoryview:
+        """Compress what is in the room, and complete its headers."""
+        room = self.room
+        if self.like.magic < 2:
+            return memoryview(self.wrap(batches)) if self.like.codec else room.data[:used]
+        if self.like.codec:
+            used, room = self.compress(batches), self.packed
+        fields = self.like.fields
+        assert fields is not None
+        self.sequence = int(
+            e.write_headers(
+                room.ctypes.data,
+                self.table,
+                batches,
+                fields.attributes,
+                fields.partition_leader_epoch,
+                fields.producer_id,
+                fields.producer_epoch,
+                self.sequence,
+                self.append_time,
+            )
+        )
+        if CRC_BY_KERNEL:
+            from kwire.records.crc_kernels import sum_batches
+
+            sum_batches(room.ctypes.data, self.table, batches)
+        else:
+            self.sum_one_by_one(room, batches)
+        return room.data[:used]
+
+    def compress(self, batches: int) -> int:
+        """Put the batches of the room, compressed, into packed; returns the bytes used there."""
+        table = self.table[:batches, : e.SIZE + 1].tolist()
+        need = sum(e.HEADER_BYTES + largest_compressed(self.like.codec, size) for _, size in table)
+        if len(self.packed) < need:
+            self.packed = np.empty(need, np.uint8)
+        source, target, at = self.room.data, self.packed.data, 0
+        for i, (position, size) in enumerate(table):
+            payload = source[position + e.HEADER_BYTES : position + size]
+            start = at + e.HEADER_BYTES
+            size = e.HEADER_BYTES + compress_into(self.like.codec, payload, target[start:], level=self.like.level)
+            self.table[i, e.POSITION], self.table[i, e.SIZE] = at, size
+            at += size
+        return at
+
+    def sum_one_by_one(self, room: Room, batches: int) -> None:
+        """The checksums by the library, where the processor's instruction cannot be compiled."""
+        view = room.data
+        for position, size in self.table[:batches, : e.SIZE + 1].tolist():
+            CRC.pack_into(view, position + CRC_POSITION, crc32c(view[position + CRC_START : position + size]))
+
+    def wrap(self, batches: int) -> bytearray:
+        """The messages of magic 0 or 1 in the room, each batch of them in a compressed message."""
+        out, source = bytearray(), self.room.data
+        magic, codec = self.like.magic, self.like.codec
+        target = np.empty(largest_compressed(codec, len(self.room)), np.uint8).data
+        for position, size, _, _, last_offset, _, max_timestamp in self.table[:batches].tolist():
+            n = compress_into(codec, source[position : position + size], target, magic=magic, level=self.like.level)
+            append_message(
+                out,
+                magic,
+                offset=last_offset,
+                attributes=legacy_attributes(magic, codec, self.like.timestamp_type),
+                timestamp=self.append_time if self.append_time >= 0 else max_timestamp,
+                key=None,
+                value=target[:n],
+            )
+        return out
+
+
+class ColumnBuffers:
+    """Addresses of the columns of an Arrow record batch, which it keeps alive.
+
+    must_split: a column is too long for int32 offsets; the caller has to come with fewer rows.
+    """
+
+    def __init__(self, batch: pa.RecordBatch, keep_offsets: bool) -> None:
+        self.addresses: npt.NDArray[np.int64] = np.zeros(e.COLUMN_COUNT, np.int64)
+        self.kept: list[Any] = []
+        self.must_split = False
+        if "value" not in batch.schema.names:
+            raise OptionError("no column 'value'")
+        self.binary(batch.column("value"), "value", e.VALUE_ENDS)
+        if "key" in batch.schema.names:
+            self.binary(batch.column("key"), "key", e.KEY_ENDS)
+        if "headers" in batch.schema.names:
+            self.headers(batch.column("headers"))
+        if "timestamp" in batch.schema.names:
+            self.timestamps(batch.column("timestamp"))
+        if keep_offsets:
+            self.offsets(batch)
+
+    def address(self, buffer: pa.Buffer | None) -> int:
+        """Where a buffer is; an absent or empty one gets an address that is not 0 and never read from."""
+        if buffer is None or not buffer.size:
+            return WIDE
+        self.kept.append(buffer)
+        return int(buffer.address)
+
+    def bitmap(self, array: pa.Array, at: int) -> None:
+        """A validity bitmap and the first bit that counts."""
+        buffer = array.buffers()[0] if array.null_count else None
+        self.addresses[at] = self.address(buffer) if buffer is not None else 0
+        self.addresses[at + 1] = array.offset
+
+    def binary(self, array: pa.Array, name: str, at: int) -> None:
+        """A column of bytes or text: ends, data, size of the data, bitmap, its first bit."""
+        plain = self.plain(array, name)
+        if plain is None:
+            return
+        _, ends, data = plain.buffers()
+        if ends is None or not ends.size:
+            return  # no rows
+        self.addresses[at] = self.address(ends) + 4 * plain.offset
+        self.addresses[at + 1] = self.address(data)
+        self.addresses[at + 2] = data.size if data is not None else 0
+        self.bitmap(plain, at + 3)
+
+    def plain(self, array: pa.Array, name: str) -> pa.Array | None:
+        """array as plain binary, None (and must_split) if it is too long for that."""
+        kind = array.type
+        if pa.types.is_dictionary(kind):
+            array = array.dictionary_decode()
+            kind = array.type
+        if pa.types.is_null(kind):
+            return pa.nulls(len(array), pa.binary())
+        if pa.types.is_binary(kind) or pa.types.is_string(kind):
+            return array
+        if pa.types.is_fixed_size_binary(kind):
+            return array.cast(pa.binary())
+        wide = (pa.types.is_large_binary, pa.types.is_large_string, pa.types.is_binary_view, pa.types.is_string_view)
+        if not any(is_kind(kind) for is_kind in wide):
+            raise OptionError(f"column {name!r} is {kind}: binary or string is needed")
+        n_bytes = pc.sum(pc.binary_length(array)).as_py() or 0
+        if n_bytes > LARGEST_COLUMN_BYTES:
+            if len(array) == 1:
+                raise EncodeError(f"row 0: {name} of {n_bytes} bytes, {e.LARGEST_RECORD} at most")
+            self.must_split = True
+            return None
+        return array.cast(pa.binary() if "binary" in str(kind) else pa.string())
+
+    def headers(self, array: pa.Array) -> None:
+        """A column of lists of key and value."""
+        kind = array.type
+        if pa.types.is_null(kind):
+            return
+        if pa.types.is_large_list(kind):
+            array = array.cast(pa.list_(kind.value_field))
+            kind = array.type
+        items = kind.value_type if pa.types.is_list(kind) else None
+        if (
+            items is None
+            or not pa.types.is_struct(items)
+            or {items.field(i).name for i in range(items.num_fields)}
+            != {
+                "key",
+                "value",
+            }
+        ):
+            raise OptionError(f"column 'headers' is {kind}: list<struct<key, value>> is needed")
+        if not len(array):
+            return
+        ends = array.buffers()[1]
+        entries = array.values  # all of them, whatever the slice
+        if entries.null_count:
+            raise EncodeError("a header is null")
+        self.addresses[e.HEADER_ENDS] = self.address(ends) + 4 * array.offset
+        self.bitmap(array, e.HEADER_BITMAP)
+        self.addresses[e.HEADER_COUNT] = len(entries)
+        self.binary(entries.field("key"), "headers.key", e.HEADER_KEY_ENDS)
+        self.binary(entries.field("value"), "headers.value", e.HEADER_VALUE_ENDS)
+        if not self.addresses[e.HEADER_KEY_ENDS] and not self.must_split:
+            self.addresses[e.HEADER_ENDS] = 0  # no header in any row
+
+    def timestamps(self, array: pa.Array) -> None:
+        """A column of timestamps of any unit, or of int64 milliseconds."""
+        kind = array.type
+        if pa.types.is_null(kind):
+            return
+        try:
+            if pa.types.is_int64(kind):
+                unit = 1
+            elif not pa.types.is_timestamp(kind):
+                raise OptionError(f"column 'timestamp' is {kind}: timestamp or int64 (milliseconds) is needed")
+            else:
+                if kind.unit == "s":
+                    array = array.cast(pa.timestamp("ms", kind.tz))
+                unit = UNITS[array.type.unit]
+        except pa.ArrowInvalid as error:
+            raise EncodeError(f"timestamp: {error}") from None
+        if not len(array):
+            return
+        self.addresses[e.TIMESTAMPS] = self.address(array.buffers()[1]) + 8 * array.offset
+        self.addresses[e.TIMESTAMP_UNIT] = unit
+        self.bitmap(array, e.TIMESTAMP_BITMAP)
+
+    def offsets(self, batch: pa.RecordBatch) -> None:
+        """The column of offsets, every one there."""
+        array = batch.column("offset") if "offset" in batch.schema.names else None
+        if array is None or not pa.types.is_int64(array.type):
+            raise OptionError("keep_offsets needs a column 'offset' of int64")
+        if array.null_count:
+            raise EncodeError("an offset is null")
+        if len(array):
+            self.addresses[e.OFFSETS] = self.address(array.buffers()[1]) + 8 * array.offset

@@ -1,0 +1,120 @@
+"""Arrow columns to batches: the other direction of kwire.records.columns.
+
+    columns    the Arrow buffers as they are; other widths and encodings are brought to plain binary first
+    encode     rows into records, batch after batch, into a buffer that stays in the processor's cache
+    compress   batch by batch, if there is a codec
+    finish     headers and checksums of all batches in the buffer
+
+The object path (kwire.records.builder) gives the same bytes for the same rows.
+
+numba and pyarrow are imported when a writer is made, not with this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from kwire.records.attributes import (
+    NO_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    Compression,
+    TimestampType,
+)
+from kwire.records.builder import DEFAULT_BATCH_SIZE, BatchBuilder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ColumnWriter", "from_arrow", "warm_writing"]
+
+
+class ColumnWriter:
+    """Turns Arrow record batches into Kafka's. Keeps buffers between calls: one writer for each thread.
+
+    batch_size: bytes of a batch before compression, header included; a row that is larger gets a batch of its own.
+    keep_offsets: take offsets from the column of that name, which has to ascend; otherwise rows are numbered from
+        base_offset on, over all calls.
+    Everything else: see BatchBuilder. Sequence numbers go on from batch to batch.
+    Raises EncodeError, OptionError as BatchBuilder does.
+    """
+
+    def __init__(
+        self,
+        *,
+        magic: int = 2,
+        compression: str | Compression = "none",
+        level: int | None = None,
+        base_offset: int = 0,
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        timestamp_type: TimestampType = TimestampType.CREATE_TIME,
+        log_append_time_ms: int = NO_TIMESTAMP,
+        producer_id: int = NO_PRODUCER_ID,
+        producer_epoch: int = NO_PRODUCER_EPOCH,
+        base_sequence: int = NO_SEQUENCE,
+        is_transactional: bool = False,
+        partition_leader_epoch: int = NO_LEADER_EPOCH,
+        keep_offsets: bool = False,
+    ) -> None:
+        from kwire.records.column_encoder import ColumnEncoder
+
+        checked = BatchBuilder(  # refuses what the object path refuses
+            magic=magic,
+            compression=compression,
+            level=level,
+            base_offset=base_offset,
+            timestamp_type=timestamp_type,
+            log_append_time_ms=log_append_time_ms,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            is_transactional=is_transactional,
+            partition_leader_epoch=partition_leader_epoch,
+        )
+        self._encoder = ColumnEncoder(checked, batch_size, base_sequence, keep_offsets)
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after the last row written."""
+        return self._encoder.next_offset
+
+    def write(self, batch: pa.RecordBatch) -> Iterator[memoryview]:
+        """The rows of an Arrow record batch as whole Kafka batches, many in each piece.
+
+        Columns, by Spark's names: `value`; if there, `key`, `headers` (list of struct<key, value>), `timestamp` (or
+        int64 milliseconds; null and a missing column are -1), `offset` with keep_offsets. Others are passed over.
+        A piece is valid until the next one is asked for.
+        Raises EncodeError, naming the row, on a value that has no place in the format; OptionError on a column that is
+        missing or of another type. Batches before the row have been given by then.
+        """
+        return self._encoder.write(batch)
+
+
+def from_arrow(batch: pa.RecordBatch | pa.Table, **settings: Any) -> bytes:
+    """All batches for the rows of an Arrow record batch or table, in one piece.
+
+    settings: see ColumnWriter, whose write() spares the copy. Raises as it does.
+    """
+    writer = ColumnWriter(**settings)
+    batches = batch.to_batches() if hasattr(batch, "to_batches") else [batch]
+    return b"".join(bytes(piece) for one in batches for piece in writer.write(one))
+
+
+def warm_writing() -> None:
+    """Compile or load every kernel that writing uses."""
+    import pyarrow as pa
+
+    from kwire.records.section_scan import load_compiled_scan
+
+    headers = pa.array(
+        [[{"key": "h", "value": b"x"}]], pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    )
+    times = pa.array([1], pa.timestamp("us", "UTC"))
+    values = pa.array([b"v"], pa.binary())
+    row = pa.RecordBatch.from_arrays([values, values, headers, times], ["key", "value", "headers", "timestamp"])
+    for magic in (1, 2):
+        from_arrow(row if magic == 2 else row.drop_columns("headers"), magic=magic)
+    load_compiled_scan()
