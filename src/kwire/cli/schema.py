@@ -69,11 +69,16 @@ def check(paths: Paths, dialect: Words = Dialect.STRICT, shape: Shape = Format.T
     if shape is Format.TABLE:
         for error in errors:
             print(printable(str(error)))
-        broken = len({error.file for error in errors})
-        terminal.warn(f"{len(messages)} definitions, {len(errors)} errors" + (f" in {broken} files" if broken else ""))
+        broken = {error.file for error in errors}
+        where = f" in {_count(len(broken), 'file')}" if broken else ""
+        terminal.warn(f"{_count(len(messages), 'definition')}, {_count(len(errors), 'error')}{where}")
     else:
         write_rows(map(_error_row, errors), (), shape)
     return FOUND if errors else FINE
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _error_row(error: SchemaError) -> Row:
@@ -335,7 +340,7 @@ def import_(
 
 def _written(paths: list[Path], shape: Format) -> int:
     if shape is Format.TABLE:
-        terminal.warn(f"{len(paths)} files written")
+        terminal.warn(f"{_count(len(paths), 'file')} written")
     else:
         print(json_line([str(path) for path in paths]))
     return FINE

@@ -1,0 +1,154 @@
+"""`kwire schema`: check, show, size, generate, import."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.schema.writing import field, message, request
+
+ROOT = Path(__file__).parents[2]
+Call = Callable[..., Any]
+
+
+@pytest.fixture
+def orders(tmp_path: Path) -> Path:
+    folder = tmp_path / "orders"
+    folder.mkdir()
+    (folder / "Order.json").write_text(message(field(), field("[]Item", "Items", fields=[field("string", "Name")])))
+    return folder
+
+
+def test_check_is_silent_on_good_definitions(kwire: Call, orders: Path) -> None:
+    result = kwire("schema", "check", orders)
+    assert (result.code, result.out) == (0, "")
+    assert result.err == "kwire: 1 definition, 0 errors\n"
+
+
+def test_check_names_every_error_of_every_file(kwire: Call, orders: Path) -> None:
+    (orders / "Bad.json").write_text(message(field("int7"), flexibleVersions=None))
+    result = kwire("schema", "check", orders)
+    assert result.code == 1
+    lines = result.out.splitlines()
+    assert (
+        lines[0]
+        == f"{orders}/Bad.json: Order: flexibleVersions is missing; a message without any says none (line 1) [E-28]"
+    )
+    assert lines[1].startswith(f"{orders}/Bad.json: Order.Amount: 'int7' is no type")
+    assert "kwire: 2 definitions, 2 errors in 1 file" in result.err
+    found = json.loads(kwire("schema", "check", orders, "--format", "json").out)
+    assert [(row["rule"], row["struct"], row["field"]) for row in found] == [
+        ("E-28", "Order", None),
+        ("E-10", "Order", "Amount"),
+    ]
+
+
+def test_check_speaks_the_words_of_the_kip(kwire: Call, tmp_path: Path) -> None:
+    path = tmp_path / "Order.json"
+    path.write_text(message(field(versions=None, tag=0)))
+    assert kwire("schema", "check", path).code == 1
+    assert kwire("schema", "check", path, "--dialect", "kip").code == 0
+
+
+def test_wrong_usage_is_exit_code_2(kwire: Call, tmp_path: Path) -> None:
+    for arguments in (
+        ("check", tmp_path / "gone.json"),
+        ("check", tmp_path),
+        ("show", "FetchReqest"),
+        ("show", "FetchRequest", "--version", "99"),
+        ("show", "FetchRequest", "--kafka", "0.1"),
+        ("show", tmp_path / "gone.json"),
+        ("size", "FetchRequest", "--version", "99"),
+        ("generate", tmp_path, "-o", tmp_path / "out"),
+        ("import", tmp_path / "gone.jar", "-o", tmp_path / "out"),
+        ("nonsense",),
+    ):
+        assert kwire("schema", *arguments).code == 2, arguments
+
+
+def test_show_prints_all_versions_of_a_message(kwire: Call) -> None:
+    result = kwire("schema", "show", "ApiVersionsRequest")
+    assert result.code == 0
+    assert result.out == (
+        "ApiVersionsRequest: request 18, versions 0-5, flexible 3+, listeners broker, controller, zkBroker\n"
+        "FIELD                    TYPE    VERSIONS  TAG  NULLABLE  DEFAULT  NOTES\n"
+        "client_software_name     string  3+          -  -         -        ignorable\n"
+        "client_software_version  string  3+          -  -         -        ignorable\n"
+        "cluster_id               string  5+          -  5+        null     ignorable\n"
+        "node_id                  int32   5+          -  -         -1       ignorable\n"
+    )
+
+
+def test_show_prints_one_version_as_it_goes_over_the_wire(kwire: Call) -> None:
+    result = kwire("schema", "show", "FetchRequest", "--version", "12")
+    assert result.out.startswith("FetchRequest: request 1, version 12, flexible, request header 2\n")
+    fields = [line.split()[0] for line in result.out.splitlines()[2:]]
+    assert fields[:3] == ["replica_id", "max_wait_ms", "min_bytes"]  # cluster_id is tagged
+    assert fields[-2:] == ["(tagged", "cluster_id"]
+    rows = json.loads(kwire("schema", "show", "FetchRequest", "--version", "12", "--format", "json").out)
+    assert rows[0] == {
+        "path": "replica_id",
+        "depth": 0,
+        "name": "replica_id",
+        "type": "int32",
+        "bytes": 4,
+        "fixed": True,
+        "form": "big-endian",
+        "default": "-1",
+    }
+
+
+def test_show_takes_a_release_or_a_file(kwire: Call, orders: Path) -> None:
+    assert "versions 0-12" in kwire("schema", "show", "FetchRequest", "--kafka", "2.8.2").out
+    assert kwire("schema", "show", orders / "Order.json").out.startswith("Order: data, versions 0-3, flexible 1+\n")
+
+
+def test_size_is_the_smallest_message_that_encodes(kwire: Call) -> None:
+    from kwire.messages import registry
+
+    for name in ("MetadataRequest", "OffsetCommitRequest", "ProduceResponse", "ApiVersionsResponse"):
+        rows = json.loads(kwire("schema", "size", name, "--format", "json").out)
+        cls = registry.get(name)
+        assert [row["version"] for row in rows] == list(cls.VALID_VERSIONS)
+        for row in rows:
+            assert row["bytes"] == cls().encoded_size(version=row["version"]), (name, row)
+    sizes = kwire("schema", "size", "MetadataResponse", "--version", "9").out.splitlines()[1].split(None, 3)
+    assert sizes[:3] == ["9", "5", "16"]
+    assert sizes[3].startswith("brokers[] 11, topics[] 10, topics[].partitions[] 18")
+
+
+def test_generate_writes_a_package(kwire: Call, orders: Path, tmp_path: Path) -> None:
+    result = kwire("schema", "generate", orders, "-o", tmp_path / "out")
+    assert (result.code, result.err) == (0, "kwire: 2 files written\n")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["__init__.py", "order.py"]
+    (orders / "Bad.json").write_text("{")
+    result = kwire("schema", "generate", orders, "-o", tmp_path / "other")
+    assert result.code == 1
+    assert "[E-01]" in result.err
+    assert not (tmp_path / "other").exists()
+
+
+def test_generate_refuses_two_messages_of_one_name(kwire: Call, orders: Path, tmp_path: Path) -> None:
+    (orders / "Again.json").write_text(message())
+    result = kwire("schema", "generate", orders, "-o", tmp_path / "out")
+    assert (result.code, result.err) == (2, "kwire: several definitions are named Order\n")
+
+
+def test_import_gives_several_sources_a_folder_each(kwire: Call, tmp_path: Path) -> None:
+    jars = []
+    for module, text in (("clients", request()), ("raft", message())):
+        jars.append(tmp_path / f"kafka-{module}-9.9.9.jar")
+        with zipfile.ZipFile(jars[-1], "w") as archive:
+            archive.writestr("common/message/X.json", "// words\n" + text)
+    result = kwire("schema", "import", *jars, "-o", tmp_path / "out")
+    assert (result.code, result.err) == (0, "kwire: 2 files written\n")
+    found = sorted(path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*.json"))
+    assert found == ["clients/OrderRequest.json", "raft/Order.json"]
+    one = kwire("schema", "import", jars[0], "-o", tmp_path / "one", "--format", "json")
+    assert json.loads(one.out) == [str(tmp_path / "one" / "OrderRequest.json")]
+    (tmp_path / "bad.jar").write_bytes(b"")
+    assert kwire("schema", "import", tmp_path / "bad.jar", "-o", tmp_path / "no").code == 1
