@@ -33,19 +33,28 @@ def need(program: str, install: str) -> str:
 
 def jars(version: str = VERSION) -> Path:
     """The folder with the jars of one Kafka release (broker, clients, tools and what they depend on)."""
-    target = BUILD / version
+    return fetch_jars(BUILD / version, "pom.xml", f"-Dkafka.version={version}")
+
+
+def spark_connector_jars() -> Path:
+    """The folder with the jars of Spark's own Kafka connector."""
+    return fetch_jars(BUILD / "spark-connector", "spark-connector.xml")
+
+
+def fetch_jars(target: Path, pom: str, *properties: str) -> Path:
+    """The jars that a pom of tools/java names, in the folder `target`; fetched on the first call."""
     if target.is_dir():
         return target
-    staging = BUILD / f".{version}.{os.getpid()}.part"
+    staging = target.with_name(f".{target.name}.{os.getpid()}.part")
     done = subprocess.run(
         [
             need("mvn", "maven"),
             "--quiet",
             "--batch-mode",
             "--file",
-            str(ROOT / "tools" / "java" / "pom.xml"),
+            str(ROOT / "tools" / "java" / pom),
             "dependency:copy-dependencies",
-            f"-Dkafka.version={version}",
+            *properties,
             f"-DoutputDirectory={staging}",
         ],
         capture_output=True,
@@ -54,7 +63,7 @@ def jars(version: str = VERSION) -> Path:
         check=False,
     )
     if done.returncode != 0:
-        raise Unavailable(f"mvn could not fetch Kafka {version}: {(done.stdout + done.stderr)[-500:]}")
+        raise Unavailable(f"mvn could not fetch {target.name}: {(done.stdout + done.stderr)[-500:]}")
     try:
         staging.rename(target)
     except OSError:  # another process was first

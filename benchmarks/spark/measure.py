@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[2]
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
-def start_session(master: str = "local[2]") -> SparkSession:
-    """A session with Spark's default settings, quiet."""
+def start_session(master: str = "local[2]", **settings: str) -> SparkSession:
+    """A session with Spark's default settings and these, quiet."""
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     return (
@@ -28,6 +28,7 @@ def start_session(master: str = "local[2]") -> SparkSession:
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.memory", "4g")
         .config("spark.log.level", "ERROR")
+        .config(map=settings)
         .getOrCreate()
     )
 
