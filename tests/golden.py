@@ -46,3 +46,31 @@ def extract(name: str, into: Path) -> Path:
             archive.extractall(staging, filter="data")
         staging.rename(target)
     return target
+
+
+def record_sets() -> tuple[Line, ...]:
+    """records.jsonl.gz: record sets that Kafka reads, with the batches and records it sees in them."""
+    return cached("records.jsonl.gz")
+
+
+def reads_of_invalid_bytes() -> tuple[Line, ...]:
+    """The `read` cases of invalid.jsonl.gz: what Kafka's reader makes of bytes that are off in some way."""
+    return tuple(line for line in cached("invalid.jsonl.gz") if line["op"] == "read")
+
+
+def case_name(line: Line) -> str:
+    """A line's name for parametrize: five-1-gzip, v2-codec-id-5."""
+    return "-".join(str(line[key]) for key in ("case", "magic", "codec") if key in line)
+
+
+def record_fields(record: Line) -> tuple[Any, ...]:
+    """A record of these files: (offset, timestamp, type's name, key, value, headers as pairs, sequence)."""
+    return (
+        record["offset"],
+        record["timestamp"],
+        record["timestampType"],
+        unpack(record["key"]),
+        unpack(record["value"]),
+        [(key, unpack(value)) for key, value in record["headers"]],
+        record["sequence"],
+    )

@@ -90,13 +90,13 @@ class ColumnDecoder:
         buf: Buffer,
         position: int,
         file: str | None,
-        start_offset: int,
-        end_offset: int,
+        lowest_offset: int,
+        highest_offset: int,
         aborted: Sequence[Aborted],
     ) -> Iterator[Any]:
         """Record batches, and a CorruptBatch in the place of each bad batch. Sets consumed and stopped at the end."""
         self.consumed, self.stopped = 0, None
-        self.position, self.file, self.kept_offsets = position, file, (start_offset, end_offset)
+        self.position, self.file, self.kept_offsets = position, file, (lowest_offset, highest_offset)
         data = np.frombuffer(buf, np.uint8) if len(buf) else np.empty(0, np.uint8)
         self.view, self.address = data.data, data.ctypes.data
         at, status = 0, t.FULL
@@ -127,21 +127,22 @@ class ColumnDecoder:
 
     def choose(self, table: Table, aborted: Sequence[Aborted]) -> Table:
         """The rows of the table to decode, and those with a fault, which have to be told."""
-        start_offset, end_offset = self.kept_offsets
+        lowest_offset, highest_offset = self.kept_offsets
         attributes, magic, counts = table[:, t.ATTRIBUTES], table[:, t.MAGIC], table[:, t.COUNT]
         codec = attributes & CODEC_MASK
         # A compressed message of magic 0 or 1 begins at an unknown offset at or below the one it has.
-        before_end = (table[:, t.BASE_OFFSET] < end_offset) | ((magic < 2) & (codec != 0))
-        keep = (table[:, t.LAST_OFFSET] >= start_offset) & before_end & (counts != 0)
+        begins_in_time = (table[:, t.BASE_OFFSET] <= highest_offset) | ((magic < 2) & (codec != 0))
+        keep = (table[:, t.LAST_OFFSET] >= lowest_offset) & begins_in_time & (counts != 0)
         control = (magic == 2) & (attributes & CONTROL_FLAG != 0)
         if not self.include_control:
             keep &= ~control
         if aborted:
             keep &= control | ~self.in_aborted_transactions(table, aborted)
-        plain_too_many = (codec == 0) & (counts * SMALLEST_RECORD_BYTES > table[:, t.END] - table[:, t.START])
-        table[keep & (magic == 2) & (plain_too_many | (counts < 0)), t.FAULT] |= int(Fault.RECORD_COUNT)
-        table[(codec > int(Compression.ZSTD)) & (table[:, t.FAULT] == 0), t.FAULT] = t.BAD_CODEC
-        keep |= table[:, t.FAULT] != 0
+        fault = table[:, t.FAULT]
+        fault[(codec > int(Compression.ZSTD)) & (fault == 0)] = t.BAD_CODEC
+        too_many = (codec == 0) & (counts * SMALLEST_RECORD_BYTES > table[:, t.END] - table[:, t.START])
+        fault[keep & (magic == 2) & (too_many | (counts < 0)) & (fault == 0)] = int(Fault.RECORD_COUNT)
+        keep |= fault != 0
         return table if keep.all() else table[keep]
 
     def in_aborted_transactions(self, table: Table, aborted: Sequence[Aborted]) -> npt.NDArray[np.bool_]:
@@ -239,16 +240,17 @@ class ColumnDecoder:
         if not len(self.scratch):
             self.set_scratch(self.usual_scratch_bytes)
         limit = self.max_decompressed_bytes
+        most = largest_room(limit)
         while True:
             try:
-                written = expand_into(codec, magic, source, self.scratch[used:])
+                written = expand_into(codec, magic, source, self.scratch[used : used + most])
                 if written <= limit:
                     return written
             except RoomExhausted as short:
                 if used:
                     return -1
-                if len(self.scratch) < largest_room(limit) and short.needed <= limit:
-                    self.set_scratch(min(max(4 * len(self.scratch), short.needed), largest_room(limit)))
+                if len(self.scratch) < most:
+                    self.set_scratch(min(max(4 * len(self.scratch), short.needed), most))
                     continue
             except Malformed as error:
                 raise self.batch_of(row).corrupt(error.what) from None
@@ -302,16 +304,16 @@ class ColumnDecoder:
 
     def parse(self, table: Table, columns: ArrowColumns) -> int:
         """Run the kernel of each stretch of one family of magics. Returns the number of batches decoded."""
-        start_offset, end_offset = self.kept_offsets
+        lowest_offset, highest_offset = self.kept_offsets
         addresses, state = columns.addresses, columns.state
         default = table[:, t.MAGIC] == 2
         borders = [0, *(np.flatnonzero(default[1:] != default[:-1]) + 1).tolist(), len(table)]
         for first, last in itertools.pairwise(borders):
             if default[first]:
-                done = parse_default_records(table, first, last, start_offset, end_offset, addresses, state)
+                done = parse_default_records(table, first, last, lowest_offset, highest_offset, addresses, state)
             else:
                 check = int(self.check_crc)
-                done = parse_legacy_messages(table, first, last, start_offset, end_offset, check, addresses, state)
+                done = parse_legacy_messages(table, first, last, lowest_offset, highest_offset, check, addresses, state)
             if done < last:
                 return int(done)
         return len(table)
@@ -354,7 +356,7 @@ def warm_kernels() -> None:
         max_bytes=1,
         include_control=False,
     )
-    rows = sum(batch.num_rows for batch in decoder.decode(SAMPLE, 0, None, 0, 1, ()))
+    rows = sum(batch.num_rows for batch in decoder.decode(SAMPLE, 0, None, 0, 0, ()))
     assert rows == 2, f"the kernels found {rows} rows in the sample"
     message = np.frombuffer(SAMPLE_MESSAGE, np.uint8)
     start = message.ctypes.data

@@ -126,9 +126,9 @@ class ColumnReader:
         Raises CorruptBatch unless on_corrupt is set.
         """
         self.consumed, self.stopped = 0, None
-        start = start_offset if start_offset > 0 else SMALLEST_OFFSET
-        end = LARGEST_OFFSET if end_offset is None else end_offset
-        events = self.decoder.decode(buf, position, file, start, end, aborted)
+        lowest = start_offset if start_offset > 0 else SMALLEST_OFFSET
+        highest = LARGEST_OFFSET if end_offset is None else max(end_offset - 1, SMALLEST_OFFSET)
+        events = self.decoder.decode(buf, position, file, lowest, highest, aborted)
         for event in events:
             if not isinstance(event, CorruptBatch):
                 yield event

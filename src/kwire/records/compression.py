@@ -56,7 +56,7 @@ def expand(codec: int, magic: int, source: memoryview, limit: int) -> memoryview
         try:
             written = expand_into(codec, magic, source, room)
         except RoomExhausted as short:
-            if size >= largest_room(limit) or short.needed > limit:
+            if size >= largest_room(limit):
                 raise TooLarge from None
             size = min(max(4 * size, short.needed), largest_room(limit))
             continue

@@ -53,24 +53,28 @@ def expand_lz4_into(source: memoryview, room: memoryview, *, check_header: bool)
             return written
         if size > len(source) - pos:
             raise Malformed(f"lz4: block of {size} bytes, {len(source) - pos} left", pos)
-        space = min(block_bytes, len(room) - written)
+        if len(room) - written < (size if stored else block_bytes):
+            raise RoomExhausted(written + block_bytes)
         if stored:
-            if size > space:
-                raise RoomExhausted
             room[written : written + size] = source[pos : pos + size]
             written += size
-        elif space <= 0:
-            raise RoomExhausted
         else:
-            try:
-                written += int(
-                    cramjam.lz4.decompress_block_into(source[pos : pos + size], room[written:], output_len=space)
-                )
-            except cramjam.DecompressionError:
-                if space < block_bytes:
-                    raise RoomExhausted from None  # or malformed: known once there is room for a whole block
-                raise Malformed("lz4: block does not decode", pos) from None
+            written += expand_block(source[pos : pos + size], room[written:], block_bytes)
         pos += size
+
+
+def expand_block(block: memoryview, room: memoryview, block_bytes: int) -> int:
+    """Decompress one block; room has block_bytes at least, which are 2**16, 2**18, 2**20 or 2**22.
+
+    The library guesses whether a size stands in front of a block: it takes the first four bytes for one when they are
+    small enough and what follows decodes, which happens with blocks that have none. So they get one, and if the block
+    is bad the library's second guess, that this size is part of the block, cannot come true: it would begin with a
+    copy from 256 bytes or more before the start.
+    """
+    try:
+        return int(cramjam.lz4.decompress_block_into(b"".join((BLOCK_SIZE.pack(block_bytes), block)), room))
+    except cramjam.DecompressionError:
+        raise Malformed("lz4: block does not decode", 0) from None
 
 
 def read_frame_header(source: memoryview, check_header: bool) -> tuple[int, int, int]:

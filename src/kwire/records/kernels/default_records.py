@@ -66,8 +66,8 @@ def read_varlong(at, end):
 
 
 @njit(nogil=True, cache=True)
-def parse_default_records(table, first, last, start_offset, end_offset, addresses, state):
-    """Decode batches [first, last) of table into columns, keeping records with offsets in [start_offset, end_offset).
+def parse_default_records(table, first, last, lowest_offset, highest_offset, addresses, state):
+    """Decode batches [first, last) of table into columns, less the records outside lowest_offset to highest_offset.
 
     Returns the index of the batch after the last one decoded. If that is below `last`, the batch there is bad:
     state[STOPPED_BY] says why, and nothing of it is counted in state.
@@ -131,7 +131,7 @@ def parse_default_records(table, first, last, start_offset, end_offset, addresse
                     break
                 at += value_length
             offset = base_offset + offset_delta
-            kept = start_offset <= offset < end_offset
+            kept = lowest_offset <= offset <= highest_offset
             if at + 1 == record_end and load_uint8(at) == 0:  # the usual: no headers
                 if kept and header_ends != 0:
                     put_no_headers(addresses, state, row)

@@ -78,8 +78,8 @@ def scan_inner_messages(start, end):
 
 
 @njit(nogil=True, cache=True)
-def parse_legacy_messages(table, first, last, start_offset, end_offset, check_crc, addresses, state):
-    """Decode batches [first, last) of table into columns, keeping records with offsets in [start_offset, end_offset).
+def parse_legacy_messages(table, first, last, lowest_offset, highest_offset, check_crc, addresses, state):
+    """Decode batches [first, last) of table into columns, less the records outside lowest_offset to highest_offset.
 
     START and END of a compressed message are those of its inner messages, as scan_inner_messages has seen them.
     check_crc: 1 to verify inner messages; the outer ones' checksums are in the table's FAULT already.
@@ -125,7 +125,7 @@ def parse_legacy_messages(table, first, last, start_offset, end_offset, check_cr
             offset = load_int64(at) + batch[t.SHIFT]
             at = message_end
             record += 1
-            if offset < start_offset or offset >= end_offset:
+            if offset < lowest_offset or offset > highest_offset:
                 continue
             if offsets != 0:
                 store_int64(offsets + 8 * row, offset)

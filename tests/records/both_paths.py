@@ -1,0 +1,75 @@
+"""The same bytes through the object path and the columnar path, in one shape, so that they can be compared."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kwire.errors import CorruptBatch
+from kwire.records import ColumnReader, read_batches
+
+LARGEST_MS = (2**63 - 1) // 1000
+COLUMNS = ("key", "value", "offset", "timestamp", "timestampType", "headers")
+
+Row = tuple[Any, ...]  # (offset, timestamp in ms or None, type's number, key, value, headers)
+
+
+class Outcome(NamedTuple):
+    """The rows of the good batches, and what was said about the bad ones, in order."""
+
+    rows: list[Row]
+    errors: list[str]
+
+
+def through_objects(buf: bytes, **settings: Any) -> Outcome:
+    """By read_batches; a batch that turns out bad gives no rows."""
+    rows: list[Row] = []
+    errors: list[str] = []
+    try:
+        for batch in read_batches(buf, **settings):
+            try:
+                batch.check()
+                if batch.is_control:
+                    continue
+                found = [
+                    (r.offset, in_arrow(r.timestamp), int(r.timestamp_type), r.key, r.value, r.headers)
+                    for r in batch.records()
+                ]
+            except CorruptBatch as error:
+                errors.append(str(error))
+            else:
+                rows += found
+    except CorruptBatch as error:
+        errors.append(str(error))
+    return Outcome(rows, errors)
+
+
+def through_columns(buf: bytes | memoryview, position: int = 0, file: str | None = None, **settings: Any) -> Outcome:
+    """By ColumnReader, each record batch validated in full."""
+    rows: list[Row] = []
+    errors: list[str] = []
+    reader = ColumnReader(COLUMNS, on_corrupt=lambda error: errors.append(str(error)), **settings)
+    for batch in reader.read(buf, position=position, file=file):
+        batch.validate(full=True)
+        rows += rows_of(batch)
+    return Outcome(rows, errors)
+
+
+def rows_of(batch: Any) -> list[Row]:
+    """The rows of a record batch with COLUMNS."""
+    times = batch.column(3).cast("int64").to_pylist()
+    headers = [[(h["key"], h["value"]) for h in row or []] for row in batch.column(5).to_pylist()]
+    keys, values, offsets, types = (batch.column(i).to_pylist() for i in (0, 1, 2, 4))
+    in_ms = [None if time is None else time // 1000 for time in times]
+    return list(zip(offsets, in_ms, types, keys, values, headers, strict=True))
+
+
+def in_arrow(timestamp: int) -> int | None:
+    """A timestamp as the columns can hold it: null beyond what microseconds can tell."""
+    return timestamp if -LARGEST_MS <= timestamp <= LARGEST_MS else None
+
+
+def through_both(buf: bytes, **settings: Any) -> Outcome:
+    """The outcome of both paths, which has to be one."""
+    objects, columns = through_objects(buf, **settings), through_columns(buf, **settings)
+    assert columns == objects
+    return objects
