@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
@@ -60,19 +61,22 @@ def is_default(field: Field, value: Any) -> bool:
     return bool(value == field.default)
 
 
+@functools.lru_cache(maxsize=4096)
+def _rows(struct: Struct, version: int) -> tuple[tuple[Field, str, str, bool, bool], ...]:
+    """What a version makes of a struct's fields: (field, attribute, JSON key, is in the version, is tagged there)."""
+    return tuple((f, f.attr, f.json_name, version in f.versions, version in f.tagged) for f in struct.fields)
+
+
 def _write_struct(struct: Struct, value: Any, version: int, path: Path) -> dict[str, Any]:
     out: dict[str, Any] = {}
-    for field in struct.fields:
-        item = getattr(value, field.attr)
-        if version not in field.versions:
+    for field, attr, key, present, tagged in _rows(struct, version):
+        item = getattr(value, attr)
+        if not present:
             if not field.ignorable and not is_default(field, item):
-                raise EncodeError(
-                    f"version {version} has no such field, and {_short(item)} would be lost", (*path, field.attr)
-                )
-            continue
-        if version in field.tagged and is_default(field, item):
-            continue
-        out[field.json_name] = _write_value(field, item, version, (*path, field.attr))
+                what = f"version {version} has no such field, and {_short(item)} would be lost"
+                raise EncodeError(what, (*path, attr))
+        elif not tagged or not is_default(field, item):
+            out[key] = _write_value(field, item, version, (*path, attr))
     return out
 
 
@@ -133,15 +137,15 @@ class _Reader:
         if not isinstance(obj, dict):
             raise EncodeError(f"{_short(obj)} is no JSON object", path)
         values: dict[str, Any] = {}
-        for field in struct.fields:
-            here = (*path, field.attr)
-            if field.json_name not in obj:
-                if self.version in field.versions and self.version not in field.tagged:
-                    raise EncodeError(f"{field.json_name!r} is missing, which version {self.version} must have", here)
+        for field, attr, key, present, tagged in _rows(struct, self.version):
+            here = (*path, attr)
+            if key not in obj:
+                if present and not tagged:
+                    raise EncodeError(f"{key!r} is missing, which version {self.version} must have", here)
                 continue
-            if self.version not in field.versions and not self.lenient:
+            if not present and not self.lenient:
                 raise EncodeError(f"version {self.version} has no such field (it has versions {field.versions})", here)
-            values[field.attr] = self.value(field, obj[field.json_name], here)
+            values[attr] = self.value(field, obj[key], here)
         return cls(**values)
 
     def value(self, field: Field, obj: Any, path: Path) -> Any:
