@@ -236,7 +236,7 @@ def test_pushed_filters_give_the_same_rows(spark: SparkSession, modern: Path, pu
     plain = load(spark, modern).cache()
     choose = random.Random(20261121)
     found_some = 0
-    for _ in range(18):
+    for _ in range(14):
         condition = " AND ".join(predicate(choose) for _ in range(choose.randrange(1, 4)))
         expected = rows(plain.where(condition).select("topic", "partition", "offset"))
         narrowed = spark.read.format(pushing).load(str(modern)).where(condition)

@@ -244,7 +244,7 @@ def passes(condition: Any, row: tuple[Any, ...]) -> bool:
     }[name]()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(filters=conditions(), directory=st.sampled_from(["modern", "legacy"]))
 def test_a_narrowed_plan_loses_no_row(
     kafka_logs: dict[str, Path],
