@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import random
 import struct
+import zlib
 
 import cramjam
 import google_crc32c
@@ -87,3 +88,30 @@ def segment(codec: str, batches: int) -> bytes:
         )
         out += batch(base, codec, section, RECORDS_PER_BATCH)
     return bytes(out)
+
+
+def legacy_segment(codec: str, messages: int) -> bytes:
+    """The same records as messages of magic 1: single ones, or RECORDS_PER_BATCH to a compressed one."""
+    source = random.Random(1)
+    out = bytearray()
+    for first in range(0, messages, RECORDS_PER_BATCH):
+        inner = b"".join(
+            message(
+                first + i if codec == "none" else i,
+                b"key-%012d" % source.randrange(100_000),
+                json_like(source, first + i),
+            )
+            for i in range(RECORDS_PER_BATCH)
+        )
+        if codec == "none":
+            out += inner
+        else:
+            out += message(first + RECORDS_PER_BATCH - 1, None, compress(codec, inner), CODECS.index(codec))
+    return bytes(out)
+
+
+def message(offset: int, key: bytes | None, value: bytes, attributes: int = 0) -> bytes:
+    """One message of magic 1."""
+    body = struct.pack(">bBq", 1, attributes, FIRST_TIMESTAMP_MS + offset)
+    body += struct.pack(">i", -1 if key is None else len(key)) + (key or b"") + struct.pack(">i", len(value)) + value
+    return struct.pack(">qiI", offset, 4 + len(body), zlib.crc32(body)) + body

@@ -1,8 +1,8 @@
 """How many CPU nanoseconds does a row of a log cost on its way into Arrow?
 
 116 byte records in 16 KB batches, CRC on, read from a file (in the page cache) in 8 MB pieces into one buffer, as
-kwire.log does. Lines: each codec with all columns but headers; fewer columns; 1 MB pieces of the object path; beside
-aiokafka's reader, which gives one tuple a record. Best of several runs, since other processes share the machine.
+kwire.log does. Lines: each codec with all columns but headers; fewer columns; without CRC; the object path; magic 1; all
+beside aiokafka's reader, which gives one object a record. Best of several runs, since others share the machine.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.records.batches import CODECS, RECORDS_PER_BATCH, segment
+from benchmarks.records.batches import CODECS, RECORDS_PER_BATCH, legacy_segment, segment
 from kwire.records import ColumnReader, read_batches
 
 SPARK_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
-BATCHES = 2500  # 320,000 rows, 42 MB
+BATCHES = 2500  # 320,000 rows, 40 MB
 CHUNK_BYTES = 8 << 20
 RUNS = 7
 
@@ -92,6 +92,14 @@ def main() -> None:
                 report("log_to_arrow/none/no_crc", without, peer)
                 report("log_to_objects/none", cpu_ns_a_row(lambda part=part: read_objects(part), 2), peer)
 
+        for codec in ("none", "gzip", "snappy", "lz4"):
+            path.write_bytes(legacy_segment(codec, 100 * RECORDS_PER_BATCH))
+            part = path.read_bytes()
+            peer = cpu_ns_a_row(lambda part=part: read_aiokafka(part), 3) if has_peer else None
+            report(
+                f"log_to_arrow/magic_1/{codec}", cpu_ns_a_row(lambda path=path: read_columns(path, SPARK_COLUMNS)), peer
+            )
+
 
 def report(name: str, value: float, peer: float | None) -> None:
     """One line: name value unit ratio peer."""
@@ -100,5 +108,4 @@ def report(name: str, value: float, peer: float | None) -> None:
 
 
 if __name__ == "__main__":
-    assert BATCHES * RECORDS_PER_BATCH > 0
     main()
