@@ -18,8 +18,7 @@ Source: KIP-31, KIP-32, KIP-110, KIP-283; org.apache.kafka.common.record.Records
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from kwire.errors import EncodeError, OptionError
 from kwire.records.append_error import AppendErrorCode, RejectedRecords
@@ -151,7 +150,7 @@ def up_convert(
         if batch.magic >= to_magic:
             out += batch.buffer
             continue
-        records = list(raised(batch))
+        records = list(batch.records())
         converted += len(records)
         try:
             if open_run is None:
@@ -163,13 +162,6 @@ def up_convert(
     if open_run is not None:
         out += open_run.builder.build()
     return Converted(data=bytes(out), records_converted=converted)
-
-
-def raised(batch: Batch) -> Iterator[Record]:
-    """Records of a magic 0 or 1 batch with the timestamp type they have above magic 0."""
-    for record in batch.records():
-        known = record.timestamp_type != TimestampType.NO_TIMESTAMP_TYPE
-        yield record if known else replace(record, timestamp_type=TimestampType.CREATE_TIME)
 
 
 @dataclass(frozen=True, slots=True)
