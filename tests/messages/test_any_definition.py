@@ -81,8 +81,9 @@ class Filler:
     def struct(self, struct: Struct, cls: Any) -> Any:
         values = {}
         for field in struct.fields:
-            # Records are null by default, also where they must not be.
-            if self.version in field.versions and (field.type == "records" or self.rng.random() < 0.8):
+            # Records are null by default, also where they must not be: they are always set, and structs with them.
+            needed = field.type == "records" or field.struct is not None
+            if self.version in field.versions and (needed or self.rng.random() < 0.8):
                 values[field.attr] = self.value(field)
         return cls(**values)
 
