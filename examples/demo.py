@@ -83,7 +83,7 @@ def main() -> int:
 
 
 def read(spark: SparkSession, data: Path, **options: str) -> DataFrame:
-    """The topics of a log directory as Spark sees a Kafka topic: key, value, topic, partition, offset, timestamp, ..."""
+    """The topics of a log directory as Spark sees a Kafka topic: key, value, topic, partition, offset, ..."""
     return spark.read.format("kafka-log").options(**options).load(str(data))
 
 

@@ -36,6 +36,7 @@ MAX_KEYS = 100_000
 MAX_PRODUCERS = 100_000
 MAX_BUCKETS = 20_000
 DENSITY_BINS = 120
+MAX_STRETCHES = 3
 SHORT_KEY_BYTES = 48
 
 # Widths a timeline coarsens through, in ms: 10 ms ... 1 s ... 1 min ... 1 h ... 1 d, 7 d, 30 d, a year, a century.
@@ -64,7 +65,7 @@ class CodecCount:
 class Timeline:
     """Records and payload bytes by time: a sparse histogram that coarsens instead of growing.
 
-    buckets: start in ms -> [records, payload bytes]; untimed: records whose format has no timestamp (magic 0).
+    buckets: start in ms -> [records, payload bytes]. untimed: records without a timestamp (-1).
     """
 
     width_ms: int = BUCKET_LADDER_MS[0]
@@ -103,29 +104,35 @@ class Timeline:
         self.width_ms = BUCKET_LADDER_MS[BUCKET_LADDER_MS.index(self.width_ms) + 1]
         self.buckets = _rebucket(self.buckets, self.width_ms)
 
-    def bars(self, most: int) -> tuple[int, list[tuple[int, int, int]], int]:
-        """The timeline as at most `most` bars of equal width, for a chart.
+    def stretches(self, most_bars: int) -> tuple[list[Stretch], int]:
+        """The timeline for a chart: one stretch as a rule, more where long silence lies between, each with bars.
 
-        Returns (width in ms, [(start in ms, records, payload bytes)] without gaps, records outside). When the
-        records are much denser in one stretch than their whole range (one record from 1970 is enough), the bars show
-        the stretch that holds 99 % of them (and a little around it) and `outside` counts the others.
+        Returns (stretches in order of time, records outside them). Outside is what lies far from everything else and is
+        less than 1 % of the records (one record from 1970 is enough to make a chart of a day unreadable), or was
+        crowded out by MAX_STRETCHES larger ones.
         """
-        if not self.buckets:
-            return self.width_ms, [], 0
-        starts = sorted(self.buckets)
-        low, high = _dense_stretch(starts, self.buckets)
-        margin = max((high - low) // 20, self.width_ms)
-        low, high = max(low - margin, starts[0]), min(high + margin, starts[-1])
-        if (starts[-1] - starts[0]) < 4 * (high - low):
-            low, high = starts[0], starts[-1]
-        width = _nice_width(max((high - low) // most + 1, self.width_ms), self.width_ms, low, high, most)
-        merged = _rebucket({s: self.buckets[s] for s in starts if low <= s <= high}, width)
-        bars = [
-            (start, *merged.get(start, (0, 0)))
-            for start in range(low // width * width, high // width * width + 1, width)
-        ]
-        total = sum(n for n, _ in self.buckets.values())
-        return width, bars, total - sum(n for _, n, _ in bars)
+        parts = _split_at_silence(sorted(self.buckets))
+        weights = [sum(self.buckets[start][0] for start in part) for part in parts]
+        total = sum(weights)
+        ranked = sorted(range(len(parts)), key=lambda i: -weights[i])[:MAX_STRETCHES]
+        drawn = sorted(i for rank, i in enumerate(ranked) if rank == 0 or weights[i] >= total * 0.01)
+        stretches = [self._stretch(parts[i], most_bars) for i in drawn]
+        return stretches, total - sum(weights[i] for i in drawn)
+
+    def _stretch(self, starts: Sequence[int], most_bars: int) -> Stretch:
+        low, high = starts[0], starts[-1]
+        width = _nice_width(self.width_ms, low, high, most_bars)
+        merged = _rebucket({start: self.buckets[start] for start in starts}, width)
+        first, last = low // width * width, high // width * width
+        return Stretch(width, [(start, *merged.get(start, (0, 0))) for start in range(first, last + 1, width)])
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Bars of equal width without gaps: (start in ms, records, payload bytes)."""
+
+    width_ms: int
+    bars: list[tuple[int, int, int]]
 
 
 def _rebucket(buckets: dict[int, list[int]], width_ms: int) -> dict[int, list[int]]:
@@ -137,13 +144,19 @@ def _rebucket(buckets: dict[int, list[int]], width_ms: int) -> dict[int, list[in
     return merged
 
 
-def _dense_stretch(starts: Sequence[int], buckets: dict[int, list[int]]) -> tuple[int, int]:
-    """First and last bucket of the stretch between the 0.5th and 99.5th percentile of the records."""
-    total = sum(n for n, _ in buckets.values())
-    below = list(itertools.accumulate(buckets[s][0] for s in starts))
-    low = next(s for s, n in zip(starts, below, strict=True) if n > total * 0.005)
-    high = next(s for s, n in zip(starts, below, strict=True) if n >= total * 0.995)
-    return low, high
+def _split_at_silence(starts: Sequence[int]) -> list[Sequence[int]]:
+    """Sorted bucket starts in parts, cut wherever one silence makes up more than four fifths of a part."""
+    if not starts:
+        return []
+    waiting, done = [starts], []
+    while waiting:
+        part = waiting.pop()
+        gap, i = max(((b - a, i) for i, (a, b) in enumerate(itertools.pairwise(part), 1)), default=(0, 0))
+        if gap * 5 > (part[-1] - part[0]) * 4 > 0 and len(part) > 2:
+            waiting += [part[i:], part[:i]]
+        else:
+            done.append(part)
+    return done
 
 
 # Steps people count time in, in ms; multiples of the ladder's widths so that buckets never split.
@@ -160,14 +173,13 @@ _STEPS_MS = sorted(
 )
 
 
-def _nice_width(least_ms: int, multiple_of_ms: int, low: int, high: int, most: int) -> int:
+def _nice_width(multiple_of_ms: int, low: int, high: int, most: int) -> int:
+    """The smallest step of which at most `most` (3 at least) cover [low, high]; beyond a century no step is nice."""
     for step in _STEPS_MS:
-        if step >= least_ms and step % multiple_of_ms == 0 and high // step - low // step < most:
+        if step % multiple_of_ms == 0 and high // step - low // step < most:
             return step
-    width = -(-least_ms // multiple_of_ms) * multiple_of_ms
-    while high // width - low // width >= most:
-        width += multiple_of_ms
-    return width
+    least = (high - low) // (most - 2) + 1  # bars may begin before low and end after high
+    return -(-least // multiple_of_ms) * multiple_of_ms
 
 
 @dataclass(slots=True)

@@ -171,7 +171,7 @@ class _Dump:
         with file.open() as opened:
             reader = BatchReader(opened, advance=self._advance)
             for batch in reader:
-                if not self._selection.takes_batch(batch):
+                if not (self._selection.may_take_from if self._deep else self._selection.takes_batch)(batch):
                     continue
                 valid = batch.is_valid
                 if not valid:

@@ -108,15 +108,20 @@ class KafkaDump:
             reader = BatchReader(opened, advance=self.advance)
             last = -1
             for batch in reader:
-                if not self.selection.takes_batch(batch):
+                if not (self.selection.may_take_from if self.deep else self.selection.takes_batch)(batch):
                     continue
                 try:
-                    self._print(batch_line(batch, self.lines))
+                    shown = self.selection.takes_batch(batch)
+                    if shown:
+                        self._print(batch_line(batch, self.lines))
                     self.found = self.found or not batch.is_valid
                     if self.deep:
                         for record, line in record_lines(batch, self.lines):
                             if not self.selection.takes_record(record):
                                 continue
+                            if not shown:
+                                self._print(batch_line(batch, self.lines))
+                                shown = True
                             if last not in (-1, record.offset - 1):
                                 self._gaps.setdefault(opened.url, []).append((last, record.offset))
                             last = record.offset

@@ -33,8 +33,8 @@ def report(
     """
     directory = open_directory(path)
     logs = selected(directory, Selection(topics=topic or (), partitions=partition or ()))
-    if not output.parent.is_dir():
-        raise OptionError(f"{output}: there is no directory {output.parent}")
+    if output.is_dir() or not output.parent.is_dir():
+        raise OptionError(f"{output}: not the name of a file in a directory that exists")
     from kwire.cli.report import render_report
     from kwire.log.statistics import count_topics
 

@@ -34,17 +34,22 @@ class Selection:
         named = not self.topics or any(fnmatch.fnmatchcase(topic, pattern) for pattern in self.topics)
         return named and (not self.partitions or partition in self.partitions)
 
-    def takes_batch(self, batch: Batch) -> bool:
-        """Whether the batch may hold a record that is asked for, as far as its header tells.
+    def may_take_from(self, batch: Batch) -> bool:
+        """Whether the batch can hold a record that is asked for; False is certain.
 
-        A header has the largest timestamp and that of the first record, so a batch whose first record is too late is
-        left out although a later one may be early enough; asking for records (--deep) looks at each.
+        A header has the largest timestamp and no smallest one: any batch may hold a record from before --until.
         """
-        if batch.last_offset < self.first_offset or batch.claimed_offsets()[0] >= self.end_offset:
+        if batch.last_offset < self.first_offset:
             return False
-        if self.since_ms is not None and batch.max_timestamp < self.since_ms:
+        if batch.magic >= 2 and batch.claimed_offsets()[0] >= self.end_offset:
             return False
-        return self.until_ms is None or batch.max_timestamp < self.until_ms or batch.base_timestamp < self.until_ms
+        return self.since_ms is None or batch.max_timestamp >= self.since_ms or batch.magic == 0
+
+    def takes_batch(self, batch: Batch) -> bool:
+        """Whether the batch as a whole is asked for: by its offsets, largest timestamp and first record's timestamp."""
+        if not self.may_take_from(batch):
+            return False
+        return self.until_ms is None or min(batch.max_timestamp, batch.base_timestamp) < self.until_ms
 
     def takes_record(self, record: Record) -> bool:
         """Whether the record is asked for."""

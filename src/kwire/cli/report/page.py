@@ -104,7 +104,7 @@ def _tiles(topics: Sequence[TopicStatistics]) -> Markup:
     if stored:
         tiles.append(("payload per stored byte", ratio_text(payload / stored), "above 1: compression wins"))
     if first is not None and last is not None:
-        tiles.append(("record timestamps", (time_text(first) or "")[:10], f"to {(time_text(last) or '')[:10]}"))
+        tiles.append(("record timestamps", *_time_span(first, last)))
     return element(
         "section",
         *(
@@ -120,6 +120,13 @@ def _tiles(topics: Sequence[TopicStatistics]) -> Markup:
         class_="tiles",
         aria_label="Totals",
     )
+
+
+def _time_span(first_ms: int, last_ms: int) -> tuple[str, str]:
+    first, last = time_text(first_ms) or "none", time_text(last_ms) or "none"
+    if first[:10] == last[:10]:
+        return first[:10], f"{first[11:16]} to {last[11:16]} UTC"
+    return first[:10], f"to {last[:10]}"
 
 
 def _overview(topics: Sequence[TopicStatistics], anchors: dict[str, str]) -> Markup:
@@ -153,8 +160,11 @@ def _overview(topics: Sequence[TopicStatistics], anchors: dict[str, str]) -> Mar
 
 def _overview_row(topic: TopicStatistics, anchor: str | None) -> Markup:
     name: Child = element("a", topic.topic, href=f"#{anchor}") if anchor else topic.topic
-    _, bars, _ = topic.timeline.bars(28)
-    spark = sparkline([n for _, n, _ in bars], f"{topic.topic}: records over time") if bars else "no timestamps"
+    stretches, _ = topic.timeline.stretches(28)
+    values: list[int] = []
+    for stretch in topic.timeline.stretches(28 // max(len(stretches), 1))[0]:
+        values += ([0] if values else []) + [n for _, n, _ in stretch.bars]
+    spark = sparkline(values, f"{topic.topic}: records over time") if values else "no timestamps"
     span = sum(p.span for p in topic.partitions)
     holes = percent_text(topic.holes / span) if topic.holes and span else "none"
     return element(

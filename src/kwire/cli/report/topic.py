@@ -65,21 +65,33 @@ def _share(part: int, whole: int) -> str:
 
 
 def _time_panel(topic: TopicStatistics) -> Markup:
-    width, bars, outside = topic.timeline.bars(MOST_BARS)
+    stretches, outside = topic.timeline.stretches(MOST_BARS)
     untimed = topic.timeline.untimed
-    if not bars:
-        text = "Magic 0 has no timestamps." if untimed else "No data records."
-        return _panel("Records over time", element("p", text, class_="quiet"), class_="panel full")
-    shown = [Bar(start, n, f"{count_text(n)} records, {bytes_text(size)} of payload") for start, n, size in bars]
     remarks = []
     if untimed:
-        remarks.append(f"{count_text(untimed)} records have no timestamp (magic 0) and are not in the chart.")
+        remarks.append(f"{count_text(untimed)} records have no timestamp (-1, as in magic 0) and are in no chart.")
+    if len(stretches) > 1:
+        remarks.append("Nothing was written between these stretches.")
     if outside:
         low, high = time_text(topic.timeline.first_ms), time_text(topic.timeline.last_ms)
-        remarks.append(f"{count_text(outside)} records lie outside this stretch; the whole range is {low} to {high}.")
+        remarks.append(f"{count_text(outside)} records lie far outside; the whole range is {low} to {high}.")
+    charts = [
+        time_bars(
+            [
+                Bar(start, n, f"{count_text(n)} records, {bytes_text(size)} of payload")
+                for start, n, size in stretch.bars
+            ],
+            stretch.width_ms,
+            f"{topic.topic}: records over time",
+            "records",
+        )
+        for stretch in stretches
+    ]
+    if not topic.records:
+        remarks = ["No data records."]
     return _panel(
         "Records over time",
-        time_bars(shown, width, f"{topic.topic}: records over time", "records"),
+        *charts,
         element("p", " ".join(remarks), class_="quiet") if remarks else None,
         class_="panel full",
     )
@@ -122,7 +134,8 @@ def _offset_panel(topic: TopicStatistics) -> Markup:
     more = len(partitions) - MOST_STRIPS
     holes, span = topic.holes, sum(p.span for p in topic.partitions)
     if holes:
-        text = f"{count_text(holes)} of {count_text(span)} offsets ({_share(holes, span)}) have no record any more."
+        text = f"{count_text(holes)} of {count_text(span)} offsets ({_share(holes, span)}) have no record any more"
+        text += ", what could not be read among them." if topic.unread else "."
     else:
         text = f"No holes: each of the {count_text(span)} offsets has its record."
     legend = [element("span", element("span", class_=f"key d{i}"), label) for i, label in _SHADES] if holes else []
@@ -212,7 +225,8 @@ def _record_panel(topic: TopicStatistics) -> Markup:
         ("largest batch", bytes_text(topic.largest_batch_bytes), None),
     ]
     if topic.empty_batches:
-        rows.append(("emptied batches", count_text(topic.empty_batches), "kept by compaction for producer state"))
+        why = "emptied by compaction, or unreadable" if topic.unread else "kept by compaction for producer state"
+        rows.append(("batches without records", count_text(topic.empty_batches), why))
     magics = [
         Part(f"magic {magic}", n, f"tone{min(max(magic, 0), 2)}", f"{count_text(n)} records")
         for magic, n in sorted(topic.magics.items())

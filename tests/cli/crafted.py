@@ -1,0 +1,35 @@
+"""Log directories made by hand, for what real brokers do not write: hostile names and keys, damage, odd sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.records.building import batch, record
+
+# What a terminal would act on: a title change and a colour, C1's CSI, a right-to-left override, a zero-width joiner.
+HOSTILE = "a\x1b]0;owned\x07\x1b[31mred\x9b2J\u202egnp.exe\u200d"
+ACTED_ON = ("\x1b", "\x07", "\x9b", "\u202e", "\u200d", "\r", "\x7f")
+
+# the same as markup, and as rich's console markup
+MARKUP = "<script>alert('x')</script>&amp;\"'[bold red]hello[/]"
+
+
+def segment(folder: Path, *batches: bytes, base_offset: int = 0) -> Path:
+    """A partition directory's segment with these batches."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{base_offset:020}.log"
+    file.write_bytes(b"".join(batches))
+    return file
+
+
+def hostile_log(data: Path) -> Path:
+    """A log directory whose topic names, keys, values and headers try to break out."""
+    text, markup = HOSTILE.encode(), MARKUP.encode()
+    records = (
+        record(0, 0, text, markup, [(text, text), (markup, b"\xff\xfe"), (b"", None)]),
+        record(1, 0, markup, text),
+        record(2, 0, b"\xff\x00\xed\xa0\x80", b"line\nbreak\rreturn"),
+    )
+    segment(data / f"{HOSTILE}-0", batch(b"".join(records), count=3))
+    segment(data / f"{MARKUP.replace('/', '')}-0", batch(b"".join(records), count=3))
+    return data

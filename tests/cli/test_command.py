@@ -1,0 +1,125 @@
+"""How commands start and end: help, versions, exit codes, pipes, terminals."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.crafted import segment
+from tests.cli.test_escaping import on_terminal
+from tests.records.building import batch, record
+
+import kwire as package
+from kwire.cli import log
+
+
+def test_the_version_is_the_packages(kwire: Callable) -> None:
+    assert kwire("--version").out == f"kwire {package.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("nonsense",),
+        ("log", "nonsense"),
+        ("log", "ls"),
+        ("log", "ls", "/nowhere/at/all"),
+        ("log", "ls", "{data}", "--format", "xml"),
+        ("log", "ls", "{data}", "--sort", "colour"),
+        ("log", "ls", "{data}", "--topic", "nosuch"),
+        ("log", "ls", "{empty}"),
+        ("log", "ls", "nosuchscheme://bucket/data"),
+        ("log", "dump", "{data}", "--offsets", "5:3"),
+        ("log", "dump", "{data}", "--offsets", "x:"),
+        ("log", "dump", "{data}", "--offsets", ""),
+        ("log", "dump", "{data}", "--since", "yesterday"),
+        ("log", "dump", "{data}", "--kafka-version", "3.9"),
+        ("log", "dump", "{data}", "--like-kafka", "--kafka-version", "0.8"),
+        ("log", "dump", "{data}", "--like-kafka", "--format", "json"),
+        ("log", "dump", "{data}/orders-0/leader-epoch-checkpoint"),
+        ("log", "report", "{data}"),
+        ("log", "report", "{data}", "-o", "/nowhere/at/all/report.html"),
+        ("log", "report", "{data}", "-o", "{empty}"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_exit_code_2_and_one_clear_message(
+    arguments: tuple[str, ...], kwire: Callable, kafka_logs: dict[str, Path], tmp_path: Path
+) -> None:
+    data = kafka_logs["modern"] / "data"
+    result = kwire(*(argument.format(data=data, empty=tmp_path) for argument in arguments))
+    assert result.code == 2
+    assert result.err.strip()
+    assert "Traceback" not in result.err
+    assert not result.out
+
+
+def test_a_group_without_a_command_shows_its_help(kwire: Callable) -> None:
+    result = kwire("log")
+    assert "Commands:" in result.out + result.err
+
+
+def spawn(*arguments: str | Path, **environment: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "kwire.cli", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.mark.parametrize("options", [["--deep"], ["--deep", "--format", "jsonl"], ["--deep", "--like-kafka"]])
+def test_a_reader_that_leaves_early_ends_the_command_quietly(options: list[str], kafka_logs: dict[str, Path]) -> None:
+    with spawn("log", "dump", kafka_logs["modern"] / "data" / "orders-0", *options) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=60) == 141
+
+
+def test_help_starts_without_the_libraries_behind_the_commands() -> None:
+    code = (
+        "import sys; from kwire.cli.main import run; run(['--help']);"
+        "print([m for m in ('numba', 'pyarrow', 'numpy', 'pyspark', 'fsspec', 'cramjam', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_colours_are_for_terminals_and_no_color_turns_them_off(
+    kafka_logs: dict[str, Path], kwire: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = str(kafka_logs["modern"] / "data")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert b"\x1b[1m" in on_terminal("log", "ls", data)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert b"\x1b" not in on_terminal("log", "ls", data)
+    monkeypatch.delenv("NO_COLOR")
+    assert "\x1b" not in kwire("log", "ls", data).out
+
+
+def test_a_bug_of_ours_is_not_dressed_up_as_a_message(monkeypatch: pytest.MonkeyPatch, kwire: Callable) -> None:
+    """Only kwire's own errors become one line; anything else keeps its traceback."""
+
+    def broken(path: str) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(log.ls, "open_directory", broken)
+    with pytest.raises(ZeroDivisionError):
+        kwire("log", "ls", ".")
+
+
+def test_damage_is_exit_code_1_with_file_position_and_offsets(kwire: Callable, tmp_path: Path) -> None:
+    good, bad = batch(record()), batch(record(), base_offset=1, crc=7)
+    file = segment(tmp_path / "orders-0", good, bad)
+    result = kwire("log", "dump", file)
+    assert result.code == 1
+    assert f"{file}: the checksum does not match, in the batch at byte {len(good)} (offset 1)" in result.err
+    assert "INVALID" in result.out
