@@ -1,8 +1,9 @@
 """How many CPU nanoseconds does a row of a log cost on its way into Arrow?
 
 116 byte records in 16 KB batches, CRC on, read from a file (in the page cache) in 8 MB pieces into one buffer, as
-kwire.log does. Lines: each codec with all columns but headers; fewer columns; without CRC; the object path; magic 1; all
-beside aiokafka's reader, which gives one object a record. Best of several runs, since others share the machine.
+kwire.log does. Lines: each codec with all columns but headers; fewer columns; without CRC; the object path; magic 1.
+The peer is aiokafka's compiled reader, which gives one object a record. Best of several runs, since other processes
+share the machine.
 """
 
 from __future__ import annotations

@@ -189,7 +189,8 @@ class ColumnDecoder:
             return self.decode_group(stretch)
 
         for i in range(len(table)):
-            if i > first and (rows + counts[i] > self.max_rows or n_bytes >= self.max_bytes):
+            plain_bytes = 1 if codecs[i] else ends[i] - starts[i]
+            if i > first and (rows + counts[i] > self.max_rows or n_bytes + plain_bytes > self.max_bytes):
                 yield from group(i)
                 first, rows, n_bytes, used = i, 0, 0, 0
             error: CorruptBatch | None = None

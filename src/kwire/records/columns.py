@@ -28,7 +28,7 @@ __all__ = ["COLUMNS", "ColumnReader", "arrow_schema", "to_arrow", "warm"]
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 
 SMALLEST_OFFSET, LARGEST_OFFSET = -(2**63), 2**63 - 1
-LARGEST_BATCH_BYTES = 2**31 - 1 - (64 << 20)  # Arrow counts the bytes of a binary column in an int32
+LARGEST_BOUND = (1 << 30) - 64  # two of them fit the int32 in which Arrow counts the bytes of a binary column
 
 
 def arrow_schema(columns: Iterable[str] | None = None) -> Any:
@@ -60,7 +60,7 @@ class ColumnReader:
     columns: names from COLUMNS, in the order wanted; None for all.
     topic, partition: contents of the columns of these names, null if None.
     check_crc: verify the checksums of batches, and of messages inside compressed ones.
-    max_decompressed_bytes: what one compressed batch may grow to.
+    max_decompressed_bytes: what one compressed batch may grow to, below 1 GiB.
     max_rows, max_bytes: of an Arrow batch; more than max_bytes only where a single Kafka batch is larger.
     on_corrupt: called with each CorruptBatch, in the order of the rows; reading then goes on behind the batch. Without
         it the error is raised, after the rows before it.
@@ -88,8 +88,8 @@ class ColumnReader:
 
         self.columns = checked_columns(columns)
         for name, value in (("max_decompressed_bytes", max_decompressed_bytes), ("max_bytes", max_bytes)):
-            if not 1 <= value <= LARGEST_BATCH_BYTES:
-                raise OptionError(f"{name}={value}: 1 to {LARGEST_BATCH_BYTES} bytes")
+            if not 1 <= value <= LARGEST_BOUND:
+                raise OptionError(f"{name}={value}: 1 to {LARGEST_BOUND} bytes")
         if max_rows < 1:
             raise OptionError(f"max_rows={max_rows}: 1 at least")
         self.consumed = 0
