@@ -332,6 +332,33 @@ def test_urls_and_archives(modern: Path, tmp_path: Path) -> None:
         tasks("nosuchprotocol://bucket/logs")
 
 
+@pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire
+def test_storage_options_reach_the_driver_of_an_object_store(modern: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    moto = pytest.importorskip("moto.server", reason="needs moto[server] for S3 on loopback")
+    pytest.importorskip("s3fs", reason="needs kwire[s3]")
+    import fsspec
+
+    for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        endpoint = f"http://{host}:{port}"
+        fs = fsspec.filesystem("s3", key="hunter2", secret="hunter2", endpoint_url=endpoint)
+        fs.mkdir("backups")
+        for file in (modern / "ids-0").iterdir():
+            fs.pipe_file(f"backups/broker-1/ids-0/{file.name}", file.read_bytes())
+        storage = {"storage.key": "hunter2", "storage.secret": "hunter2"}
+        storage["storage.client_kwargs"] = json.dumps({"endpoint_url": endpoint})
+        planned = tasks("s3://backups/broker-*", **storage)
+        assert pickle.loads(pickle.dumps(planned)) == planned
+        assert "hunter2" not in repr(planned)
+        assert read(planned) == read(tasks(modern / "ids-0"))
+    finally:
+        server.stop()
+
+
 @pytest.mark.parametrize("name", ["missing", "empty", "unrelated"])
 def test_a_path_without_logs_is_an_error_that_names_it(tmp_path: Path, name: str) -> None:
     if name != "missing":
