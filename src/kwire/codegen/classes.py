@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from uuid import UUID
 
 from kwire.schema.model import STRUCT_DEFAULTS, ZERO_UUID, Field, Message, Struct
@@ -22,6 +23,9 @@ from kwire.schema.rendering import render, render_default, versions_text
 from kwire.schema.versions import NONE, Versions
 
 _TYPES = {"bool": "bool", "float64": "float", "string": "str", "bytes": "bytes", "records": "bytes"}
+
+
+LINE_LENGTH = 120
 
 
 class _Names:
@@ -58,7 +62,7 @@ def message_source(message: Message, origin: str) -> str:
     names = _Names(message)
     classes = [struct_source(struct, message, names) for struct in message.structs]
     classes.append(_message_class(message, names))
-    public = ", ".join(f'"{name}"' for name in [message.name, *(struct.name for struct in message.structs)])
+    public = listing("__all__", sorted([message.name, *(struct.name for struct in message.structs)]))
     standard = [names.import_line(name) for name in ("builtins", "uuid") if name in names.imports]
     parts = [
         f'"""Generated from {message.name}.json{origin and f", {origin}"}, by kwire.codegen; change the generator.\n\n'
@@ -68,10 +72,18 @@ def message_source(message: Message, origin: str) -> str:
         "from typing import ClassVar\n",
         *([names.import_line("msgspec") + "\n"] if "msgspec" in names.imports else []),
         names.import_line("base", "kwire.messages") + "\n",
-        f"__all__ = [{public}]\n",
+        public + "\n",
         *(f"\n{source}" for source in classes),
     ]
     return "\n".join(parts)
+
+
+def listing(name: str, texts: Sequence[str]) -> str:
+    """`name = [...]`, on one line if it fits."""
+    line = f"{name} = [{', '.join(json.dumps(text) for text in texts)}]"
+    if len(line) <= LINE_LENGTH:
+        return line
+    return f"{name} = [\n" + "".join(f"    {json.dumps(text)},\n" for text in texts) + "]"
 
 
 def _head(message: Message) -> str:
@@ -98,14 +110,14 @@ def struct_source(struct: Struct, message: Message, names: _Names) -> str:
     lines = [*_decorator(struct, names), f"class {struct.name}({names.module('base')}.Struct, kw_only=True):"]
     lines.append(f'    """{"Common struct; v" if struct.is_common else "V"}ersions {versions}."""\n')
     if struct.map_keys:
-        keys = ", ".join(f'"{field.attr}"' for field in struct.map_keys)
-        lines.append(f"    MAP_KEYS: ClassVar[{names.builtin('tuple')}[{names.builtin('str')}, ...]] = ({keys},)\n")
+        keys = ", ".join(f'"{field.attr}"' for field in struct.map_keys) + ("," if len(struct.map_keys) == 1 else "")
+        lines.append(f"    MAP_KEYS: ClassVar[{names.builtin('tuple')}[{names.builtin('str')}, ...]] = ({keys})\n")
     return "\n".join([*lines, *_fields(struct, message, names), ""])
 
 
 def _message_class(message: Message, names: _Names) -> str:
     head = _head(message).removeprefix(f"{message.name}: ")
-    base, integer, text = names.module("base"), names.builtin("int"), names.builtin("str")
+    base, text = names.module("base"), names.builtin("str")
     lines = [
         *_decorator(message.struct, names),
         f"class {message.name}({base}.Message, kw_only=True):",
@@ -114,15 +126,19 @@ def _message_class(message: Message, names: _Names) -> str:
         "",
     ]
     # Behind the fields: in front of them the alias would hide the class from a type checker.
-    kind = names.builtin("type")
-    lines += [f"    {struct.name}: ClassVar[{kind}[{struct.name}]] = {struct.name}" for struct in message.structs]
+    lines += [_alias(struct.name, names) for struct in message.structs]
     if message.api_key is not None:
-        lines.append(f"    API_KEY: ClassVar[{integer} | None] = {message.api_key}")
+        lines.append(f"    API_KEY: ClassVar[{names.builtin('int')} | None] = {message.api_key}")
     lines.append(f"    VALID_VERSIONS: ClassVar[{base}.Versions] = {_range(message.valid, base)}")
     lines.append(f"    FLEXIBLE_VERSIONS: ClassVar[{base}.Versions] = {_range(message.flexible, base)}")
     definition = render(message).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     lines.append(f'    DEFINITION: ClassVar[{text}] = """\\\n{definition}"""')
     return "\n".join(lines) + "\n"
+
+
+def _alias(name: str, names: _Names) -> str:
+    start = f"    {name}: ClassVar[{names.builtin('type')}[{name}]] = "
+    return f"{start}{name}" if len(start) + len(name) <= LINE_LENGTH else f"{start}(\n        {name}\n    )"
 
 
 def _range(versions: Versions, base: str) -> str:
@@ -176,6 +192,8 @@ def _default(field: Field, names: _Names) -> str:
         return zero if value == ZERO_UUID else f"{names.module('uuid')}.UUID(int={value.int:#x})"
     if isinstance(value, float) and not math.isfinite(value):
         return f'{names.builtin("float")}("{value}")'
+    if value == b"":
+        return 'b""'
     # JSON's escapes are Python's, and its quotes are those of the rest of the source.
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 

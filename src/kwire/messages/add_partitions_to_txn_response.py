@@ -9,7 +9,12 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["AddPartitionsToTxnResponse", "AddPartitionsToTxnPartitionResult", "AddPartitionsToTxnTopicResult", "AddPartitionsToTxnResult"]
+__all__ = [
+    "AddPartitionsToTxnPartitionResult",
+    "AddPartitionsToTxnResponse",
+    "AddPartitionsToTxnResult",
+    "AddPartitionsToTxnTopicResult",
+]
 
 
 class AddPartitionsToTxnPartitionResult(base.Struct, kw_only=True):
@@ -64,7 +69,9 @@ class AddPartitionsToTxnResponse(base.Message, kw_only=True):
     """[]AddPartitionsToTxnTopicResult; versions 0-3."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 
-    AddPartitionsToTxnPartitionResult: ClassVar[type[AddPartitionsToTxnPartitionResult]] = AddPartitionsToTxnPartitionResult
+    AddPartitionsToTxnPartitionResult: ClassVar[type[AddPartitionsToTxnPartitionResult]] = (
+        AddPartitionsToTxnPartitionResult
+    )
     AddPartitionsToTxnTopicResult: ClassVar[type[AddPartitionsToTxnTopicResult]] = AddPartitionsToTxnTopicResult
     AddPartitionsToTxnResult: ClassVar[type[AddPartitionsToTxnResult]] = AddPartitionsToTxnResult
     API_KEY: ClassVar[int | None] = 24

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["AlterClientQuotasRequest", "EntityData", "OpData", "EntryData"]
+__all__ = ["AlterClientQuotasRequest", "EntityData", "EntryData", "OpData"]
 
 
 class EntityData(base.Struct, kw_only=True):

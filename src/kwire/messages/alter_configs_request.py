@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["AlterConfigsRequest", "AlterableConfig", "AlterConfigsResource"]
+__all__ = ["AlterConfigsRequest", "AlterConfigsResource", "AlterableConfig"]
 
 
 class AlterableConfig(base.Struct, kw_only=True):
@@ -28,7 +28,7 @@ class AlterableConfig(base.Struct, kw_only=True):
 class AlterConfigsResource(base.Struct, kw_only=True):
     """Versions 0+."""
 
-    MAP_KEYS: ClassVar[tuple[str, ...]] = ("resource_type", "resource_name",)
+    MAP_KEYS: ClassVar[tuple[str, ...]] = ("resource_type", "resource_name")
 
     resource_type: int = 0
     """int8; versions 0+; map key."""

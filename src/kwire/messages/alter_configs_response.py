@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["AlterConfigsResponse", "AlterConfigsResourceResponse"]
+__all__ = ["AlterConfigsResourceResponse", "AlterConfigsResponse"]
 
 
 class AlterConfigsResourceResponse(base.Struct, kw_only=True):

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["AlterReplicaLogDirsRequest", "AlterReplicaLogDirTopic", "AlterReplicaLogDir"]
+__all__ = ["AlterReplicaLogDir", "AlterReplicaLogDirTopic", "AlterReplicaLogDirsRequest"]
 
 
 class AlterReplicaLogDirTopic(base.Struct, kw_only=True):

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["AlterReplicaLogDirsResponse", "AlterReplicaLogDirPartitionResult", "AlterReplicaLogDirTopicResult"]
+__all__ = ["AlterReplicaLogDirPartitionResult", "AlterReplicaLogDirTopicResult", "AlterReplicaLogDirsResponse"]
 
 
 class AlterReplicaLogDirPartitionResult(base.Struct, kw_only=True):
@@ -41,7 +41,9 @@ class AlterReplicaLogDirsResponse(base.Message, kw_only=True):
     """[]AlterReplicaLogDirTopicResult; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 
-    AlterReplicaLogDirPartitionResult: ClassVar[type[AlterReplicaLogDirPartitionResult]] = AlterReplicaLogDirPartitionResult
+    AlterReplicaLogDirPartitionResult: ClassVar[type[AlterReplicaLogDirPartitionResult]] = (
+        AlterReplicaLogDirPartitionResult
+    )
     AlterReplicaLogDirTopicResult: ClassVar[type[AlterReplicaLogDirTopicResult]] = AlterReplicaLogDirTopicResult
     API_KEY: ClassVar[int | None] = 34
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 2)

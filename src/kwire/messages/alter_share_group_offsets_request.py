@@ -9,7 +9,11 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["AlterShareGroupOffsetsRequest", "AlterShareGroupOffsetsRequestPartition", "AlterShareGroupOffsetsRequestTopic"]
+__all__ = [
+    "AlterShareGroupOffsetsRequest",
+    "AlterShareGroupOffsetsRequestPartition",
+    "AlterShareGroupOffsetsRequestTopic",
+]
 
 
 class AlterShareGroupOffsetsRequestPartition(base.Struct, kw_only=True):
@@ -44,8 +48,12 @@ class AlterShareGroupOffsetsRequest(base.Message, kw_only=True):
     """[]AlterShareGroupOffsetsRequestTopic; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 
-    AlterShareGroupOffsetsRequestPartition: ClassVar[type[AlterShareGroupOffsetsRequestPartition]] = AlterShareGroupOffsetsRequestPartition
-    AlterShareGroupOffsetsRequestTopic: ClassVar[type[AlterShareGroupOffsetsRequestTopic]] = AlterShareGroupOffsetsRequestTopic
+    AlterShareGroupOffsetsRequestPartition: ClassVar[type[AlterShareGroupOffsetsRequestPartition]] = (
+        AlterShareGroupOffsetsRequestPartition
+    )
+    AlterShareGroupOffsetsRequestTopic: ClassVar[type[AlterShareGroupOffsetsRequestTopic]] = (
+        AlterShareGroupOffsetsRequestTopic
+    )
     API_KEY: ClassVar[int | None] = 91
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 32767)

@@ -10,7 +10,11 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["AlterShareGroupOffsetsResponse", "AlterShareGroupOffsetsResponsePartition", "AlterShareGroupOffsetsResponseTopic"]
+__all__ = [
+    "AlterShareGroupOffsetsResponse",
+    "AlterShareGroupOffsetsResponsePartition",
+    "AlterShareGroupOffsetsResponseTopic",
+]
 
 
 class AlterShareGroupOffsetsResponsePartition(base.Struct, kw_only=True):
@@ -53,8 +57,12 @@ class AlterShareGroupOffsetsResponse(base.Message, kw_only=True):
     """[]AlterShareGroupOffsetsResponseTopic; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 
-    AlterShareGroupOffsetsResponsePartition: ClassVar[type[AlterShareGroupOffsetsResponsePartition]] = AlterShareGroupOffsetsResponsePartition
-    AlterShareGroupOffsetsResponseTopic: ClassVar[type[AlterShareGroupOffsetsResponseTopic]] = AlterShareGroupOffsetsResponseTopic
+    AlterShareGroupOffsetsResponsePartition: ClassVar[type[AlterShareGroupOffsetsResponsePartition]] = (
+        AlterShareGroupOffsetsResponsePartition
+    )
+    AlterShareGroupOffsetsResponseTopic: ClassVar[type[AlterShareGroupOffsetsResponseTopic]] = (
+        AlterShareGroupOffsetsResponseTopic
+    )
     API_KEY: ClassVar[int | None] = 91
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 32767)

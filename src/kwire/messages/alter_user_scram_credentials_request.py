@@ -31,9 +31,9 @@ class ScramCredentialUpsertion(base.Struct, kw_only=True):
     """int8; versions 0+."""
     iterations: int = 0
     """int32; versions 0+."""
-    salt: bytes = b''
+    salt: bytes = b""
     """bytes; versions 0+."""
-    salted_password: bytes = b''
+    salted_password: bytes = b""
     """bytes; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 

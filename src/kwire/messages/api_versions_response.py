@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["ApiVersionsResponse", "ApiVersion", "SupportedFeatureKey", "FinalizedFeatureKey"]
+__all__ = ["ApiVersion", "ApiVersionsResponse", "FinalizedFeatureKey", "SupportedFeatureKey"]
 
 
 class ApiVersion(base.Struct, kw_only=True):

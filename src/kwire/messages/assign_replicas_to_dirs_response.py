@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["AssignReplicasToDirsResponse", "PartitionData", "TopicData", "DirectoryData"]
+__all__ = ["AssignReplicasToDirsResponse", "DirectoryData", "PartitionData", "TopicData"]
 
 
 class PartitionData(base.Struct, kw_only=True):

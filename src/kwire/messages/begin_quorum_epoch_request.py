@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["BeginQuorumEpochRequest", "PartitionData", "TopicData", "LeaderEndpoint"]
+__all__ = ["BeginQuorumEpochRequest", "LeaderEndpoint", "PartitionData", "TopicData"]
 
 
 class PartitionData(base.Struct, kw_only=True):

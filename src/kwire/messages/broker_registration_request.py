@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["BrokerRegistrationRequest", "Listener", "Feature"]
+__all__ = ["BrokerRegistrationRequest", "Feature", "Listener"]
 
 
 class Listener(base.Struct, kw_only=True):

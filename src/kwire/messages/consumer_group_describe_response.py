@@ -12,7 +12,7 @@ import msgspec
 
 from kwire.messages import base
 
-__all__ = ["ConsumerGroupDescribeResponse", "TopicPartitions", "Assignment", "Member", "DescribedGroup"]
+__all__ = ["Assignment", "ConsumerGroupDescribeResponse", "DescribedGroup", "Member", "TopicPartitions"]
 
 
 class TopicPartitions(base.Struct, kw_only=True):

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["ConsumerGroupHeartbeatResponse", "TopicPartitions", "Assignment"]
+__all__ = ["Assignment", "ConsumerGroupHeartbeatResponse", "TopicPartitions"]
 
 
 class TopicPartitions(base.Struct, kw_only=True):

@@ -11,7 +11,7 @@ import msgspec
 
 from kwire.messages import base
 
-__all__ = ["ConsumerGroupMemberMetadataValue", "ClassicProtocol", "ClassicMemberMetadata"]
+__all__ = ["ClassicMemberMetadata", "ClassicProtocol", "ConsumerGroupMemberMetadataValue"]
 
 
 class ClassicProtocol(base.Struct, kw_only=True):
@@ -19,7 +19,7 @@ class ClassicProtocol(base.Struct, kw_only=True):
 
     name: str = ""
     """string; versions 0+."""
-    metadata: bytes = b''
+    metadata: bytes = b""
     """bytes; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 

@@ -5,7 +5,6 @@ ControlRecordTypeSchema: data; versions 0; flexible none.
 
 from __future__ import annotations
 
-import builtins
 from typing import ClassVar
 
 from kwire.messages import base

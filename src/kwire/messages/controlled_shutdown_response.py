@@ -15,7 +15,7 @@ __all__ = ["ControlledShutdownResponse", "RemainingPartition"]
 class RemainingPartition(base.Struct, kw_only=True):
     """Versions 0+."""
 
-    MAP_KEYS: ClassVar[tuple[str, ...]] = ("topic_name", "partition_index",)
+    MAP_KEYS: ClassVar[tuple[str, ...]] = ("topic_name", "partition_index")
 
     topic_name: str = ""
     """string; versions 0+; map key; topicName."""

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["ControllerRegistrationRequest", "Listener", "Feature"]
+__all__ = ["ControllerRegistrationRequest", "Feature", "Listener"]
 
 
 class Listener(base.Struct, kw_only=True):

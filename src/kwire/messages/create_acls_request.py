@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["CreateAclsRequest", "AclCreation"]
+__all__ = ["AclCreation", "CreateAclsRequest"]
 
 
 class AclCreation(base.Struct, kw_only=True):

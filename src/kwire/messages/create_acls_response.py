@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["CreateAclsResponse", "AclCreationResult"]
+__all__ = ["AclCreationResult", "CreateAclsResponse"]
 
 
 class AclCreationResult(base.Struct, kw_only=True):

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["CreateDelegationTokenRequest", "CreatableRenewers"]
+__all__ = ["CreatableRenewers", "CreateDelegationTokenRequest"]
 
 
 class CreatableRenewers(base.Struct, kw_only=True):

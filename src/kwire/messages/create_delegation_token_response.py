@@ -33,7 +33,7 @@ class CreateDelegationTokenResponse(base.Message, kw_only=True):
     """int64; versions 0+."""
     token_id: str = ""
     """string; versions 0+."""
-    hmac: bytes = b''
+    hmac: bytes = b""
     """bytes; versions 0+."""
     throttle_time_ms: int = 0
     """int32; versions 0+."""

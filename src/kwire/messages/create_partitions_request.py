@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["CreatePartitionsRequest", "CreatePartitionsAssignment", "CreatePartitionsTopic"]
+__all__ = ["CreatePartitionsAssignment", "CreatePartitionsRequest", "CreatePartitionsTopic"]
 
 
 class CreatePartitionsAssignment(base.Struct, kw_only=True):

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["CreateTopicsRequest", "CreatableReplicaAssignment", "CreatableTopicConfig", "CreatableTopic"]
+__all__ = ["CreatableReplicaAssignment", "CreatableTopic", "CreatableTopicConfig", "CreateTopicsRequest"]
 
 
 class CreatableReplicaAssignment(base.Struct, kw_only=True):

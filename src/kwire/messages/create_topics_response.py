@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["CreateTopicsResponse", "CreatableTopicConfigs", "CreatableTopicResult"]
+__all__ = ["CreatableTopicConfigs", "CreatableTopicResult", "CreateTopicsResponse"]
 
 
 class CreatableTopicConfigs(base.Struct, kw_only=True):

@@ -5,7 +5,6 @@ DefaultPrincipalData: data; versions 0; flexible 0+.
 
 from __future__ import annotations
 
-import builtins
 from typing import ClassVar
 
 from kwire.messages import base

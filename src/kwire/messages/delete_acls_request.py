@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DeleteAclsRequest", "DeleteAclsFilter"]
+__all__ = ["DeleteAclsFilter", "DeleteAclsRequest"]
 
 
 class DeleteAclsFilter(base.Struct, kw_only=True):

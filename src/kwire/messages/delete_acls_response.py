@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DeleteAclsResponse", "DeleteAclsMatchingAcl", "DeleteAclsFilterResult"]
+__all__ = ["DeleteAclsFilterResult", "DeleteAclsMatchingAcl", "DeleteAclsResponse"]
 
 
 class DeleteAclsMatchingAcl(base.Struct, kw_only=True):

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DeleteGroupsResponse", "DeletableGroupResult"]
+__all__ = ["DeletableGroupResult", "DeleteGroupsResponse"]
 
 
 class DeletableGroupResult(base.Struct, kw_only=True):

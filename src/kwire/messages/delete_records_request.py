@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DeleteRecordsRequest", "DeleteRecordsPartition", "DeleteRecordsTopic"]
+__all__ = ["DeleteRecordsPartition", "DeleteRecordsRequest", "DeleteRecordsTopic"]
 
 
 class DeleteRecordsPartition(base.Struct, kw_only=True):

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DeleteRecordsResponse", "DeleteRecordsPartitionResult", "DeleteRecordsTopicResult"]
+__all__ = ["DeleteRecordsPartitionResult", "DeleteRecordsResponse", "DeleteRecordsTopicResult"]
 
 
 class DeleteRecordsPartitionResult(base.Struct, kw_only=True):

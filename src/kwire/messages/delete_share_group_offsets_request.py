@@ -29,7 +29,9 @@ class DeleteShareGroupOffsetsRequest(base.Message, kw_only=True):
     """[]DeleteShareGroupOffsetsRequestTopic; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 
-    DeleteShareGroupOffsetsRequestTopic: ClassVar[type[DeleteShareGroupOffsetsRequestTopic]] = DeleteShareGroupOffsetsRequestTopic
+    DeleteShareGroupOffsetsRequestTopic: ClassVar[type[DeleteShareGroupOffsetsRequestTopic]] = (
+        DeleteShareGroupOffsetsRequestTopic
+    )
     API_KEY: ClassVar[int | None] = 92
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 32767)

@@ -40,7 +40,9 @@ class DeleteShareGroupOffsetsResponse(base.Message, kw_only=True):
     """[]DeleteShareGroupOffsetsResponseTopic; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 
-    DeleteShareGroupOffsetsResponseTopic: ClassVar[type[DeleteShareGroupOffsetsResponseTopic]] = DeleteShareGroupOffsetsResponseTopic
+    DeleteShareGroupOffsetsResponseTopic: ClassVar[type[DeleteShareGroupOffsetsResponseTopic]] = (
+        DeleteShareGroupOffsetsResponseTopic
+    )
     API_KEY: ClassVar[int | None] = 92
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 32767)

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DeleteShareGroupStateRequest", "PartitionData", "DeleteStateData"]
+__all__ = ["DeleteShareGroupStateRequest", "DeleteStateData", "PartitionData"]
 
 
 class PartitionData(base.Struct, kw_only=True):

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DeleteShareGroupStateResponse", "PartitionResult", "DeleteStateResult"]
+__all__ = ["DeleteShareGroupStateResponse", "DeleteStateResult", "PartitionResult"]
 
 
 class PartitionResult(base.Struct, kw_only=True):

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DeleteTopicsRequest", "DeleteTopicState"]
+__all__ = ["DeleteTopicState", "DeleteTopicsRequest"]
 
 
 class DeleteTopicState(base.Struct, kw_only=True):

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DeleteTopicsResponse", "DeletableTopicResult"]
+__all__ = ["DeletableTopicResult", "DeleteTopicsResponse"]
 
 
 class DeletableTopicResult(base.Struct, kw_only=True):

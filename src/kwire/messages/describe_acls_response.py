@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DescribeAclsResponse", "AclDescription", "DescribeAclsResource"]
+__all__ = ["AclDescription", "DescribeAclsResource", "DescribeAclsResponse"]
 
 
 class AclDescription(base.Struct, kw_only=True):

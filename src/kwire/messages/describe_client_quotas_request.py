@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DescribeClientQuotasRequest", "ComponentData"]
+__all__ = ["ComponentData", "DescribeClientQuotasRequest"]
 
 
 class ComponentData(base.Struct, kw_only=True):

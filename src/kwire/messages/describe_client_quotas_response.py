@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DescribeClientQuotasResponse", "EntityData", "ValueData", "EntryData"]
+__all__ = ["DescribeClientQuotasResponse", "EntityData", "EntryData", "ValueData"]
 
 
 class EntityData(base.Struct, kw_only=True):

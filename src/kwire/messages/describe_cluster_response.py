@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DescribeClusterResponse", "DescribeClusterBroker"]
+__all__ = ["DescribeClusterBroker", "DescribeClusterResponse"]
 
 
 class DescribeClusterBroker(base.Struct, kw_only=True):

@@ -9,7 +9,12 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DescribeConfigsResponse", "DescribeConfigsSynonym", "DescribeConfigsResourceResult", "DescribeConfigsResult"]
+__all__ = [
+    "DescribeConfigsResourceResult",
+    "DescribeConfigsResponse",
+    "DescribeConfigsResult",
+    "DescribeConfigsSynonym",
+]
 
 
 class DescribeConfigsSynonym(base.Struct, kw_only=True):

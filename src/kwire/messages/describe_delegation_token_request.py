@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DescribeDelegationTokenRequest", "DescribeDelegationTokenOwner"]
+__all__ = ["DescribeDelegationTokenOwner", "DescribeDelegationTokenRequest"]
 
 
 class DescribeDelegationTokenOwner(base.Struct, kw_only=True):

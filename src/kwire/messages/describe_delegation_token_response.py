@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DescribeDelegationTokenResponse", "DescribedDelegationTokenRenewer", "DescribedDelegationToken"]
+__all__ = ["DescribeDelegationTokenResponse", "DescribedDelegationToken", "DescribedDelegationTokenRenewer"]
 
 
 class DescribedDelegationTokenRenewer(base.Struct, kw_only=True):
@@ -41,7 +41,7 @@ class DescribedDelegationToken(base.Struct, kw_only=True):
     """int64; versions 0+."""
     token_id: str = ""
     """string; versions 0+."""
-    hmac: bytes = b''
+    hmac: bytes = b""
     """bytes; versions 0+."""
     renewers: list[DescribedDelegationTokenRenewer] = []
     """[]DescribedDelegationTokenRenewer; versions 0+."""

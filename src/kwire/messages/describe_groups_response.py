@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DescribeGroupsResponse", "DescribedGroupMember", "DescribedGroup"]
+__all__ = ["DescribeGroupsResponse", "DescribedGroup", "DescribedGroupMember"]
 
 
 class DescribedGroupMember(base.Struct, kw_only=True):
@@ -23,9 +23,9 @@ class DescribedGroupMember(base.Struct, kw_only=True):
     """string; versions 0+."""
     client_host: str = ""
     """string; versions 0+."""
-    member_metadata: bytes = b''
+    member_metadata: bytes = b""
     """bytes; versions 0+."""
-    member_assignment: bytes = b''
+    member_assignment: bytes = b""
     """bytes; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DescribeLogDirsRequest", "DescribableLogDirTopic"]
+__all__ = ["DescribableLogDirTopic", "DescribeLogDirsRequest"]
 
 
 class DescribableLogDirTopic(base.Struct, kw_only=True):

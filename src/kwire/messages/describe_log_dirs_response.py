@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DescribeLogDirsResponse", "DescribeLogDirsPartition", "DescribeLogDirsTopic", "DescribeLogDirsResult"]
+__all__ = ["DescribeLogDirsPartition", "DescribeLogDirsResponse", "DescribeLogDirsResult", "DescribeLogDirsTopic"]
 
 
 class DescribeLogDirsPartition(base.Struct, kw_only=True):

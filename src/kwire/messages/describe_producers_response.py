@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DescribeProducersResponse", "ProducerState", "PartitionResponse", "TopicResponse"]
+__all__ = ["DescribeProducersResponse", "PartitionResponse", "ProducerState", "TopicResponse"]
 
 
 class ProducerState(base.Struct, kw_only=True):

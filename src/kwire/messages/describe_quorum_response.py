@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DescribeQuorumResponse", "ReplicaState", "PartitionData", "TopicData", "Listener", "Node"]
+__all__ = ["DescribeQuorumResponse", "Listener", "Node", "PartitionData", "ReplicaState", "TopicData"]
 
 
 class ReplicaState(base.Struct, kw_only=True):

@@ -9,7 +9,11 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DescribeShareGroupOffsetsRequest", "DescribeShareGroupOffsetsRequestTopic", "DescribeShareGroupOffsetsRequestGroup"]
+__all__ = [
+    "DescribeShareGroupOffsetsRequest",
+    "DescribeShareGroupOffsetsRequestGroup",
+    "DescribeShareGroupOffsetsRequestTopic",
+]
 
 
 class DescribeShareGroupOffsetsRequestTopic(base.Struct, kw_only=True):
@@ -39,8 +43,12 @@ class DescribeShareGroupOffsetsRequest(base.Message, kw_only=True):
     """[]DescribeShareGroupOffsetsRequestGroup; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 
-    DescribeShareGroupOffsetsRequestTopic: ClassVar[type[DescribeShareGroupOffsetsRequestTopic]] = DescribeShareGroupOffsetsRequestTopic
-    DescribeShareGroupOffsetsRequestGroup: ClassVar[type[DescribeShareGroupOffsetsRequestGroup]] = DescribeShareGroupOffsetsRequestGroup
+    DescribeShareGroupOffsetsRequestTopic: ClassVar[type[DescribeShareGroupOffsetsRequestTopic]] = (
+        DescribeShareGroupOffsetsRequestTopic
+    )
+    DescribeShareGroupOffsetsRequestGroup: ClassVar[type[DescribeShareGroupOffsetsRequestGroup]] = (
+        DescribeShareGroupOffsetsRequestGroup
+    )
     API_KEY: ClassVar[int | None] = 90
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 1)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 32767)

@@ -10,7 +10,12 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DescribeShareGroupOffsetsResponse", "DescribeShareGroupOffsetsResponsePartition", "DescribeShareGroupOffsetsResponseTopic", "DescribeShareGroupOffsetsResponseGroup"]
+__all__ = [
+    "DescribeShareGroupOffsetsResponse",
+    "DescribeShareGroupOffsetsResponseGroup",
+    "DescribeShareGroupOffsetsResponsePartition",
+    "DescribeShareGroupOffsetsResponseTopic",
+]
 
 
 class DescribeShareGroupOffsetsResponsePartition(base.Struct, kw_only=True):
@@ -66,9 +71,15 @@ class DescribeShareGroupOffsetsResponse(base.Message, kw_only=True):
     """[]DescribeShareGroupOffsetsResponseGroup; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 
-    DescribeShareGroupOffsetsResponsePartition: ClassVar[type[DescribeShareGroupOffsetsResponsePartition]] = DescribeShareGroupOffsetsResponsePartition
-    DescribeShareGroupOffsetsResponseTopic: ClassVar[type[DescribeShareGroupOffsetsResponseTopic]] = DescribeShareGroupOffsetsResponseTopic
-    DescribeShareGroupOffsetsResponseGroup: ClassVar[type[DescribeShareGroupOffsetsResponseGroup]] = DescribeShareGroupOffsetsResponseGroup
+    DescribeShareGroupOffsetsResponsePartition: ClassVar[type[DescribeShareGroupOffsetsResponsePartition]] = (
+        DescribeShareGroupOffsetsResponsePartition
+    )
+    DescribeShareGroupOffsetsResponseTopic: ClassVar[type[DescribeShareGroupOffsetsResponseTopic]] = (
+        DescribeShareGroupOffsetsResponseTopic
+    )
+    DescribeShareGroupOffsetsResponseGroup: ClassVar[type[DescribeShareGroupOffsetsResponseGroup]] = (
+        DescribeShareGroupOffsetsResponseGroup
+    )
     API_KEY: ClassVar[int | None] = 90
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 1)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 32767)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DescribeTopicPartitionsRequest", "TopicRequest", "Cursor"]
+__all__ = ["Cursor", "DescribeTopicPartitionsRequest", "TopicRequest"]
 
 
 class TopicRequest(base.Struct, kw_only=True):

@@ -10,7 +10,12 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DescribeTopicPartitionsResponse", "DescribeTopicPartitionsResponsePartition", "DescribeTopicPartitionsResponseTopic", "Cursor"]
+__all__ = [
+    "Cursor",
+    "DescribeTopicPartitionsResponse",
+    "DescribeTopicPartitionsResponsePartition",
+    "DescribeTopicPartitionsResponseTopic",
+]
 
 
 class DescribeTopicPartitionsResponsePartition(base.Struct, kw_only=True):
@@ -79,8 +84,12 @@ class DescribeTopicPartitionsResponse(base.Message, kw_only=True):
     """Cursor; versions 0+; nullable; default null."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 
-    DescribeTopicPartitionsResponsePartition: ClassVar[type[DescribeTopicPartitionsResponsePartition]] = DescribeTopicPartitionsResponsePartition
-    DescribeTopicPartitionsResponseTopic: ClassVar[type[DescribeTopicPartitionsResponseTopic]] = DescribeTopicPartitionsResponseTopic
+    DescribeTopicPartitionsResponsePartition: ClassVar[type[DescribeTopicPartitionsResponsePartition]] = (
+        DescribeTopicPartitionsResponsePartition
+    )
+    DescribeTopicPartitionsResponseTopic: ClassVar[type[DescribeTopicPartitionsResponseTopic]] = (
+        DescribeTopicPartitionsResponseTopic
+    )
     Cursor: ClassVar[type[Cursor]] = Cursor
     API_KEY: ClassVar[int | None] = 75
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["DescribeUserScramCredentialsResponse", "CredentialInfo", "DescribeUserScramCredentialsResult"]
+__all__ = ["CredentialInfo", "DescribeUserScramCredentialsResponse", "DescribeUserScramCredentialsResult"]
 
 
 class CredentialInfo(base.Struct, kw_only=True):
@@ -50,7 +50,9 @@ class DescribeUserScramCredentialsResponse(base.Message, kw_only=True):
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 
     CredentialInfo: ClassVar[type[CredentialInfo]] = CredentialInfo
-    DescribeUserScramCredentialsResult: ClassVar[type[DescribeUserScramCredentialsResult]] = DescribeUserScramCredentialsResult
+    DescribeUserScramCredentialsResult: ClassVar[type[DescribeUserScramCredentialsResult]] = (
+        DescribeUserScramCredentialsResult
+    )
     API_KEY: ClassVar[int | None] = 50
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 32767)

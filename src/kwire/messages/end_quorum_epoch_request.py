@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["EndQuorumEpochRequest", "ReplicaInfo", "PartitionData", "TopicData", "LeaderEndpoint"]
+__all__ = ["EndQuorumEpochRequest", "LeaderEndpoint", "PartitionData", "ReplicaInfo", "TopicData"]
 
 
 class ReplicaInfo(base.Struct, kw_only=True):

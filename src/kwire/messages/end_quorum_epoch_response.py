@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["EndQuorumEpochResponse", "PartitionData", "TopicData", "NodeEndpoint"]
+__all__ = ["EndQuorumEpochResponse", "NodeEndpoint", "PartitionData", "TopicData"]
 
 
 class PartitionData(base.Struct, kw_only=True):

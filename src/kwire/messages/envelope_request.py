@@ -15,11 +15,11 @@ __all__ = ["EnvelopeRequest"]
 class EnvelopeRequest(base.Message, kw_only=True):
     """Request, api key 58; versions 0; flexible 0+; listeners controller, zkBroker."""
 
-    request_data: bytes = b''
+    request_data: bytes = b""
     """bytes; versions 0+."""
-    request_principal: bytes | None = b''
+    request_principal: bytes | None = b""
     """bytes; versions 0+; nullable."""
-    client_host_address: bytes = b''
+    client_host_address: bytes = b""
     """bytes; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 

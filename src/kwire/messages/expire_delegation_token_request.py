@@ -15,7 +15,7 @@ __all__ = ["ExpireDelegationTokenRequest"]
 class ExpireDelegationTokenRequest(base.Message, kw_only=True):
     """Request, api key 40; versions 0-2; flexible 2+; deprecated 0; listeners broker, controller, zkBroker."""
 
-    hmac: bytes = b''
+    hmac: bytes = b""
     """bytes; versions 0+."""
     expiry_time_period_ms: int = 0
     """int64; versions 0+."""

@@ -12,7 +12,7 @@ import msgspec
 
 from kwire.messages import base
 
-__all__ = ["FetchRequest", "ReplicaState", "FetchPartition", "FetchTopic", "ForgottenTopic"]
+__all__ = ["FetchPartition", "FetchRequest", "FetchTopic", "ForgottenTopic", "ReplicaState"]
 
 
 class ReplicaState(base.Struct, kw_only=True):

@@ -12,7 +12,16 @@ import msgspec
 
 from kwire.messages import base
 
-__all__ = ["FetchResponse", "EpochEndOffset", "LeaderIdAndEpoch", "SnapshotId", "AbortedTransaction", "PartitionData", "FetchableTopicResponse", "NodeEndpoint"]
+__all__ = [
+    "AbortedTransaction",
+    "EpochEndOffset",
+    "FetchResponse",
+    "FetchableTopicResponse",
+    "LeaderIdAndEpoch",
+    "NodeEndpoint",
+    "PartitionData",
+    "SnapshotId",
+]
 
 
 class EpochEndOffset(base.Struct, kw_only=True):

@@ -12,7 +12,7 @@ import msgspec
 
 from kwire.messages import base
 
-__all__ = ["FetchSnapshotRequest", "SnapshotId", "PartitionSnapshot", "TopicSnapshot"]
+__all__ = ["FetchSnapshotRequest", "PartitionSnapshot", "SnapshotId", "TopicSnapshot"]
 
 
 class SnapshotId(base.Struct, kw_only=True):

@@ -11,7 +11,14 @@ import msgspec
 
 from kwire.messages import base
 
-__all__ = ["FetchSnapshotResponse", "SnapshotId", "LeaderIdAndEpoch", "PartitionSnapshot", "TopicSnapshot", "NodeEndpoint"]
+__all__ = [
+    "FetchSnapshotResponse",
+    "LeaderIdAndEpoch",
+    "NodeEndpoint",
+    "PartitionSnapshot",
+    "SnapshotId",
+    "TopicSnapshot",
+]
 
 
 class SnapshotId(base.Struct, kw_only=True):

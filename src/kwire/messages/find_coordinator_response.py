@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["FindCoordinatorResponse", "Coordinator"]
+__all__ = ["Coordinator", "FindCoordinatorResponse"]
 
 
 class Coordinator(base.Struct, kw_only=True):

@@ -27,9 +27,9 @@ class MemberMetadata(base.Struct, kw_only=True):
     """int32; versions 1+; default -1; ignorable."""
     session_timeout: int = 0
     """int32; versions 0+."""
-    subscription: bytes = b''
+    subscription: bytes = b""
     """bytes; versions 0+."""
-    assignment: bytes = b''
+    assignment: bytes = b""
     """bytes; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 

@@ -9,13 +9,13 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["IncrementalAlterConfigsRequest", "AlterableConfig", "AlterConfigsResource"]
+__all__ = ["AlterConfigsResource", "AlterableConfig", "IncrementalAlterConfigsRequest"]
 
 
 class AlterableConfig(base.Struct, kw_only=True):
     """Versions 0+."""
 
-    MAP_KEYS: ClassVar[tuple[str, ...]] = ("name", "config_operation",)
+    MAP_KEYS: ClassVar[tuple[str, ...]] = ("name", "config_operation")
 
     name: str = ""
     """string; versions 0+; map key."""
@@ -30,7 +30,7 @@ class AlterableConfig(base.Struct, kw_only=True):
 class AlterConfigsResource(base.Struct, kw_only=True):
     """Versions 0+."""
 
-    MAP_KEYS: ClassVar[tuple[str, ...]] = ("resource_type", "resource_name",)
+    MAP_KEYS: ClassVar[tuple[str, ...]] = ("resource_type", "resource_name")
 
     resource_type: int = 0
     """int8; versions 0+; map key."""

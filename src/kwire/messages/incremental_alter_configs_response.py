@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["IncrementalAlterConfigsResponse", "AlterConfigsResourceResponse"]
+__all__ = ["AlterConfigsResourceResponse", "IncrementalAlterConfigsResponse"]
 
 
 class AlterConfigsResourceResponse(base.Struct, kw_only=True):

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["InitializeShareGroupStateRequest", "PartitionData", "InitializeStateData"]
+__all__ = ["InitializeShareGroupStateRequest", "InitializeStateData", "PartitionData"]
 
 
 class PartitionData(base.Struct, kw_only=True):

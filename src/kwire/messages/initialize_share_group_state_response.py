@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["InitializeShareGroupStateResponse", "PartitionResult", "InitializeStateResult"]
+__all__ = ["InitializeShareGroupStateResponse", "InitializeStateResult", "PartitionResult"]
 
 
 class PartitionResult(base.Struct, kw_only=True):

@@ -19,7 +19,7 @@ class JoinGroupRequestProtocol(base.Struct, kw_only=True):
 
     name: str = ""
     """string; versions 0+; map key."""
-    metadata: bytes = b''
+    metadata: bytes = b""
     """bytes; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 

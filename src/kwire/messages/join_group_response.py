@@ -19,7 +19,7 @@ class JoinGroupResponseMember(base.Struct, kw_only=True):
     """string; versions 0+."""
     group_instance_id: str | None = None
     """string; versions 5+; nullable; default null; ignorable."""
-    metadata: bytes = b''
+    metadata: bytes = b""
     """bytes; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 

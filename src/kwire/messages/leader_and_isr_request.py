@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["LeaderAndIsrRequest", "LeaderAndIsrPartitionState", "LeaderAndIsrTopicState", "LeaderAndIsrLiveLeader"]
+__all__ = ["LeaderAndIsrLiveLeader", "LeaderAndIsrPartitionState", "LeaderAndIsrRequest", "LeaderAndIsrTopicState"]
 
 
 class LeaderAndIsrPartitionState(base.Struct, kw_only=True):

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["LeaderAndIsrResponse", "LeaderAndIsrPartitionError", "LeaderAndIsrTopicError"]
+__all__ = ["LeaderAndIsrPartitionError", "LeaderAndIsrResponse", "LeaderAndIsrTopicError"]
 
 
 class LeaderAndIsrPartitionError(base.Struct, kw_only=True):

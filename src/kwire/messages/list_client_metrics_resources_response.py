@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["ListClientMetricsResourcesResponse", "ClientMetricsResource"]
+__all__ = ["ClientMetricsResource", "ListClientMetricsResourcesResponse"]
 
 
 class ClientMetricsResource(base.Struct, kw_only=True):

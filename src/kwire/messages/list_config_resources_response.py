@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["ListConfigResourcesResponse", "ConfigResource"]
+__all__ = ["ConfigResource", "ListConfigResourcesResponse"]
 
 
 class ConfigResource(base.Struct, kw_only=True):

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["ListOffsetsRequest", "ListOffsetsPartition", "ListOffsetsTopic"]
+__all__ = ["ListOffsetsPartition", "ListOffsetsRequest", "ListOffsetsTopic"]
 
 
 class ListOffsetsPartition(base.Struct, kw_only=True):

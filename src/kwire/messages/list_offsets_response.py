@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["ListOffsetsResponse", "ListOffsetsPartitionResponse", "ListOffsetsTopicResponse"]
+__all__ = ["ListOffsetsPartitionResponse", "ListOffsetsResponse", "ListOffsetsTopicResponse"]
 
 
 class ListOffsetsPartitionResponse(base.Struct, kw_only=True):

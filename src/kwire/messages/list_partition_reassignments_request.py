@@ -31,7 +31,9 @@ class ListPartitionReassignmentsRequest(base.Message, kw_only=True):
     """[]ListPartitionReassignmentsTopics; versions 0+; nullable; default null."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 
-    ListPartitionReassignmentsTopics: ClassVar[type[ListPartitionReassignmentsTopics]] = ListPartitionReassignmentsTopics
+    ListPartitionReassignmentsTopics: ClassVar[type[ListPartitionReassignmentsTopics]] = (
+        ListPartitionReassignmentsTopics
+    )
     API_KEY: ClassVar[int | None] = 46
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 32767)

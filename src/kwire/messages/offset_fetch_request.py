@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["OffsetFetchRequest", "OffsetFetchRequestTopic", "OffsetFetchRequestTopics", "OffsetFetchRequestGroup"]
+__all__ = ["OffsetFetchRequest", "OffsetFetchRequestGroup", "OffsetFetchRequestTopic", "OffsetFetchRequestTopics"]
 
 
 class OffsetFetchRequestTopic(base.Struct, kw_only=True):

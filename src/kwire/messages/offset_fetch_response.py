@@ -10,7 +10,14 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["OffsetFetchResponse", "OffsetFetchResponsePartition", "OffsetFetchResponseTopic", "OffsetFetchResponsePartitions", "OffsetFetchResponseTopics", "OffsetFetchResponseGroup"]
+__all__ = [
+    "OffsetFetchResponse",
+    "OffsetFetchResponseGroup",
+    "OffsetFetchResponsePartition",
+    "OffsetFetchResponsePartitions",
+    "OffsetFetchResponseTopic",
+    "OffsetFetchResponseTopics",
+]
 
 
 class OffsetFetchResponsePartition(base.Struct, kw_only=True):

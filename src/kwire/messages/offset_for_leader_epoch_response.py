@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["OffsetForLeaderEpochResponse", "EpochEndOffset", "OffsetForLeaderTopicResult"]
+__all__ = ["EpochEndOffset", "OffsetForLeaderEpochResponse", "OffsetForLeaderTopicResult"]
 
 
 class EpochEndOffset(base.Struct, kw_only=True):

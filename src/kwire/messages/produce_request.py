@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["ProduceRequest", "PartitionProduceData", "TopicProduceData"]
+__all__ = ["PartitionProduceData", "ProduceRequest", "TopicProduceData"]
 
 
 class PartitionProduceData(base.Struct, kw_only=True):
@@ -26,7 +26,7 @@ class PartitionProduceData(base.Struct, kw_only=True):
 class TopicProduceData(base.Struct, kw_only=True):
     """Versions 0+."""
 
-    MAP_KEYS: ClassVar[tuple[str, ...]] = ("name", "topic_id",)
+    MAP_KEYS: ClassVar[tuple[str, ...]] = ("name", "topic_id")
 
     name: str = ""
     """string; versions 0-12; ignorable; map key; topicName."""

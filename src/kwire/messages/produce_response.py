@@ -12,7 +12,14 @@ import msgspec
 
 from kwire.messages import base
 
-__all__ = ["ProduceResponse", "BatchIndexAndErrorMessage", "LeaderIdAndEpoch", "PartitionProduceResponse", "TopicProduceResponse", "NodeEndpoint"]
+__all__ = [
+    "BatchIndexAndErrorMessage",
+    "LeaderIdAndEpoch",
+    "NodeEndpoint",
+    "PartitionProduceResponse",
+    "ProduceResponse",
+    "TopicProduceResponse",
+]
 
 
 class BatchIndexAndErrorMessage(base.Struct, kw_only=True):
@@ -60,7 +67,7 @@ class PartitionProduceResponse(base.Struct, kw_only=True):
 class TopicProduceResponse(base.Struct, kw_only=True):
     """Versions 0+."""
 
-    MAP_KEYS: ClassVar[tuple[str, ...]] = ("name", "topic_id",)
+    MAP_KEYS: ClassVar[tuple[str, ...]] = ("name", "topic_id")
 
     name: str = ""
     """string; versions 0-12; ignorable; map key; topicName."""

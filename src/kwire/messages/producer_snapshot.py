@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["ProducerSnapshot", "ProducerEntry"]
+__all__ = ["ProducerEntry", "ProducerSnapshot"]
 
 
 class ProducerEntry(base.Struct, kw_only=True):

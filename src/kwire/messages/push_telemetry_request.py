@@ -24,7 +24,7 @@ class PushTelemetryRequest(base.Message, kw_only=True):
     """bool; versions 0+."""
     compression_type: int = 0
     """int8; versions 0+."""
-    metrics: bytes = b''
+    metrics: bytes = b""
     """bytes; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["QuotaRecord", "EntityData"]
+__all__ = ["EntityData", "QuotaRecord"]
 
 
 class EntityData(base.Struct, kw_only=True):

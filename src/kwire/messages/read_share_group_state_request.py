@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["ReadShareGroupStateRequest", "PartitionData", "ReadStateData"]
+__all__ = ["PartitionData", "ReadShareGroupStateRequest", "ReadStateData"]
 
 
 class PartitionData(base.Struct, kw_only=True):

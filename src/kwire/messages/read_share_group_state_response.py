@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["ReadShareGroupStateResponse", "StateBatch", "PartitionResult", "ReadStateResult"]
+__all__ = ["PartitionResult", "ReadShareGroupStateResponse", "ReadStateResult", "StateBatch"]
 
 
 class StateBatch(base.Struct, kw_only=True):

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["ReadShareGroupStateSummaryRequest", "PartitionData", "ReadStateSummaryData"]
+__all__ = ["PartitionData", "ReadShareGroupStateSummaryRequest", "ReadStateSummaryData"]
 
 
 class PartitionData(base.Struct, kw_only=True):

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["ReadShareGroupStateSummaryResponse", "PartitionResult", "ReadStateSummaryResult"]
+__all__ = ["PartitionResult", "ReadShareGroupStateSummaryResponse", "ReadStateSummaryResult"]
 
 
 class PartitionResult(base.Struct, kw_only=True):

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["RegisterBrokerRecord", "BrokerEndpoint", "BrokerFeature"]
+__all__ = ["BrokerEndpoint", "BrokerFeature", "RegisterBrokerRecord"]
 
 
 class BrokerEndpoint(base.Struct, kw_only=True):

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["RegisterControllerRecord", "ControllerEndpoint", "ControllerFeature"]
+__all__ = ["ControllerEndpoint", "ControllerFeature", "RegisterControllerRecord"]
 
 
 class ControllerEndpoint(base.Struct, kw_only=True):

@@ -14,9 +14,10 @@ from __future__ import annotations
 import difflib
 import functools
 import json
-from importlib import import_module, resources
+from importlib import resources
 from typing import Any
 
+from kwire import messages
 from kwire.errors import OptionError, UnsupportedVersion
 from kwire.messages.base import Message
 from kwire.messages.index import MESSAGES, RELEASES
@@ -50,14 +51,14 @@ def get(name: str, kafka: str | None = None) -> type[Message]:
     if name not in MESSAGES:
         close = difflib.get_close_matches(name, MESSAGES, 1)
         raise OptionError(f"there is no message {name!r}" + (f"; do you mean {close[0]}?" if close else ""))
-    module, *_, releases = MESSAGES[name]
+    *_, releases = MESSAGES[name]
     if kafka is not None:
         _check_release(kafka)
         if kafka not in releases:
             raise OptionError(f"Kafka {kafka} has no message {name}; these have: {', '.join(releases)}")
         if name in _differing(kafka):
             return _of_release(name, kafka)
-    cls: type[Message] = getattr(import_module(f"kwire.messages.{module}"), name)
+    cls: type[Message] = getattr(messages, name)  # imports its module
     return cls
 
 
@@ -111,7 +112,7 @@ def _header_version(cls: type[Message], version: int) -> int:
 def _keys(release: str) -> dict[tuple[str, int], dict[str, str]]:
     """(kind, key) -> the names of a release's messages with them, by Kafka's module."""
     keys: dict[tuple[str, int], dict[str, str]] = {}
-    for name, (_, module, kind, api_key, releases) in MESSAGES.items():
+    for name, (module, kind, api_key, releases) in MESSAGES.items():
         if release in releases and api_key is not None:
             keys.setdefault((kind, api_key), {})[module] = name
     return keys

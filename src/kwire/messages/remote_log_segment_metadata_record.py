@@ -12,7 +12,12 @@ import msgspec
 
 from kwire.messages import base
 
-__all__ = ["RemoteLogSegmentMetadataRecord", "TopicIdPartitionEntry", "RemoteLogSegmentIdEntry", "SegmentLeaderEpochEntry"]
+__all__ = [
+    "RemoteLogSegmentIdEntry",
+    "RemoteLogSegmentMetadataRecord",
+    "SegmentLeaderEpochEntry",
+    "TopicIdPartitionEntry",
+]
 
 
 class TopicIdPartitionEntry(base.Struct, kw_only=True):

@@ -12,7 +12,7 @@ import msgspec
 
 from kwire.messages import base
 
-__all__ = ["RemoteLogSegmentMetadataUpdateRecord", "TopicIdPartitionEntry", "RemoteLogSegmentIdEntry"]
+__all__ = ["RemoteLogSegmentIdEntry", "RemoteLogSegmentMetadataUpdateRecord", "TopicIdPartitionEntry"]
 
 
 class TopicIdPartitionEntry(base.Struct, kw_only=True):

@@ -15,7 +15,7 @@ __all__ = ["RenewDelegationTokenRequest"]
 class RenewDelegationTokenRequest(base.Message, kw_only=True):
     """Request, api key 39; versions 0-2; flexible 2+; deprecated 0; listeners broker, controller, zkBroker."""
 
-    hmac: bytes = b''
+    hmac: bytes = b""
     """bytes; versions 0+."""
     renew_period_ms: int = 0
     """int64; versions 0+."""

@@ -15,7 +15,7 @@ __all__ = ["SaslAuthenticateRequest"]
 class SaslAuthenticateRequest(base.Message, kw_only=True):
     """Request, api key 36; versions 0-2; flexible 2+; listeners broker, controller, zkBroker."""
 
-    auth_bytes: bytes = b''
+    auth_bytes: bytes = b""
     """bytes; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 

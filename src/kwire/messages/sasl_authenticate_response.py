@@ -19,7 +19,7 @@ class SaslAuthenticateResponse(base.Message, kw_only=True):
     """int16; versions 0+."""
     error_message: str | None = ""
     """string; versions 0+; nullable."""
-    auth_bytes: bytes = b''
+    auth_bytes: bytes = b""
     """bytes; versions 0+."""
     session_lifetime_ms: int = 0
     """int64; versions 1+; ignorable."""

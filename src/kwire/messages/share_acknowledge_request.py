@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["ShareAcknowledgeRequest", "AcknowledgementBatch", "AcknowledgePartition", "AcknowledgeTopic"]
+__all__ = ["AcknowledgePartition", "AcknowledgeTopic", "AcknowledgementBatch", "ShareAcknowledgeRequest"]
 
 
 class AcknowledgementBatch(base.Struct, kw_only=True):

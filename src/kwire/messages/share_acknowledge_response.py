@@ -12,7 +12,13 @@ import msgspec
 
 from kwire.messages import base
 
-__all__ = ["ShareAcknowledgeResponse", "LeaderIdAndEpoch", "PartitionData", "ShareAcknowledgeTopicResponse", "NodeEndpoint"]
+__all__ = [
+    "LeaderIdAndEpoch",
+    "NodeEndpoint",
+    "PartitionData",
+    "ShareAcknowledgeResponse",
+    "ShareAcknowledgeTopicResponse",
+]
 
 
 class LeaderIdAndEpoch(base.Struct, kw_only=True):

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["ShareFetchRequest", "AcknowledgementBatch", "FetchPartition", "FetchTopic", "ForgottenTopic"]
+__all__ = ["AcknowledgementBatch", "FetchPartition", "FetchTopic", "ForgottenTopic", "ShareFetchRequest"]
 
 
 class AcknowledgementBatch(base.Struct, kw_only=True):

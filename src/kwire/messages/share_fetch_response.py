@@ -12,7 +12,14 @@ import msgspec
 
 from kwire.messages import base
 
-__all__ = ["ShareFetchResponse", "LeaderIdAndEpoch", "AcquiredRecords", "PartitionData", "ShareFetchableTopicResponse", "NodeEndpoint"]
+__all__ = [
+    "AcquiredRecords",
+    "LeaderIdAndEpoch",
+    "NodeEndpoint",
+    "PartitionData",
+    "ShareFetchResponse",
+    "ShareFetchableTopicResponse",
+]
 
 
 class LeaderIdAndEpoch(base.Struct, kw_only=True):

@@ -12,7 +12,7 @@ import msgspec
 
 from kwire.messages import base
 
-__all__ = ["ShareGroupDescribeResponse", "TopicPartitions", "Assignment", "Member", "DescribedGroup"]
+__all__ = ["Assignment", "DescribedGroup", "Member", "ShareGroupDescribeResponse", "TopicPartitions"]
 
 
 class TopicPartitions(base.Struct, kw_only=True):

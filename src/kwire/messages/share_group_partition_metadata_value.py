@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["ShareGroupPartitionMetadataValue", "TopicPartitionsInfo", "TopicInfo"]
+__all__ = ["ShareGroupPartitionMetadataValue", "TopicInfo", "TopicPartitionsInfo"]
 
 
 class TopicPartitionsInfo(base.Struct, kw_only=True):

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["ShareGroupStatePartitionMetadataValue", "TopicPartitionsInfo", "TopicInfo"]
+__all__ = ["ShareGroupStatePartitionMetadataValue", "TopicInfo", "TopicPartitionsInfo"]
 
 
 class TopicPartitionsInfo(base.Struct, kw_only=True):

@@ -9,7 +9,13 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["StopReplicaRequest", "StopReplicaPartitionV0", "StopReplicaTopicV1", "StopReplicaPartitionState", "StopReplicaTopicState"]
+__all__ = [
+    "StopReplicaPartitionState",
+    "StopReplicaPartitionV0",
+    "StopReplicaRequest",
+    "StopReplicaTopicState",
+    "StopReplicaTopicV1",
+]
 
 
 class StopReplicaPartitionV0(base.Struct, kw_only=True):

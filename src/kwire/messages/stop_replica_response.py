@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["StopReplicaResponse", "StopReplicaPartitionError"]
+__all__ = ["StopReplicaPartitionError", "StopReplicaResponse"]
 
 
 class StopReplicaPartitionError(base.Struct, kw_only=True):

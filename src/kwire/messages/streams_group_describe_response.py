@@ -11,7 +11,23 @@ import msgspec
 
 from kwire.messages import base
 
-__all__ = ["StreamsGroupDescribeResponse", "KeyValue", "TopicInfo", "Endpoint", "TaskOffset", "TaskIds", "Assignment", "TopologyDescriptionNode", "TopologyDescriptionSubtopology", "TopologyDescriptionGlobalStore", "TopologyDescription", "Subtopology", "Topology", "Member", "DescribedGroup"]
+__all__ = [
+    "Assignment",
+    "DescribedGroup",
+    "Endpoint",
+    "KeyValue",
+    "Member",
+    "StreamsGroupDescribeResponse",
+    "Subtopology",
+    "TaskIds",
+    "TaskOffset",
+    "TopicInfo",
+    "Topology",
+    "TopologyDescription",
+    "TopologyDescriptionGlobalStore",
+    "TopologyDescriptionNode",
+    "TopologyDescriptionSubtopology",
+]
 
 
 class KeyValue(base.Struct, kw_only=True):

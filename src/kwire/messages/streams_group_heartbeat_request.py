@@ -9,7 +9,17 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["StreamsGroupHeartbeatRequest", "KeyValue", "TopicInfo", "TaskIds", "Endpoint", "TaskOffset", "CopartitionGroup", "Subtopology", "Topology"]
+__all__ = [
+    "CopartitionGroup",
+    "Endpoint",
+    "KeyValue",
+    "StreamsGroupHeartbeatRequest",
+    "Subtopology",
+    "TaskIds",
+    "TaskOffset",
+    "TopicInfo",
+    "Topology",
+]
 
 
 class KeyValue(base.Struct, kw_only=True):

@@ -11,7 +11,7 @@ import msgspec
 
 from kwire.messages import base
 
-__all__ = ["StreamsGroupHeartbeatResponse", "Status", "TaskIds", "Endpoint", "TopicPartition", "EndpointToPartitions"]
+__all__ = ["Endpoint", "EndpointToPartitions", "Status", "StreamsGroupHeartbeatResponse", "TaskIds", "TopicPartition"]
 
 
 class Status(base.Struct, kw_only=True):

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["StreamsGroupMemberMetadataValue", "Endpoint", "KeyValue"]
+__all__ = ["Endpoint", "KeyValue", "StreamsGroupMemberMetadataValue"]
 
 
 class Endpoint(base.Struct, kw_only=True):

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["StreamsGroupMetadataValue", "LastAssignmentConfig"]
+__all__ = ["LastAssignmentConfig", "StreamsGroupMetadataValue"]
 
 
 class LastAssignmentConfig(base.Struct, kw_only=True):

@@ -11,7 +11,13 @@ import msgspec
 
 from kwire.messages import base
 
-__all__ = ["StreamsGroupTopologyDescriptionUpdateRequest", "TopologyDescriptionNode", "TopologyDescriptionSubtopology", "TopologyDescriptionGlobalStore", "TopologyDescription"]
+__all__ = [
+    "StreamsGroupTopologyDescriptionUpdateRequest",
+    "TopologyDescription",
+    "TopologyDescriptionGlobalStore",
+    "TopologyDescriptionNode",
+    "TopologyDescriptionSubtopology",
+]
 
 
 class TopologyDescriptionNode(base.Struct, kw_only=True):

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["StreamsGroupTopologyValue", "TopicConfig", "TopicInfo", "CopartitionGroup", "Subtopology"]
+__all__ = ["CopartitionGroup", "StreamsGroupTopologyValue", "Subtopology", "TopicConfig", "TopicInfo"]
 
 
 class TopicConfig(base.Struct, kw_only=True):

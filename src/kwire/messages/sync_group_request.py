@@ -17,7 +17,7 @@ class SyncGroupRequestAssignment(base.Struct, kw_only=True):
 
     member_id: str = ""
     """string; versions 0+."""
-    assignment: bytes = b''
+    assignment: bytes = b""
     """bytes; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 

@@ -23,7 +23,7 @@ class SyncGroupResponse(base.Message, kw_only=True):
     """string; versions 5+; nullable; default null; ignorable."""
     protocol_name: str | None = None
     """string; versions 5+; nullable; default null; ignorable."""
-    assignment: bytes = b''
+    assignment: bytes = b""
     """bytes; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 

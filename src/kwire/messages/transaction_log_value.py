@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["TransactionLogValue", "PartitionsSchema"]
+__all__ = ["PartitionsSchema", "TransactionLogValue"]
 
 
 class PartitionsSchema(base.Struct, kw_only=True):

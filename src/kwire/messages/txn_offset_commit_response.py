@@ -44,7 +44,9 @@ class TxnOffsetCommitResponse(base.Message, kw_only=True):
     """[]TxnOffsetCommitResponseTopic; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 
-    TxnOffsetCommitResponsePartition: ClassVar[type[TxnOffsetCommitResponsePartition]] = TxnOffsetCommitResponsePartition
+    TxnOffsetCommitResponsePartition: ClassVar[type[TxnOffsetCommitResponsePartition]] = (
+        TxnOffsetCommitResponsePartition
+    )
     TxnOffsetCommitResponseTopic: ClassVar[type[TxnOffsetCommitResponseTopic]] = TxnOffsetCommitResponseTopic
     API_KEY: ClassVar[int | None] = 28
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 6)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["UpdateFeaturesRequest", "FeatureUpdateKey"]
+__all__ = ["FeatureUpdateKey", "UpdateFeaturesRequest"]
 
 
 class FeatureUpdateKey(base.Struct, kw_only=True):

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["UpdateFeaturesResponse", "UpdatableFeatureResult"]
+__all__ = ["UpdatableFeatureResult", "UpdateFeaturesResponse"]
 
 
 class UpdatableFeatureResult(base.Struct, kw_only=True):

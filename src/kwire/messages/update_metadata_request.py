@@ -11,7 +11,13 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["UpdateMetadataRequest", "UpdateMetadataPartitionState", "UpdateMetadataTopicState", "UpdateMetadataEndpoint", "UpdateMetadataBroker"]
+__all__ = [
+    "UpdateMetadataBroker",
+    "UpdateMetadataEndpoint",
+    "UpdateMetadataPartitionState",
+    "UpdateMetadataRequest",
+    "UpdateMetadataTopicState",
+]
 
 
 class UpdateMetadataPartitionState(base.Struct, kw_only=True):

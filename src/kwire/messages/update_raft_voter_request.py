@@ -12,7 +12,7 @@ import msgspec
 
 from kwire.messages import base
 
-__all__ = ["UpdateRaftVoterRequest", "Listener", "KRaftVersionFeature"]
+__all__ = ["KRaftVersionFeature", "Listener", "UpdateRaftVoterRequest"]
 
 
 class Listener(base.Struct, kw_only=True):

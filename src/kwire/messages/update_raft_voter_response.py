@@ -11,7 +11,7 @@ import msgspec
 
 from kwire.messages import base
 
-__all__ = ["UpdateRaftVoterResponse", "CurrentLeader"]
+__all__ = ["CurrentLeader", "UpdateRaftVoterResponse"]
 
 
 class CurrentLeader(base.Struct, kw_only=True):

@@ -19,11 +19,11 @@ class UserScramCredentialRecord(base.Message, kw_only=True):
     """string; versions 0+."""
     mechanism: int = 0
     """int8; versions 0+."""
-    salt: bytes = b''
+    salt: bytes = b""
     """bytes; versions 0+."""
-    stored_key: bytes = b''
+    stored_key: bytes = b""
     """bytes; versions 0+."""
-    server_key: bytes = b''
+    server_key: bytes = b""
     """bytes; versions 0+."""
     iterations: int = 0
     """int32; versions 0+."""

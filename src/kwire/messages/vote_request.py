@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["VoteRequest", "PartitionData", "TopicData"]
+__all__ = ["PartitionData", "TopicData", "VoteRequest"]
 
 
 class PartitionData(base.Struct, kw_only=True):

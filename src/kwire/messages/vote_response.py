@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["VoteResponse", "PartitionData", "TopicData", "NodeEndpoint"]
+__all__ = ["NodeEndpoint", "PartitionData", "TopicData", "VoteResponse"]
 
 
 class PartitionData(base.Struct, kw_only=True):

@@ -12,7 +12,7 @@ import msgspec
 
 from kwire.messages import base
 
-__all__ = ["VotersRecord", "Endpoint", "KRaftVersionFeature", "Voter"]
+__all__ = ["Endpoint", "KRaftVersionFeature", "Voter", "VotersRecord"]
 
 
 class Endpoint(base.Struct, kw_only=True):

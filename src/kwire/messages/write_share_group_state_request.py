@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["WriteShareGroupStateRequest", "StateBatch", "PartitionData", "WriteStateData"]
+__all__ = ["PartitionData", "StateBatch", "WriteShareGroupStateRequest", "WriteStateData"]
 
 
 class StateBatch(base.Struct, kw_only=True):

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["WriteShareGroupStateResponse", "PartitionResult", "WriteStateResult"]
+__all__ = ["PartitionResult", "WriteShareGroupStateResponse", "WriteStateResult"]
 
 
 class PartitionResult(base.Struct, kw_only=True):

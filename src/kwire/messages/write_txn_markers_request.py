@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["WriteTxnMarkersRequest", "WritableTxnMarkerTopic", "WritableTxnMarker"]
+__all__ = ["WritableTxnMarker", "WritableTxnMarkerTopic", "WriteTxnMarkersRequest"]
 
 
 class WritableTxnMarkerTopic(base.Struct, kw_only=True):

@@ -9,7 +9,12 @@ from typing import ClassVar
 
 from kwire.messages import base
 
-__all__ = ["WriteTxnMarkersResponse", "WritableTxnMarkerPartitionResult", "WritableTxnMarkerTopicResult", "WritableTxnMarkerResult"]
+__all__ = [
+    "WritableTxnMarkerPartitionResult",
+    "WritableTxnMarkerResult",
+    "WritableTxnMarkerTopicResult",
+    "WriteTxnMarkersResponse",
+]
 
 
 class WritableTxnMarkerPartitionResult(base.Struct, kw_only=True):
@@ -49,7 +54,9 @@ class WriteTxnMarkersResponse(base.Message, kw_only=True):
     """[]WritableTxnMarkerResult; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = []
 
-    WritableTxnMarkerPartitionResult: ClassVar[type[WritableTxnMarkerPartitionResult]] = WritableTxnMarkerPartitionResult
+    WritableTxnMarkerPartitionResult: ClassVar[type[WritableTxnMarkerPartitionResult]] = (
+        WritableTxnMarkerPartitionResult
+    )
     WritableTxnMarkerTopicResult: ClassVar[type[WritableTxnMarkerTopicResult]] = WritableTxnMarkerTopicResult
     WritableTxnMarkerResult: ClassVar[type[WritableTxnMarkerResult]] = WritableTxnMarkerResult
     API_KEY: ClassVar[int | None] = 27
