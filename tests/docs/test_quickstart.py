@@ -1,0 +1,79 @@
+"""docs/quickstart.md does what it says: its commands and programs run, and print what it shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "quickstart.md"
+BLOCK = re.compile(r"^```(sh|python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+# Java and Spark's launcher write to standard error; standard output is compared.
+ENVIRONMENT = {
+    **os.environ,
+    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    "PYSPARK_PYTHON": sys.executable,
+    "SPARK_LOCAL_IP": "127.0.0.1",
+}
+
+
+def steps() -> list[tuple[str, str, str | None]]:
+    """(language, source, output it shows or None) of each block that is run."""
+    found: list[tuple[str, str, str | None]] = []
+    end = -1
+    text = PAGE.read_text("utf-8")
+    for match in BLOCK.finditer(text):
+        language, source = match.groups()
+        if language != "text":
+            found.append((language, source, None))
+        elif match.start() == end + 1:  # right below the block that prints it
+            found[-1] = (*found[-1][:2], source)
+        end = match.end()
+    return found
+
+
+def run(arguments: list[str], folder: Path, **options: str) -> str:
+    done = subprocess.run(
+        arguments, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=240, check=False, **options
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that looks like a checkout as far as the page is concerned."""
+    folder = tmp_path_factory.mktemp("quickstart")
+    (folder / "tests").symlink_to(ROOT / "tests")
+    return folder
+
+
+def test_the_commands_run_and_print_what_the_page_shows(folder: Path) -> None:
+    commands = [step for step in steps() if step[0] == "sh"]
+    assert len(commands) >= 5
+    for _, source, shown in commands:
+        printed = run(["sh", "-eu"], folder, input=source)
+        assert shown is None or printed.strip() == shown.strip()
+    assert (folder / "last-second.jsonl").stat().st_size > 1000
+    assert (folder / "ids-0.txt").read_text().startswith("Dumping logs/data/ids-0/")
+    assert (folder / "report.html").read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_the_programs_run_in_one_go_and_print_what_the_page_shows(folder: Path) -> None:
+    if shutil.which("java") is None:
+        pytest.skip("no Java runtime; Spark needs Java 17 or later")
+    if not (folder / "logs").exists():
+        run(["sh", "-eu"], folder, input=steps()[0][1])
+    programs = [step for step in steps() if step[0] == "python"]
+    program = "\n".join(source for _, source, _ in programs)
+    printed = run([sys.executable, "-c", program], folder)
+    assert printed.strip() == "".join(shown or "" for _, _, shown in programs).strip()
