@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 
 def warm() -> None:
     """Compile the kernels into numba's cache, or load them from it. Raises ImportError when that cannot be done."""
     from kwire.plan import engine
 
     engine.load()
+    import_module("kwire.plan.kernels.columns_entry")

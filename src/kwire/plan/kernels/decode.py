@@ -20,6 +20,7 @@ from kwire.plan.kernels.memory import (
     cp16,
     cp32,
     cp64,
+    inlined,
     kernel,
     ld8,
     ld8s,
@@ -77,7 +78,7 @@ VIEW_BYTES = 16
 LARGE_BYTES = 4096
 
 
-@kernel
+@inlined
 def put_fixed(code: int, p: int, o: int) -> tuple[int, int]:
     """One value of fixed width; returns the addresses after it on both sides. Writes at most twice what it reads."""
     if code == INT32:
@@ -117,7 +118,7 @@ def put_fixed(code: int, p: int, o: int) -> tuple[int, int]:
     return p + 16, o + 18
 
 
-@kernel
+@inlined
 def read_length(op: int, flags: int, p: int, end: int) -> tuple[int, int]:
     """(length or count, address after it): -1 is null where it may be, -2 is a failure."""
     if flags & COMPACT:
@@ -144,7 +145,7 @@ def read_length(op: int, flags: int, p: int, end: int) -> tuple[int, int]:
     return n, p
 
 
-@kernel
+@inlined
 def put_fixed_list(code: int, n: int, p: int, o: int) -> tuple[int, int]:
     """n values of one width, side by side; int32 is what nearly all lists hold."""
     if code == INT32:

@@ -22,6 +22,7 @@ from kwire.plan.kernels.memory import (
     cp64,
     double_bits,
     equal_doubles,
+    inlined,
     kernel,
     ld8,
     ld64,
@@ -83,7 +84,7 @@ NULL = 0xC0
 NO_TAG = MAX_TAG + 1
 
 
-@kernel
+@inlined
 def take_fixed(code: int, p: int, o: int) -> tuple[int, int]:
     """One value of fixed width; returns the addresses after it on both sides, the second 0 if it does not fit."""
     if code == BOOL:
@@ -125,7 +126,7 @@ def take_fixed(code: int, p: int, o: int) -> tuple[int, int]:
     return q, o + 4 if 0 <= v <= 0xFFFFFFFF else 0
 
 
-@kernel
+@inlined
 def write_length(op: int, flags: int, n: int, o: int) -> int:
     """The length or count n, -1 for null; address after it."""
     if flags & COMPACT:
@@ -166,7 +167,7 @@ def equal_with_floats(p: int, end: int, q: int, n: int) -> bool:
     return True
 
 
-@kernel
+@inlined
 def is_default(p: int, end: int, constant: int, n: int, floats: int) -> bool:
     """Whether the value at p (or the run of values) is the constant of n bytes."""
     if floats:

@@ -53,7 +53,10 @@ output_on_stack = memory.stack(SMALL_BYTES)
 
 
 def fingerprint(*modules: Any) -> str:
-    """Of the sources of the modules: numba's cache only watches the file of the function that it keeps."""
+    """Of the sources of the modules: numba's cache only watches the file of the function that it keeps.
+
+    A function that is cached has the fingerprint as the only variable of its closure, so that it is part of the key.
+    """
     return hashlib.sha256(b"".join(Path(module.__file__).read_bytes() for module in modules)).hexdigest()
 
 

@@ -30,6 +30,11 @@ def kernel(function: F) -> F:
     return cast(F, njit(error_model="numpy")(function))
 
 
+def inlined(function: F) -> F:
+    """A helper that belongs into its callers' code: a call of numba's costs as much as a small number takes to read."""
+    return cast(F, njit(error_model="numpy", forceinline=True)(function))
+
+
 def operation(signature: Any, emit: Callable[..., Any]) -> Any:
     """An intrinsic of fixed signature: emit(context, builder, args) -> LLVM value."""
 
@@ -146,7 +151,7 @@ def same(p: int, q: int, n: int) -> bool:
 # Unsigned varints
 
 
-@kernel
+@inlined
 def read_uvarint(p: int, end: int) -> tuple[int, int]:
     """(value, address after it); address 0 when it is cut or longer than 5 bytes. Bits above 32 are dropped (W-10)."""
     value = 0
@@ -161,7 +166,7 @@ def read_uvarint(p: int, end: int) -> tuple[int, int]:
     return 0, 0
 
 
-@kernel
+@inlined
 def write_uvarint(o: int, value: int) -> int:
     """Address after the number."""
     while value >= 0x80:
@@ -175,7 +180,7 @@ def write_uvarint(o: int, value: int) -> int:
 # MessagePack: what msgspec writes and reads. Only complete, well-formed values come here.
 
 
-@kernel
+@inlined
 def write_array_header(o: int, n: int) -> int:
     """Address after the header of an array of n values."""
     if n < 16:
@@ -190,7 +195,7 @@ def write_array_header(o: int, n: int) -> int:
     return o + 5
 
 
-@kernel
+@inlined
 def read_array_header(p: int) -> tuple[int, int]:
     """(number of values, address after the header); -1 when something else is there."""
     b = ld8(p)
@@ -203,7 +208,7 @@ def read_array_header(p: int) -> tuple[int, int]:
     return -1, p
 
 
-@kernel
+@inlined
 def read_bytes_header(p: int) -> tuple[int, int]:
     """(number of bytes, address of the first); -1 when something else is there."""
     b = ld8(p)
@@ -216,7 +221,7 @@ def read_bytes_header(p: int) -> tuple[int, int]:
     return -1, p
 
 
-@kernel
+@inlined
 def read_text_header(p: int) -> tuple[int, int]:
     """(number of UTF-8 bytes, address of the first); -1 when something else is there."""
     b = ld8(p)
@@ -231,7 +236,7 @@ def read_text_header(p: int) -> tuple[int, int]:
     return -1, p
 
 
-@kernel
+@inlined
 def read_int(p: int) -> tuple[int, int]:
     """(value, address after it); address 0 when it is no integer, or one above int64."""
     b = ld8(p)

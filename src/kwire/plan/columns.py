@@ -1,0 +1,443 @@
+"""Many messages of one version as one Arrow table, without an object for each.
+
+    ColumnReader(spec, 9, ["topics[].name", "topics[].partitions[].leader_id"]).read(data, starts) -> pyarrow.Table
+
+A path names a field from the message down, `[]` behind every array of structs that is unfolded. The table has one row
+for each element of the innermost array (a message with none has no row, as with SQL's UNNEST); fields further out
+repeat. So all arrays on the paths must lie on one line. Fields that the version lacks, and tagged ones that were not
+sent, have their default; fields below a null struct are null.
+
+    bool, int8 ... uint32, int64, float64       the same in Arrow          uuid               fixed_size_binary(16)
+    string, bytes and records                   string, binary; as a       array of those     list of the same
+                                                dictionary when repeated   numbers
+
+Fields that no path asks for are walked over; tagged ones among them are skipped by their size, unread.
+This module imports numba, numpy and pyarrow; nothing else in the package does before it has to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kwire.errors import DecodeError, Malformed, OptionError
+from kwire.plan import rows as r
+from kwire.plan.compiler import compile_message
+from kwire.plan.kernels.columns_entry import flatten, gather
+from kwire.plan.kernels.decode import FULL
+from kwire.plan.kernels.flatten import DEFAULT_SLICE, MAX_LEVELS
+from kwire.plan.reading import Reader
+from kwire.schema.model import Field, Message, Struct
+
+__all__ = ["ColumnReader"]
+
+Int64Array = np.ndarray[Any, np.dtype[np.int64]]
+
+ARROW = {
+    r.BOOL: pa.bool_(),
+    r.INT8: pa.int8(),
+    r.INT16: pa.int16(),
+    r.UINT16: pa.uint16(),
+    r.INT32: pa.int32(),
+    r.UINT32: pa.uint32(),
+    r.INT64: pa.int64(),
+    r.FLOAT64: pa.float64(),
+    r.UUID: pa.binary(16),
+}
+NUMPY = {
+    r.BOOL: np.dtype(np.bool_),
+    r.INT8: np.dtype(np.int8),
+    r.INT16: np.dtype(np.int16),
+    r.UINT16: np.dtype(np.uint16),
+    r.INT32: np.dtype(np.int32),
+    r.UINT32: np.dtype(np.uint32),
+    r.INT64: np.dtype(np.int64),
+    r.FLOAT64: np.dtype(np.float64),
+    r.UUID: np.dtype("V16"),
+}
+SLICES = np.dtype([("position", np.int64), ("count", np.int64)])
+MAX_OFFSET = 2**31 - 1
+
+
+@dataclass(slots=True, kw_only=True)
+class _Column:
+    """A wanted field. level: the innermost array around it. row: of the plan; -1 when the version lacks the field.
+
+    code: of a number, or of the elements of a list; 0 for strings and bytes. optional: may be left out of a message.
+    nullable_struct: the field of the struct around it that may be null, None if there is none.
+    """
+
+    path: str
+    field: Field
+    level: int
+    row: int = -1
+    code: int = 0
+    is_slice: bool = False
+    optional: bool = False
+    nullable_struct: Field | None = None
+
+    @property
+    def default_slice(self) -> int:
+        return -1 if self.field.default is None else DEFAULT_SLICE
+
+    @property
+    def struct_is_null(self) -> bool:
+        """Whether the struct around it is null when it is left out."""
+        return self.nullable_struct is not None and self.nullable_struct.default is None
+
+
+class ColumnReader:
+    """Reads columns of one version of one message.
+
+    paths: the columns, in the order of the table. Raises OptionError for a path that is not there, ends in an array of
+    structs, or leaves the line of arrays of the others; UnsupportedVersion outside spec.valid.
+    """
+
+    def __init__(self, spec: Message, version: int, paths: Sequence[str]) -> None:
+        self.plan = compile_message(spec, version)
+        self.paths = tuple(paths)
+        self._levels: list[tuple[str, ...]] = [()]
+        wanted = [self._find(spec.struct, version, path) for path in self.paths]
+        if len(self._levels) > MAX_LEVELS:
+            raise OptionError(f"{len(self._levels) - 1} nested arrays, at most {MAX_LEVELS - 1} can be unfolded")
+        self._columns = {column.path: column for column in wanted}
+        self._wishes = np.zeros((len(self.plan.rows), 4), np.int64)
+        self._captured = self._bind()
+        self._rows = np.array(self.plan.rows, np.int64)
+        self._explain = Reader(self.plan)
+
+    def read(self, data: bytes | bytearray | memoryview, starts: Int64Array | Sequence[int]) -> pa.Table:
+        """The table of the messages in data; number i lies at [starts[i], starts[i + 1]).
+
+        Raises DecodeError with the position in data and the path for the first message that is not well-formed.
+        Cost: benchmarks/messages/columns.py.
+        """
+        bounds = np.ascontiguousarray(starts, np.int64)
+        if len(bounds) and (bounds[0] < 0 or bounds[-1] > len(data) or (np.diff(bounds) < 0).any()):
+            raise OptionError("starts do not rise from 0 to the length of the data")
+        count = max(0, len(bounds) - 1)
+        source = np.frombuffer(data, np.uint8)
+        room = [count] + [len(data) // 32 + 64] * (len(self._levels) - 1)
+        while True:
+            arrays = _Arrays(self._captured, room)
+            counts = np.zeros(2 * MAX_LEVELS, np.int64)
+            counts[MAX_LEVELS : MAX_LEVELS + len(room)] = room
+            frames = np.zeros((self.plan.depth + 1) * 8, np.int64)
+            code = flatten(
+                source.ctypes.data,
+                bounds.ctypes.data,
+                count,
+                self._rows.ctypes.data,
+                self._wishes.ctypes.data,
+                arrays.columns.ctypes.data,
+                arrays.parents.ctypes.data,
+                counts.ctypes.data,
+                frames.ctypes.data,
+            )
+            if code == 0:
+                break
+            if code > FULL:
+                raise self._error(data, bounds, int(counts[0]) - 1)
+            room[FULL - code] *= 4
+        return self._table(data, bounds, source, arrays, counts[: len(room)].tolist())
+
+    def read_all(self, messages: Sequence[bytes | bytearray | memoryview]) -> pa.Table:
+        """The table of messages that lie apart; positions in errors count through them as if they were joined."""
+        starts = np.zeros(len(messages) + 1, np.int64)
+        np.cumsum([len(m) for m in messages], out=starts[1:])
+        return self.read(b"".join(messages), starts)
+
+    # Before reading: where the wanted fields are in the plan
+
+    def _find(self, struct: Struct, version: int, path: str) -> _Column:
+        """The column of a path; adds the arrays on its way to the levels."""
+        steps = path.split(".")
+        nullable: list[Field] = []
+        optional = False
+        way: tuple[str, ...] = ()
+        level: tuple[str, ...] = ()
+        inside: Struct | None = struct
+        present = True
+        found: Field | None = None
+        for i, step in enumerate(steps):
+            name = step.removesuffix("[]")
+            found = next((f for f in inside.fields if f.attr == name), None) if inside is not None else None
+            if found is None:
+                raise OptionError(f"{path}: there is no field {'.'.join(steps[: i + 1])}")
+            present = present and version in found.versions
+            unfolded = step.endswith("[]")
+            last = i == len(steps) - 1
+            if unfolded != (found.is_array and found.struct is not None) or (last and found.struct is not None):
+                raise OptionError(
+                    f"{path}: [] stands behind each array of structs, and a field of such a struct ends it"
+                )
+            optional = optional or version in found.tagged
+            way = (*way, step)
+            if unfolded:
+                level, nullable, optional = way, [], False
+                if level not in self._levels:
+                    if level[: len(self._levels[-1])] != self._levels[-1]:
+                        raise OptionError(f"{path}: is not on one line of arrays with {'.'.join(self._levels[-1])}")
+                    self._levels.append(level)
+            elif found.struct is not None and version in found.nullable:
+                nullable.append(found)
+            inside = found.struct
+        assert found is not None
+        if len(nullable) > 1:
+            raise OptionError(f"{path}: lies in {len(nullable)} structs that may be null; one can be read")
+        column = _Column(path=path, field=found, level=self._levels.index(level), optional=optional or bool(nullable))
+        column.nullable_struct = nullable[0] if nullable else None
+        if present:
+            column.row = next(
+                n for n, fields in enumerate(self.plan.fields) if found in fields and self._path_of(n) == way[:-1]
+                and self.plan.rows[n][0] in (r.FIXED, r.STRING, r.BYTES, r.LIST)
+            )  # fmt: skip
+        return column
+
+    def _path_of(self, number: int) -> tuple[str, ...]:
+        return self.plan.paths[number]
+
+    def _bind(self) -> list[_Column]:
+        """Fill the wishes; returns the columns in the order of the plan, which is that of their descriptions."""
+        captured = sorted(
+            (c for c in self._columns.values() if c.row >= 0),
+            key=lambda c: (c.row, self.plan.fields[c.row].index(c.field)),
+        )
+        for index, column in enumerate(captured):
+            op, codes, code, *_ = self.plan.rows[column.row]
+            wish = self._wishes[column.row]
+            if op == r.FIXED:
+                place = self.plan.fields[column.row].index(column.field)
+                column.code = codes >> 4 * place & 15
+                if wish[0] == 0:
+                    wish[1] = index
+                wish[0] |= 1 << place
+            else:
+                column.is_slice, column.code = True, code if op == r.LIST else 0
+                wish[:2] = 1, index
+        for number, row in enumerate(self.plan.rows):
+            name = (*self.plan.paths[number], *(f.attr for f in self.plan.fields[number][:1]))
+            if row[0] == r.ARRAY:
+                level = (*self.plan.paths[number], f"{name[-1]}[]")
+                self._wishes[number][0] = self._levels.index(level) if level in self._levels else 0
+            elif row[0] in (r.NULLABLE, r.ENTRY):
+                below = [i for i, column in enumerate(captured) if _is_below(column, name)]
+                self._wishes[number][0] = bool(below) or _is_on_the_way(self._levels, name)
+                if below and row[0] == r.NULLABLE:
+                    self._wishes[number][1:3] = self._below_struct(captured, name)
+        return captured
+
+    def _below_struct(self, captured: list[_Column], name: tuple[str, ...]) -> tuple[int, int]:
+        """The range of the columns that are null when the struct is: those of its own level."""
+        level = max(i for i, level in enumerate(self._levels) if name[: len(level)] == level)
+        own = [i for i, column in enumerate(captured) if _is_below(column, name) and column.level == level]
+        return (own[0], own[-1] + 1) if own else (0, 0)
+
+    def _error(self, data: Any, bounds: Int64Array, message: int) -> DecodeError:
+        """What is wrong with a message, by the walker."""
+        start, end = int(bounds[message]), int(bounds[message + 1])
+        try:
+            self._explain.read(bytes(memoryview(data)[start:end]), 0)
+        except DecodeError as error:
+            return type(error)(f"{error.what}, in message {message}", start + error.position, error.path)
+        return Malformed(f"message {message} cannot be read", start)
+
+    # After reading: from arrays to a table
+
+    def _table(self, data: Any, bounds: Int64Array, source: Any, arrays: _Arrays, counts: list[int]) -> pa.Table:
+        takes: list[Int64Array | None] = [None] * len(counts)
+        take: Int64Array | None = None
+        for level in range(len(counts) - 1, 0, -1):
+            parents = arrays.parent_rows[level][: counts[level]]
+            take = parents if take is None else parents[take]
+            takes[level - 1] = take
+        length = counts[-1]
+        made = {
+            column.path: self._array(column, index, data, bounds, source, arrays, counts[column.level], takes)
+            for index, column in enumerate(self._captured)
+        }
+        for path, column in self._columns.items():
+            if column.row < 0:
+                made[path] = _constant(column, length)
+        return pa.table({path: made[path] for path in self.paths})
+
+    def _array(
+        self,
+        column: _Column,
+        index: int,
+        data: Any,
+        bounds: Int64Array,
+        source: Any,
+        arrays: _Arrays,
+        count: int,
+        takes: list[Int64Array | None],
+    ) -> pa.Array:
+        take = takes[column.level]
+        values = arrays.values[index][:count]
+        if not column.is_slice:
+            validity = arrays.validity[index]
+            mask = None if validity is None else validity[:count] == 0
+            if take is not None:
+                values = values[take]
+                mask = None if mask is None else mask[take]
+            return _numbers(column.code, values, mask)
+        made = _gathered(column, values, source)
+        if pa.types.is_string(made.type):
+            try:
+                made.validate(full=True)
+            except pa.ArrowInvalid:
+                raise self._bad_text(data, bounds) from None
+        if take is None:
+            return made
+        if column.code:
+            return made.take(pa.array(take))
+        return pa.DictionaryArray.from_arrays(pa.array(take.astype(np.int32)), made)
+
+    def _bad_text(self, data: Any, bounds: Int64Array) -> DecodeError:
+        """The first message whose text is not UTF-8; Arrow only says that there is one."""
+        for message in range(len(bounds) - 1):
+            error = self._error(data, bounds, message)
+            if error.path or error.what.startswith("invalid UTF-8"):
+                return error
+        return Malformed("invalid UTF-8", 0)
+
+
+class _Arrays:
+    """The output of one run of the kernel: for each column its values and validity, for each level its parents.
+
+    All numbers are one allocation and all slices and parents another, which goes when the table is made: numpy asks for
+    huge pages from 4 MB up, and page faults would cost as much as the reading.
+    """
+
+    def __init__(self, columns: list[_Column], room: list[int]) -> None:
+        kinds = [SLICES if column.is_slice else NUMPY[column.code] for column in columns]
+        sizes = [room[column.level] for column in columns]
+        needed = list(zip(kinds, sizes, strict=True))
+        kept = _Arena(kind.itemsize * n for kind, n in needed if kind is not SLICES)
+        passing = _Arena([*(16 * n for kind, n in needed if kind is SLICES), *(8 * n for n in room[1:])])
+        self.values: list[Any] = []
+        self.validity: list[Any] = []
+        self.columns = np.zeros((len(columns) or 1, 4), np.int64)
+        for i, (column, kind, n) in enumerate(zip(columns, kinds, sizes, strict=True)):
+            values = (passing if column.is_slice else kept).take(kind, n)
+            validity = None
+            if column.is_slice and column.optional:
+                values["position"] = 0
+                values["count"] = -1 if column.struct_is_null else column.default_slice
+            elif column.optional:
+                values[:] = _number(column.code, column.field.default)
+            if not column.is_slice and column.nullable_struct is not None:
+                validity = np.full(n, 0 if column.struct_is_null else 1, np.uint8)
+            self.values.append(values)
+            self.validity.append(validity)
+            self.columns[i] = (
+                values.ctypes.data,
+                0 if validity is None else validity.ctypes.data,
+                0 if column.is_slice else 1,
+                column.default_slice,
+            )
+        self.parent_rows: list[Int64Array] = [
+            np.empty(0, np.int64),
+            *(passing.take(np.dtype(np.int64), n) for n in room[1:]),
+        ]
+        self.parents = np.array([array.ctypes.data for array in self.parent_rows], np.int64)
+
+
+class _Arena:
+    """One allocation for arrays of the given sizes in bytes."""
+
+    def __init__(self, sizes: Iterable[int]) -> None:
+        self._memory = np.empty(sum(_aligned(size) for size in sizes), np.uint8)
+        self._used = 0
+
+    def take(self, kind: np.dtype[Any], count: int) -> Any:
+        """The next array. Its content is whatever was there."""
+        size = kind.itemsize * count
+        array = self._memory[self._used : self._used + size].view(kind)
+        self._used += _aligned(size)
+        return array
+
+
+def _aligned(size: int) -> int:
+    return -(-size // 64) * 64
+
+
+def _is_below(column: _Column, name: tuple[str, ...]) -> bool:
+    """Whether the column is the field `name`, or lies in it."""
+    steps = tuple(column.path.split("."))
+    return steps[: len(name)] == name or steps[: len(name)] == (*name[:-1], f"{name[-1]}[]")
+
+
+def _is_on_the_way(levels: list[tuple[str, ...]], name: tuple[str, ...]) -> bool:
+    """Whether an unfolded array is the field `name`, or lies in it: its elements are rows, wanted or not."""
+    deepest = levels[-1]
+    return deepest[: len(name)] == name or deepest[: len(name)] == (*name[:-1], f"{name[-1]}[]")
+
+
+def _number(code: int, default: Any) -> Any:
+    """A default as numpy holds it."""
+    return np.void(default.bytes) if code == r.UUID else default
+
+
+def _numbers(code: int, values: Any, mask: Any) -> pa.Array:
+    if code != r.UUID:
+        return pa.array(values, ARROW[code], mask=mask)
+    validity = None if mask is None else pa.array(~mask).buffers()[1]
+    data = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.FixedSizeBinaryArray.from_buffers(ARROW[code], len(values), [validity, data])
+
+
+def _gathered(column: _Column, slices: Any, source: Any) -> pa.Array:
+    """Strings, bytes or lists of the slices."""
+    slices = np.ascontiguousarray(slices)
+    default = column.field.default
+    constant = default.encode() if isinstance(default, str) else b""
+    held = np.frombuffer(constant + b"\0", np.uint8)
+    n = len(slices)
+    offsets = np.empty(n + 1, np.int32)
+    counts = slices["count"]
+    validity = None
+    total = int(counts.sum())
+    if n and counts.min() < 0:
+        nulls = counts == -1
+        defaults = int((counts == DEFAULT_SLICE).sum())
+        total += int(nulls.sum()) + defaults * (len(constant) - DEFAULT_SLICE)
+        validity = pa.array(~nulls).buffers()[1]
+    if total > MAX_OFFSET:
+        raise OptionError(
+            f"{column.path}: {total} bytes in one column, {MAX_OFFSET} at most; read fewer messages at once"
+        )
+    data = np.empty(total, NUMPY[column.code] if column.code else np.uint8)
+    gather(
+        source.ctypes.data,
+        slices.ctypes.data,
+        n,
+        offsets.ctypes.data,
+        data.ctypes.data,
+        column.code,
+        held.ctypes.data,
+        len(constant),
+    )
+    buffers = [validity, pa.py_buffer(offsets)]
+    if not column.code:
+        kind = pa.string() if column.field.type == "string" else pa.binary()
+        return pa.Array.from_buffers(kind, n, [*buffers, pa.py_buffer(data)])
+    elements = _numbers(column.code, data, None)
+    return pa.Array.from_buffers(pa.list_(ARROW[column.code]), n, buffers, children=[elements])
+
+
+def _constant(column: _Column, length: int) -> pa.Array:
+    """The default of a field that the version lacks, in every row."""
+    field = column.field
+    default: Any = None if column.struct_is_null else field.default
+    code = r.CODES.get(field.type, 0)
+    kind = ARROW[code] if code else pa.string() if field.type == "string" else pa.binary()
+    if field.is_array:
+        kind, default = pa.list_(kind), [] if default == () else default
+    elif code == r.UUID and default is not None:
+        default = default.bytes
+    return pa.array([default] * length, kind)
