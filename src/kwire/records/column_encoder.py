@@ -247,8 +247,11 @@ class ColumnBuffers:
             return array
         if pa.types.is_fixed_size_binary(kind):
             return array.cast(pa.binary())
-        wide = (pa.types.is_large_binary, pa.types.is_large_string, pa.types.is_binary_view, pa.types.is_string_view)
-        if not any(is_kind(kind) for is_kind in wide):
+        if pa.types.is_binary_view(kind) or pa.types.is_string_view(kind):
+            array = array.cast(pa.large_binary())
+        elif pa.types.is_large_string(kind):
+            array = array.view(pa.large_binary())
+        elif not pa.types.is_large_binary(kind):
             raise OptionError(f"column {name!r} is {kind}: binary or string is needed")
         n_bytes = pc.sum(pc.binary_length(array)).as_py() or 0
         if n_bytes > LARGEST_COLUMN_BYTES:
@@ -256,7 +259,7 @@ class ColumnBuffers:
                 raise EncodeError(f"row 0: {name} of {n_bytes} bytes, {e.LARGEST_RECORD} at most")
             self.must_split = True
             return None
-        return array.cast(pa.binary() if "binary" in str(kind) else pa.string())
+        return array.cast(pa.binary())
 
     def headers(self, array: pa.Array) -> None:
         """A column of lists of key and value."""

@@ -1,0 +1,350 @@
+"""Batches from records, one after another: bytes as Kafka writes them, limits, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+import mmap
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests import golden
+from tests.records.building import batch
+
+from kwire.errors import EncodeError, OptionError
+from kwire.records import (
+    Batch,
+    BatchBuilder,
+    Compression,
+    Record,
+    TimestampType,
+    read_batches,
+    write_batch,
+    write_batches,
+)
+from kwire.records.attributes import LOG_APPEND_TIME_FLAG
+from kwire.records.default_writer import BatchFields, write_empty_batch
+
+NOW = 1_700_000_000_000
+
+
+def plain(
+    offset: int,
+    key: bytes | None,
+    value: bytes | None,
+    timestamp: int = -1,
+    headers: list[tuple[str, bytes | None]] | None = None,
+) -> Record:
+    return Record(
+        offset=offset,
+        timestamp=timestamp,
+        timestamp_type=TimestampType.CREATE_TIME,
+        key=key,
+        value=value,
+        headers=headers or [],
+    )
+
+
+WORKED = [  # docs/spec/records.md 2.2 and 3.3
+    (0, [plain(0, b"k", b"v")], 0, "0000000000000000 00000010 1fecd70a 00 00 00000001 6b 00000001 76"),
+    (
+        1,
+        [plain(0, b"k", b"v", 1)],
+        0,
+        "0000000000000000 00000018 cf056e6e 01 00 0000000000000001 00000001 6b 00000001 76",
+    ),
+    (
+        1,
+        [plain(5, None, b"v", 1000)],
+        5,
+        "0000000000000005 00000017 09b66caa 01 00 00000000000003e8 ffffffff 00000001 76",
+    ),
+    (
+        2,
+        [plain(0, b"k", b"v", 1000), plain(1, None, None, 1005, [("h", b"x"), ("n", None)])],
+        0,
+        "0000000000000000 00000048 ffffffff 02 b45370ad 0000 00000001 00000000000003e8 00000000000003ed "
+        "ffffffffffffffff ffff ffffffff 00000002 1000000002 6b02 7600 1a000a0201010402680278026e01",
+    ),
+]
+
+
+@pytest.mark.parametrize(("magic", "records", "base_offset", "encoded"), WORKED)
+@pytest.mark.requirement("R-10", "R-13", "R-30", "R-33", "R-35")
+def test_worked_examples_byte_for_byte(magic: int, records: list[Record], base_offset: int, encoded: str) -> None:
+    assert write_batch(records, magic, "none", base_offset) == bytes.fromhex(encoded)
+
+
+NOT_BY_KAFKA = {  # accepted by its reader all the same
+    "v0-wrapper-inner-from-zero",
+    "v2-record-attributes-set",
+    "v2-unknown-high-attribute-bits",
+    "v2-overlong-varints",
+}
+
+
+def own_records(source: Batch) -> list[Record]:
+    """The records with the times they have themselves, which an append time of the batch hides in magic 2."""
+    if source.magic < 2:
+        return list(source.records())
+    open_times = bytearray(source.buffer)
+    open_times[22] &= ~LOG_APPEND_TIME_FLAG
+    return list(next(read_batches(open_times)).records())
+
+
+def rewritten(source: Batch) -> bytes:
+    """The batch written again from what its reader says."""
+    append_time = source.timestamp_type == TimestampType.LOG_APPEND_TIME
+    common: dict[str, Any] = {
+        "timestamp_type": source.timestamp_type,
+        "log_append_time_ms": source.max_timestamp if append_time else -1,
+    }
+    records = own_records(source)
+    if source.magic < 2:
+        return write_batch(records, source.magic, source.compression, records[0].offset, keep_offsets=True, **common)
+    producer: dict[str, Any] = {
+        "producer_id": source.producer_id,
+        "producer_epoch": source.producer_epoch,
+        "base_sequence": source.base_sequence,
+        "is_transactional": source.is_transactional,
+        "is_control": source.is_control,
+        "partition_leader_epoch": source.partition_leader_epoch,
+    }
+    if not records:
+        fields = BatchFields(timestamp_type=source.timestamp_type, **producer)
+        return write_empty_batch(
+            fields, base_offset=source.base_offset, last_offset=source.last_offset, max_timestamp=source.max_timestamp
+        )
+    return write_batch(
+        records,
+        2,
+        source.compression,
+        source.base_offset,
+        delete_horizon_ms=source.delete_horizon_ms,
+        keep_offsets=True,
+        last_offset=source.last_offset,
+        **common,
+        **producer,
+    )
+
+
+def batches_by_kafka() -> list[tuple[str, Batch]]:
+    """Every batch that Kafka's own builder has written into the golden files."""
+    found = []
+    for line in golden.record_sets():
+        if line["case"].startswith(("foreign", "flushed")) or line["case"] in NOT_BY_KAFKA:
+            continue
+        buf = golden.unpack(line["b64"])
+        assert buf is not None
+        found += [(f"{line['case']}-{i}", b) for i, b in enumerate(read_batches(buf))]
+    return found
+
+
+@pytest.mark.parametrize(("name", "source"), [pytest.param(n, b, id=n) for n, b in batches_by_kafka()])
+@pytest.mark.requirement(
+    "R-12", "R-13", "R-20", "R-21", "R-22", "R-30", "R-31", "R-33", "R-35", "R-37", "R-38", "X-27", "S31-01",
+    "S31-10", "S31-11",
+)  # fmt: skip
+def test_batches_that_kafka_wrote_come_out_the_same_when_written_again(name: str, source: Batch) -> None:
+    data = rewritten(source)
+    if source.compression == Compression.NONE:
+        assert data == source.buffer
+        return
+    (ours,) = read_batches(data)
+    ours.check()
+    assert list(ours.records()) == list(source.records())
+    same = ("base_offset", "last_offset", "max_timestamp", "timestamp_type", "attributes", "producer_id", "count")
+    for field in same:
+        assert getattr(ours, field) == getattr(source, field), field
+
+
+def test_no_records_make_no_bytes() -> None:
+    assert write_batch([]) == b""
+    assert list(write_batches([])) == []
+
+
+@pytest.mark.requirement("R-34")
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        ({"is_transactional": True}, "producer_id"),
+        ({"producer_id": 1, "base_sequence": 0}, "producer_epoch"),
+        ({"producer_id": 1, "producer_epoch": 0}, "base_sequence"),
+        ({"producer_id": -2}, "producer_id"),
+        ({"producer_id": 2**63}, "producer_id"),
+        ({"producer_epoch": 2**15}, "producer_epoch"),
+        ({"base_sequence": 2**31}, "base_sequence"),
+        ({"partition_leader_epoch": 2**31}, "partition_leader_epoch"),
+        ({"base_offset": -1}, "base_offset"),
+        ({"base_offset": 2**63}, "base_offset"),
+        ({"timestamp_type": TimestampType.NO_TIMESTAMP_TYPE}, "timestamp type"),
+        ({"magic": 1, "is_transactional": True}, "transactional"),
+        ({"magic": 0, "is_control": True}, "control"),
+        ({"magic": 1, "compression": "zstd"}, "zstd"),
+        ({"magic": 1, "delete_horizon_ms": 5}, "horizon"),
+        ({"delete_horizon_ms": 2**63}, "delete_horizon_ms"),
+    ],
+)
+def test_settings_that_no_batch_can_have_are_refused(settings: dict[str, Any], what: str) -> None:
+    with pytest.raises(EncodeError, match=what):
+        BatchBuilder(**settings)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"magic": 3},
+        {"compression": "brotli"},
+        {"compression": "lz4", "level": 18},
+        {"compression": "gzip", "level": 0},
+        {"compression": "zstd", "level": 23},
+        {"compression": "snappy", "level": 1},
+    ],
+)
+@pytest.mark.requirement("C-01", "C-06", "C-07")
+def test_unknown_formats_codecs_and_levels_are_named(settings: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match=f"{next(iter(settings))}|level"):
+        BatchBuilder(**settings)
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("timestamp", [-2, -(2**63), 2**63])
+@pytest.mark.requirement("R-13", "R-33")
+def test_times_before_1970_or_beyond_the_field_are_refused(magic: int, timestamp: int) -> None:
+    with pytest.raises(EncodeError, match="timestamp"):
+        BatchBuilder(magic=magic).append(b"k", b"v", timestamp=timestamp)
+
+
+@pytest.mark.requirement("R-33")
+def test_offsets_ascend_stay_in_int64_and_close_enough_for_their_field() -> None:
+    builder = BatchBuilder(base_offset=2**63 - 2)
+    assert builder.append(None, b"a")
+    assert builder.append(None, b"b")
+    with pytest.raises(EncodeError, match="above"):
+        builder.append(None, b"c")
+    far = BatchBuilder(base_offset=10)
+    far.append(None, b"a", offset=12)
+    for offset, what in ((12, "does not come after"), (9, "does not come after"), (10 + 2**31, "offset delta")):
+        with pytest.raises(EncodeError, match=what):
+            far.append(None, b"b", offset=offset)
+    assert far.append(None, b"b", offset=10 + 2**31 - 1)
+    (built,) = read_batches(far.build())
+    assert [r.offset for r in built.records()] == [12, 10 + 2**31 - 1]  # the refused ones left no trace
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+def test_a_key_above_two_gib_is_refused_before_anything_is_copied(magic: int) -> None:
+    with mmap.mmap(-1, 2**31 + 10) as huge:  # pages that nobody touches cost nothing
+        key = memoryview(huge)
+        try:
+            with pytest.raises(EncodeError, match="at most"):
+                BatchBuilder(magic=magic).append(key, b"v")
+            if magic == 2:
+                with pytest.raises(EncodeError, match="header"):
+                    BatchBuilder().append(b"k", b"v", headers=[("h", key)])  # type: ignore[list-item]
+        finally:
+            key.release()
+
+
+@pytest.mark.requirement("R-33")
+def test_header_keys_are_text() -> None:
+    for key in (None, b"bytes", "\ud800"):
+        with pytest.raises(EncodeError, match="header key"):
+            BatchBuilder().append(b"k", b"v", headers=[(key, b"x")])  # type: ignore[list-item]
+
+
+@pytest.mark.requirement("R-12", "U-10")
+@pytest.mark.parametrize("magic", [0, 1])
+def test_old_formats_have_no_headers(magic: int) -> None:
+    with pytest.raises(EncodeError, match=f"Magic v{magic} does not support record headers"):
+        write_batch([plain(0, b"k", b"v", 1, [("h", b"x")])], magic)
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("batch_size", [1, 100, 400, 16384])
+def test_a_stream_is_cut_at_the_batch_size(magic: int, batch_size: int) -> None:
+    records = [plain(0, b"k%d" % i, b"v" * (i % 300), NOW) for i in range(200)]
+    batches = list(write_batches(records, batch_size=batch_size, magic=magic, base_offset=1000))
+    for piece in batches:
+        assert len(piece) <= batch_size or len(list(next(iter(read_batches(piece))).records())) == 1
+    read = [r for piece in batches for b in read_batches(piece) for r in b.records()]
+    assert [(r.offset, r.key, r.value) for r in read] == [(1000 + i, r.key, r.value) for i, r in enumerate(records)]
+    for one, two in itertools.pairwise(batches):
+        assert len(one) + len(two) > batch_size  # no batch is shorter than it has to be
+
+
+def test_sequence_numbers_run_on_through_a_stream_and_over_their_end() -> None:
+    records = [plain(0, None, b"v" * 50) for _ in range(40)]
+    data = b"".join(write_batches(records, batch_size=500, producer_id=1, producer_epoch=0, base_sequence=2**31 - 10))
+    sequences = [r.sequence for b in read_batches(data) for r in b.records()]
+    assert sequences == [(2**31 - 10 + i) % 2**31 for i in range(40)]
+
+
+@pytest.mark.parametrize("codec", ["gzip", "lz4", "zstd", "snappy"])
+def test_compressed_batches_grow_towards_the_batch_size_as_the_stream_goes_on(codec: str) -> None:
+    records = [plain(0, None, b"the same words again and again " * 5, NOW) for _ in range(20_000)]
+    sizes = [len(piece) for piece in write_batches(records, batch_size=4096, compression=codec)]
+    assert sizes[0] < 2048  # nothing is known yet
+    assert max(sizes) > 1.5 * sizes[0]
+    assert max(sizes) < 2 * 4096
+
+
+def test_a_builder_can_go_on_after_building() -> None:
+    builder = BatchBuilder()
+    builder.append(b"a", b"1")
+    first = builder.build()
+    builder.append(b"b", b"2")
+    assert [len(list(next(read_batches(data)).records())) for data in (first, builder.build())] == [1, 2]
+
+
+def test_a_full_builder_says_so_and_stays_as_it_is() -> None:
+    builder = BatchBuilder(max_bytes=200)
+    assert builder.append(None, bytes(1000))  # one record is always taken
+    assert not builder.append(None, b"x")
+    assert builder.count == 1
+    assert builder.next_offset == 1
+    assert builder.estimated_bytes == len(builder.build())
+
+
+@pytest.mark.requirement("A-26")
+def test_the_largest_timestamp_and_where_it_is() -> None:
+    def of(times: list[int], **settings: Any) -> tuple[int, int]:
+        builder = BatchBuilder(base_offset=100, **settings)
+        for time in times:
+            builder.append(None, b"v", timestamp=time)
+        return builder.largest_timestamp
+
+    append_time = {"timestamp_type": TimestampType.LOG_APPEND_TIME, "log_append_time_ms": 77}
+    assert of([5, 9, 9, 1]) == (9, 103)
+    assert of([5, 9, 9, 1], magic=1) == (9, 101)
+    assert of([5, 9, 9, 1], magic=1, compression="lz4") == (9, 103)
+    assert of([5, 9], magic=0) == (-1, -1)
+    assert of([-1, -1]) == (-1, -1)
+    assert of([5, 9], **append_time) == (77, 101)
+    assert of([5, 9], magic=1, **append_time) == (77, 100)
+
+
+fields = st.one_of(st.none(), st.binary(max_size=200))
+times = st.one_of(st.just(-1), st.integers(0, 2**63 - 1))
+header_lists = st.lists(st.tuples(st.text(st.characters(exclude_categories=["Cs"]), max_size=9), fields), max_size=4)
+
+
+@given(
+    rows=st.lists(st.tuples(fields, fields, times, header_lists, st.integers(1, 2**20)), min_size=1, max_size=20),
+    codec=st.sampled_from(list(Compression)),
+    base_offset=st.integers(0, 2**63 - 2**26),
+)
+@settings(max_examples=80, deadline=None)
+def test_what_is_written_is_read_back(rows: list[Any], codec: Compression, base_offset: int) -> None:
+    records, offset = [], base_offset
+    for key, value, time, headers, gap in rows:
+        records.append(plain(offset, key, value, time, headers))
+        offset += gap
+    (built,) = read_batches(write_batch(records, 2, codec, base_offset, keep_offsets=True))
+    built.check()
+    assert list(built.records()) == records
+
+
+def test_a_batch_written_by_hand_equals_ours() -> None:
+    assert write_batch([plain(0, b"k", b"v", 1000)]) == batch()

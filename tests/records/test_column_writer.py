@@ -1,0 +1,279 @@
+"""Arrow columns to batches: the bytes of the object path, the types that are taken, and what is refused."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.fuzz import record_writing
+from tests.records.test_builder import plain
+
+from kwire.errors import EncodeError, OptionError
+from kwire.records import (
+    ColumnWriter,
+    Compression,
+    TimestampType,
+    from_arrow,
+    read_batches,
+    to_arrow,
+    write_batch,
+    write_batches,
+)
+from kwire.records import column_encoder as encoder
+from kwire.records.column_writer import warm_writing
+
+NOW = 1_700_000_000_000
+HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
+
+
+def table(**columns: Any) -> pa.RecordBatch:
+    """A record batch of ready arrays or lists of bytes."""
+    arrays = {n: c if isinstance(c, pa.Array) else pa.array(c, pa.binary()) for n, c in columns.items()}
+    return pa.RecordBatch.from_pydict(arrays)
+
+
+def values(data: bytes) -> list[bytes | None]:
+    return [r.value for b in read_batches(data) for r in b.records()]
+
+
+def timestamps(data: bytes) -> list[int]:
+    return [r.timestamp for b in read_batches(data) for r in b.records()]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_rows_give_the_bytes_of_the_object_path_and_come_back(seed: int) -> None:
+    for number in range(60):
+        record_writing.write_both(random.Random(f"{seed} {number}"))
+
+
+def test_kernels_stay_inside_their_buffers() -> None:
+    """A step over the end of a buffer would kill the process, so it is one of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.fuzz.record_writing", "guarded", "150"],
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "150"), done.stderr[-3000:]
+
+
+@pytest.mark.requirement("R-31", "R-33", "R-34", "R-35")
+def test_everything_a_batch_can_say() -> None:
+    rows = [plain(i, b"k", b"v%d" % i, NOW + i) for i in range(3)]
+    batch = table(key=[b"k"] * 3, value=[b"v0", b"v1", b"v2"], timestamp=pa.array([NOW, NOW + 1, NOW + 2]))
+    settings: dict[str, Any] = {
+        "base_offset": 9,
+        "producer_id": 2**40,
+        "producer_epoch": 2**15 - 1,
+        "base_sequence": 2**31 - 1,
+        "is_transactional": True,
+        "partition_leader_epoch": 12,
+        "timestamp_type": TimestampType.LOG_APPEND_TIME,
+        "log_append_time_ms": NOW + 50,
+    }
+    assert from_arrow(batch, **settings) == write_batch(rows, **settings)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.requirement("R-13", "R-20", "R-21", "R-22", "R-24", "S31-01")
+def test_compressed_messages_have_the_offsets_of_their_magic(magic: int) -> None:
+    batch = table(key=[None] * 40, value=[b"v" * 20] * 40)
+    data = from_arrow(batch, magic=magic, compression="gzip", base_offset=70, batch_size=800)
+    wrappers = list(read_batches(data))
+    assert len(wrappers) > 1
+    assert [r.offset for w in wrappers for r in w.records()] == list(range(70, 110))
+    inner = int.from_bytes(bytes(wrappers[1].inner_payload())[:8], "big")  # type: ignore[attr-defined]
+    assert inner == (0 if magic else wrappers[1].base_offset)
+
+
+TIMES = {
+    "s": (pa.array([5, None], pa.timestamp("s")), [5000, -1]),
+    "ms": (pa.array([5, -1], pa.timestamp("ms", "Europe/Berlin")), [5, -1]),
+    "us": (pa.array([5999, -1000], pa.timestamp("us", "UTC")), [5, -1]),
+    "ns": (pa.array([5_999_999, None], pa.timestamp("ns")), [5, -1]),
+    "int64": (pa.array([2**63 - 1, -1]), [2**63 - 1, -1]),
+    "null": (pa.nulls(2), [-1, -1]),
+}
+
+
+@pytest.mark.parametrize(("column", "read"), TIMES.values(), ids=TIMES)
+@pytest.mark.parametrize("magic", [1, 2])
+def test_timestamps_of_any_unit(column: pa.Array, read: list[int], magic: int) -> None:
+    batch = pa.RecordBatch.from_arrays([pa.array([b"a", b"b"]), column], ["value", "timestamp"])
+    assert timestamps(from_arrow(batch, magic=magic)) == read
+
+
+VALUES = [b"a", None, b"", b"ccc"]
+TEXTS = ["a", None, "", "ccc"]
+COLUMNS = {
+    "binary": pa.array(VALUES, pa.binary()),
+    "large binary": pa.array(VALUES, pa.large_binary()),
+    "string": pa.array(TEXTS, pa.string()),
+    "large string": pa.array(TEXTS, pa.large_string()),
+    "binary view": pa.array(VALUES, pa.binary_view()),
+    "string view": pa.array(TEXTS, pa.string_view()),
+    "dictionary": pa.array(VALUES, pa.binary()).dictionary_encode(),
+    "slice": pa.array([b"x", *VALUES, b"y"], pa.binary()).slice(1, 4),
+}
+
+
+@pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
+def test_values_of_any_kind_of_bytes_or_text(column: pa.Array) -> None:
+    assert values(from_arrow(table(value=column))) == VALUES
+    assert values(from_arrow(table(value=column), magic=0)) == VALUES
+
+
+def test_fixed_width_keys_and_columns_without_anything() -> None:
+    batch = table(key=pa.array([b"abcd"], pa.binary(4)), value=pa.nulls(1), headers=pa.nulls(1))
+    (row,) = next(read_batches(from_arrow(batch))).records()
+    assert (row.key, row.value, row.headers, row.timestamp) == (b"abcd", None, [], -1)
+
+
+def test_what_was_read_as_columns_is_written_again_byte_for_byte() -> None:
+    rows = [plain(i, b"k%d" % i, None if i % 5 == 0 else b"v", NOW + i, [("h", b"x")] * (i % 3)) for i in range(500)]
+    data = b"".join(write_batches(rows, batch_size=2000))
+    read = to_arrow(data)
+    assert from_arrow(read, batch_size=2000) == data
+    assert from_arrow(pa.Table.from_batches([read]), batch_size=2000) == data
+
+
+def test_offsets_of_a_column_are_kept_with_their_gaps() -> None:
+    offsets = [3, 4, 9, 9 + 2**31, 2**62]
+    batch = table(value=[b"v"] * 5, offset=pa.array(offsets))
+    for magic in (0, 1, 2):
+        for codec in ("none", "lz4"):
+            if magic == 1 and codec == "lz4":
+                continue
+            writer = ColumnWriter(magic=magic, compression=codec, keep_offsets=True)
+            data = b"".join(bytes(piece) for piece in writer.write(batch))
+            assert [r.offset for b in read_batches(data) for r in b.records()] == offsets
+            assert writer.next_offset == 2**62 + 1
+
+
+def test_a_writer_goes_on_where_it_stopped() -> None:
+    writer = ColumnWriter(base_offset=5, producer_id=1, producer_epoch=0, base_sequence=2**31 - 2)
+    data = b"".join(bytes(piece) for _ in range(3) for piece in writer.write(table(value=[b"a", b"b"])))
+    read = [(r.offset, r.sequence) for b in read_batches(data) for r in b.records()]
+    assert read == [(5 + i, (2**31 - 2 + i) % 2**31) for i in range(6)]
+    assert writer.next_offset == 11
+    assert list(writer.write(table(value=[]))) == []
+
+
+@pytest.mark.parametrize("codec", list(Compression))
+def test_rows_of_any_size_find_room(codec: Compression) -> None:
+    sizes = (0, 3 << 20, 10, 600_000, 70_000, 1)
+    batch = table(value=[bytes([i]) * size for i, size in enumerate(sizes)])
+    data = from_arrow(batch, compression=codec)
+    assert [len(value or b"") for value in values(data)] == list(sizes)
+    for one in read_batches(data):
+        one.check()
+
+
+def test_more_batches_than_one_table_has_rows_for() -> None:
+    n = encoder.TABLE_ROWS + 10
+    data = from_arrow(table(value=[b"v"] * n), batch_size=1)
+    assert [b.base_offset for b in read_batches(data)] == list(range(n))
+
+
+def test_checksums_without_the_processors_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = table(value=[b"v" * 100] * 500)
+    by_kernel = from_arrow(batch), from_arrow(batch, compression="lz4")
+    monkeypatch.setattr(encoder, "CRC_BY_KERNEL", False)
+    assert (from_arrow(batch), from_arrow(batch, compression="lz4")) == by_kernel
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "early": ({"timestamp": pa.array([0, -2])}, "row 1: timestamp"),
+    "year 1969": ({"timestamp": pa.array([datetime(1969, 1, 1, tzinfo=UTC)] * 2)}, "row 0: timestamp"),
+    "seconds": ({"timestamp": pa.array([2**60, 0], pa.timestamp("s"))}, "timestamp"),
+    "null header": ({"headers": pa.array([[None], []], HEADERS)}, "header is null"),
+    "null header key": ({"headers": pa.array([[], [{"key": None, "value": b""}]], HEADERS)}, "row 1: header"),
+}
+
+
+@pytest.mark.parametrize(("columns", "what"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.requirement("R-13", "R-33")
+def test_values_without_a_place_in_the_format_name_their_row(columns: dict[str, pa.Array], what: str) -> None:
+    with pytest.raises(EncodeError, match=what):
+        from_arrow(table(value=[b"a", b"b"], **columns))
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.requirement("R-12")
+def test_old_formats_have_no_headers(magic: int) -> None:
+    headers = pa.array([[], [{"key": "h", "value": b""}]], HEADERS)
+    with pytest.raises(EncodeError, match=f"row 1: Magic v{magic} does not support record headers"):
+        from_arrow(table(value=[b"a", b"b"], headers=headers), magic=magic)
+    assert values(from_arrow(table(value=[b"a"], headers=headers.slice(0, 1)), magic=magic)) == [b"a"]
+
+
+@pytest.mark.parametrize("magic", [1, 2])
+def test_offsets_that_do_not_ascend_or_do_not_fit(magic: int) -> None:
+    for offsets, row in (([5, 5], 1), ([5, 4], 1), ([-1, 0], 0)):
+        with pytest.raises(EncodeError, match=f"row {row}: offset"):
+            from_arrow(table(value=[b"a", b"b"], offset=pa.array(offsets)), keep_offsets=True, magic=magic)
+    with pytest.raises(EncodeError, match="an offset is null"):
+        from_arrow(table(value=[b"a"], offset=pa.array([None], pa.int64())), keep_offsets=True, magic=magic)
+    with pytest.raises(EncodeError, match="overflow"):
+        from_arrow(table(value=[b"a", b"b"]), base_offset=2**63 - 1, magic=magic)
+    assert len(values(from_arrow(table(value=[b"a"]), base_offset=2**63 - 1, magic=magic))) == 1
+
+
+WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "no value": ({"key": [b"a"]}, {}, "no column 'value'"),
+    "numbers": ({"value": pa.array([1])}, {}, "'value' is int64"),
+    "text timestamps": ({"value": [b"a"], "timestamp": pa.array(["now"])}, {}, "'timestamp' is string"),
+    "flat headers": ({"value": [b"a"], "headers": pa.array(["h"])}, {}, "'headers' is string"),
+    "no offsets": ({"value": [b"a"]}, {"keep_offsets": True}, "'offset'"),
+    "batch size": ({"value": [b"a"]}, {"batch_size": 0}, "batch_size 0"),
+}
+
+
+@pytest.mark.parametrize(("columns", "settings", "what"), WRONG.values(), ids=WRONG)
+def test_columns_of_the_wrong_type_are_named(columns: dict[str, Any], settings: dict[str, Any], what: str) -> None:
+    with pytest.raises(OptionError, match=what):
+        from_arrow(table(**columns), **settings)
+
+
+def lying(ends: list[int], data: bytes) -> pa.Array:
+    """A binary column whose offsets point outside its data, as a damaged Arrow file may have it."""
+    buffer = pa.py_buffer(b"".join(end.to_bytes(4, "little", signed=True) for end in ends))
+    return pa.Array.from_buffers(pa.binary(), len(ends) - 1, [None, buffer, pa.py_buffer(data)])
+
+
+@pytest.mark.parametrize("middle", [4, -5, 2**31 - 1, -(2**31)])
+@pytest.mark.parametrize("magic", [1, 2])
+def test_arrow_offsets_that_lie_are_found_out(middle: int, magic: int) -> None:
+    bad = lying([0, middle, 3], b"abc")
+    for columns in ({"value": bad}, {"value": [b"v", b"w"], "key": bad}):
+        with pytest.raises(EncodeError, match="outside its Arrow buffer"):
+            from_arrow(table(**columns), magic=magic)
+    good = pa.array(["k", "l"])
+    for pair in ([bad.view(pa.string()), good], [good, bad]):
+        entries = pa.StructArray.from_arrays(pair, ["key", "value"])
+        headers = pa.ListArray.from_arrays(pa.array([0, 2], pa.int32()), entries)
+        with pytest.raises(EncodeError, match="outside its Arrow buffer"):
+            from_arrow(table(value=[b"v"], headers=headers), magic=magic)
+    entries = pa.StructArray.from_arrays([good, good], ["key", "value"])
+    ends = pa.py_buffer(b"".join(end.to_bytes(4, "little", signed=True) for end in (0, middle, 2)))
+    lists = pa.Array.from_buffers(pa.list_(entries.type), 2, [None, ends], children=[entries])
+    with pytest.raises(EncodeError, match="outside its Arrow buffer"):
+        from_arrow(table(value=[b"v", b"w"], headers=lists), magic=magic)
+
+
+def test_columns_beyond_int32_are_written_in_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoder, "LARGEST_COLUMN_BYTES", 100)  # of the 2**31 - 1 that Arrow counts
+    column = pa.array([b"%03d" % i * 10 for i in range(20)], pa.large_binary())
+    assert values(from_arrow(table(value=column))) == column.to_pylist()
+    with pytest.raises(EncodeError, match="row 0: value of 120 bytes"):
+        from_arrow(table(value=pa.array([b"x" * 120], pa.large_binary())))
+
+
+def test_warming_loads_every_kernel() -> None:
+    warm_writing()

@@ -1,0 +1,186 @@
+"""Down as Kafka does it (tests/data/README.md), up without a loss."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+from tests import golden
+from tests.records.building import batch, record
+from tests.records.test_builder import plain
+
+from kwire.errors import CorruptBatch, OptionError
+from kwire.records import (
+    AppendErrorCode,
+    Compression,
+    ControlRecordType,
+    RejectedRecords,
+    TimestampType,
+    down_convert,
+    read_batches,
+    up_convert,
+    write_batch,
+    write_transaction_marker,
+)
+
+NOW = 1_700_000_000_000
+BATCH_FIELDS = (
+    "base_offset", "last_offset", "magic", "compression", "timestamp_type", "max_timestamp", "base_timestamp",
+    "producer_id", "is_transactional", "partition_leader_epoch", "count", "attributes",
+)  # fmt: skip
+
+
+def lines() -> list[golden.Line]:
+    return [line for line in golden.cached("conversions.jsonl.gz") if line["op"] == "down-convert"]
+
+
+@pytest.mark.parametrize("line", [x for x in lines() if not x.get("exception")], ids=golden.case_name)
+@pytest.mark.requirement(
+    "U-02", "U-10", "U-11", "U-12", "U-13", "U-14", "U-17", "R-12", "R-21", "R-22", "S31-01", "S31-16", "S31-17",
+    "S31-20", "S31-21", "S31-24", "S31-28", "S31-29", "S31-35",
+)  # fmt: skip
+def test_down_conversion_gives_what_kafka_gives(line: golden.Line) -> None:
+    source, theirs = golden.unpack(line["from_b64"]), golden.unpack(line["to_b64"])
+    assert source is not None
+    assert theirs is not None
+    converted = down_convert(source, line["to_magic"], line["first_offset"])
+    assert converted.records_converted == line["num_converted"]
+    for ours, his in zip(read_batches(converted.data), read_batches(theirs), strict=True):
+        ours.check()
+        if his.compression == Compression.NONE:
+            assert ours.buffer == his.buffer
+            continue
+        for field in BATCH_FIELDS:
+            assert getattr(ours, field) == getattr(his, field), field
+        assert list(ours.records()) == list(his.records())
+
+
+@pytest.mark.parametrize("line", [x for x in lines() if x.get("exception")], ids=golden.case_name)
+@pytest.mark.requirement("U-10", "U-16")
+def test_down_conversion_refuses_what_kafka_refuses(line: golden.Line) -> None:
+    source = golden.unpack(line["from_b64"])
+    assert source is not None
+    with pytest.raises(RejectedRecords) as raised:
+        down_convert(source, line["to_magic"], line["first_offset"])
+    assert (raised.value.code, raised.value.what) == (line["error_code"], line["message"])
+
+
+@pytest.mark.requirement("U-10")
+def test_what_is_lost_is_counted() -> None:
+    producer: dict[str, Any] = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0, "is_transactional": True}
+    data = (
+        write_batch([plain(0, b"k", b"v", 5, [("h", b"x")]), plain(1, b"k", b"v", 6)], 2, "none", 0, **producer)
+        + write_batch([plain(2, b"k", b"v", -1)], 2, "none", 2, partition_leader_epoch=4)
+        + write_transaction_marker(
+            ControlRecordType.COMMIT, producer_id=1, producer_epoch=0, coordinator_epoch=0, timestamp=7, base_offset=3
+        )
+        + batch(b"", count=0, base_offset=4, last_offset_delta=0)
+    )
+    lost = asdict(down_convert(data, 0, 1).lost)
+    assert lost == {
+        "records_with_headers": 0,  # the one that had them lies below the offset asked for
+        "control_batches": 1,
+        "batches_with_producer": 1,
+        "batches_with_leader_epoch": 1,
+        "empty_batches": 1,
+        "records_below_first_offset": 1,
+        "records_with_timestamp": 1,
+    }
+    assert down_convert(data, 1).lost.records_with_headers == 1
+    assert down_convert(data, 1).lost.records_with_timestamp == 0
+    assert not any(asdict(down_convert(data, 2).lost).values())
+    assert down_convert(data, 2).data == data
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4"])
+@pytest.mark.parametrize(("source", "target"), [(0, 1), (0, 2), (1, 2)])
+@pytest.mark.requirement("U-20", "S31-15")
+def test_up_conversion_keeps_records_offsets_and_codec(codec: str, source: int, target: int) -> None:
+    records = [
+        plain(offset, b"k%d" % offset, None if offset % 3 else b"v" * offset, NOW + offset) for offset in (7, 8, 20, 31)
+    ]
+    old = write_batch(records, source, codec, 7, keep_offsets=True)
+    converted = up_convert(old, target)
+    assert converted.records_converted == 4
+    batches = list(read_batches(converted.data))
+    for one in batches:
+        one.check()
+        assert one.magic == target
+        assert one.compression.text == codec
+        assert one.timestamp_type == TimestampType.CREATE_TIME
+        assert (one.producer_id, one.base_sequence, one.partition_leader_epoch) == (-1, -1, -1)
+    read = [(r.offset, r.timestamp, r.key, r.value, r.headers) for one in batches for r in one.records()]
+    assert read == [(r.offset, r.timestamp if source else -1, r.key, r.value, []) for r in records]
+    assert len(batches) == (1 if codec != "none" or target == 2 else 4)
+
+
+@pytest.mark.requirement("U-11")
+def test_up_and_down_leave_alone_what_is_high_or_low_enough() -> None:
+    for magic in (0, 1, 2):
+        data = write_batch([plain(0, b"k", b"v", 5)], magic, "lz4")
+        for target in range(magic + 1):
+            assert up_convert(data, target).data == data
+        for target in range(magic, 3):
+            assert down_convert(data, target).data == data
+
+
+def test_up_and_down_again_gives_the_same_bytes() -> None:
+    messages = write_batch([plain(o, b"k", b"v%d" % o, NOW + o) for o in range(5, 25)], 1, "none", 5, keep_offsets=True)
+    assert down_convert(up_convert(messages, 2).data, 1).data == messages
+
+
+@pytest.mark.requirement("U-20", "R-24", "R-35")
+def test_messages_join_one_batch_only_if_one_batch_can_say_what_they_say() -> None:
+    def message(offset: int, time: int, append_time: bool = False, codec: str = "none", magic: int = 1) -> bytes:
+        kind = TimestampType.LOG_APPEND_TIME if append_time else TimestampType.CREATE_TIME
+        return write_batch(
+            [plain(offset, b"k", b"v", time)],
+            magic,
+            codec,
+            offset,
+            timestamp_type=kind,
+            log_append_time_ms=time if append_time else -1,
+            keep_offsets=True,
+        )
+
+    def ranges(*messages: bytes, **limits: int) -> list[tuple[int, int]]:
+        return [(b.base_offset, b.last_offset) for b in read_batches(up_convert(b"".join(messages), 2, **limits).data)]
+
+    assert ranges(message(0, 5), message(1, 9)) == [(0, 1)]
+    assert ranges(message(0, 5), message(1, 5, append_time=True)) == [(0, 0), (1, 1)]
+    assert ranges(message(0, 5, True), message(1, 5, True), message(2, 6, True)) == [(0, 1), (2, 2)]
+    assert ranges(message(0, 5), message(1, 5, codec="gzip"), message(2, 5)) == [(0, 0), (1, 1), (2, 2)]
+    assert ranges(message(0, 5), message(1, 5, magic=0), message(2, 5)) == [(0, 0), (1, 1), (2, 2)]
+    assert ranges(message(0, 5), message(2**31, 5), message(2**31 + 1, 5)) == [(0, 0), (2**31, 2**31 + 1)]
+    assert ranges(message(9, 5), message(3, 5)) == [(9, 9), (3, 3)]
+    assert ranges(*[message(i, 5) for i in range(10)], max_batch_bytes=140) == [(0, 4), (5, 9)]
+    up = up_convert(message(0, 5, True) + message(1, 5, True), 2).data
+    assert [r.timestamp for b in read_batches(up) for r in b.records()] == [5, 5]
+
+
+def test_a_batch_that_no_writer_makes_is_corrupt_not_an_encode_error() -> None:
+    backwards = batch(record(1) + record(0), count=2, last_offset_delta=1)
+    with pytest.raises(CorruptBatch, match="does not come after"):
+        down_convert(backwards, 1)
+    early = batch(record(0, -2000), count=1)
+    with pytest.raises(CorruptBatch, match="timestamp -1000"):
+        down_convert(early, 1)
+
+
+def test_a_magic_that_does_not_exist_is_refused() -> None:
+    for convert in (up_convert, down_convert):
+        with pytest.raises(OptionError, match="to_magic 3"):
+            convert(b"", 3)
+
+
+@pytest.mark.requirement("R-02")
+def test_a_cut_batch_at_the_end_is_left_out() -> None:
+    data = write_batch([plain(0, b"k", b"v", 5)])
+    for cut in (1, 20, 60, len(data) - 1):
+        assert down_convert(data + data[:cut], 1).records_converted == 1
+        assert up_convert(data + data[:cut], 2).data == data
+
+
+def test_an_error_code_tells_why() -> None:
+    assert AppendErrorCode.UNSUPPORTED_COMPRESSION_TYPE == 76
