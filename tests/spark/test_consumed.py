@@ -37,7 +37,7 @@ def consumed(folder: Path, isolation: str) -> dict[tuple[str, int], list[Row]]:
     return found
 
 
-@pytest.mark.requirement("D-03", "D-04", "S31-05")
+@pytest.mark.requirement("D-03", "D-04")
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 @pytest.mark.parametrize("directory", ["modern", "modern44", "legacy"])
 def test_every_record_is_the_consumers(
