@@ -105,6 +105,16 @@ def test_colours_are_for_terminals_and_no_color_turns_them_off(
     assert "\x1b" not in kwire("log", "ls", data).out
 
 
+def test_progress_goes_to_the_terminal_and_rows_to_the_file(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+    """The bar's library takes standard output over unless told not to, and the rows with it."""
+    log = str(kafka_logs["modern"] / "data" / "ids-0")
+    rows = tmp_path / "rows.jsonl"
+    shown = on_terminal("log", "dump", log, "--deep", "--format", "jsonl", output=rows)
+    assert len(rows.read_bytes().splitlines()) == 736
+    assert b"Reading" in shown
+    assert b"{" not in shown
+
+
 def test_a_bug_of_ours_is_not_dressed_up_as_a_message(monkeypatch: pytest.MonkeyPatch, kwire: Callable) -> None:
     """Only kwire's own errors become one line; anything else keeps its traceback."""
 

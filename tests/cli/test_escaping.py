@@ -78,15 +78,18 @@ def test_an_error_shows_a_hostile_path_escaped(kwire: Callable, tmp_path: Path) 
     assert not any(character in result.err for character in ACTED_ON)
 
 
-def on_terminal(*arguments: str) -> bytes:
-    """What the command writes to a terminal."""
+def on_terminal(*arguments: str, output: Path | None = None) -> bytes:
+    """What the command writes to a terminal as its standard output; as its standard error if output names a file."""
     ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "kwire.cli", *arguments],
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-        stdin=subprocess.DEVNULL,
-    ) as process:
+    with (
+        open(output or os.devnull, "wb") as file,
+        subprocess.Popen(
+            [sys.executable, "-m", "kwire.cli", *arguments],
+            stdout=file if output else theirs,
+            stderr=theirs if output else file,
+            stdin=subprocess.DEVNULL,
+        ) as process,
+    ):
         os.close(theirs)
         written = b""
         while True:

@@ -108,7 +108,7 @@ def test_what_cannot_be_read_is_listed_and_the_rest_is_counted(kafka_logs: dict[
     assert found.holes == 8  # seven records of one batch, one of the other
 
 
-def test_progress_is_told_every_byte(kafka_logs: dict[str, Path]) -> None:
+def test_progress_is_told_every_byte_that_is_read(kafka_logs: dict[str, Path]) -> None:
     logs = [log for (topic, _), log in LogDirectory(kafka_logs["modern"] / "data").items() if topic == "ids"]
     told: list[int] = []
     count_topics(logs, told.append)

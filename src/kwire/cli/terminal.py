@@ -71,7 +71,8 @@ def progress(what: str, total_bytes: int, *, beside_rows: bool = False) -> Itera
         TransferSpeedColumn(),
         TimeRemainingColumn(),
     )
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    # rich would take sys.stdout over and print the rows on its own console, standard error
+    with Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
         task = bar.add_task(what, total=total_bytes)
 
         class Shown:

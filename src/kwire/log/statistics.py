@@ -342,7 +342,7 @@ CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 def count_topics(logs: Sequence[PartitionLog], advance: Callable[[int], None]) -> list[TopicStatistics]:
-    """Read every record of the partitions and count. advance is told the bytes of `.log` files as they are done.
+    """Read every record of the partitions and count. advance is told the bytes of `.log` files as they are read.
 
     Damage does not end it: what cannot be read is listed in `unread`. Raises LogError for files that are gone.
     """
@@ -359,8 +359,8 @@ def count_topics(logs: Sequence[PartitionLog], advance: Callable[[int], None]) -
                 if split.base_offset == segment.base_offset:
                     for rows in read_split(split, COLUMNS, mode="PERMISSIVE"):
                         _count_rows(rows, headers, topic, into)
+                    advance(split.size_bytes)
             headers.count_records_into(topic)
-            advance(segment.size_bytes)
     for topic in topics.values():
         if topic.transactional_records or topic.commits or topic.aborts:
             _count_committed(topic, [log for log in logs if log.topic == topic.topic])
