@@ -6,15 +6,43 @@ with read-only packages: run this once at image build and ship the directory).
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import os
 import time
+from pathlib import Path
+
+import kwire
 
 KERNEL_PACKAGES = ("kwire.records.columns", "kwire.plan.warm")
+
+
+def drop_stale_kernels(package: Path = Path(kwire.__file__).parent) -> None:
+    """Delete what numba compiled beside the sources if any kernel source has changed since the last call.
+
+    numba looks at the file of a function only, not at the modules whose functions it inlines: after an edit of one
+    kernel module, kernels of others would go on with the old code. Installing a release renews all files at once, so
+    this matters to checkouts. Does nothing where the sources cannot be written beside, or NUMBA_CACHE_DIR is set.
+    """
+    sources = sorted({*package.rglob("*kernels.py"), *package.rglob("kernels/*.py")})
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+    stamp = package / "__pycache__" / "kernels.sha256"
+    if os.environ.get("NUMBA_CACHE_DIR") or (stamp.exists() and stamp.read_text() == digest):
+        return
+    try:
+        for folder in {source.parent for source in sources}:
+            for compiled in (folder / "__pycache__").glob("*.nb[ci]"):
+                compiled.unlink(missing_ok=True)
+        stamp.parent.mkdir(exist_ok=True)
+        stamp.write_text(digest)
+    except OSError:
+        return
 
 
 def main() -> None:
     """Load or compile the kernels of every package and say how long it took (seconds)."""
     started = time.perf_counter()
+    drop_stale_kernels()
     for name in KERNEL_PACKAGES:
         importlib.import_module(name).warm()
     print(f"kernels ready in {time.perf_counter() - started:.1f} s")
