@@ -112,7 +112,9 @@ class HeaderWalk:
         while self.position < stop:
             position = self.position
             try:
-                header = parse_header(window, position - start, position, file.url) if position >= start else None
+                header = None
+                if start <= position <= start + len(window) - PREFIX.size:
+                    header = parse_header(window, position - start, position, file.url)
                 if header is None:
                     window, start = file.pread(position, max(file.window_bytes, HEADER_BYTES)), position
                     header = parse_header(window, 0, position, file.url)

@@ -163,7 +163,7 @@ def _stop_position(segment: Segment, file: StoredFile, end: int) -> int:
     if segment.is_active:
         now = segment.end()
         if now.damage is None and segment.cut(file, now.position) is None:
-            return min(now.position, segment.end_position(file, end))
+            return now.position if end >= now.next_offset else min(now.position, segment.end_position(file, end))
     return segment.end_position(file, end)
 
 

@@ -47,7 +47,7 @@ def parse_transaction_index(data: bytes, base_offset: int, next_base: int | None
     entries: list[TransactionIndexEntry] = []
     before = base_offset - 1
     for version, producer_id, first, last, stable in ENTRY.iter_unpack(data):
-        if version >> 8 or producer_id < 0 or not 0 <= first <= last or stable < 0:
+        if version >> 8 or producer_id < 0 or not 0 <= first <= last or not 0 <= stable <= last + 1:
             return None
         if last <= before or (next_base is not None and last >= next_base):
             return None

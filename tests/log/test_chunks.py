@@ -1,0 +1,137 @@
+"""Reading in chunks: where they end does not show."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kwire.log import LogDirectory, arrow, partition_log, plan_splits, read_split
+from kwire.log.chunks import Chunks
+from kwire.log.store import LocalFile
+from kwire.records.columns import COLUMNS
+from tests.log.expected import read_arrow, read_objects, rows_of
+
+Copied = Callable[[str, str], Path]
+
+
+@pytest.mark.parametrize("chunk_bytes", [12, 17, 61, 1000, 70_000])
+@pytest.mark.parametrize(("archive", "topic", "partition"), [("modern", "orders", 1), ("legacy", "mixed-format", 0)])
+@pytest.mark.requirement("D-01", "R-02", "R-04")
+def test_chunks_of_any_size_give_the_same(
+    kafka_logs: dict[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    chunk_bytes: int,
+    archive: str,
+    topic: str,
+    partition: int,
+) -> None:
+    log = LogDirectory(kafka_logs[archive] / "data")[topic, partition]
+    end = min(2000, log.log_end_offset)
+    expected = read_objects(log, end_offset=end)
+    monkeypatch.setattr(arrow, "CHUNK_BYTES", chunk_bytes)
+    monkeypatch.setattr(partition_log, "OBJECT_CHUNK_BYTES", chunk_bytes)
+    assert read_objects(log, end_offset=end) == expected
+    assert read_arrow(log, end_offset=end) == expected
+    splits = plan_splits(log, ranges={(topic, partition): (0, end)}, split_bytes=20_000)
+    assert [row for split in splits for row in rows_of(read_split(split, COLUMNS))] == expected
+
+
+def test_a_claimed_length_allocates_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "segment"
+    path.write_bytes(bytes(8) + (0x7FFF_FF00).to_bytes(4) + bytes(100))
+    with LocalFile(str(path)) as file:
+        chunks = Chunks(file, 0, 112, chunk_bytes=50, max_batch_bytes=1 << 40, buffer=bytearray())
+        chunk = chunks.next_chunk()
+        assert chunk is not None
+        assert len(chunk) == 50
+        assert not chunks.advance(0)
+        assert len(chunks.buffer) == 50
+        assert chunks.refused is None
+
+
+def test_a_batch_above_a_chunk_grows_the_buffer_to_its_size(tmp_path: Path) -> None:
+    path = tmp_path / "segment"
+    path.write_bytes(bytes(8) + (200).to_bytes(4) + bytes(500))
+    with LocalFile(str(path)) as file:
+        chunks = Chunks(file, 0, 512, chunk_bytes=50, max_batch_bytes=1 << 20, buffer=bytearray())
+        assert chunks.next_chunk() is not None
+        assert chunks.advance(0)
+        chunk = chunks.next_chunk()
+        assert chunk is not None
+        assert len(chunk) == 212
+        assert chunks.advance(212)
+        chunk = chunks.next_chunk()
+        assert chunk is not None
+        assert len(chunk) == 50
+
+
+def test_a_file_that_shrinks_while_it_is_read_ends_early(tmp_path: Path) -> None:
+    path = tmp_path / "segment"
+    path.write_bytes(bytes(1000))
+    with LocalFile(str(path)) as file:
+        chunks = Chunks(file, 0, 1000, chunk_bytes=400, max_batch_bytes=1 << 20, buffer=bytearray())
+        assert chunks.next_chunk() is not None
+        chunks.advance(400)
+        path.write_bytes(bytes(500))
+        chunk = chunks.next_chunk()
+        assert chunk is not None
+        assert len(chunk) == 100
+        chunks.advance(100)
+        assert chunks.next_chunk() is None
+
+
+@pytest.mark.parametrize("preallocated", [False, True])
+def test_a_segment_reads_whole_batches_while_it_grows(copied: Copied, preallocated: bool) -> None:
+    """A writer appends in pieces that know nothing of batches; every read gives a prefix, and no less than before."""
+    data = copied("modern", "ids-0")
+    log = LogDirectory(data)["ids", 0]
+    segment = log.segments[-1]
+    truth = read_objects(log)
+    path, whole = Path(segment.url), Path(segment.url).read_bytes()
+    for kind in (".index", ".timeindex"):
+        path.with_suffix(kind).write_bytes(bytes(65520))
+    path.write_bytes(bytes(len(whole)) if preallocated else b"")
+    log = LogDirectory(data)["ids", 0]
+    done = threading.Event()
+
+    def append() -> None:
+        with path.open("r+b", buffering=0) as out:
+            for start in range(0, len(whole), 997):
+                out.write(whole[start : start + 997])
+                done.wait(0.001)
+        done.set()
+
+    writer = threading.Thread(target=append)
+    writer.start()
+    seen = 0
+    try:
+        while not done.is_set():
+            for rows in (read_objects(log), read_arrow(log)):
+                assert rows == truth[: len(rows)]
+                assert len(rows) >= seen
+                seen = len(rows)
+            assert log.log_end_offset >= seen
+    finally:
+        done.set()
+        writer.join()
+    assert read_objects(log) == read_arrow(log) == truth
+
+
+def test_a_segment_that_is_truncated_meanwhile_gives_what_is_left(copied: Copied) -> None:
+    """With a memory map this would end the process (SIGBUS)."""
+    data = copied("modern", "ids-0")
+    log = LogDirectory(data)["ids", 0]
+    segment = log.segments[-1]
+    truth = read_objects(log)
+    records = log.read()
+    first = next(records)
+    half = list(segment.headers())[10]
+    with Path(segment.url).open("r+b") as file:
+        file.truncate(half.position + 5)
+    rest = list(records)
+    assert [first.offset, *(record.offset for record in rest)] == [
+        row.offset for row in truth if row.offset < half.stored_offset
+    ]

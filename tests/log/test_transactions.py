@@ -1,0 +1,127 @@
+"""Aborted and open transactions: from `.txnindex` and snapshots, from the log itself, and always the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kwire.log import LogDirectory
+from kwire.log.transactions import NeedsWalk
+from tests.log.expected import consumed, read_arrow, read_objects
+
+Copied = Callable[[str, str], Path]
+CASES = [
+    ("modern", "txn", 0),
+    ("modern", "txn", 1),
+    ("modern44", "txn44", 0),
+    ("modern44", "txn44", 1),
+    ("modern", "compacted-txn", 0),
+    ("modern", "__consumer_offsets", 1),
+]
+
+
+@pytest.mark.parametrize(("archive", "topic", "partition"), CASES)
+@pytest.mark.parametrize(
+    "kinds", [("txnindex",), ("txnindex", "snapshot"), ("snapshot",), ("index", "txnindex")], ids=str
+)
+@pytest.mark.requirement("D-04", "F-30", "F-32", "P-06", "P-08", "X-24")
+def test_deleted_transaction_files_change_nothing(
+    copied: Copied, kafka_logs: dict[str, Path], archive: str, topic: str, partition: int, kinds: tuple[str, ...]
+) -> None:
+    data = copied(archive, f"{topic}-{partition}")
+    before = LogDirectory(data)[topic, partition]
+    stable = before.last_stable_offset
+    removed = 0
+    for path in (data / f"{topic}-{partition}").iterdir():
+        if path.suffix.removeprefix(".") in kinds:
+            path.unlink()
+            removed += 1
+    assert removed
+    log = LogDirectory(data)[topic, partition]
+    rows, _ = consumed(kafka_logs[archive] / "expected", topic, partition, "read_committed")
+    assert log.last_stable_offset == stable
+    assert read_objects(log, isolation="read_committed") == rows
+    assert read_arrow(log, isolation="read_committed") == rows
+
+
+@pytest.mark.parametrize(("archive", "topic", "partition"), CASES[:4])
+@pytest.mark.requirement("F-30", "F-32")
+def test_the_log_itself_tells_the_same_aborted_transactions(
+    copied: Copied, archive: str, topic: str, partition: int
+) -> None:
+    data = copied(archive, f"{topic}-{partition}")
+    indexed = LogDirectory(data)[topic, partition]
+    expected = {
+        entry[:3] for segment in indexed.segments for entry in segment.transaction_index or () if entry.last_offset >= 0
+    }
+    assert expected
+    for path in (data / f"{topic}-{partition}").glob("*.txnindex"):
+        path.unlink()
+    found = LogDirectory(data)[topic, partition].aborted_transactions(0, indexed.log_end_offset)
+    assert {tuple(each) for each in found} == expected
+
+
+@pytest.mark.parametrize("start", range(0, 700, 23))
+@pytest.mark.requirement("F-32", "D-04")
+def test_read_committed_from_the_middle_is_a_slice_of_the_whole(copied: Copied, start: int) -> None:
+    data = copied("modern", "txn-0")
+    log = LogDirectory(data)["txn", 0]
+    expected = [row for row in read_objects(log, isolation="read_committed") if start <= row.offset < start + 60]
+    range_ = {"start_offset": start, "end_offset": start + 60}
+    assert read_objects(log, isolation="read_committed", **range_) == expected
+    for path in sorted((data / "txn-0").glob("*.txnindex"))[:1]:  # some segments by index, some by a walk
+        path.unlink()
+    for path in (data / "txn-0").glob("*.snapshot"):
+        path.unlink()
+    log = LogDirectory(data)["txn", 0]
+    assert read_objects(log, isolation="read_committed", **range_) == expected
+    assert read_arrow(log, isolation="read_committed", **range_) == expected
+
+
+@pytest.mark.requirement("F-30")
+def test_every_flipped_byte_of_a_transaction_index_changes_nothing(copied: Copied, kafka_logs: dict[str, Path]) -> None:
+    data = copied("modern", "txn-0")
+    rows, _ = consumed(kafka_logs["modern"] / "expected", "txn", 0, "read_committed")
+    path = min((data / "txn-0").glob("*.txnindex"))
+    honest = path.read_bytes()
+    for at in range(len(honest)):
+        path.write_bytes(honest[:at] + bytes([honest[at] ^ 1]) + honest[at + 1 :])
+        assert read_objects(LogDirectory(data)["txn", 0], isolation="read_committed") == rows, at
+
+
+@pytest.mark.requirement("F-31", "F-33", "F-42")
+def test_garbage_in_transaction_files_is_not_believed(copied: Copied, kafka_logs: dict[str, Path]) -> None:
+    data = copied("modern", "txn-0")
+    rows, _ = consumed(kafka_logs["modern"] / "expected", "txn", 0, "read_committed")
+    for path in (data / "txn-0").iterdir():
+        if path.suffix in (".txnindex", ".snapshot"):
+            path.write_bytes(path.read_bytes() + b"\xff" * 20)
+    assert read_objects(LogDirectory(data)["txn", 0], isolation="read_committed") == rows
+
+
+def test_a_planner_may_ask_for_what_indexes_tell_without_a_walk(kafka_logs: dict[str, Path]) -> None:
+    log = LogDirectory(kafka_logs["modern"] / "data")["txn", 0]
+    with_index = next(segment for segment in log.segments if segment.transaction_index)
+    entry = (with_index.transaction_index or [])[0]
+    found = log.aborted_transactions(with_index.base_offset, entry.last_stable_offset, may_walk=False)
+    assert tuple(entry[:3]) in [tuple(each) for each in found]
+    assert log.segments[0].transaction_index is None
+    with pytest.raises(NeedsWalk):
+        log.aborted_transactions(0, 5, may_walk=False)
+
+
+@pytest.mark.requirement("G-13", "F-43", "F-44")
+def test_the_newest_valid_snapshot_below_the_log_end_is_used(copied: Copied) -> None:
+    data = copied("modern", "txn-0")
+    log = LogDirectory(data)["txn", 0]
+    stable, snapshots = log.last_stable_offset, sorted((data / "txn-0").glob("*.snapshot"))
+    assert len(snapshots) > 2
+    above = data / "txn-0" / f"{log.log_end_offset + 500:020d}.snapshot"
+    above.write_bytes(snapshots[0].read_bytes())
+    log = LogDirectory(data)["txn", 0]
+    assert log.last_stable_offset == stable
+    assert log.known_end_offset == log.log_end_offset + 500
+    snapshots[-1].write_bytes(b"")
+    assert LogDirectory(data)["txn", 0].last_stable_offset == stable
