@@ -49,11 +49,11 @@ class FieldChanges:
         was_tagged, now_tagged = self.released.tagged(a) & here, self.released.tagged(b) & here
         self.presence(a, b, was & ~now & ~now_tagged, now & ~was & ~was_tagged, where)
         if was & now_tagged:
-            what = f"became a tagged field in {self.report.ranges(was & now_tagged)}"
+            what = f"would become tagged in {self.report.ranges(was & now_tagged)}"
             advice = f"make it tagged from a new version on, {self.next_version}"
             self.report.refuse("V-47", where, what, advice, was & now_tagged)
         if was_tagged & now:
-            what = f"no longer tagged in {self.report.ranges(was_tagged & now)}"
+            what = f"would no longer be tagged in {self.report.ranges(was_tagged & now)}"
             self.report.refuse("V-44", where, what, FREEZE, was_tagged & now)
         if was_tagged & ~now & ~now_tagged:
             self.tag_goes(a, was_tagged & ~now & ~now_tagged, where)
@@ -71,23 +71,27 @@ class FieldChanges:
 
     def presence(self, a: Field, b: Field, lost: int, gained: int, where: str) -> None:
         """V-12, V-13, V-47: positional in blocks that now lack it, or that lacked it."""
-        of, what = self.report.of, f"versions {a.versions} becomes {b.versions}"
+        ranges, what = self.report.ranges, f"versions {a.versions} becomes {b.versions}"
         below = self.released.below(lost, b.versions.lowest) if b.versions else 0
         above = lost & ~below
         if above:
-            self.report.refuse("V-12", where, f"{what}: {of(above)} without it", self.capped(a), above)
+            self.report.refuse("V-12", where, f"{what}: {ranges(above)} would lack it", self.capped(a), above)
         if below:
-            self.report.refuse("V-13", where, f"{what}: {of(below)} without it", "keep the lowest version", below)
+            self.report.refuse(
+                "V-13", where, f"{what}: {ranges(below)} would lack it", "keep the lowest version", below
+            )
         below = self.released.below(gained, a.versions.lowest)
         above = gained & ~below
         if below:
-            self.report.refuse("V-13", where, f"{what}: {of(below)} with it", "keep the lowest version", below)
+            self.report.refuse(
+                "V-13", where, f"{what}: {ranges(below)} would have it", "keep the lowest version", below
+            )
         if above:
-            self.report.refuse("V-47", where, f"{what}: {of(above)} with it", FREEZE, above)
+            self.report.refuse("V-47", where, f"{what}: {ranges(above)} would have it", FREEZE, above)
 
     def capped(self, field: Field) -> str:
         highest = max(self.old.valid.highest, field.versions.lowest)
-        return f"a new version may lack it: versions {Versions(field.versions.lowest, highest)}"
+        return f'a new version may lack it ("versions": "{Versions(field.versions.lowest, highest)}")'
 
     def tag_joins(self, field: Field, tagged: int, where: str) -> None:
         """V-40, V-41: a tagged field appears in blocks that did not have it."""
@@ -158,21 +162,21 @@ class FieldChanges:
 
     def nullability(self, a: Field, b: Field, positional: int, tagged: int, where: str) -> None:
         """V-14, V-15, V-47; V-44 where it is tagged."""
-        of, what = self.report.of, f"nullableVersions {a.nullable} becomes {b.nullable}"
+        ranges, what = self.report.ranges, f"nullableVersions {a.nullable} becomes {b.nullable}"
         was, now = self.released.mask(a.nullable), self.released.mask(b.nullable)
         lost, gained = positional & was & ~now, positional & now & ~was
         below = self.released.below(lost, b.nullable.lowest) if now else 0
         above = lost & ~below
         if above:
-            self.report.refuse("V-14", where, f"{what}: {of(above)} without null", FREEZE, above)
+            self.report.refuse("V-14", where, f"{what}: {ranges(above)} would refuse null", FREEZE, above)
         if below:
-            self.report.refuse("V-15", where, f"{what}: {of(below)} without null", FREEZE, below)
+            self.report.refuse("V-15", where, f"{what}: {ranges(below)} would refuse null", FREEZE, below)
         below = self.released.below(gained, a.nullable.lowest) if was else gained
         above = gained & ~below
         if below:
-            self.report.refuse("V-15", where, f"{what}: {of(below)} with null", FREEZE, below)
+            self.report.refuse("V-15", where, f"{what}: {ranges(below)} would take null", FREEZE, below)
         if above:
-            self.report.refuse("V-47", where, f"{what}: {of(above)} with null", FREEZE, above)
+            self.report.refuse("V-47", where, f"{what}: {ranges(above)} would take null", FREEZE, above)
         changed = (was ^ now) & tagged
         if changed:
             self.report.refuse("V-44", where, what, "the nullability of a tagged field is chosen once", changed)
@@ -183,10 +187,12 @@ class FieldChanges:
         own = both & (was ^ now) & ~(self.old_flexible ^ self.new_flexible)
         if own & was:
             self.report.refuse(
-                "V-16", where, f"{self.report.of(own & was)} without the compact form", FREEZE, own & was
+                "V-16", where, f"{self.report.ranges(own & was)} would lose the compact form", FREEZE, own & was
             )
         if own & now:
-            self.report.refuse("V-47", where, f"{self.report.of(own & now)} with the compact form", FREEZE, own & now)
+            self.report.refuse(
+                "V-47", where, f"{self.report.ranges(own & now)} would have the compact form", FREEZE, own & now
+            )
 
 
 def same_default(a: Default, b: Default) -> bool:
