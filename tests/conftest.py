@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests import golden
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """One worker for all Spark tests, so that a run starts one JVM; the other tests go where there is room.
+
+    xdist_group marks would say the same, but xdist 3.8 writes them where pytest 9.2 does not look.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "spark" if nodeid.startswith(("tests/spark/", "tests/docs/")) else nodeid
+
+    return Scheduling(config, log)
 
 
 @pytest.fixture(scope="session")
