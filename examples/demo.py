@@ -26,7 +26,7 @@ from kwire.messages import OffsetCommitKey, OffsetCommitValue
 
 ROOT = Path(__file__).parents[1]
 ARCHIVES = ROOT / "tests" / "data" / "logs"
-OUTPUT = ROOT / "demo-output"
+OUTPUT = Path("demo-output")  # in the checkout, where main() goes
 LOGS = {
     "modern": "Kafka 3.9.1: five codecs, compaction, transactions, consumer groups, KRaft metadata",
     "legacy": "Kafka 2.8.2: record formats 0, 1 and 2 side by side",
@@ -36,9 +36,10 @@ LOGS = {
 def main() -> int:
     """Run the demo; the exit code is 0 when every step worked."""
     started = time.monotonic()
+    os.chdir(ROOT)
     with step("Real log directories, as the brokers left them"):
         for name, what in LOGS.items():
-            print(f"  {shown(unpack(name))}  {what}")
+            print(f"  {unpack(name)}  {what}")
 
     data = OUTPUT / "logs" / "modern" / "data"
     with step("Topics: kwire log ls --topics"):
@@ -75,7 +76,7 @@ def main() -> int:
             (OUTPUT / "orders.parquet", "the topic orders as Parquet"),
             (data, "the log directory: try kwire log dump, docs/quickstart.md"),
         ):
-            print(f"  {shown(path):36}{what}")
+            print(f"  {path!s:36}{what}")
     return 0
 
 
@@ -209,11 +210,6 @@ def step(title: str) -> Iterator[None]:
     yield
     took = time.monotonic() - started
     print(f"  ({took:.1f} s)" if took >= 1 else "", flush=True)
-
-
-def shown(path: Path) -> str:
-    """path as seen from the checkout."""
-    return str(path.relative_to(ROOT))
 
 
 if __name__ == "__main__":

@@ -44,44 +44,34 @@ class Column:
     right: bool = False
 
 
-def write_rows(rows: Iterable[Row], columns: Sequence[Column], shape: Format) -> int:
-    """Print rows and return how many there were.
-
-    columns choose and order what a table shows; JSON has every entry of a row. Values are JSON's own types.
-    """
+def write_rows(rows: Iterable[Row], columns: Sequence[Column], shape: Format) -> None:
+    """Print rows. columns choose and order what a table shows; JSON has every entry of a row, in JSON's own types."""
     if shape is Format.TABLE:
-        return _write_table(rows, columns)
-    if shape is Format.JSONL:
-        count = 0
-        for count, row in enumerate(rows, 1):  # noqa: B007  the count is the result
+        _write_table(rows, columns)
+    elif shape is Format.JSONL:
+        for row in rows:
             sys.stdout.write(json_line(row) + "\n")
-        return count
-    count = 0
-    sys.stdout.write("[")
-    for row in rows:
-        sys.stdout.write(",\n " if count else "\n ")
-        sys.stdout.write(json_line(row))
-        count += 1
-    sys.stdout.write("\n]\n" if count else "]\n")
-    return count
+    else:
+        before = "[\n "
+        for row in rows:
+            sys.stdout.write(before + json_line(row))
+            before = ",\n "
+        sys.stdout.write("[]\n" if before.startswith("[") else "\n]\n")
 
 
-def _write_table(rows: Iterable[Row], columns: Sequence[Column]) -> int:
+def _write_table(rows: Iterable[Row], columns: Sequence[Column]) -> None:
     cells = ([_cell(column, row) for column in columns] for row in rows)
     first = list(itertools.islice(cells, LOOK_AHEAD))
     if not first:
-        return 0
+        return
     widths = [
         min(max(_cells(column.heading), *(_cells(line[i]) for line in first)), WIDEST)
         for i, column in enumerate(columns)
     ]
     limit = terminal.width()
     sys.stdout.write(terminal.bold(_line([c.heading for c in columns], columns, widths, limit)) + "\n")
-    count = 0
     for line in itertools.chain(first, cells):
         sys.stdout.write(_line(line, columns, widths, limit) + "\n")
-        count += 1
-    return count
 
 
 def _cell(column: Column, row: Row) -> str:
