@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from kwire.errors import SchemaError, UnsupportedVersion
+from kwire.errors import UnsupportedVersion
 from kwire.plan import rows as r
 from kwire.plan.rows import Plan, Row
 from kwire.schema.model import Field, Message, Struct, default_row, default_value
@@ -203,11 +203,11 @@ class _Compiler:
             self.emit(r.BYTES, flags, fields=(f,))
         else:
             self.flush_lacking()
-            self.run.append((self.code(f), f))
+            self.run.append((r.CODES[f.type], f))
 
     def array(self, f: Field, flags: int) -> None:
         if f.struct is None and f.type not in ("string", "bytes", "records"):
-            code = self.code(f)
+            code = r.CODES[f.type]
             self.emit(r.LIST, flags, code, r.WIDTHS[code], fields=(f,))
             return
         head = self.emit(r.ARRAY, flags, 0, max(1, self.least_bytes(f, element=True)), fields=(f,))
@@ -263,15 +263,6 @@ class _Compiler:
     def compact(self, f: Field) -> bool:
         return self.flexible if f.flexible is None else self.version in f.flexible
 
-    def code(self, f: Field) -> int:
-        """The wire form of a number. KIP-625's fixed forms may be narrower than the type; varints are not here yet."""
-        for versions, encoding in f.encodings:
-            if self.version in versions:
-                if not encoding.startswith("fixed"):
-                    raise SchemaError(f"encoding {encoding} cannot be read or written yet", "I-01", field=f.name)
-                return r.CODES[f"int{encoding[5:]}"]
-        return r.CODES[f.type]
-
     def least_bytes(self, f: Field, element: bool = False) -> int:
         """The fewest bytes that a value of the field can take, or one element of the array."""
         compact = self.compact(f)
@@ -286,7 +277,7 @@ class _Compiler:
             return 1 if compact else 2
         if f.type in ("bytes", "records"):
             return 1 if compact else 4
-        return r.WIDTHS[self.code(f)]
+        return r.WIDTHS[r.CODES[f.type]]
 
 
 def has_floats(f: Field) -> bool:

@@ -28,6 +28,7 @@ from kwire.errors import DecodeError, Malformed, Truncated
 from kwire.plan import rows as r
 from kwire.plan.notes import Recorder
 from kwire.plan.rows import Plan
+from kwire.wire.lengths import read_compact_length, read_length
 from kwire.wire.varint import read_unsigned_varint
 
 Buffer = bytes | memoryview
@@ -46,7 +47,6 @@ FORMATS = {
 }
 VIEW = struct.Struct(">qq")
 """What stands for bytes that will become a view of the input: position and size."""
-_unpack_int16 = struct.Struct(">h").unpack_from
 _unpack_int32 = struct.Struct(">i").unpack_from
 _unpack = msgspec.msgpack.decode
 
@@ -209,27 +209,26 @@ class Reader:
         """(length or count, position after it); -1 is null. kind: for errors; wide: int32 where not compact."""
         flags, name, lenient = self.plan.rows[number][1], self._name(number), self.lenient
         may_be_null = bool(flags & r.MAY_BE_NULL)
-        compact = bool(flags & r.COMPACT)
-        unpack, width = (_unpack_int32, 4) if wide else (_unpack_int16, 2)
         here = (name,) if name else ()
+        width = 4 if wide else 2
+
+        def read_compact(buf: Buffer, pos: int, end: int) -> tuple[int, int]:
+            if pos < end and buf[pos] < 0x80:
+                return buf[pos] - 1, pos + 1
+            n, after = within(read_compact_length, buf, pos, end, f"length of {kind}", here)
+            return -1 if lenient and n >= 0x8000_0000 else n, after
+
+        def read_plain(buf: Buffer, pos: int, end: int) -> tuple[int, int]:
+            if end - pos < width:
+                raise Truncated(f"length of {kind}: {width} bytes, {end - pos} left", pos, here)
+            return read_length(buf, pos, width)
+
+        read_either = read_compact if flags & r.COMPACT else read_plain
 
         def read(buf: Buffer, pos: int, end: int) -> tuple[int, int]:
-            if compact:
-                if pos < end and buf[pos] < 0x80:
-                    n, after = buf[pos] - 1, pos + 1
-                else:
-                    n, after = uvarint(buf, pos, end, f"length of {kind}", here)
-                    n -= 1
-                    if lenient and n >= 0x8000_0000:
-                        n = -1
-            else:
-                if end - pos < width:
-                    raise Truncated(f"length of {kind}: {width} bytes, {end - pos} left", pos, here)
-                n, after = unpack(buf, pos)[0], pos + width
-            if n < 0:
-                if not may_be_null:
-                    raise Malformed(f"null {kind} where null is not allowed", pos, here)
-                return -1, after
+            n, after = read_either(buf, pos, end)
+            if n < 0 and not may_be_null:
+                raise Malformed(f"null {kind} where null is not allowed", pos, here)
             return n, after
 
         return read
@@ -418,7 +417,7 @@ class Reader:
                     raise Malformed(f"tag {tag} {'twice' if tag == previous else f'behind tag {previous}'}", at)
                 if tag > r.MAX_TAG:
                     raise Malformed(f"tag {tag} has more than 31 bits", at)
-                if size > end - pos:
+                if size > end - pos and not (lenient and tag in known):
                     raise Truncated(f"tag {tag} of {size} bytes, {end - pos} left", at)
                 previous = tag
                 if recorder:
@@ -482,15 +481,22 @@ def values_of(rows: list[r.Row], number: int) -> int:
     return 1
 
 
-def uvarint(buf: Buffer, pos: int, end: int, what: str, path: tuple[str, ...]) -> tuple[int, int]:
-    """read_unsigned_varint within [pos, end), with a path in its errors."""
+def within(
+    read: Callable[[Buffer, int], tuple[int, int]], buf: Buffer, pos: int, end: int, what: str, path: tuple[str, ...]
+) -> tuple[int, int]:
+    """A number read by a function of kwire.wire, which ends by `end`; `what` and path for its errors."""
     try:
-        value, after = read_unsigned_varint(buf, pos)
+        value, after = read(buf, pos)
     except DecodeError as error:
         raise type(error)(f"{what}: {error.what}", pos, path) from None
     if after > end:
         raise Truncated(f"{what}: unsigned varint ends early", pos, path)
     return value, after
+
+
+def uvarint(buf: Buffer, pos: int, end: int, what: str, path: tuple[str, ...]) -> tuple[int, int]:
+    """An unsigned varint that ends by `end`."""
+    return within(read_unsigned_varint, buf, pos, end, what, path)
 
 
 def under(error: DecodeError, *steps: str | int) -> DecodeError:

@@ -48,6 +48,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kwire.schema.model import Field
+from kwire.wire.tagged_fields import MAX_TAG as MAX_TAG
 
 END, LENGTH, STRUCT, FIXED, STRING, BYTES, LIST, ARRAY, NEXT, NULLABLE = range(10)
 ABSENT, TAGS, TAG_STEP, ENTRY, TAG_END, MARK, SEEK, BACK, SKIP, PERMUTE = range(10, 20)
@@ -76,7 +77,6 @@ COMPACT, MAY_BE_NULL = 1, 2
 LIVE, ELSEWHERE, LACKING = 0, 1, 2
 
 OPERANDS = 8
-MAX_TAG = 0x7FFF_FFFF
 MAX_STRING_BYTES = 32767
 UNKNOWN = "unknown_tagged_fields"
 

@@ -22,7 +22,8 @@ from kwire.errors import EncodeError
 from kwire.plan import rows as r
 from kwire.plan.reading import FORMATS
 from kwire.plan.rows import Plan
-from kwire.wire.varint import write_unsigned_varint
+from kwire.wire.lengths import write_compact_length, write_length
+from kwire.wire.tagged_fields import write_tagged_fields
 
 Values = Sequence[Any]
 Step = Callable[[bytearray, Values], None]
@@ -149,7 +150,7 @@ class Writer:
                 raise EncodeError(f"{shown(value)} holds half of a surrogate pair", here) from None
             if len(data) > r.MAX_STRING_BYTES:
                 raise EncodeError(f"string of {len(data)} bytes in UTF-8, {r.MAX_STRING_BYTES} at most", here)
-            write_length(out, flags, 2, len(data))
+            write_size(out, flags, 2, len(data))
             out += data
 
         return write
@@ -166,7 +167,7 @@ class Writer:
             data = octets(value)
             if data is None:
                 raise EncodeError(f"{shown(value)} is no bytes", here)
-            write_length(out, flags, 4, len(data))
+            write_size(out, flags, 4, len(data))
             out += data
 
         return write
@@ -182,7 +183,7 @@ class Writer:
                 write_null(out, flags, 4, (name,))
                 return
             elements = sequence(value, name)
-            write_length(out, flags, 4, len(elements))
+            write_size(out, flags, 4, len(elements))
             if code != r.UUID and set(map(type, elements)) <= expected:
                 try:
                     out += struct.pack(f">{len(elements)}{FORMATS[code]}", *elements)
@@ -205,7 +206,7 @@ class Writer:
                 write_null(out, flags, 4, (name,))
                 return
             elements = sequence(value, name)
-            write_length(out, flags, 4, len(elements))
+            write_size(out, flags, 4, len(elements))
             written = 0
             try:
                 for element in elements:
@@ -262,12 +263,7 @@ class Writer:
                 step(data, values)
                 section.append((tag, bytes(data)))
             section += unknown_fields(values[index + count], tags)
-            section.sort(key=lambda pair: pair[0])
-            write_unsigned_varint(out, len(section))
-            for tag, content in section:
-                write_unsigned_varint(out, tag)
-                write_unsigned_varint(out, len(content))
-                out += content
+            write_tagged_fields(out, section)
 
         return write
 
@@ -399,19 +395,19 @@ def equal_with_floats(value: object, default: object) -> bool:
     return type(value) is type(default) and value == default
 
 
-def write_length(out: bytearray, flags: int, width: int, n: int) -> None:
+def write_size(out: bytearray, flags: int, width: int, n: int) -> None:
     """A length or count; -1 is null. width: bytes where not compact."""
     if flags & r.COMPACT:
-        write_unsigned_varint(out, n + 1)
+        write_compact_length(out, n)
     else:
-        out += n.to_bytes(width, "big", signed=True)
+        write_length(out, n, width)
 
 
 def write_null(out: bytearray, flags: int, width: int, path: tuple[str, ...]) -> None:
     """Null, where it may be."""
     if not flags & r.MAY_BE_NULL:
         raise EncodeError("null where null is not allowed", path)
-    write_length(out, flags, width, -1)
+    write_size(out, flags, width, -1)
 
 
 def shown(value: object) -> str:

@@ -1,0 +1,45 @@
+"""The length before strings, bytes and arrays: how many bytes or elements follow, or null.
+
+    plain      int16 before strings, int32 before the rest; any negative number is null, written as -1
+    compact    unsigned varint of the length plus one; 0 is null            flexible versions, KIP-482
+
+Source: KIP-482, "Compact Arrays" and the types after it; org.apache.kafka.common.protocol.types.Type.
+"""
+
+from __future__ import annotations
+
+from kwire.errors import Truncated
+from kwire.wire.varint import read_unsigned_varint, write_unsigned_varint
+
+__all__ = ["read_compact_length", "read_length", "write_compact_length", "write_length"]
+
+Buffer = bytes | bytearray | memoryview
+
+
+def read_length(buf: Buffer, pos: int, width: int) -> tuple[int, int]:
+    """Read a plain length of `width` bytes: (length, position after it), -1 for null.
+
+    Raises Truncated when buf ends inside it. Whether as much follows is for the caller to check.
+    """
+    if len(buf) - pos < width:
+        raise Truncated(f"length of {width} bytes, {max(0, len(buf) - pos)} left", pos)
+    return max(-1, int.from_bytes(buf[pos : pos + width], "big", signed=True)), pos + width
+
+
+def write_length(out: bytearray, length: int, width: int) -> None:
+    """Append a plain length; -1 is null. The caller knows that it fits."""
+    out += length.to_bytes(width, "big", signed=True)
+
+
+def read_compact_length(buf: Buffer, pos: int) -> tuple[int, int]:
+    """Read a compact length: (length, position after it), -1 for null; up to 2**32 - 2.
+
+    Raises Truncated, or Malformed when the varint is longer than five bytes.
+    """
+    value, after = read_unsigned_varint(buf, pos)
+    return value - 1, after
+
+
+def write_compact_length(out: bytearray, length: int) -> None:
+    """Append a compact length; -1 is null. Raises EncodeError above 2**32 - 2."""
+    write_unsigned_varint(out, length + 1)

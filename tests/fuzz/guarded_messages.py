@@ -1,0 +1,118 @@
+"""The kernels on memory that ends where a page begins that may not be touched: a step over an end kills the process.
+
+Run in a process of its own: `python -m tests.fuzz.guarded_messages INPUTS SEED` (tests/fuzz/test_messages.py does).
+Input, output, rows, constants and frames all end at such a page; so do the columns of the column kernel.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import random
+import sys
+from typing import Any
+
+import msgspec
+import numpy as np
+from tests.fuzz.messages import Target, mutate, spoil, targets
+
+from kwire.plan.kernels import columns_entry, decode, encode
+from kwire.plan.kernels.flatten import MAX_LEVELS
+
+NO_ACCESS, READ_WRITE = 0, 3  # PROT_NONE, PROT_READ | PROT_WRITE
+PAGE = mmap.PAGESIZE
+
+
+class Guarded:
+    """`size` bytes, or any smaller number of them, right before a forbidden page; another one stands before them."""
+
+    def __init__(self, size: int) -> None:
+        self.room = -(-size // PAGE) * PAGE
+        self.memory = mmap.mmap(-1, self.room + 2 * PAGE)
+        self.base = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        libc = ctypes.CDLL(None, use_errno=True)
+        for page in (self.base, self.base + PAGE + self.room):
+            assert libc.mprotect(ctypes.c_void_p(page), ctypes.c_size_t(PAGE), NO_ACCESS) == 0
+
+    def end(self, size: int) -> int:
+        """The address from which `size` bytes end at the forbidden page."""
+        assert size <= self.room
+        return self.base + PAGE + self.room - size
+
+    def holding(self, data: bytes) -> int:
+        """The address of the data, placed there."""
+        address = self.end(len(data))
+        ctypes.memmove(address, data, len(data))
+        return address
+
+
+def words(numbers: Any) -> bytes:
+    """int64 in the machine's order."""
+    return np.array(numbers, np.int64).tobytes()
+
+
+class Bench:
+    """The guarded places, one of each."""
+
+    def __init__(self) -> None:
+        self.source, self.out, self.rows = Guarded(1 << 20), Guarded(1 << 20), Guarded(1 << 20)
+        self.pool, self.frames = Guarded(1 << 20), Guarded(1 << 20)
+
+    def decode(self, target: Target, data: bytes, capacity: int, flags: int) -> bytes | int:
+        """What the kernel writes, or its code."""
+        plan = target.codec.plan
+        rows, pool = self.rows.holding(words(plan.rows)), self.pool.holding(plan.pool)
+        out, frames = self.out.end(capacity), self.frames.end(plan.depth * decode.FRAME)
+        source = self.source.holding(data)
+        n = decode.decode(source, len(data), 0, out, capacity, rows, pool, frames, flags)
+        return ctypes.string_at(out, n) if n >= 0 else n
+
+    def encode(self, target: Target, packed: bytes, capacity: int) -> bytes | int:
+        """What the kernel writes, or its code."""
+        plan = target.codec.plan
+        rows, pool = self.rows.holding(words(plan.rows)), self.pool.holding(plan.pool)
+        out, frames = self.out.end(capacity), self.frames.end(plan.depth * decode.FRAME)
+        n = encode.encode(self.source.holding(packed), len(packed), out, capacity, rows, pool, frames)
+        return ctypes.string_at(out, n) if n >= 0 else n
+
+    def flatten(self, target: Target, data: bytes) -> int:
+        """The column kernel with no column wanted: it still walks, and checks, everything positional."""
+        plan = target.codec.plan
+        rows, wishes = self.rows.holding(words(plan.rows)), self.pool.holding(bytes(32 * len(plan.rows)))
+        counts = self.out.holding(words([0] * MAX_LEVELS + [1] * MAX_LEVELS))
+        frames = self.frames.end((plan.depth + 1) * decode.FRAME)
+        source = self.source.holding(words([0, len(data)]) + data)
+        return columns_entry.flatten(source + 16, source, 1, rows, wishes, rows, rows, counts, frames)
+
+
+def run(inputs: int, seed: int) -> None:
+    """Mutated inputs and spoilt objects, with just enough room and with too little of it."""
+    draw = random.Random(seed)
+    all_targets, bench = targets(("3.9.1",)), Bench()
+    pack = msgspec.msgpack.Encoder(uuid_format="bytes").encode
+    for _ in range(inputs):
+        target = draw.choice(all_targets)
+        wire = draw.choice(target.wires)
+        data = mutate(wire, draw.choice(target.wires), draw)
+        flags = draw.choice((0, 0, decode.PARTIAL, decode.VIEWS, decode.LARGE))
+        capacity = draw.choice((1 << 16, decode.SLACK, decode.SLACK + draw.randrange(2 * len(data) + 1)))
+        made = bench.decode(target, data, capacity, flags)
+        if made == decode.FULL:
+            made = bench.decode(target, data, 1 << 19, flags)
+        if flags == 0:
+            assert isinstance(made, bytes) == (target.kernel_packed(data) is not None), f"{target}: {data.hex()}"
+        assert bench.flatten(target, data) in (0, decode.FAILED)
+        obj = target.walker_decode(wire)
+        spoil(obj, draw)
+        try:
+            packed = pack(obj)
+        except Exception:  # whatever msgspec raises for objects of other kinds
+            continue
+        made = bench.encode(target, packed, draw.choice((1 << 19, encode.SLACK, encode.SLACK + len(packed))))
+        if made != decode.FULL:
+            assert (made if isinstance(made, bytes) else None) == target.kernel_encode(obj), f"{target}: {obj}"
+    print(f"guarded: {inputs} inputs, nothing outside was touched")
+
+
+if __name__ == "__main__":
+    run(int(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,236 @@
+"""Kernel against walker on mutated messages: both take the same ones, read the same objects, write the same bytes.
+
+`run(inputs, seed)` is what `./dev fuzz` calls; a short run is part of the test suite. Every input starts as bytes
+that Kafka wrote (tests/data) and is cut, flipped, stretched, or given hostile lengths, several times over. What both
+read is written again by both; and objects are given wrong values, which the kernel may only take if the walker writes
+the same bytes.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Any
+
+import msgspec
+from tests import golden
+
+from kwire import plan
+from kwire.errors import DecodeError, EncodeError
+from kwire.messages import registry
+from kwire.plan.kernels import entry
+from kwire.plan.reading import Reader
+from kwire.plan.writing import Writer
+
+MAX_BYTES = 600
+"""Messages above this are left out: they would only make the same mistakes more slowly."""
+HOSTILE = (
+    b"\xff\xff\xff\xff",
+    b"\x7f\xff\xff\xff",
+    b"\x80\x00\x00\x00",
+    b"\xff\xff\xff\xff\x0f",
+    b"\xff\xff\xff\xff\x7f",
+    b"\x80\x80\x80\x80\x08",
+    b"\x80\x80\x80\x80\x80",
+    b"\x81\x80\x00",
+    b"\xff\xfe",
+    b"\xc3\x28",
+    b"\xed\xa0\x80",
+)
+ODD_VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    0,
+    127,
+    128,
+    2**15,
+    2**31,
+    -(2**31) - 1,
+    2**63 - 1,
+    2**63,
+    2**64,
+    -0.0,
+    float("nan"),
+    1.5,
+    "",
+    "x" * 126,
+    "x" * 32768,
+    "\ud800",
+    b"",
+    b"\x00" * 16,
+    bytearray(b"ab"),
+    memoryview(b"abc"),
+    (),
+    [],
+    [None],
+    [[1, b"x"]],
+    [(5, b"x"), (5, b"y")],
+    [(100000, b"x" * 200)],
+    [(2**31, b"")],
+    {1},
+    {},
+    object(),
+)
+
+
+class Target:
+    """One version of a message, in both interpreters, with the bytes that Kafka wrote of it."""
+
+    def __init__(self, cls: Any, version: int) -> None:
+        self.name, self.version = cls.__name__, version
+        self.codec = plan.codec(cls.SPEC, version, cls, kernels=True)
+        self.address = self.codec._job[2].buffer_info()[0]
+        self.type = cls
+        self.unpack = msgspec.msgpack.Decoder(cls).decode
+        self.reader, self.writer = Reader(self.codec.plan), Writer(self.codec.plan)
+        self.wires: list[bytes] = []
+
+    def kernel_packed(self, data: bytes) -> bytes | None:
+        """What the kernel makes of the bytes, None when it refuses them."""
+        packed: bytes | None = entry.decode(data, self.address)
+        return packed
+
+    def kernel_decode(self, data: bytes) -> Any:
+        """The object, or None when the kernel, or msgspec behind it, refuses the bytes."""
+        packed = self.kernel_packed(data)
+        if packed is None:
+            return None
+        try:
+            return self.unpack(packed)
+        except ValueError:  # invalid UTF-8
+            return None
+
+    def walker_decode(self, data: bytes) -> Any:
+        """The object, or the error."""
+        try:
+            tree, _ = self.reader.read(data, 0)
+        except DecodeError as error:
+            found = error
+        else:
+            return msgspec.convert(tree, self.type)
+        assert 0 <= found.position <= len(data)
+        return found
+
+    def kernel_encode(self, obj: Any) -> bytes | None:
+        """The bytes, or None when msgspec or the kernel refuse the object."""
+        try:
+            packed = msgspec.msgpack.Encoder(uuid_format="bytes").encode(obj)
+        except Exception:  # whatever msgspec raises for objects of other kinds
+            return None
+        made: bytes | None = entry.encode(packed, self.address)
+        return made
+
+    def check_bytes(self, data: bytes) -> bool:
+        """Both interpreters on one input; returns whether they took it."""
+        ours, reference = self.kernel_decode(data), self.walker_decode(data)
+        if isinstance(reference, DecodeError):
+            assert ours is None, f"{self}: the walker refuses {data.hex()} ({reference}), the kernel takes it"
+            return False
+        assert ours is not None, f"{self}: the kernel refuses {data.hex()}, the walker takes it"
+        # As bytes: NaN is not equal to itself.
+        again = self.writer.write(reference)
+        assert self.kernel_encode(ours) == again, f"{self}: {data.hex()} is written in two ways"
+        if again != data:  # over-long varints and the like; what was written is read as what it was
+            assert self.writer.write(self.walker_decode(again)) == again
+        return True
+
+    def check_object(self, obj: Any) -> bool:
+        """Both interpreters on one object; returns whether the kernel took it."""
+        ours = self.kernel_encode(obj)
+        try:
+            reference = self.writer.write(obj)
+        except EncodeError as error:
+            refused = error
+        else:
+            refused = None
+        if refused is not None:
+            assert ours is None, f"{self}: the walker refuses {obj} ({refused}), the kernel takes it"
+            return False
+        assert ours is None or ours == reference, f"{self}: {obj} is written in two ways"
+        return ours is not None
+
+    def __repr__(self) -> str:
+        return f"{self.name} version {self.version}"
+
+
+def targets(kafka: tuple[str, ...] = ("4.4.0", "3.9.1")) -> list[Target]:
+    """Every message and version that the golden files have."""
+    found: dict[tuple[str, int, str], Target] = {}
+    for release in kafka:
+        for line in golden.cached(f"messages-{release}.jsonl.gz"):
+            wire = golden.unpack(line["b64"])
+            key = line["message"], line["version"], release
+            assert wire is not None
+            if len(wire) > MAX_BYTES or not wire:
+                continue
+            if key not in found:
+                found[key] = Target(registry.get(line["message"], kafka=release), line["version"])
+            found[key].wires.append(wire)
+    return list(found.values())
+
+
+def mutate(wire: bytes, other: bytes, draw: random.Random) -> bytes:
+    """The bytes, changed in one to four places."""
+    data = bytearray(wire)
+    for _ in range(draw.choice((1, 1, 1, 2, 3, 4))):
+        at = draw.randrange(len(data) + 1)
+        how = draw.randrange(9)
+        if how == 0:
+            del data[at:]
+        elif how == 1 and data:
+            data[at % len(data)] ^= 1 << draw.randrange(8)
+        elif how == 2 and data:
+            data[at % len(data)] = draw.choice((0, 1, 2, 3, 127, 128, 254, 255))
+        elif how == 3 and data:
+            data[at % len(data)] = draw.randrange(256)
+        elif how == 4:
+            del data[at : at + draw.randrange(1, 5)]
+        elif how == 5:
+            data[at:at] = draw.randbytes(draw.randrange(1, 5))
+        elif how == 6:
+            hostile = draw.choice(HOSTILE)
+            data[at : at + draw.choice((0, len(hostile)))] = hostile
+        elif how == 7:
+            start = draw.randrange(len(other) + 1)
+            data[at:at] = other[start : start + draw.randrange(20)]
+        else:
+            data[at:] = data[at:] + data[max(0, at - 4) : at]
+    return bytes(data)
+
+
+def spoil(obj: Any, draw: random.Random) -> None:
+    """Give one attribute, somewhere in the object, a value that it should not have (or might)."""
+    while True:
+        name = draw.choice(obj.__struct_fields__)
+        value = getattr(obj, name)
+        inner = draw.choice(value) if isinstance(value, list) and value else value
+        if isinstance(inner, msgspec.Struct) and draw.random() < 0.8:
+            obj = inner
+            continue
+        if isinstance(value, list) and value and draw.random() < 0.5:
+            value[draw.randrange(len(value))] = draw.choice(ODD_VALUES)
+        else:
+            setattr(obj, name, draw.choice(ODD_VALUES))
+        return
+
+
+def run(inputs: int, seed: int) -> None:
+    """Check that many mutated inputs: nine in ten are bytes, one an object. Raises AssertionError with the input."""
+    draw = random.Random(seed)
+    all_targets = targets()
+    taken = 0
+    started = time.monotonic()
+    for i in range(inputs):
+        target = draw.choice(all_targets)
+        wire = draw.choice(target.wires)
+        if i % 10:
+            taken += target.check_bytes(mutate(wire, draw.choice(target.wires), draw))
+        else:
+            obj = target.walker_decode(wire)
+            spoil(obj, draw)
+            taken += target.check_object(obj)
+        if i and i % 1_000_000 == 0:
+            rate = i / (time.monotonic() - started)
+            print(f"messages: {i} inputs, {taken} taken, {rate:.0f} a second", flush=True)
+    print(f"messages: {inputs} inputs, {taken} taken, no difference", flush=True)
