@@ -20,7 +20,7 @@ from kwire.schema.evolution.released import Released, struct_paths
 from kwire.schema.evolution.report import Report, versions_are
 from kwire.schema.evolution.tags import BurntTags, TagUse
 from kwire.schema.model import Field, Message, Struct
-from kwire.schema.versions import Versions
+from kwire.schema.versions import NONE, Versions
 
 
 def compare(
@@ -59,7 +59,9 @@ def review(
 class _Comparison:
     def __init__(self, old: Message, new: Message, offered: Versions, burnt: BurntTags) -> None:
         self.old, self.new, self.offered, self.burnt = old, new, offered, burnt
-        self.released = Released(offered.intersect(new.valid), old, new)
+        # What was the version of a coordinator's key is its apiKey now (Kafka 4.0), so no version of it is shared.
+        self.renumbered = old.kind == "data" and new.kind == "coordinator-key"
+        self.released = Released(NONE if self.renumbered else offered.intersect(new.valid), old, new)
         self.report = Report(self.released)
         self.pairing = Pairing(old, new, self.released)
         self.fields = FieldChanges(old, new, self.report)
@@ -72,7 +74,6 @@ class _Comparison:
         old, new, name, refuse = self.old, self.new, self.new.name, self.report.refuse
         coordinator = old.kind == "data" and new.kind.startswith("coordinator-")
         if coordinator:
-            # What was the version of a key is its apiKey now (Kafka 4.0); keys and versions follow from the kind.
             what = f"a data message with versions {old.valid} becomes a {new.kind} with apiKey {_key(new)}"
             advice = "in a log, what stands before a key must stay the number it was: then --allow V-02"
             refuse("V-02", name, what, advice)
@@ -83,7 +84,7 @@ class _Comparison:
             refuse("V-01", name, what, "keep it: peers and logs know the message by its key")
         if old.name != new.name:
             refuse("V-10", name, f"was {old.name}", "keep the name")
-        if not (coordinator and new.kind == "coordinator-key"):
+        if not self.renumbered:
             self.valid_versions()
         self.flexible_versions()
         for where, what, versions in dead_ranges(new, old):
