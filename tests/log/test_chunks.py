@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kwire.log import LogDirectory, arrow, partition_log, plan_splits, read_split
+from kwire.log import LogDirectory, PartitionLog, arrow, partition_log, plan_splits, read_split
 from kwire.log.chunks import Chunks
 from kwire.log.store import LocalFile
 from kwire.records.columns import COLUMNS
@@ -83,26 +83,49 @@ def test_a_file_that_shrinks_while_it_is_read_ends_early(tmp_path: Path) -> None
         assert chunks.next_chunk() is None
 
 
-@pytest.mark.parametrize("preallocated", [False, True])
-def test_a_segment_reads_whole_batches_while_it_grows(copied: Copied, preallocated: bool) -> None:
-    """A writer appends in pieces that know nothing of batches; every read gives a prefix, and no less than before."""
-    data = copied("modern", "ids-0")
-    log = LogDirectory(data)["ids", 0]
-    segment = log.segments[-1]
-    truth = read_objects(log)
-    path, whole = Path(segment.url), Path(segment.url).read_bytes()
+def emptied(log: PartitionLog) -> tuple[Path, bytes]:
+    """Empty the active segment, as if it had just been rolled; returns its path and what it held."""
+    path = Path(log.segments[-1].url)
+    whole = path.read_bytes()
     for kind in (".index", ".timeindex"):
         path.with_suffix(kind).write_bytes(bytes(65520))
-    path.write_bytes(bytes(len(whole)) if preallocated else b"")
-    log = LogDirectory(data)["ids", 0]
+    path.write_bytes(b"")
+    return path, whole
+
+
+@pytest.mark.requirement("F-14")
+def test_every_step_of_a_growing_segment_gives_its_whole_batches(copied: Copied) -> None:
+    """Appended in pieces that know nothing of batches, or batch by batch into preallocated space."""
+    log = LogDirectory(copied("modern", "ids-0"))["ids", 0]
+    truth, ends = read_objects(log), {h.position + h.size_bytes: h.last_offset + 1 for h in log.segments[-1].headers()}
+    path, whole = emptied(log)
+    for cut in sorted({*range(0, len(whole), 9973), *ends}):
+        preallocated = [whole[:cut] + bytes(len(whole) + 5000 - cut)] if cut in ends else []
+        for now in [whole[:cut], *preallocated]:
+            path.write_bytes(now)
+            end = max(
+                (offset for position, offset in ends.items() if position <= cut), default=log.segments[-1].base_offset
+            )
+            expected = [row for row in truth if row.offset < end]
+            assert log.log_end_offset == end
+            assert read_objects(log) == expected
+            assert read_arrow(log) == expected
+
+
+def test_a_reader_beside_a_writer_gives_whole_batches(copied: Copied) -> None:
+    log = LogDirectory(copied("modern", "ids-0"))["ids", 0]
+    truth = read_objects(log)
+    path, whole = emptied(log)
     done = threading.Event()
 
     def append() -> None:
-        with path.open("r+b", buffering=0) as out:
-            for start in range(0, len(whole), 997):
-                out.write(whole[start : start + 997])
-                done.wait(0.001)
-        done.set()
+        try:
+            with path.open("ab", buffering=0) as out:
+                for start in range(0, len(whole), 499):
+                    out.write(whole[start : start + 499])
+                    done.wait(0.001)
+        finally:
+            done.set()
 
     writer = threading.Thread(target=append)
     writer.start()
@@ -117,6 +140,7 @@ def test_a_segment_reads_whole_batches_while_it_grows(copied: Copied, preallocat
     finally:
         done.set()
         writer.join()
+    path.write_bytes(whole)
     assert read_objects(log) == read_arrow(log) == truth
 
 
