@@ -348,3 +348,11 @@ def test_what_is_written_is_read_back(rows: list[Any], codec: Compression, base_
 
 def test_a_batch_written_by_hand_equals_ours() -> None:
     assert write_batch([plain(0, b"k", b"v", 1000)]) == batch()
+
+
+@pytest.mark.requirement("R-39")
+def test_a_record_costs_at_most_21_bytes_beside_its_fields_and_their_lengths() -> None:
+    builder = BatchBuilder(base_offset=0, delete_horizon_ms=0)
+    builder.append(b"", b"", timestamp=2**63 - 1, offset=2**31 - 1)
+    section = builder.build()[61:]
+    assert len(section) - 3 == 21 - 4  # a length of four bytes more would need a record of 256 MiB

@@ -76,7 +76,8 @@ def inner_bytes(batch: Batch) -> bytes:
 @pytest.mark.parametrize("line", [x for x in lines() if not x.get("exception")], ids=golden.case_name)
 @pytest.mark.requirement(
     "A-13", "A-14", "A-16", "A-17", "A-20", "A-21", "A-22", "A-23", "A-24", "A-25", "A-26", "R-20", "R-21", "R-22",
-    "R-24", "R-35", "R-36", "R-37", "U-20", "S31-03", "S31-04", "S31-08", "S31-09", "S31-19", "S31-26", "S31-27",
+    "R-24", "R-35", "R-36", "R-37", "U-20", "U-21",
+    "S31-03", "S31-04", "S31-08", "S31-09", "S31-19", "S31-26", "S31-27",
 )  # fmt: skip
 def test_records_that_kafka_appends_come_out_as_from_kafka(line: golden.Line) -> None:
     result = run(line)

@@ -1,0 +1,90 @@
+"""Fetch answers in an older format, whose size is announced before they are converted."""
+
+from __future__ import annotations
+
+import pytest
+from tests.records.test_builder import plain
+
+from kwire.errors import OptionError
+from kwire.records import (
+    ControlRecordType,
+    RejectedRecords,
+    down_convert,
+    read_batches,
+    write_batch,
+    write_batches,
+    write_transaction_marker,
+)
+from kwire.records.fetch_conversion import FetchConversion
+
+
+def values(data: bytes) -> list[bytes | None]:
+    return [r.value for b in read_batches(data) for r in b.records()]
+
+
+def answer(data: bytes, to_magic: int = 1, first_offset: int = 0) -> tuple[FetchConversion, bytes]:
+    conversion = FetchConversion(data, to_magic, first_offset)
+    chunks = list(conversion.chunks())
+    whole = b"".join(chunks)
+    assert len(whole) == conversion.size_bytes
+    return conversion, whole
+
+
+MARKER = write_transaction_marker(
+    ControlRecordType.COMMIT, producer_id=1, producer_epoch=0, coordinator_epoch=0, timestamp=7
+)
+LARGE = b"".join(write_batches([plain(i, None, b"v" * 200 + b"%d" % i, 5) for i in range(3000)]))
+
+
+@pytest.mark.requirement("U-15", "S31-21", "S31-36")
+def test_an_answer_is_as_long_as_announced_and_cut_where_it_is_too_long() -> None:
+    conversion, whole = answer(LARGE)
+    assert conversion.size_bytes == len(LARGE)  # converted it would be longer
+    expected = down_convert(LARGE, 1).data
+    assert len(expected) > len(whole)
+    assert expected.startswith(whole)
+    read = values(whole)
+    assert read == values(LARGE)[: len(read)]
+    assert 2500 < len(read) < 3000
+
+
+@pytest.mark.requirement("U-15")
+def test_the_first_batch_is_always_whole() -> None:
+    one = write_batch([plain(i, None, b"v", 5) for i in range(100)])
+    conversion, whole = answer(one)
+    assert conversion.size_bytes > len(one)  # a message of magic 1 is longer than a record of magic 2
+    assert len(values(whole)) == 100
+
+
+@pytest.mark.requirement("U-15", "R-02")
+def test_what_is_missing_is_filled_with_an_entry_that_clients_drop() -> None:
+    data = write_batch([plain(0, b"k", b"v", 5)], 2, "none", 0) + MARKER * 5
+    _, whole = answer(data)
+    assert values(whole) == [b"v"]
+    converted = down_convert(data, 1).data
+    assert whole.startswith(converted + b"\xff" * 8)
+    announced = int.from_bytes(whole[len(converted) + 8 : len(converted) + 12], "big")
+    assert announced > len(whole) - len(converted)
+
+
+@pytest.mark.requirement("U-15")
+def test_twelve_bytes_of_filling_when_nothing_is_left() -> None:
+    conversion, whole = answer(MARKER)
+    assert conversion.size_bytes == 12
+    assert whole == b"\xff" * 8 + (61).to_bytes(4, "big")
+    assert values(whole) == []
+
+
+@pytest.mark.requirement("U-16")
+def test_zstd_further_on_ends_the_answer_and_is_an_error_only_when_asked_for_first() -> None:
+    zstd = write_batch([plain(1, b"k", b"z", 5)], 2, "zstd", 1)
+    _, whole = answer(write_batch([plain(0, b"k", b"v", 5)]) + zstd)
+    assert values(whole) == [b"v"]
+    with pytest.raises(RejectedRecords) as raised:
+        FetchConversion(zstd, 1, 1)
+    assert raised.value.code == 76
+
+
+def test_a_magic_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(OptionError, match="to_magic"):
+        FetchConversion(b"", 5, 0)
