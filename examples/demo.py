@@ -181,12 +181,13 @@ def unpack(name: str) -> Path:
 def session() -> SparkSession:
     """Spark inside this process, on two cores."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # its workers would take the first python3 on the PATH
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={ROOT / 'examples' / 'log4j2.properties'}")
     return (
         SparkSession.builder.master("local[2]")
         .appName("kwire demo")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.log.level", "ERROR")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.session.timeZone", "UTC")
