@@ -26,7 +26,7 @@ from kwire.records.attributes import (
 from kwire.records.batch import FRAME_BYTES, LARGEST_SIZE
 from kwire.records.default_batch import CRC_START, HEADER
 from kwire.wire.checksum import crc32c
-from kwire.wire.varint import write_varint, write_varlong
+from kwire.wire.varint import write_varlong
 
 __all__ = ["BatchFields", "append_record", "join_batch", "write_empty_batch"]
 
@@ -36,6 +36,10 @@ Headers = Iterable[tuple[str, bytes | None]]
 CRC = struct.Struct(">I")
 CRC_POSITION = 17
 MAX_INT64, MAX_INT32, MAX_INT16 = 2**63 - 1, 2**31 - 1, 2**15 - 1
+NO_ATTRIBUTES = b"\0"
+NULL = b"\1"  # length -1 in zig-zag
+KNOWN_VARINTS = 8192  # numbers of at most two bytes, which most are
+VARINTS = [bytes((n << 1,)) if n < 64 else bytes((n << 1 & 0x7F | 0x80, n >> 6)) for n in range(KNOWN_VARINTS)]
 LARGEST_RECORD = LARGEST_SIZE + FRAME_BYTES - HEADER.size  # what a batch of the largest size has room for
 
 
@@ -111,35 +115,45 @@ def append_record(
     size = (len(key) if key is not None else 0) + (len(value) if value is not None else 0)
     if size > LARGEST_RECORD:
         raise EncodeError(f"record with key and value of {size} bytes, {LARGEST_RECORD} at most")
-    body = bytearray(1)  # attributes, unused
-    write_varlong(body, timestamp_delta)
-    write_varint(body, offset_delta)
-    append_field(body, key)
-    append_field(body, value)
     headers = headers if isinstance(headers, list | tuple) else list(headers)
-    write_varint(body, len(headers))
+    parts: list[Bytes] = [
+        NO_ATTRIBUTES,
+        VARINTS[timestamp_delta] if 0 <= timestamp_delta < KNOWN_VARINTS else varlong(timestamp_delta),
+        VARINTS[offset_delta] if offset_delta < KNOWN_VARINTS else varlong(offset_delta),
+    ]
+    add_field(parts, key)
+    add_field(parts, value)
+    parts.append(varlong(len(headers)))
     for name, content in headers:
-        append_field(body, encode_header_key(name))
-        if content is not None and len(content) > LARGEST_RECORD - len(body):
-            raise EncodeError(f"record with a header of {len(content)} bytes, {LARGEST_RECORD} at most")
-        append_field(body, content)
+        add_field(parts, encode_header_key(name))
+        add_field(parts, content)
+        size += len(parts[-1])
+        if size > LARGEST_RECORD:
+            raise EncodeError(f"record with a header of {len(parts[-1])} bytes, {LARGEST_RECORD} at most")
+    body = b"".join(parts)
     if len(body) > LARGEST_RECORD:
         raise EncodeError(f"record of {len(body)} bytes, {LARGEST_RECORD} at most")
-    write_varint(out, len(body))
+    out += varlong(len(body))
     out += body
 
 
-def append_field(body: bytearray, field: Bytes | None) -> None:
-    """Append a length and the bytes; null is length -1."""
+def varlong(value: int) -> bytes:
+    """A number of at most 64 bits in zig-zag form; one of 32 bits is the same as varint."""
+    if 0 <= value < KNOWN_VARINTS:
+        return VARINTS[value]
+    out = bytearray()
+    write_varlong(out, value)
+    return bytes(out)
+
+
+def add_field(parts: list[Bytes], field: Bytes | None) -> None:
+    """Add a length and the bytes; null is length -1."""
     if field is None:
-        body.append(1)  # -1 in zig-zag
-        return
-    n = len(field)
-    if n < 64:
-        body.append(n << 1)
+        parts.append(NULL)
     else:
-        write_varint(body, n)
-    body += field
+        n = len(field)
+        parts.append(VARINTS[n] if n < KNOWN_VARINTS else varlong(n))
+        parts.append(field)
 
 
 def encode_header_key(name: str) -> bytes:
