@@ -17,6 +17,7 @@ from kwire.errors import OptionError, SchemaError
 
 if TYPE_CHECKING:
     from kwire.schema import Field, Message, Struct
+    from kwire.schema.layout import Slot
 
 __all__ = ["register"]
 
@@ -109,7 +110,7 @@ def show(name: Name, version: Version = None, kafka: Release = None, shape: Shap
     if version is None:
         write_rows(_field_rows(message, message.struct, 0, ""), FIELDS, shape)
     else:
-        write_rows(_wire_rows(message, message.struct, version, 0, ""), WIRE, shape)
+        write_rows(_wire_rows(message, version), WIRE, shape)
     return FINE
 
 
@@ -186,60 +187,30 @@ def _notes(field: Field) -> list[str]:
     return notes
 
 
-def _wire_rows(message: Message, struct: Struct, version: int, depth: int, path: str) -> Iterator[Row]:
-    """The positional fields in order, then the tag section."""
-    positional = [f for f in struct.fields if version in f.versions and version not in f.tagged]
-    tagged = sorted((f for f in struct.fields if version in f.tagged), key=lambda f: f.tag or 0)
-    for field in positional:
-        yield from _wire_field(message, field, version, depth, path)
-    if version in message.flexible:
-        yield {
-            "path": path,
-            "depth": depth,
-            "name": "(tagged fields)",
-            "type": "",
-            "bytes": 1,
-            "fixed": False,
-            "form": "count, then tag, size and value of each that is not its default",
-            "default": None,
-        }
-        for field in tagged:
-            yield from _wire_field(message, field, version, depth + 1, path)
+def _wire_rows(message: Message, version: int) -> Iterator[Row]:
+    from kwire.schema.layout import layout
+
+    for slot in layout(message, version).slots:
+        yield from _slot_rows(slot, 0, "")
 
 
-def _wire_field(message: Message, field: Field, version: int, depth: int, path: str) -> Iterator[Row]:
+def _slot_rows(slot: Slot, depth: int, path: str) -> Iterator[Row]:
     from kwire.schema.rendering import render_default
-    from kwire.schema.wire_size import is_fixed, smallest_field
 
-    here = f"{path}.{field.attr}" if path else field.attr
-    tagged = version in field.tagged
+    field = slot.field
+    here = path if field is None else f"{path}.{field.attr}" if path else field.attr
     yield {
         "path": here,
         "depth": depth,
-        "name": field.attr,
-        "type": field.type_text,
-        "bytes": smallest_field(message, field, version),
-        "fixed": is_fixed(field),
-        "form": (f"tag {field.tag}, " if tagged else "") + _form(message, field, version),
-        "default": render_default(field),
+        "name": "(tagged fields)" if field is None else field.attr,
+        "type": "" if field is None else field.type_text,
+        "bytes": slot.width.least,
+        "fixed": field is not None and field.struct is None and slot.width.least == slot.width.most,
+        "form": (f"tag {slot.tag}, " if slot.tag is not None else "") + slot.form,
+        "default": None if field is None else render_default(field),
     }
-    if field.struct is not None:
-        yield from _wire_rows(message, field.struct, version, depth + 1, here)
-
-
-def _form(message: Message, field: Field, version: int) -> str:
-    nullable = version in field.nullable
-    if field.is_array or field.type in ("string", "bytes", "records"):
-        what = "count" if field.is_array else "length"
-        if field.is_flexible(message, version):
-            return f"{what} + 1 as unsigned varint" + (", 0 is null" if nullable else "")
-        width = "int16" if field.type == "string" and not field.is_array else "int32"
-        return f"{what} as {width}" + (", -1 is null" if nullable else "")
-    if field.struct is not None:
-        if nullable:
-            return "varint 1, or 0 for null" if version in field.tagged else "byte 1, or -1 for null"
-        return "its fields"
-    return "one byte" if field.type in ("bool", "int8") else "big-endian"
+    for inner in slot.slots:
+        yield from _slot_rows(inner, depth + 1, here)
 
 
 def size(name: Name, version: Version = None, kafka: Release = None, shape: Shape = Format.TABLE) -> int:

@@ -1,0 +1,351 @@
+"""What a version of a message is on the wire, part by part with widths in bytes, and what it changed.
+
+    layout(message, 9)           Layout: the slots of version 9 in wire order
+    layouts(message)             runs of versions that are the same bytes, each with its layout
+    compare(before, after)       the later layout with each slot marked: same, new, changed or gone
+
+A slot is a field, or the tag section behind the fields of a flexible struct. Its bytes, in order:
+
+    tag, size    tagged fields only: the number, and the bytes of all that follows
+    head         the count of an array, the length of a string or bytes, the presence of a nullable struct
+    body         the value itself; of an array, one element, which repeats
+    slots        the fields inside a struct, or of each struct of an array; the tagged fields of a tag section
+
+A pure function of the definition: values and files are not its business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kwire.schema.model import Field, Message, Struct
+from kwire.schema.versions import NONE, Versions
+from kwire.schema.wire_size import FIXED_BYTES
+
+__all__ = ["Layout", "Mark", "Marked", "Piece", "Run", "Slot", "Width", "compare", "layout", "layouts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """From least to most bytes; most is None where only the frame bounds it."""
+
+    least: int
+    most: int | None
+
+    def __add__(self, other: Width) -> Width:
+        most = None if self.most is None or other.most is None else self.most + other.most
+        return Width(self.least + other.least, most)
+
+    def __str__(self) -> str:
+        if self.most is None:
+            return f"{self.least}+"
+        return str(self.least) if self.least == self.most else f"{self.least}-{self.most}"
+
+
+NOTHING = Width(0, 0)
+ONE = Width(1, 1)
+VARINT = Width(1, 5)
+SHORT_VARINT = Width(1, 3)  # a string has at most 32767 bytes, so its length + 1 takes no more
+_VARINT_MOST = {"16": 3, "32": 5, "64": 10}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some bytes of a slot. what: count, length, presence, content (of a string or bytes) or value."""
+
+    what: str
+    width: Width
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """A field of a version, or a tag section (field is None). path: names from the message down; see the module.
+
+    compact: a varint counts or measures it. encoding: that of KIP-625, None for the type's own form.
+    """
+
+    field: Field | None
+    path: tuple[str, ...]
+    tag: int | None = None
+    nullable: bool = False
+    compact: bool = False
+    encoding: str | None = None
+    head: Piece | None = None
+    body: tuple[Piece, ...] = ()
+    slots: tuple[Slot, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The field's name; empty for a tag section."""
+        return self.field.name if self.field is not None else ""
+
+    @property
+    def is_array(self) -> bool:
+        """Whether body and slots repeat."""
+        return self.field is not None and self.field.is_array
+
+    @property
+    def tag_width(self) -> Width:
+        """Bytes of a tagged field in front of its value: number and size."""
+        return NOTHING if self.tag is None else Width(_varint_bytes(self.tag) + 1, _varint_bytes(self.tag) + 5)
+
+    @property
+    def element(self) -> Width:
+        """Bytes of what is behind the head, once: of one element, of the struct's fields, of the value."""
+        return sum((piece.width for piece in self.body), sum((_in_struct(slot) for slot in self.slots), NOTHING))
+
+    @property
+    def width(self) -> Width:
+        """Bytes of the value, without tag and size."""
+        head = NOTHING if self.head is None else self.head.width
+        if self.field is None or self.is_array:
+            return Width(head.least, None)  # any number of elements, or of tags that nobody knows yet
+        whole = head + self.element
+        return Width(head.least, whole.most) if self.nullable else whole
+
+    @property
+    def form(self) -> str:
+        """How the value is written, in words."""
+        head = self.head
+        if self.field is None:
+            return "count, then tag, size and value of each that is not its default"
+        if head is None:
+            if self.encoding is not None and not self.encoding.startswith("fixed"):
+                return "unsigned varint" if self.encoding.startswith("u") else "zigzag varint"
+            if self.field.struct is not None:
+                return "its fields"
+            return "one byte" if self.width == ONE else "big-endian"
+        if head.what == "presence":
+            return "varint 1, or 0 for null" if self.tag is not None else "byte 1, or -1 for null"
+        if self.compact:
+            return f"{head.what} + 1 as unsigned varint" + (", 0 is null" if self.nullable else "")
+        return f"{head.what} as int{8 * head.width.least}" + (", -1 is null" if self.nullable else "")
+
+
+def _in_struct(slot: Slot) -> Width:
+    return slot.tag_width + slot.width
+
+
+def _varint_bytes(value: int) -> int:
+    return max(1, -(-value.bit_length() // 7))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """One version. header_version: of a request or response, else None."""
+
+    version: int
+    is_flexible: bool
+    header_version: int | None
+    slots: tuple[Slot, ...]
+
+    @property
+    def width(self) -> Width:
+        """Bytes of the whole body."""
+        return sum((_in_struct(slot) for slot in self.slots), NOTHING)
+
+
+def layout(message: Message, version: int) -> Layout:
+    """The slots of a version, which must be one of the message's."""
+    has_header = message.kind in ("request", "response")
+    return Layout(
+        version=version,
+        is_flexible=version in message.flexible,
+        header_version=message.header_version(version) if has_header else None,
+        slots=tuple(_struct_slots(message, message.struct, version, ())),
+    )
+
+
+def _struct_slots(message: Message, struct: Struct, version: int, path: tuple[str, ...]) -> Iterator[Slot]:
+    """The positional fields in order, then the tag section."""
+    here = [field for field in struct.fields if version in field.versions]
+    for field in here:
+        if version not in field.tagged:
+            yield _slot(message, field, version, path)
+    if version in message.flexible:
+        tagged = sorted((field for field in here if version in field.tagged), key=lambda field: field.tag or 0)
+        slots = tuple(_slot(message, field, version, path) for field in tagged)
+        yield Slot(field=None, path=path, compact=True, head=Piece("count", VARINT), slots=slots)
+
+
+def _slot(message: Message, field: Field, version: int, path: tuple[str, ...]) -> Slot:
+    compact = field.is_flexible(message, version)
+    nullable = version in field.nullable
+    encoding = next((name for versions, name in field.encodings if version in versions), None)
+    body: tuple[Piece, ...] = ()
+    if field.struct is None:
+        body = _value(field.type, compact, encoding)
+    head = None
+    if field.is_array:
+        head = Piece("count", VARINT if compact else Width(4, 4))
+    elif field.struct is not None:
+        head = Piece("presence", ONE) if nullable else None
+    elif len(body) == 2:
+        head, body = body[0], body[1:]
+    here = (*path, field.name)
+    return Slot(
+        field=field,
+        path=here,
+        tag=field.tag if version in field.tagged else None,
+        nullable=nullable,
+        compact=compact and head is not None and head.what != "presence",
+        encoding=encoding,
+        head=head,
+        body=body,
+        slots=() if field.struct is None else tuple(_struct_slots(message, field.struct, version, here)),
+    )
+
+
+def _value(type_: str, compact: bool, encoding: str | None) -> tuple[Piece, ...]:
+    """A value of a primitive type, its length included."""
+    if encoding is not None:
+        form, bits = encoding[:-2], encoding[-2:]
+        least = int(bits) // 8 if form == "fixed" else 1
+        return (Piece("value", Width(least, least if form == "fixed" else _VARINT_MOST[bits])),)
+    if type_ in FIXED_BYTES:
+        return (Piece("value", Width(FIXED_BYTES[type_], FIXED_BYTES[type_])),)
+    if type_ == "string":
+        return Piece("length", SHORT_VARINT if compact else Width(2, 2)), Piece("content", Width(0, 32767))
+    return Piece("length", VARINT if compact else Width(4, 4)), Piece("content", Width(0, None))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Versions that are the same bytes behind the same header. layout: of the lowest."""
+
+    versions: Versions
+    layout: Layout
+
+
+def layouts(message: Message) -> list[Run]:
+    """The message's versions, lowest first, those with one layout together."""
+    runs: list[Run] = []
+    for versions in _blocks(message):
+        new = layout(message, versions.lowest)
+        old = runs[-1].layout if runs else None
+        if old is not None and (old.header_version, old.slots) == (new.header_version, new.slots):
+            runs[-1] = Run(Versions(runs[-1].versions.lowest, versions.highest), runs[-1].layout)
+        else:
+            runs.append(Run(versions, new))
+    return runs
+
+
+def _blocks(message: Message) -> Iterator[Versions]:
+    """The valid versions, cut where any range starts or ends, so that thousands of equal ones cost nothing."""
+    if not message.valid:
+        return
+    starts = {message.valid.lowest}
+    for versions in _ranges(message):
+        starts |= {start for start in (versions.lowest, versions.highest + 1) if versions and start in message.valid}
+    ends = [start - 1 for start in sorted(starts)[1:]]
+    yield from map(Versions, sorted(starts), [*ends, message.valid.highest])
+
+
+def _ranges(message: Message) -> Iterator[Versions]:
+    yield message.flexible
+    yield Versions(0, 0)  # ControlledShutdown's first version has a header of its own
+    yield from (versions for versions, _ in message.header_versions)
+    for struct in (message.struct, *message.structs):
+        for field in struct.fields:
+            yield from (field.versions, field.nullable, field.tagged, field.flexible or NONE)
+            yield from (versions for versions, _ in field.encodings)
+
+
+class Mark(StrEnum):
+    """What a version did to a slot."""
+
+    SAME = "same"
+    NEW = "new"
+    CHANGED = "changed"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A slot beside that of the version before. what: the changes of its own bytes, in words.
+
+    inner: the slots inside; below one that is new or gone they are marked as same.
+    """
+
+    slot: Slot
+    mark: Mark
+    what: tuple[str, ...]
+    inner: tuple[Marked, ...]
+
+    def walk(self) -> Iterator[Marked]:
+        """This one and all inside, in wire order."""
+        yield self
+        for marked in self.inner:
+            yield from marked.walk()
+
+
+def compare(before: Layout | None, after: Layout) -> tuple[Marked, ...]:
+    """The slots of after, marked; those of before that are gone stand in their old places. None: nothing to compare."""
+    if before is None:
+        return tuple(_unmarked(slot) for slot in after.slots)
+    return _compare(before.slots, after.slots)
+
+
+def _unmarked(slot: Slot, mark: Mark = Mark.SAME) -> Marked:
+    return Marked(slot, mark, (), tuple(_unmarked(inner) for inner in slot.slots))
+
+
+def _compare(before: Sequence[Slot], after: Sequence[Slot]) -> tuple[Marked, ...]:
+    """The slots of one struct."""
+    old = {slot.name: slot for slot in _with_tagged(before)}
+    kept = {slot.name for slot in _with_tagged(after)}
+    marked = [
+        _mark_section(old, before, slot, kept) if slot.field is None else _mark(old.get(slot.name), slot)
+        for slot in after
+    ]
+    return tuple(_with_gone(before, marked, kept))
+
+
+def _with_tagged(slots: Sequence[Slot]) -> Iterator[Slot]:
+    """A struct's fields wherever they are, and its tag section."""
+    for slot in slots:
+        yield slot
+        if slot.field is None:
+            yield from slot.slots
+
+
+def _mark(old: Slot | None, new: Slot) -> Marked:
+    if old is None:
+        return _unmarked(new, Mark.NEW)
+    what = tuple(_differences(old, new))
+    return Marked(new, Mark.CHANGED if what else Mark.SAME, what, _compare(old.slots, new.slots))
+
+
+def _mark_section(old: dict[str, Slot], before: Sequence[Slot], new: Slot, kept: set[str]) -> Marked:
+    inner = [_mark(old.get(slot.name), slot) for slot in new.slots]
+    if "" not in old:
+        # Its fields are new along with it, but for those that were positional.
+        return Marked(new, Mark.NEW, (), tuple(m if m.mark is Mark.CHANGED else _unmarked(m.slot) for m in inner))
+    section = next(slot for slot in before if slot.field is None)
+    return Marked(new, Mark.SAME, (), tuple(_with_gone(section.slots, inner, kept)))
+
+
+def _with_gone(before: Sequence[Slot], marked: list[Marked], kept: set[str]) -> list[Marked]:
+    """marked with what is gone put behind the slot that it followed."""
+    for at, slot in enumerate(before):
+        if slot.name in kept:
+            continue
+        left = {previous.name for previous in before[:at]}
+        place = max((i + 1 for i, m in enumerate(marked) if m.slot.name in left), default=0)
+        marked.insert(place, _unmarked(slot, Mark.GONE))
+    return marked
+
+
+def _differences(old: Slot, new: Slot) -> Iterator[str]:
+    if old.tag != new.tag:
+        now = "positional" if new.tag is None else f"tag {new.tag}"
+        yield f"{now}, was {'positional' if old.tag is None else f'tag {old.tag}'}"
+    if old.nullable != new.nullable:
+        yield "may be null" if new.nullable else "may not be null any more"
+    if old.encoding != new.encoding and old.body != new.body:
+        yield f"{new.encoding or 'fixed'}, was {old.encoding or 'fixed'}"
+    elif old.compact != new.compact and new.head is not None and old.head is not None:
+        widths = [f"int{8 * slot.head.width.least}" for slot in (old, new) if slot.head and not slot.compact]
+        yield f"{new.head.what} as varint, was {widths[0]}" if new.compact else f"{new.head.what} as {widths[0]} again"
