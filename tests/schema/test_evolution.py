@@ -116,6 +116,21 @@ def test_a_released_version_keeps_its_header_version() -> None:
     assert compared(old, headers({"0": "1", "1-3": "2", "4+": "3"}, **NEXT)) == []
 
 
+@pytest.mark.requirement("V-01")
+def test_a_header_that_follows_from_another_key_is_no_finding_of_its_own() -> None:
+    """Responses with key 18, ApiVersions, have header version 0 always."""
+    response = {"type": "response", "name": "OrderResponse"}
+    assert compared(message(A, **response, apiKey=17), message(A, **response, apiKey=18)) == [("V-01", "")]
+
+
+@pytest.mark.requirement("V-04", "V-05", "V-53")
+def test_a_message_without_released_versions_may_have_any() -> None:
+    gone = request(validVersions="none", fields=[])
+    assert compared(gone, request(A, validVersions="1-3")) == []
+    draft = request(A, validVersions="0", latestVersionUnstable=True)
+    assert compared(draft, request(A, validVersions="1")) == []
+
+
 # Ranges without effect
 
 

@@ -164,8 +164,7 @@ class _Comparison:
             if a.struct is not None and b.struct is not None and a.is_array == b.is_array:
                 inner.append((a.struct, b.struct, both, around.intersect(a.versions), where))
         for field in matched.removed:
-            if field.versions.intersect(around):
-                self.fields.removed(field, here, f"{path}.{field.name}")
+            self.fields.removed(field, here, f"{path}.{field.name}")
         for field in matched.added:
             self.fields.added(field, here, f"{path}.{field.name}")
         self.order(matched.pairs, new, here, path)
