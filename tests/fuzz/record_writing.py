@@ -198,7 +198,7 @@ def run(inputs: int, seed: int, guarded: bool = False) -> int:
 def guard_pages() -> Iterator[None]:
     """Put every buffer that the encoder and the walker touch before forbidden pages."""
     guard = GuardedMemory()
-    originals = ColumnBuffers.address, ColumnEncoder.__init__, scans._scan
+    originals = ColumnBuffers.address, ColumnEncoder.make_room, scans._scan
 
     def address(self: ColumnBuffers, buffer: pa.Buffer | None) -> int:
         if buffer is None or not buffer.size:
@@ -207,18 +207,16 @@ def guard_pages() -> Iterator[None]:
         self.kept.append(held)
         return int(held.ctypes.data)
 
-    def start(self: ColumnEncoder, *arguments: Any) -> None:
-        originals[1](self, *arguments)
-        self.room = guard.allocate(len(self.room))
-
     def scan(section: memoryview, count: int, base_timestamp: int) -> scans.SectionScan:
         return scan_compiled(guard.holding(bytes(section)), count, base_timestamp)
 
-    ColumnBuffers.address, ColumnEncoder.__init__, scans._scan = address, start, scan  # type: ignore[method-assign, assignment]
+    ColumnBuffers.address, scans._scan = address, scan  # type: ignore[method-assign]
+    ColumnEncoder.make_room = staticmethod(guard.allocate)  # type: ignore[method-assign]
     try:
         yield
     finally:
-        ColumnBuffers.address, ColumnEncoder.__init__, scans._scan = originals  # type: ignore[method-assign, assignment]
+        ColumnBuffers.address, make_room, scans._scan = originals  # type: ignore[method-assign]
+        ColumnEncoder.make_room = staticmethod(make_room)  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -52,10 +52,15 @@ class ColumnEncoder:
         self.next_offset, self.sequence = like.base_offset, base_sequence
         append_time = like.timestamp_type == TimestampType.LOG_APPEND_TIME
         self.append_time = like.log_append_time_ms if append_time else NO_TIMESTAMP
-        self.room: Room = np.empty(max(ROOM_BYTES, batch_size + WIDE), np.uint8)
+        self.room = self.make_room(max(ROOM_BYTES, batch_size + WIDE))
         self.packed: Room = np.empty(0, np.uint8)
         self.table: Table = np.zeros((TABLE_ROWS, e.TABLE_COLUMNS), np.int64)
         self.state: npt.NDArray[np.int64] = np.zeros(e.STATE_COUNT, np.int64)
+
+    @staticmethod
+    def make_room(n_bytes: int) -> Room:
+        """Memory for kernels to write to."""
+        return np.empty(n_bytes, np.uint8)
 
     def write(self, batch: pa.RecordBatch) -> Iterator[memoryview]:
         """See ColumnWriter.write."""
@@ -78,7 +83,7 @@ class ColumnEncoder:
             if stop >= e.BAD_TIMESTAMP:
                 raise self.fault(stop, row)
             if stop == e.NO_ROOM and not batches:
-                self.room = np.empty(max(2 * len(self.room), int(self.state[e.NEEDED])), np.uint8)
+                self.room = self.make_room(max(2 * len(self.room), int(self.state[e.NEEDED])))
 
     def encode(self, columns: ColumnBuffers, row: int, rows: int, base_offset: int) -> None:
         """Rows from `row` on into the room, as far as it goes."""
