@@ -155,6 +155,11 @@ def test_ranges_of_a_field_touch_the_valid_versions(dead: dict[str, Any]) -> Non
 @pytest.mark.requirement("V-06")
 def test_dead_ranges_are_found_in_structs_common_ones_too_and_can_be_mended() -> None:
     dead = field(name="Dead", versions="9+")
+    twice = message(struct(A, dead), struct(A, dead, name="More", type_="[]Other"))
+    assert compared(message(struct(A), struct(A, name="More", type_="[]Other")), twice) == [
+        ("V-06", "Items.Dead"),
+        ("V-06", "More.Dead"),
+    ]
     inline = message(struct(A, dead))
     assert compared(message(struct(A)), inline) == [("V-06", "Items.Dead")]
     shared = message(field("[]Item", "Items"), commonStructs=[common("Item", A, dead)])

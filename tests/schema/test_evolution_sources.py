@@ -24,7 +24,7 @@ RELEASES = Path(__file__).parents[2] / "definitions"
 @pytest.mark.requirement("S482-21", "S482-22", "S482-97")
 @pytest.mark.parametrize("release", ["3.9.1", "4.4.0"])
 def test_all_requests_and_responses_of_kafka_got_a_flexible_version(release: str) -> None:
-    """But for two APIs: SaslHandshake comes before versions are known, OffsetDelete was overlooked."""
+    """But for two APIs: SaslHandshake and OffsetDelete have none to this day."""
     rigid = {
         name
         for name, definition in read_source(str(RELEASES / f"kafka-{release}")).definitions.items()

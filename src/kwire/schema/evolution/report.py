@@ -33,7 +33,7 @@ class Report:
             self.found.append(Note(rule=rule, where=where, message=message, advice=advice, versions=versions))
 
     def _is_new(self, rule: str, where: str, message: str) -> bool:
-        key = (self.scope, rule, where.rpartition(".")[2], message)
+        key = (self.scope, rule, where.rpartition(".")[2] if self.scope else where, message)
         new = key not in self._said
         self._said.add(key)
         return new
