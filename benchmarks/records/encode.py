@@ -12,6 +12,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ def python_peers() -> dict[str, Any]:
     try:
         from kafka.record.default_records import DefaultRecordBatchBuilder as KafkaPython
 
-        found["kafka-python"] = KafkaPython
+        found["kafka-python" if find_spec("crc32c") else "kafka-python-without-crc32c"] = KafkaPython
     except ImportError:
         print("# kafka-python is not installed: ./dev bench installs it")
     return found

@@ -63,10 +63,13 @@ class AppendSettings:
     @property
     def timestamp_type(self) -> TimestampType:
         """message_timestamp_type, which may also be given by the setting's text: CreateTime or LogAppendTime."""
+        given = self.message_timestamp_type
+        if isinstance(given, TimestampType) and given in TIMESTAMP_TYPES:
+            return given  # asked for at every batch
         for kind in TIMESTAMP_TYPES:
-            if self.message_timestamp_type in (kind, kind.text):
+            if given == kind.text:
                 return kind
-        raise OptionError(f"message_timestamp_type {self.message_timestamp_type!r}: CreateTime or LogAppendTime")
+        raise OptionError(f"message_timestamp_type {given!r}: CreateTime or LogAppendTime")
 
     @property
     def where(self) -> str:
