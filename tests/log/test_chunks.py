@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kwire.errors import CorruptBatch
 from kwire.log import LogDirectory, PartitionLog, arrow, partition_log, plan_splits, read_split
 from kwire.log.chunks import Chunks
 from kwire.log.store import LocalFile
@@ -110,6 +111,28 @@ def test_every_step_of_a_growing_segment_gives_its_whole_batches(copied: Copied)
             assert log.log_end_offset == end
             assert read_objects(log) == expected
             assert read_arrow(log) == expected
+
+
+def test_a_range_that_ends_where_the_file_did_is_no_damage_once_it_has_grown(kafka_logs: dict[str, Path]) -> None:
+    """The end of the file is looked up first and read later; by then a writer may have completed the last batch."""
+    log = LogDirectory(kafka_logs["modern"] / "data")["ids", 0]
+    closed, active = log.segments[0], log.segments[-1]
+    reader = arrow.RangeReader(
+        ["offset"],
+        topic="ids",
+        partition=0,
+        offsets=(0, 1 << 60),
+        aborted=(),
+        check_crc=True,
+        max_decompressed_bytes=1 << 27,
+    )
+    header = list(active.headers())[5]
+    for stop in (header.position, header.position + 1, header.position + 100, header.position + header.size_bytes - 1):
+        offsets = [o for batch in reader.read(active, 0, stop) for o in batch.column(0).to_pylist()]
+        assert offsets == list(range(active.base_offset, header.stored_offset))
+    header = list(closed.headers())[5]
+    with pytest.raises(CorruptBatch, match="runs past byte"):
+        list(reader.read(closed, 0, header.position + 100))
 
 
 def test_a_reader_beside_a_writer_gives_whole_batches(copied: Copied) -> None:

@@ -15,6 +15,7 @@ from kwire.errors import CorruptBatch, OptionError
 from kwire.log.chunk_order import ChunkOrder
 from kwire.log.chunks import Chunks
 from kwire.log.headers import HeaderWalk
+from kwire.log.offset_order import LARGEST_OFFSET
 from kwire.log.segment import Segment
 from kwire.log.store import StoredFile
 from kwire.log.transaction_index import AbortedTransaction
@@ -155,8 +156,8 @@ class RangeReader:
             return self._errors.pop()
         if chunks.refused is not None or chunks.position >= stop:
             return chunks.refused
-        if stop >= file.size():
-            return segment.cut(file, chunks.position)
+        if stop >= file.size() or (segment.is_active and segment.landing(file, stop, LARGEST_OFFSET) is None):
+            return segment.cut(file, chunks.position, stop)  # the end of the file, or where that was before it grew
         what = f"its length runs past byte {stop}, where another batch begins"
         return CorruptBatch(what, chunks.position, (), file.url)
 
@@ -221,7 +222,7 @@ def _skip(
             if found is not None and found.stored_offset >= first_lost:
                 break
             found = None
-    behind = found or segment.landing(file, stop, (1 << 63) - 1)
+    behind = found or segment.landing(file, stop, LARGEST_OFFSET)
     end = behind.stored_offset if behind is not None else segment.next_base
     offsets = None if end is None or end <= first_lost else (first_lost, end - 1)
     to = f"byte {found.position}" if found else f"the end of this range at byte {stop}"

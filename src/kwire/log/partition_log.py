@@ -370,11 +370,11 @@ def segment_batches(
     Raises CorruptBatch at anything else that is no batch, LogError.
     """
     with segment.open() as file:
-        position = segment.position_of(file, start_offset)
+        position, size = segment.position_of(file, start_offset), file.size()
         chunks = Chunks(
             file,
             position,
-            file.size(),
+            size,
             chunk_bytes=OBJECT_CHUNK_BYTES,
             max_batch_bytes=max_decompressed_bytes,
             buffer=bytearray(),
@@ -394,5 +394,5 @@ def segment_batches(
             if not chunks.advance(used):
                 break
             chunks.buffer = bytearray()  # batches are views of it, and callers keep them
-        if damage := chunks.refused or segment.cut(file, chunks.position):
+        if damage := chunks.refused or segment.cut(file, chunks.position, size):
             raise damage

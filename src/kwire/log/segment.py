@@ -20,6 +20,8 @@ from kwire.log.store import Store, StoredFile
 from kwire.log.time_index import TimeIndex
 from kwire.log.transaction_index import TransactionIndexEntry, parse_transaction_index
 
+INDEX_TRIES = 8  # entries that may point nowhere before the index is not asked any more
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
@@ -200,7 +202,7 @@ class Segment:
                 if self.landing(file, position, offset):
                     start = position
                     break
-                if len(index) - i >= 8:  # lies all over: one walk is cheaper than more tries
+                if len(index) - i >= INDEX_TRIES:  # lies all over: one walk is cheaper than more tries
                     break
             walk = HeaderWalk(file, start)
             next_offset, magic = self.base_offset, None
@@ -213,13 +215,13 @@ class Segment:
         """Whether what cannot be read at position is just the zero-filled tail of the active segment."""
         return self.is_active and is_zero_tail(file, position)
 
-    def cut(self, file: StoredFile, position: int) -> CorruptBatch | None:
+    def cut(self, file: StoredFile, position: int, size: int) -> CorruptBatch | None:
         """The damage where batches end at position and the file does not; None where logs do end like that.
 
-        A batch that is cut by the end of the active segment is one that was being written. Anywhere else, or with
-        batches behind it that the index still finds, bytes were lost or a length was.
+        size: of the file when the reading began; a writer may have gone on since. A batch that is cut by the end of the
+        active segment is one that was being written. Anywhere else, or with batches behind it that the index still
+        finds, bytes were lost or a length was.
         """
-        size = file.size()
         if position >= size:
             return None
         if self.next_base is not None:
@@ -227,9 +229,9 @@ class Segment:
             return CorruptBatch(what, position, (), file.url)
         index = self.index
         if index is not None:
-            for i in range(index.after_position(position + 1), min(len(index), index.after_position(position + 1) + 8)):
-                offset, behind = index[i]
-                if self.landing(file, behind, offset):
+            first = index.after_position(position + 1)
+            for offset, behind in (index[i] for i in range(first, min(len(index), first + INDEX_TRIES))):
+                if behind < size and self.landing(file, behind, offset):
                     what = (
                         f"its length runs past the end of the file, but there are batches behind it, from byte {behind}"
                     )

@@ -17,7 +17,7 @@ from kwire.log.file_names import SegmentFiles
 from kwire.log.headers import BatchHeader, HeaderWalk
 from kwire.log.log_directory import LogDirectory
 from kwire.log.partition_log import ISOLATIONS, Isolation, PartitionLog
-from kwire.log.segment import Segment
+from kwire.log.segment import INDEX_TRIES, Segment
 from kwire.log.store import StoredFile, open_store
 from kwire.log.transaction_index import AbortedTransaction
 from kwire.log.transactions import NeedsWalk
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 DEFAULT_SPLIT_BYTES = 128 << 20
-INDEX_TRIES = 8  # entries that may point nowhere before the headers are walked
 
 Mode = Literal["FAILFAST", "DROPMALFORMED", "PERMISSIVE"]
 MODES = ("FAILFAST", "DROPMALFORMED", "PERMISSIVE")
@@ -161,8 +160,9 @@ def _split_segment(
 def _stop_position(segment: Segment, file: StoredFile, end: int) -> int:
     """Where reading stops: behind the last batch that is whole now, or the end of the file where damage must show."""
     if segment.is_active:
+        size = file.size()
         now = segment.end()
-        if now.damage is None and segment.cut(file, now.position) is None:
+        if now.damage is None and segment.cut(file, now.position, size) is None:
             return now.position if end >= now.next_offset else min(now.position, segment.end_position(file, end))
     return segment.end_position(file, end)
 
