@@ -2,16 +2,19 @@
 
 116 byte records in 16 KB batches, CRC on, read from a file (in the page cache) in 8 MB pieces into one buffer, as
 kwire.log does. Lines: each codec with all columns but headers; fewer columns; without CRC; the object path; magic 1.
-The peer is aiokafka's compiled reader, which gives one object a record. Best of several runs, since other processes
-share the machine.
+Peers: aiokafka's compiled reader and kafka-python, which give an object a record, and Kafka's own FileRecords in Java
+(a tenth of the file for the first two). Best of several runs, since other processes share the machine.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from tools import kafka
 
 from benchmarks.records.batches import CODECS, RECORDS_PER_BATCH, legacy_segment, segment
 from kwire.records import ColumnReader, read_batches
@@ -69,42 +72,75 @@ def read_aiokafka(data: bytes) -> int:
     return rows
 
 
-def main() -> None:
-    """Print name, CPU ns a row, ratio to aiokafka (below 1 is faster)."""
+def read_kafka_python(data: bytes) -> int:
+    """The same with kafka-python, CRC checked."""
+    from kafka.record.memory_records import MemoryRecords
+
+    rows, records = 0, MemoryRecords(data)
+    while (batch := records.next_batch()) is not None:
+        assert batch.validate_crc()
+        for record in batch:
+            _ = record.offset, record.timestamp, record.key, record.value
+            rows += 1
+    return rows
+
+
+def java_ns_a_row(paths: list[Path]) -> dict[Path, float]:
+    """CPU ns a record of Kafka's own FileRecords, CRC checked, for each file; empty without a JDK and mvn."""
     try:
-        import aiokafka  # noqa: F401
-    except ImportError:
-        has_peer = False
-    else:
-        has_peer = True
+        classes = kafka.compile_java(kafka.ROOT / "tools" / "java" / "ReadLog.java")
+    except kafka.Unavailable as missing:
+        print(f"# no Java: {missing}", file=sys.stderr)
+        return {}
+    out = kafka.java("ReadLog", "5", *map(str, paths), classes=classes).splitlines()
+    return {Path(line.split()[0]): float(line.split()[2]) for line in out if line.strip()}
+
+
+def python_peers(data: bytes) -> dict[str, float]:
+    """CPU ns a record of the Python readers that are installed and take this input."""
+    found = {}
+    for name, read in (("aiokafka", read_aiokafka), ("kafka-python", read_kafka_python)):
+        try:
+            found[name] = cpu_ns_a_row(lambda read=read: read(data), 3)
+        except Exception as missing:  # not installed, or without the codec's library
+            print(f"# {name} left out: {missing}", file=sys.stderr)
+    return found
+
+
+def main() -> None:
+    """Print name, CPU ns a row, unit, ratio to a peer (below 1 is faster), peer: a line for each peer."""
     with tempfile.TemporaryDirectory() as folder:
-        for codec in CODECS:
-            path = Path(folder) / codec
+        paths = {codec: Path(folder) / codec for codec in CODECS}
+        for codec, path in paths.items():
             path.write_bytes(segment(codec, BATCHES))
+        java = java_ns_a_row(list(paths.values()))
+        for codec, path in paths.items():
             part = path.read_bytes()[: path.stat().st_size // 10]
-            peer = cpu_ns_a_row(lambda part=part: read_aiokafka(part), 3) if has_peer else None
-            report(f"log_to_arrow/{codec}", cpu_ns_a_row(lambda path=path: read_columns(path, SPARK_COLUMNS)), peer)
+            peers = python_peers(part)
+            if path in java:
+                peers["java"] = java[path]
+            report(f"log_to_arrow/{codec}", cpu_ns_a_row(lambda path=path: read_columns(path, SPARK_COLUMNS)), peers)
             if codec == "none":
                 for columns in (("value",), ("offset", "timestamp"), ("partition", "offset")):
                     work = cpu_ns_a_row(lambda path=path, columns=columns: read_columns(path, columns))
-                    report(f"log_to_arrow/none/{'+'.join(columns)}", work, peer)
+                    report(f"log_to_arrow/none/{'+'.join(columns)}", work, peers)
                 without = cpu_ns_a_row(lambda path=path: read_columns(path, SPARK_COLUMNS, check_crc=False))
-                report("log_to_arrow/none/no_crc", without, peer)
-                report("log_to_objects/none", cpu_ns_a_row(lambda part=part: read_objects(part), 2), peer)
+                report("log_to_arrow/none/no_crc", without, peers)
+                report("log_to_objects/none", cpu_ns_a_row(lambda part=part: read_objects(part), 2), peers)
 
         for codec in ("none", "gzip", "snappy", "lz4"):
             path.write_bytes(legacy_segment(codec, 400 * RECORDS_PER_BATCH))
-            part = path.read_bytes()
-            peer = cpu_ns_a_row(lambda part=part: read_aiokafka(part), 3) if has_peer else None
-            report(
-                f"log_to_arrow/magic_1/{codec}", cpu_ns_a_row(lambda path=path: read_columns(path, SPARK_COLUMNS)), peer
-            )
+            peers = python_peers(path.read_bytes())
+            work = cpu_ns_a_row(lambda path=path: read_columns(path, SPARK_COLUMNS))
+            report(f"log_to_arrow/magic_1/{codec}", work, peers)
 
 
-def report(name: str, value: float, peer: float | None) -> None:
-    """One line: name value unit ratio peer."""
-    ratio = f"{value / peer:.2f} aiokafka" if peer else "- -"
-    print(f"{name} {value:.1f} ns/row {ratio}")
+def report(name: str, value: float, peers: dict[str, float]) -> None:
+    """Lines: name value unit ratio peer."""
+    for peer, theirs in peers.items():
+        print(f"{name} {value:.1f} ns/row {value / theirs:.2g} {peer}")
+    if not peers:
+        print(f"{name} {value:.1f} ns/row - -")
 
 
 if __name__ == "__main__":
