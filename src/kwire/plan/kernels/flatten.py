@@ -20,8 +20,6 @@ which `gather` makes Arrow's offsets and data; a count of -1 is null, of -2 the 
 message may leave out are filled with their default beforehand.
 """
 
-# ruff: noqa: SIM109  # numba tests two constants faster than a tuple
-
 from __future__ import annotations
 
 from kwire.plan.kernels.decode import FAILED, FULL, ROW, find_entry, read_length
