@@ -246,6 +246,12 @@ def test_a_tagged_field_that_a_later_definition_lacks_is_gone_from_its_section()
     assert changes(layout(old, 1), layout(new, 1)) == {"Tagged1": ("gone", ())}
 
 
+def test_the_fields_of_a_new_tag_section_are_new_themselves() -> None:
+    spec = parse(message(tagged(0), tagged(1, versions="2+", taggedVersions="2+")))
+    assert changes(layout(spec, 0), layout(spec, 1)) == {"*": ("new", ()), "Tagged0": ("new", ())}
+    assert changes(layout(spec, 1), layout(spec, 2)) == {"Tagged1": ("new", ())}
+
+
 def test_what_is_gone_stands_where_it_was() -> None:
     spec = parse(message(field(name="A"), field(name="B", versions="0"), field(name="C")))
     marked = compare(layout(spec, 0), layout(spec, 1))
