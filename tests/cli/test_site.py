@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
@@ -16,6 +18,7 @@ from tests.schema.writing import common, field, message, request, tagged
 from kwire.cli.site.diagram import NARROW, WIDE, draw
 from kwire.cli.site.protocol import Protocol, kafka, of_definitions, slug
 from kwire.cli.site.render import render_site
+from kwire.codegen import write_files
 from kwire.messages import registry
 from kwire.schema import parse
 from kwire.schema.layout import compare, layout, layouts
@@ -312,6 +315,54 @@ def test_names_lead_from_one_message_to_the_others(pages: dict[str, ElementTree.
         if struct.name == "LeaderIdAndEpoch"
     }
     assert len(list(epoch.iter("a"))) > 3
+
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--virtual-time-budget=2000", "--dump-dom"),
+)
+
+
+@pytest.fixture(scope="module")
+def opened(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """opened("index.html#q=isr") -> the page as a browser has it when its scripts are done, opened from a file."""
+    if BROWSER is None:
+        pytest.skip("no Chromium here")
+    folder = tmp_path_factory.mktemp("site")
+    write_files(site, folder / "site")
+
+    def dump(address: str) -> str:
+        profile = f"--user-data-dir={folder / 'profile'}"
+        url = f"file://{folder}/site/{address}"
+        return subprocess.run([BROWSER, *FLAGS, profile, url], capture_output=True, text=True, timeout=120).stdout
+
+    return dump
+
+
+def found(page: str, title: str) -> list[str]:
+    """The names that a search has listed below a title."""
+    _, _, rest = page.partition(f"<h2>{title}<small>")
+    items = re.findall(r"<li><a [^>]*>(.*?)</a>", re.sub(r'<ul class="places">.*?</ul>', "", rest.partition("<h2>")[0]))
+    return [re.sub(r"<.*?>", "", item) for item in items]
+
+
+def test_search_works_on_pages_opened_from_files(opened: Callable[[str], str]) -> None:
+    page = opened("index.html#q=leader_epoch")
+    assert found(page, "Messages")[:1] == ["OffsetForLeaderEpochRequest"]
+    assert found(page, "Fields")[:2] == ["LeaderEpoch", "leaderEpoch"]
+    words = opened("message/FetchRequest.html#q=Fetch%20topicid")
+    assert found(words, "Fields") == ["TopicId"]
+    assert 'href="../message/FetchRequest.html#f-Topics_2eTopicId"' in words
+    assert found(opened("names.html#q=18"), "Messages")[:2] == ["ApiVersionsRequest", "ApiVersionsResponse"]
+    assert "Nothing has a name like that." in opened("index.html#q=%3Cb%3Enothing")
+
+
+def test_an_address_opens_the_version_it_names(opened: Callable[[str], str]) -> None:
+    page = opened("message/MetadataResponse.html#v6")  # 5 and 6 are the same bytes
+    runs = re.findall(r'<details class="run"( open="[^"]*")?><summary><b>Versions? (\S+)</b>', page)
+    assert len(runs) == 12
+    assert {versions for is_open, versions in runs if is_open} == {"13", "5-6"}
 
 
 HOSTILE = "Evil<b>&\"'" + "".join(ACTED_ON)

@@ -74,7 +74,8 @@
         var where = norm(KWIRE_INDEX.messages[place[0]][0] + place[1]);
         return left.every(function (token) { return where.indexOf(token) >= 0; });
       });
-      if (places.length) found.push({ score: best, name: entry[0], places: places });
+      // A name with all of the words comes before one that needs its message's help.
+      if (places.length) found.push({ score: best + 4 * left.length, name: entry[0], places: places });
     });
     return sorted(found);
   }
