@@ -41,6 +41,7 @@ from kwire.plan.kernels.memory import (
     stw,
     token,
     write_uvarint,
+    write_uvarlong,
 )
 from kwire.plan.rows import (
     ABSENT,
@@ -67,6 +68,9 @@ from kwire.plan.rows import (
     MAY_BE_NULL,
     NEXT,
     NULLABLE,
+    PACKED16,
+    PACKED32,
+    PACKED64,
     PERMUTE,
     SEEK,
     SKIP,
@@ -76,7 +80,10 @@ from kwire.plan.rows import (
     TAG_STEP,
     TAGS,
     UINT16,
+    UPACKED32,
+    UPACKED64,
     UUID,
+    VARINTS,
 )
 
 SLACK = 320  # room that every step may use without asking: a FIXED row of 15 uuids takes 240
@@ -124,6 +131,25 @@ def take_fixed(code: int, p: int, o: int) -> tuple[int, int]:
         return q, o + 8
     st32(o, v)  # uint32
     return q, o + 4 if 0 <= v <= 0xFFFFFFFF else 0
+
+
+@inlined
+def take_packed(code: int, p: int, o: int) -> tuple[int, int]:
+    """An integer as KIP-625 packs it; returns the addresses after it on both sides, the second 0 if it does not fit."""
+    v, q = read_int(p)
+    if q == 0:
+        return p, 0
+    if code == PACKED64:
+        return q, write_uvarlong(o, v << 1 ^ v >> 63)
+    if code == UPACKED64:
+        return q, write_uvarlong(o, v)
+    if code == PACKED32:
+        return q, write_uvarlong(o, v << 1 ^ v >> 63) if -0x8000_0000 <= v <= 0x7FFF_FFFF else 0
+    if code == UPACKED32:
+        return q, write_uvarlong(o, v & 0xFFFF_FFFF) if -0x8000_0000 <= v <= 0x7FFF_FFFF else 0
+    if v < -0x8000 or v > 0x7FFF:
+        return q, 0
+    return q, write_uvarlong(o, v << 1 ^ v >> 63) if code == PACKED16 else write_uvarlong(o, v & 0xFFFF)
 
 
 @inlined
@@ -295,6 +321,13 @@ def encode(source: int, size: int, out: int, capacity: int, plan: int, pool: int
         if op == FIXED:
             for _ in range(ldw(row + 16)):
                 p, o = take_fixed(a & 15, p, o)
+                if o == 0:
+                    return FAILED
+                a >>= 4
+            row += ROW
+        elif op == VARINTS:
+            for _ in range(ldw(row + 16)):
+                p, o = take_packed(a & 15, p, o)
                 if o == 0:
                     return FAILED
                 a >>= 4

@@ -177,6 +177,32 @@ def write_uvarint(o: int, value: int) -> int:
     return o + 1
 
 
+@inlined
+def read_uvarlong(p: int, end: int) -> tuple[int, int]:
+    """(the 64 bits, address after it); address 0 when it is cut or longer than 10 bytes. Bits above 64 are dropped."""
+    value = 0
+    shift = 0
+    while p < end and shift <= 63:
+        byte = ld8(p)
+        p += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, p
+        shift += 7
+    return 0, 0
+
+
+@inlined
+def write_uvarlong(o: int, value: int) -> int:
+    """Address after the number, which is all 64 bits of value without a sign."""
+    while value & ~0x7F:
+        st8(o, value & 0x7F | 0x80)
+        o += 1
+        value = value >> 7 & 0x01FF_FFFF_FFFF_FFFF
+    st8(o, value)
+    return o + 1
+
+
 # MessagePack: what msgspec writes and reads. Only complete, well-formed values come here.
 
 
@@ -193,6 +219,25 @@ def write_array_header(o: int, n: int) -> int:
     st8(o, 0xDD)
     st32(o + 1, n)
     return o + 5
+
+
+@inlined
+def write_int(o: int, value: int) -> int:
+    """Address after an integer in a short form; up to 9 bytes."""
+    if -32 <= value < 128:
+        st8(o, value & 0xFF)
+        return o + 1
+    if -0x8000 <= value <= 0x7FFF:
+        st8(o, 0xD1)
+        st16(o + 1, value)
+        return o + 3
+    if -0x80000000 <= value <= 0x7FFFFFFF:
+        st8(o, 0xD2)
+        st32(o + 1, value)
+        return o + 5
+    st8(o, 0xD3)
+    st64(o + 1, value)
+    return o + 9
 
 
 @inlined
