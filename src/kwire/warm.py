@@ -14,7 +14,11 @@ from pathlib import Path
 
 import kwire
 
-KERNEL_PACKAGES = ("kwire.records.columns", "kwire.plan.warm")
+WARMERS = (
+    ("kwire.records.columns", "warm"),
+    ("kwire.records.column_writer", "warm_writing"),
+    ("kwire.plan.warm", "warm"),
+)
 
 
 def drop_stale_kernels(package: Path = Path(kwire.__file__).parent) -> None:
@@ -24,7 +28,7 @@ def drop_stale_kernels(package: Path = Path(kwire.__file__).parent) -> None:
     kernel module, kernels of others would go on with the old code. Installing a release renews all files at once, so
     this matters to checkouts. Does nothing where the sources cannot be written beside, or NUMBA_CACHE_DIR is set.
     """
-    sources = sorted({*package.rglob("*kernels.py"), *package.rglob("kernels/*.py")})
+    sources = sorted(package.rglob("kernels/*.py"))
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
     stamp = package / "__pycache__" / "kernels.sha256"
     if os.environ.get("NUMBA_CACHE_DIR") or (stamp.exists() and stamp.read_text() == digest):
@@ -43,8 +47,8 @@ def main() -> None:
     """Load or compile the kernels of every package and say how long it took (seconds)."""
     started = time.perf_counter()
     drop_stale_kernels()
-    for name in KERNEL_PACKAGES:
-        importlib.import_module(name).warm()
+    for module, function in WARMERS:
+        getattr(importlib.import_module(module), function)()
     print(f"kernels ready in {time.perf_counter() - started:.1f} s")
 
 

@@ -40,7 +40,7 @@ from kwire.records import section_scan as scans
 from kwire.records.column_encoder import ColumnBuffers, ColumnEncoder
 from kwire.records.column_writer import ColumnWriter
 from kwire.records.columns import arrow_schema
-from kwire.records.scan_kernels import scan_compiled
+from kwire.records.kernels.section_scan import scan_compiled
 
 NOW = 1_700_000_000_000
 LIMIT = 1 << 20  # bytes out of one batch

@@ -347,6 +347,20 @@ def test_what_is_written_is_read_back(rows: list[Any], codec: Compression, base_
     assert list(built.records()) == records
 
 
+@pytest.mark.requirement("R-30")
+def test_timestamps_more_than_64_bits_apart_come_back() -> None:
+    """The delta of -1 and the largest timestamp does not fit 64 bits; it once was refused."""
+    records = [plain(0, None, None, -1), plain(1, None, None, 2**63 - 1)]
+    (built,) = read_batches(write_batch(records))
+    assert list(built.records()) == records
+
+
+@pytest.mark.requirement("R-33")
+def test_null_headers_are_refused() -> None:
+    with pytest.raises(EncodeError, match="headers: null"):
+        BatchBuilder().append(None, b"v", headers=None)  # type: ignore[arg-type]
+
+
 def test_a_batch_written_by_hand_equals_ours() -> None:
     assert write_batch([plain(0, b"k", b"v", 1000)]) == batch()
 

@@ -10,7 +10,7 @@ from tests.records.building import record
 
 from kwire.records import section_scan
 from kwire.records.faults import Fault
-from kwire.records.scan_kernels import scan_compiled
+from kwire.records.kernels.section_scan import scan_compiled
 from kwire.records.section_scan import SectionScan, load_compiled_scan, scan_plain, scan_section
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests import golden
 from tests.schema.writing import field, message, request, tagged
@@ -9,6 +11,7 @@ from tests.schema.writing import field, message, request, tagged
 from kwire.messages import registry
 from kwire.schema import Message, parse
 from kwire.schema.layout import Layout, Mark, Marked, Slot, Width, compare, layout, layouts
+from kwire.schema.versions import Versions
 from kwire.schema.wire_size import smallest_message
 from kwire.wire.varint import read_unsigned_varint
 
@@ -246,6 +249,12 @@ def test_a_tagged_field_that_a_later_definition_lacks_is_gone_from_its_section()
     assert changes(layout(old, 1), layout(new, 1)) == {"Tagged1": ("gone", ())}
 
 
+def test_the_fields_of_a_new_tag_section_are_new_themselves() -> None:
+    spec = parse(message(tagged(0), tagged(1, versions="2+", taggedVersions="2+")))
+    assert changes(layout(spec, 0), layout(spec, 1)) == {"*": ("new", ()), "Tagged0": ("new", ())}
+    assert changes(layout(spec, 1), layout(spec, 2)) == {"Tagged1": ("new", ())}
+
+
 def test_what_is_gone_stands_where_it_was() -> None:
     spec = parse(message(field(name="A"), field(name="B", versions="0"), field(name="C")))
     marked = compare(layout(spec, 0), layout(spec, 1))
@@ -255,3 +264,20 @@ def test_what_is_gone_stands_where_it_was() -> None:
 def test_nothing_is_marked_without_a_version_before() -> None:
     spec = registry.get("FetchResponse").SPEC
     assert {m.mark for top in compare(None, layout(spec, 12)) for m in top.walk()} == {Mark.SAME}
+
+
+def test_an_encoding_decides_the_bytes_of_its_versions() -> None:
+    spec = parse(message(field("int64")))
+    ranges = {"0": "fixed32", "1": "packed32", "2": "upacked64", "3+": "packed16"}
+    encodings = tuple((Versions.parse(range_), name) for range_, name in ranges.items())
+    amount = replace(spec.struct.fields[0], encodings=encodings)
+    spec = replace(spec, struct=replace(spec.struct, fields=(amount,)))
+    found = [layout(spec, version) for version in range(4)]
+    assert [(str(one.slots[0].width), one.slots[0].form) for one in found] == [
+        ("4", "big-endian"),
+        ("1-5", "zigzag varint"),
+        ("1-10", "unsigned varint"),
+        ("1-3", "zigzag varint"),
+    ]
+    assert len(layouts(spec)) == 4
+    assert changes(found[1], found[2]) == {"Amount": ("changed", ("upacked64, was packed32",))}

@@ -47,6 +47,7 @@ Into = Annotated[Path, typer.Option("--output", "-o", help="Directory to write t
 def register(app: typer.Typer) -> None:
     """Add `schema` and its commands to the app."""
     from kwire.cli.schema_diff import diff  # which takes --dialect from here
+    from kwire.cli.site.command import docs
 
     group = typer.Typer(
         name="schema", help="Check, show and compile message definitions.", no_args_is_help=True, rich_markup_mode=None
@@ -57,6 +58,7 @@ def register(app: typer.Typer) -> None:
     add_command(group, "size", size)
     add_command(group, "generate", generate)
     add_command(group, "import", import_)
+    add_command(group, "docs", docs)
     app.add_typer(group)
 
 
@@ -64,7 +66,7 @@ def check(paths: Paths, dialect: Words = Dialect.STRICT, shape: Shape = Format.T
     """Check definitions. Exit code 1 if any breaks a rule; every error of every file is shown."""
     from kwire.schema import check_all
 
-    messages, errors = check_all(_existing(paths), dialect=dialect.value)
+    messages, errors = check_all(existing_paths(paths), dialect=dialect.value)
     if not messages and not errors:
         raise OptionError(f"no .json files in {', '.join(map(str, paths))}")
     if shape is Format.TABLE:
@@ -92,7 +94,8 @@ def _error_row(error: SchemaError) -> Row:
     }
 
 
-def _existing(paths: list[Path]) -> list[Path]:
+def existing_paths(paths: list[Path]) -> list[Path]:
+    """paths. Raises OptionError for one that is not there."""
     for path in paths:
         if not path.exists():
             raise OptionError(f"{path} is not there")
@@ -136,7 +139,7 @@ def _message(name: str, kafka: str | None) -> Message:
     from kwire.schema import load
 
     if name.endswith(".json") or Path(name).is_file():
-        _existing([Path(name)])
+        existing_paths([Path(name)])
         return load(name)
     from kwire.messages import registry
 
@@ -272,7 +275,7 @@ def generate(paths: Paths, into: Into, dialect: Words = Dialect.STRICT, shape: S
     from kwire.codegen import package_files, write_files
     from kwire.schema import check_all
 
-    messages, errors = check_all(_existing(paths), dialect=dialect.value)
+    messages, errors = check_all(existing_paths(paths), dialect=dialect.value)
     if errors:
         for error in errors:
             terminal.warn(printable(str(error)))
@@ -282,7 +285,7 @@ def generate(paths: Paths, into: Into, dialect: Words = Dialect.STRICT, shape: S
     twice = {m.name for m in messages if sum(other.name == m.name for other in messages) > 1}
     if twice:
         raise OptionError(f"several definitions are named {', '.join(sorted(twice))}")
-    return _written(write_files(package_files([m for m in messages if m.valid]), into), shape)
+    return say_written(write_files(package_files([m for m in messages if m.valid]), into), shape)
 
 
 def import_(
@@ -295,7 +298,7 @@ def import_(
     from kwire.schema.catalogue import module_name
 
     written: list[Path] = []
-    for source in _existing(sources):
+    for source in existing_paths(sources):
         target = into / module_name(source) if len(sources) > 1 else into
         try:
             found = import_definitions(source, target)
@@ -306,10 +309,11 @@ def import_(
         if not found:
             terminal.warn(f"{source} has no definitions")
         written += found
-    return _written(written, shape)
+    return say_written(written, shape)
 
 
-def _written(paths: list[Path], shape: Format) -> int:
+def say_written(paths: list[Path], shape: Format) -> int:
+    """Say which files were written; the exit code."""
     if shape is Format.TABLE:
         terminal.warn(f"{_count(len(paths), 'file')} written")
     else:

@@ -68,7 +68,8 @@ class _Column:
     """A wanted field. level: the innermost array around it. row: of the plan; -1 when the version lacks the field.
 
     code: of a number as the kernel stores it, or of the elements of a list; 0 for strings and bytes.
-    optional: may be left out of a message. nullable_struct: the field of the struct around it that may be null, None if there is none.
+    optional: may be left out of a message.
+    nullable_struct: the field of the struct around it that may be null, None if there is none.
     """
 
     path: str

@@ -340,7 +340,7 @@ class Connection:
         self._require_role(Role.CLIENT)
         self._require(Event.SEND if version is None else Event.SEND_EXPLICIT)
         api_key = outgoing.API_KEY
-        if api_key is None:
+        if api_key is None or outgoing.SPEC.kind != "request":
             raise OptionError(f"{type(outgoing).__name__} is no request")
         return self._write_request(outgoing, api_key, self.version_for(api_key) if version is None else version)
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kwire.errors import EncodeError, OptionError
-from kwire.records import encode_kernels as e
 from kwire.records.attributes import NO_TIMESTAMP, Compression, TimestampType
 from kwire.records.batch import LARGEST_SIZE
 from kwire.records.builder import BatchBuilder
@@ -19,6 +18,7 @@ from kwire.records.compressor import compress_into, largest_compressed
 from kwire.records.default_batch import CRC_START
 from kwire.records.default_writer import CRC, CRC_POSITION, MAX_INT32, MAX_INT64
 from kwire.records.kernels import crc32c as crc32c_kernels
+from kwire.records.kernels import encode as e
 from kwire.records.kernels.memory import WIDE
 from kwire.records.legacy_writer import append_message, legacy_attributes
 from kwire.wire.checksum import crc32c
@@ -145,7 +145,7 @@ class ColumnEncoder:
             )
         )
         if CRC_BY_KERNEL:
-            from kwire.records.crc_kernels import sum_batches
+            from kwire.records.kernels.crc_store import sum_batches
 
             sum_batches(room.ctypes.data, self.table, batches)
         else:

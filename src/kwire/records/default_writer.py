@@ -23,7 +23,7 @@ from kwire.records.attributes import (
     Compression,
     TimestampType,
 )
-from kwire.records.batch import FRAME_BYTES, LARGEST_SIZE
+from kwire.records.batch import FRAME_BYTES, LARGEST_SIZE, to_int64
 from kwire.records.default_batch import CRC_START, HEADER
 from kwire.wire.checksum import crc32c
 from kwire.wire.varint import write_varlong
@@ -105,7 +105,7 @@ def append_record(
     value: Bytes | None,
     headers: Headers = (),
 ) -> None:
-    """Append one record. offset_delta: 0 to 2**31 - 1. timestamp_delta: milliseconds, any int64.
+    """Append one record. offset_delta: 0 to 2**31 - 1. timestamp_delta: milliseconds, taken modulo 2**64.
 
     Raises EncodeError on a number or length that does not fit, or a header key that is no text; nothing is appended
     then. Lengths are looked at before anything is copied.
@@ -115,10 +115,13 @@ def append_record(
     size = (len(key) if key is not None else 0) + (len(value) if value is not None else 0)
     if size > LARGEST_RECORD:
         raise EncodeError(f"record with key and value of {size} bytes, {LARGEST_RECORD} at most")
+    if headers is None:
+        raise EncodeError("headers: null; a record without headers has an empty list")
     headers = headers if isinstance(headers, list | tuple) else list(headers)
     parts: list[Bytes] = [
         NO_ATTRIBUTES,
-        VARINTS[timestamp_delta] if 0 <= timestamp_delta < KNOWN_VARINTS else varlong(timestamp_delta),
+        # Two timestamps can be more than 64 bits apart; the delta wraps as in Java, and readers wrap it back (R-30).
+        VARINTS[timestamp_delta] if 0 <= timestamp_delta < KNOWN_VARINTS else varlong(to_int64(timestamp_delta)),
         VARINTS[offset_delta] if offset_delta < KNOWN_VARINTS else varlong(offset_delta),
     ]
     add_field(parts, key)

@@ -56,7 +56,7 @@ def scan_section(section: memoryview, count: int, base_timestamp: int) -> Sectio
 def load_compiled_scan() -> None:
     """Load the compiled walker, or compile it (seconds), and use it from now on in this process."""
     global _scan
-    from kwire.records.scan_kernels import scan_compiled
+    from kwire.records.kernels.section_scan import scan_compiled
 
     scan_compiled(memoryview(bytes(SMALLEST_RECORD_BYTES)), 1, 0)
     _scan = scan_compiled

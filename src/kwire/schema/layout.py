@@ -266,7 +266,7 @@ class Mark(StrEnum):
 class Marked:
     """A slot beside that of the version before. what: the changes of its own bytes, in words.
 
-    inner: the slots inside; below one that is new or gone they are marked as same.
+    inner: the slots inside; below a field that is new or gone they are marked as same.
     """
 
     slot: Slot
@@ -321,8 +321,7 @@ def _mark(old: Slot | None, new: Slot) -> Marked:
 def _mark_section(old: dict[str, Slot], before: Sequence[Slot], new: Slot, kept: set[str]) -> Marked:
     inner = [_mark(old.get(slot.name), slot) for slot in new.slots]
     if "" not in old:
-        # Its fields are new along with it, but for those that were positional.
-        return Marked(new, Mark.NEW, (), tuple(m if m.mark is Mark.CHANGED else _unmarked(m.slot) for m in inner))
+        return Marked(new, Mark.NEW, (), tuple(inner))
     section = next(slot for slot in before if slot.field is None)
     return Marked(new, Mark.SAME, (), tuple(_with_gone(section.slots, inner, kept)))
 

@@ -13,8 +13,6 @@ patched.
     frame of a MARK       address of the header
 """
 
-# numba tests two constants faster than a tuple
-
 from __future__ import annotations
 
 from kwire.plan.kernels.memory import (

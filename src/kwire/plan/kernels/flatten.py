@@ -19,8 +19,6 @@ slices: (position, count), of which `gather` makes Arrow's offsets and data; a c
 default. Columns that a message may leave out are filled with their default beforehand.
 """
 
-# numba tests two constants faster than a tuple
-
 from __future__ import annotations
 
 from kwire.plan.kernels.decode import FAILED, FULL, ROW, find_entry, read_length, read_packed

@@ -49,7 +49,14 @@ def operation(signature: Any, emit: Callable[..., Any]) -> Any:
     return extending.intrinsic(wrapper)
 
 
-def _at(builder: IRBuilder, address: Any, bits: int) -> Any:
+def _at(builder: IRBuilder, address: Any, bits: int = 8) -> Any:
+    """A pointer, in a function for which no pointer is null.
+
+    numba compiles a helper, links its IR, lowered by then, into its callers and optimizes it again. Lowering turns
+    `base + 16 * i` into a pointer of 16 * i, indexed by base: null for i = 0, so LLVM took the first round of a loop
+    for undefined behaviour and dropped it. (Only in code from the cache: else the helper's own library serves.)
+    """
+    set.add(builder.function.attributes, "null_pointer_is_valid")  # llvmlite does not know this one
     return builder.inttoptr(address, ir.IntType(bits).as_pointer())
 
 
@@ -93,7 +100,7 @@ cp16, cp32, cp64 = (_copy(bits) for bits in (16, 32, 64))
 
 def _emit_move(context: Any, builder: Any, args: Any) -> Any:
     move = builder.module.declare_intrinsic("llvm.memmove", [POINTER, POINTER, WORD])
-    target, source = (builder.inttoptr(a, POINTER) for a in args[:2])
+    target, source = (_at(builder, a) for a in args[:2])
     builder.call(move, [target, source, args[2], ir.Constant(ir.IntType(1), 0)])
     return context.get_dummy_value()
 

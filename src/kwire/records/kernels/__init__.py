@@ -11,4 +11,7 @@ never raises, and is cached on disk.
     output             where the columns of an Arrow batch go
     default_records    records of magic 2 into columns
     legacy_messages    messages of magic 0 and 1 into columns
+    encode             columns into batches of every magic
+    crc_store          checksums of batches just written; only where crc32c may be compiled
+    section_scan       what a broker looks at in the records of a batch it is given
 """

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from numba import njit
 
-from kwire.records.encode_kernels import POSITION, SIZE, put_int32
 from kwire.records.kernels.crc32c import crc32c
+from kwire.records.kernels.encode import POSITION, SIZE, put_int32
 
 __all__ = ["sum_batches"]
 

@@ -1,0 +1,51 @@
+"""`kwire schema docs`: a site about message definitions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kwire.cli import terminal
+from kwire.cli.command import FOUND
+from kwire.cli.escaping import printable
+from kwire.cli.rows import Format
+from kwire.cli.schema import Dialect, Into, Shape, Words, existing_paths, say_written
+from kwire.errors import OptionError
+
+__all__ = ["docs"]
+
+
+def docs(
+    into: Into,
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[PATH...]", help="Definition files, or directories of them; without, Kafka's protocol."
+        ),
+    ] = None,
+    dialect: Words = Dialect.STRICT,
+    shape: Shape = Format.TABLE,
+) -> int:
+    """Write a site: a page a message with a diagram of each version, its fields, versions by release, and a search.
+
+    It works from the file system: open index.html. Files of an earlier run with other definitions stay.
+    """
+    from kwire.cli.site.protocol import kafka, of_definitions
+    from kwire.cli.site.render import render_site
+    from kwire.codegen import write_files
+    from kwire.schema import check_all
+
+    if paths:
+        messages, errors = check_all(existing_paths(paths), dialect=dialect.value)
+        if errors:
+            for error in errors:
+                terminal.warn(printable(str(error)))
+            return FOUND
+        if not messages:
+            raise OptionError(f"no .json files in {', '.join(map(str, paths))}")
+        protocol = of_definitions(messages)
+    else:
+        protocol = kafka()
+    return say_written(write_files(render_site(protocol), into), shape)

@@ -1,0 +1,137 @@
+"""What every page has around its content: head, navigation, search, footer; and the words pages share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import kwire
+from kwire.cli.report.markup import Child, Markup, element, join
+from kwire.cli.site.protocol import Entry, Protocol, slug
+from kwire.schema.versions import Versions
+
+__all__ = ["entry_link", "kind_text", "name_link", "page", "plural", "table", "version_strip"]
+
+PAGES = (("index.html", "Messages"), ("versions.html", "Versions"), ("names.html", "Names"))
+
+
+def page(protocol: Protocol, *content: Child, title: str, here: str) -> str:
+    """A whole page. here: its path in the site; every reference is relative, so the site opens from anywhere."""
+    root = "../" * here.count("/")
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", title if title == protocol.title else f"{title} · {protocol.title}"),
+        element("link", rel="stylesheet", href=f"{root}site.css"),
+        _script(f"{root}search-index.js"),
+        _script(f"{root}site.js"),
+    )
+    links = [
+        element("a", text, href=root + name, aria_current="page" if name == here else None) for name, text in PAGES
+    ]
+    search = element(
+        "form",
+        element(
+            "input",
+            id="q",
+            type="search",
+            placeholder="Search messages, structs, fields, keys",
+            aria_label="Search messages, structs, fields and API keys",
+            autocomplete="off",
+            spellcheck="false",
+        ),
+        id="search",
+        role="search",
+        hidden="hidden",  # until there is a script that can search
+    )
+    bar = element(
+        "nav",
+        element("a", protocol.title, href=f"{root}index.html", class_="home"),
+        element("div", *links, class_="links"),
+        search,
+        class_="bar",
+        aria_label="Site",
+    )
+    foot = f"Made by kwire {kwire.__version__} from {protocol.origin}. Names, types, versions and widths; no prose."
+    body = element(
+        "body",
+        bar,
+        element("section", " ", id="results", hidden="hidden", aria_live="polite"),
+        element("main", *content),
+        element("footer", element("p", foot)),
+        data_root=root or None,
+    )
+    return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
+
+
+def _script(source: str) -> Markup:
+    # Never empty: HTML wants a closing tag of its own.
+    return element("script", " ", src=source, defer="defer")
+
+
+def kind_text(entry: Entry) -> str:
+    """What a message is: `request, API key 1`."""
+    kind, key = entry.message.kind, entry.message.api_key
+    words = {
+        "metadata": "metadata record",
+        "coordinator-key": "key of a coordinator record",
+        "coordinator-value": "value of a coordinator record",
+        "data": "data",
+    }.get(kind, kind)
+    if key is None:
+        return words
+    return f"{words}, {'API key' if kind in ('request', 'response') else 'type'} {key}"
+
+
+def entry_link(entry: Entry, root: str = "", text: str | None = None, anchor: str | None = None) -> Markup:
+    """A link to a message's page, or to a field's row in it (anchor: the field's path)."""
+    fragment = f"#f-{slug(anchor)}" if anchor is not None else ""
+    return element("a", entry.name if text is None else text, href=f"{root}message/{entry.page}.html{fragment}")
+
+
+def name_link(kind: str, name: str, text: Child, root: str = "") -> Markup:
+    """A link to where a name is used. kind: field or struct."""
+    return element("a", text, href=f"{root}names.html#{kind}-{slug(name)}")
+
+
+def plural(number: int, what: str) -> str:
+    """`1 field`, `2 fields`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def table(heads: Sequence[str], rows: Iterable[Markup], class_: str) -> Markup:
+    """A table whose rows are ready."""
+    head = element("thead", element("tr", *(element("th", text, scope="col") for text in heads)))
+    return element("table", head, element("tbody", *rows), class_=class_)
+
+
+CELLS_WIDTH = 160
+
+
+def version_strip(valid: Versions, spans: Sequence[tuple[Versions, str]], title: str) -> Markup | None:
+    """A small bar with a cell a version: which of the valid ones each span covers. spans: (versions, CSS class)."""
+    if not valid:
+        return None
+    cell = min(7.0, CELLS_WIDTH / len(valid))
+    drawn = "cells" if cell == 7 else "cells fine"
+
+    def bar(versions: Versions, class_: str) -> Markup | None:
+        both = versions.intersect(valid)
+        if not both:
+            return None
+        x = (both.lowest - valid.lowest) * cell
+        return element("path", d=f"M{x:g} 4h{len(both) * cell - (cell == 7):g}", class_=f"{drawn} {class_}")
+
+    width = f"{len(valid) * cell:g}"
+    return element(
+        "svg",
+        element("title", title),
+        bar(valid, "track"),
+        join(*(bar(versions, class_) for versions, class_ in spans)),
+        viewBox=f"0 0 {width} 8",
+        width=width,
+        height=8,
+        role="img",
+        class_="versions",
+    )

@@ -1,0 +1,196 @@
+"""What the site is about: messages, where they come from, which belong together, and where each name is used."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kwire.errors import OptionError
+from kwire.schema.merging import merge
+from kwire.schema.model import Field, Message, Struct
+from kwire.schema.versions import Versions
+
+__all__ = ["Api", "Entry", "Place", "Protocol", "kafka", "of_definitions", "slug"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Entry:
+    """A message of the site. page: the stem of its file; module: the part of Kafka, or the folder, it is from.
+
+    releases: its definition in each release that has it, oldest first; empty for users' own.
+    conflicts: sentences about what releases define differently.
+    """
+
+    message: Message
+    module: str
+    page: str
+    releases: Mapping[str, Message]
+    conflicts: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The message's name."""
+        return self.message.name
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """Two messages that belong together: request and response, or a coordinator record's key and value."""
+
+    key: int | None
+    name: str
+    first: Entry | None
+    second: Entry | None
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Those of the two that are there."""
+        return tuple(entry for entry in (self.first, self.second) if entry is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One use of a name. path: the field's, from the message down; versions: those it is there in."""
+
+    entry: Entry
+    path: tuple[str, ...]
+    field: Field
+    versions: Versions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """Everything the site shows. releases: oldest first; origin: a line that says what the pages were made from."""
+
+    title: str
+    origin: str
+    releases: tuple[str, ...]
+    entries: tuple[Entry, ...]
+
+    @functools.cached_property
+    def by_name(self) -> dict[str, Entry]:
+        """Entries by their message's name."""
+        return {entry.name: entry for entry in self.entries}
+
+    @functools.cached_property
+    def apis(self) -> list[Api]:
+        """Requests with their responses, by api key."""
+        return self._pairs("request", "response", "Request", "Response")
+
+    @functools.cached_property
+    def records(self) -> list[Api]:
+        """Coordinator records: key and value, by module and record type."""
+        return self._pairs("coordinator-key", "coordinator-value", "Key", "Value")
+
+    def of_kind(self, kind: str) -> list[Entry]:
+        """Entries of one kind, by api key and name."""
+        found = [entry for entry in self.entries if entry.message.kind == kind]
+        return sorted(found, key=lambda entry: (entry.module, entry.message.api_key or 0, entry.name))
+
+    def _pairs(self, first: str, second: str, *suffixes: str) -> list[Api]:
+        """By key and what is left of the name: a key may have had several APIs, the older one comes first."""
+        pairs: dict[tuple[str, int, str], list[Entry | None]] = {}
+        for place, (kind, suffix) in enumerate(zip((first, second), suffixes, strict=True)):
+            for entry in self.of_kind(kind):
+                key = -1 if entry.message.api_key is None else entry.message.api_key
+                module = "" if first == "request" else entry.module
+                pairs.setdefault((module, key, entry.name.removesuffix(suffix)), [None, None])[place] = entry
+        newest = self.releases[-1] if self.releases else None
+
+        def order(item: tuple[tuple[str, int, str], list[Entry | None]]) -> tuple[str, int, bool, str]:
+            (module, key, name), pair = item
+            return module, key, any(entry is not None and newest in entry.releases for entry in pair), name
+
+        return [Api(None if key < 0 else key, name, *pair) for (_, key, name), pair in sorted(pairs.items(), key=order)]
+
+    @functools.cached_property
+    def fields(self) -> dict[str, list[Place]]:
+        """Every field name with all its uses, sorted."""
+        return self._places(lambda field: field.name)
+
+    @functools.cached_property
+    def structs(self) -> dict[str, list[Place]]:
+        """Every struct name with the fields of that type, sorted."""
+        return self._places(lambda field: field.struct.name if field.struct is not None else None)
+
+    def _places(self, name_of: Callable[[Field], str | None]) -> dict[str, list[Place]]:
+        found: dict[str, list[Place]] = {}
+        for entry in self.entries:
+            for place in _walk(entry, entry.message.struct, (), entry.message.valid):
+                name = name_of(place.field)
+                if name is not None:
+                    found.setdefault(name, []).append(place)
+        return dict(sorted(found.items(), key=lambda item: (item[0].lower(), item[0])))
+
+
+def _walk(entry: Entry, struct: Struct, path: tuple[str, ...], within: Versions) -> Iterator[Place]:
+    for field in struct.fields:
+        here, versions = (*path, field.name), field.versions.intersect(within)
+        yield Place(entry, here, field, versions)
+        if field.struct is not None:
+            yield from _walk(entry, field.struct, here, versions)
+
+
+def kafka() -> Protocol:
+    """Kafka's own protocol, from the message classes: all releases merged, and each as it is."""
+    from kwire.messages import registry
+
+    releases = tuple(reversed(registry.RELEASES))
+    entries = []
+    for name in registry.names():
+        own = {r: registry.get(name, r).SPEC for r in releases if name in _names(r)}
+        merged, module = registry.get(name).SPEC, _module(name)
+        said: list[str] = []
+        if any(message is not merged for message in own.values()):
+            said = [str(conflict) for conflict in merge([(r, own[r]) for r in reversed(own)])[1]]
+        entries.append(Entry(message=merged, module=module, page=name, releases=own, conflicts=tuple(said)))
+    return Protocol(
+        title="Kafka's wire protocol",
+        origin=f"the definitions of Apache Kafka {', '.join(releases)}",
+        releases=releases,
+        entries=tuple(entries),
+    )
+
+
+@functools.cache
+def _names(release: str) -> frozenset[str]:
+    from kwire.messages import registry
+
+    return frozenset(registry.names(release))
+
+
+def _module(name: str) -> str:
+    from kwire.messages.index import MESSAGES
+
+    return MESSAGES[name][0]
+
+
+def of_definitions(messages: Sequence[Message]) -> Protocol:
+    """Users' own messages. Raises OptionError where two have one name."""
+    twice = sorted({m.name for m in messages if sum(other.name == m.name for other in messages) > 1})
+    if twice:
+        raise OptionError(f"several definitions are named {', '.join(twice)}")
+    pages: set[str] = set()
+    entries = []
+    for message in sorted(messages, key=lambda m: m.name):
+        page, number = slug(message.name), 1
+        while page.lower() in pages:  # names that differ in case alone are one file to some file systems
+            number += 1
+            page = f"{slug(message.name)}-{number}"
+        pages.add(page.lower())
+        folder = Path(message.file or "").parent.name
+        entries.append(Entry(message=message, module=folder, page=page, releases={}))
+    count = "1 definition" if len(entries) == 1 else f"{len(entries)} definitions"
+    return Protocol(title="Message definitions", origin=count, releases=(), entries=tuple(entries))
+
+
+def slug(name: str) -> str:
+    """A name as part of a file name or anchor: as it is where it is plain, else with what is special in hex."""
+    safe = re.sub(r"[^A-Za-z0-9]", lambda match: f"_{ord(match[0]):x}", name)
+    if len(safe) <= 80:
+        return safe
+    return f"{safe[:60]}_{hashlib.sha256(safe.encode()).hexdigest()[:12]}"

@@ -1,0 +1,46 @@
+"""`./dev fuzz [WORD ...] [--inputs N] [--seed N]`: long fuzz runs; the suite has short ones.
+
+Each fuzzer runs in a process of its own, because the guarded ones die at the first byte touched outside a buffer. A
+finding prints the input or the seed that makes it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+
+# Inputs of a long run, about an hour for messages and some minutes for each of the others on one core.
+FUZZERS = {
+    "messages": ("messages", (), 10_000_000),
+    "messages-guarded": ("guarded_messages", (), 500_000),
+    "records": ("records", (), 200_000),
+    "records-guarded": ("records", (True,), 50_000),
+    "record-writing": ("record_writing", (), 50_000),
+    "record-writing-guarded": ("record_writing", (True,), 20_000),
+}
+
+
+def main() -> int:
+    """Run the fuzzers whose name contains one of the words, all without words; exit code 1 on a finding."""
+    parser = argparse.ArgumentParser(prog="./dev fuzz", description=__doc__)
+    parser.add_argument("words", nargs="*", metavar="WORD", help=f"of {', '.join(FUZZERS)}")
+    parser.add_argument("--inputs", type=int, help="inputs for each fuzzer")
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 2**32, help="to repeat a run")
+    asked = parser.parse_args()
+    chosen = [name for name in FUZZERS if not asked.words or any(word in name for word in asked.words)]
+    if not chosen:
+        parser.error(f"no fuzzer matches {' '.join(asked.words)}; there are {', '.join(FUZZERS)}")
+    failed = 0
+    for name in chosen:
+        module, arguments, usual = FUZZERS[name]
+        call = ", ".join(map(repr, (asked.inputs or usual, asked.seed, *arguments)))
+        print(f"# {name}: run({call})", flush=True)
+        program = f"from tests.fuzz.{module} import run; run({call})"
+        failed |= subprocess.run([sys.executable, "-c", program], check=False).returncode != 0
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,19 @@
+"""A short run of the message fuzzers; `./dev fuzz` runs them for long."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.fuzz import messages
+
+
+def test_kernel_and_walker_agree_about_mutated_messages() -> None:
+    messages.run(30_000, seed=20_260_102)
+
+
+def test_the_kernels_touch_nothing_outside_their_buffers() -> None:
+    """In a process of its own: a step over the end of a buffer kills it."""
+    command = [sys.executable, "-m", "tests.fuzz.guarded_messages", "6000", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
+    assert done.returncode == 0, f"exit code {done.returncode}: {done.stdout}{done.stderr}"
