@@ -151,6 +151,14 @@ def test_runs_of_fixed_numbers_stay_one_row() -> None:
     ]
 
 
+def test_a_number_before_a_struct_is_a_column_of_its_own_struct() -> None:
+    cls = compiled(field("Number", "int32"), field("Inner", "In", fields=[field("N", "varint32")]), flexible="none")
+    bodies = [cls(number=7, inner=cls.In(n=-8)).encode(version=0)]
+    assert ColumnReader(cls.SPEC, 0, ["number", "inner.n"]).read_all(bodies).to_pylist() == [
+        {"number": 7, "inner.n": -8}
+    ]
+
+
 def test_more_packed_numbers_than_one_row_holds(codec_of: CodecOf) -> None:
     many = compiled(*(field(f"F{i}", "int64", encoding="packed64") for i in range(40)), flexible="none")
     for value in (0, -(2**63), 2**63 - 1):

@@ -233,6 +233,7 @@ class _Compiler:
         assert f.struct is not None
         nullable = self.version in f.nullable
         head = self.emit(r.NULLABLE, 0, int(tagged), fields=(f,)) if nullable else -1
+        self.next_row()  # what waits for company belongs to the struct around
         outer, self.path = self.path, (*self.path, f.attr)
         self.struct(f.struct, (f,))
         self.path = outer
