@@ -47,13 +47,19 @@ def render_encodings(rows: Sequence[Row], *, title: str, count: int, size_bytes:
 
 def _savings(rows: Sequence[Row]) -> Markup:
     shown = [
-        (_code(row["path"]), row["saved_bytes"], f"{bytes_text(row['saved_bytes'])}, {row['best']}")
+        (_label(row["path"]), row["saved_bytes"], f"{bytes_text(row['saved_bytes'])}, {row['best']}")
         for row in rows
         if row["saved_bytes"] > 0 and row["encodable"]
     ]
     if not shown:
         return element("p", "Nothing: every field has its best encoding.", class_="quiet")
     return ranked_bars(shown, "bytes saved by field")
+
+
+def _label(path: str) -> Markup:
+    """The field first: labels are cut at their end."""
+    around, _, name = path.rpartition(".")
+    return element("span", _code(name), f" in {around}" if around else None, title=path)
 
 
 def _panel(row: Row) -> Markup:
