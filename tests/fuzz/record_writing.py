@@ -157,11 +157,11 @@ def convert_hostile(source: random.Random) -> None:
     """A mutated record set to another magic. Raises a KwireError."""
     data, magic = hostile(source), source.choice((0, 1, 2))
     if source.random() < 0.5:
-        converted = up_convert(data, magic, max_decompressed_bytes=LIMIT).data
+        converted = up_convert(data, magic, max_decompressed_bytes=LIMIT)
         assert all(batch.magic >= magic for batch in read_batches(converted))
     else:
         offset = source.choice((0, 17, 2**40))
-        converted = down_convert(data, magic, offset, max_decompressed_bytes=LIMIT).data
+        converted = down_convert(data, magic, offset, max_decompressed_bytes=LIMIT)
         assert all(batch.magic <= magic for batch in read_batches(converted))
 
 

@@ -211,10 +211,10 @@ def converted_cases() -> Iterator[Case]:
     for codec in codecs(0):
         source = write_batch(records, 2, codec, 41)
         for magic in (0, 1):
-            yield Case(f"down-{magic}-{codec.text}", down_convert(source, magic).data, lines_of(records, magic, 41))
+            yield Case(f"down-{magic}-{codec.text}", down_convert(source, magic), lines_of(records, magic, 41))
             old = write_batch(records, magic, codec, 41)
             up = lines_of(records, magic, 41)
-            yield Case(f"up-{magic}-{codec.text}", up_convert(old, 2).data, up)
+            yield Case(f"up-{magic}-{codec.text}", up_convert(old, 2), up)
     for source_codec in Compression:
         produced = write_batch(records, 2, source_codec)
         for magic in (0, 1, 2):

@@ -211,14 +211,32 @@ def test_output_that_outgrows_its_first_buffer(codec_of: CodecOf) -> None:
             assert codec.decode(codec.encode(obj)) == obj
 
 
+def test_large_messages_one_after_the_other(codec_of: CodecOf) -> None:
+    """They are packed into a buffer that is kept, at most once, from call to call."""
+    codec, small, large = codec_of(Fetch, VERSION), fetch_response((5,)), fetch_response((500_000, 3))
+    wires = {id(obj): codec.encode(obj) for obj in (small, large)}
+    bad = fetch_response((500_000,))
+    bad.responses[0].partitions[0].high_watermark = "x"
+    strange = fetch_response((500_000,))
+    strange.responses[0].partitions[0].high_watermark = object()
+    for obj in (large, large, bad, large, strange, large, small, large, small, small, large):
+        if id(obj) in wires:
+            assert codec.encode(obj) == wires[id(obj)]
+            assert codec.decode(codec.encode(obj)) == obj
+        else:
+            with pytest.raises(EncodeError) as caught:
+                codec.encode(obj)
+            assert caught.value.path == ("responses", 0, "partitions", 0, "high_watermark")
+
+
 def test_threads_share_a_codec(codec_of: CodecOf) -> None:
-    codec, objs = codec_of(Fetch, VERSION), [fetch_response((i, 5000 - i)) for i in range(8)]
+    codec, objs = codec_of(Fetch, VERSION), [fetch_response((i, 300_000 - i)) for i in range(8)]
     wires = [codec.encode(obj) for obj in objs]
     start = threading.Barrier(8)
 
     def work(i: int) -> bool:
         start.wait()
-        return all(codec.decode(wires[i]) == objs[i] and codec.encode(objs[i]) == wires[i] for _ in range(50))
+        return all(codec.decode(wires[i]) == objs[i] and codec.encode(objs[i]) == wires[i] for _ in range(20))
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(8)))

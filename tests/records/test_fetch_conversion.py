@@ -40,7 +40,7 @@ LARGE = b"".join(write_batches([plain(i, None, b"v" * 200 + b"%d" % i, 5) for i 
 def test_an_answer_is_as_long_as_announced_and_cut_where_it_is_too_long() -> None:
     conversion, whole = answer(LARGE)
     assert conversion.size_bytes == len(LARGE)  # converted it would be longer
-    expected = down_convert(LARGE, 1).data
+    expected = down_convert(LARGE, 1)
     assert len(expected) > len(whole)
     assert expected.startswith(whole)
     read = values(whole)
@@ -61,7 +61,7 @@ def test_what_is_missing_is_filled_with_an_entry_that_clients_drop() -> None:
     data = write_batch([plain(0, b"k", b"v", 5)], 2, "none", 0) + MARKER * 5
     _, whole = answer(data)
     assert values(whole) == [b"v"]
-    converted = down_convert(data, 1).data
+    converted = down_convert(data, 1)
     assert whole.startswith(converted + b"\xff" * 8)
     announced = int.from_bytes(whole[len(converted) + 8 : len(converted) + 12], "big")
     assert announced > len(whole) - len(converted)

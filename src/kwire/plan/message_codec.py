@@ -4,7 +4,8 @@
     bytes --walker--> nested lists --msgspec--> objects         no kernel loaded; errors; lenient; annotations
 
 What the kernel refuses goes to the walker, which raises the error that says where and why, or, asked to be lenient,
-takes it. A codec keeps nothing of one call for another: it may be used by any number of threads at once.
+takes it. No call leaves anything for another but spare room, which it takes for itself: any number of threads may
+share a codec.
 """
 
 from __future__ import annotations
@@ -29,9 +30,15 @@ __all__ = ["Codec", "codec", "frame_codec"]
 
 Buffer = bytes | bytearray | memoryview
 
-FIRST_RATIO = 2
+DECODE_EIGHTHS, ENCODE_EIGHTHS = 12, 9
+"""Bytes of output that are first reserved for eight of input: tight, as large blocks beyond need cost page faults."""
 LARGE_INPUT = 1 << 15
 """Bytes of a message from which it pays to cut large fields out of the input: a copy less, a few calls more."""
+LARGE_OUTPUT, MAX_SPARE = 1 << 18, 1 << 24
+_spare: list[bytearray] = []
+"""A buffer between calls, for messages from LARGE_OUTPUT bytes up: the memory of two such at once goes back to the
+system with every call, and its page faults cost ten times the copying. One at most, of MAX_SPARE bytes at most.
+"""
 
 
 def codec(spec: Message, version: int, cls: Any, *, kernels: bool | None = None) -> Codec:
@@ -163,7 +170,7 @@ class Codec:
     def _use_kernels(self, entry: Any) -> None:
         rows = array("q", [word for row in self.plan.rows for word in row])
         pool = array("b", self.plan.pool + bytes(8))
-        job = array("q", [rows.buffer_info()[0], pool.buffer_info()[0], FIRST_RATIO, FIRST_RATIO])
+        job = array("q", [rows.buffer_info()[0], pool.buffer_info()[0], DECODE_EIGHTHS, ENCODE_EIGHTHS])
         self._job = rows, pool, job  # the kernels have their addresses
         address = job.buffer_info()[0]
         kernel_decode, decode_at, kernel_encode = entry.decode, entry.decode_at, entry.encode
@@ -224,8 +231,33 @@ class Codec:
             data: bytes | None = kernel_encode(packed, address)
             return write(obj) if data is None else data
 
-        self.decode = decode if self._patch is None else decode_with_bytes
-        self.decode_from, self.encode = decode_from, encode
+        pack_into = msgspec.msgpack.Encoder(uuid_format="bytes").encode_into
+        large = False
+
+        def encode_with_bytes(obj: Any) -> bytes:
+            nonlocal large
+            if not large:
+                data = encode(obj)
+                large = len(data) >= LARGE_OUTPUT  # messages of one kind tend to be of one size
+                return data
+            try:
+                packed = _spare.pop()
+            except IndexError:
+                packed = bytearray()
+            try:
+                pack_into(obj, packed)
+            except Exception:  # as above
+                return write(obj)
+            made: bytes | None = kernel_encode(packed, address)
+            large = len(packed) >= LARGE_OUTPUT
+            if large and len(packed) <= MAX_SPARE and not _spare:
+                _spare.append(packed)
+            return write(obj) if made is None else made
+
+        self.decode, self.encode = decode, encode
+        if self._patch is not None:
+            self.decode, self.encode = decode_with_bytes, encode_with_bytes
+        self.decode_from = decode_from
 
 
 def _keep(obj: Any, source: bytes | memoryview) -> None:

@@ -235,25 +235,25 @@ class Reader:
         width = 4 if wide else 2
 
         def read_compact(buf: Buffer, pos: int, end: int) -> tuple[int, int]:
-            if pos < end and buf[pos] < 0x80:
+            if pos < end and 0 < buf[pos] < 0x80:
                 return buf[pos] - 1, pos + 1
             n, after = within(read_compact_length, buf, pos, end, f"length of {kind}", here)
-            return -1 if lenient and n >= 0x8000_0000 else n, after
+            if lenient and n >= 0x8000_0000:
+                n = -1
+            return (n, after) if n >= 0 else null(pos, after)
 
         def read_plain(buf: Buffer, pos: int, end: int) -> tuple[int, int]:
             if end - pos < width:
                 raise Truncated(f"length of {kind}: {width} bytes, {end - pos} left", pos, here)
-            return read_length(buf, pos, width)
+            n, after = read_length(buf, pos, width)
+            return (n, after) if n >= 0 else null(pos, after)
 
-        read_either = read_compact if flags & r.COMPACT else read_plain
-
-        def read(buf: Buffer, pos: int, end: int) -> tuple[int, int]:
-            n, after = read_either(buf, pos, end)
-            if n < 0 and not may_be_null:
+        def null(pos: int, after: int) -> tuple[int, int]:
+            if not may_be_null:
                 raise Malformed(f"null {kind} where null is not allowed", pos, here)
-            return n, after
+            return -1, after
 
-        return read
+        return read_compact if flags & r.COMPACT else read_plain
 
     def _string(self, number: int) -> Step:
         length, name, recorder = self._length(number, "string", wide=False), self._name(number), self.recorder

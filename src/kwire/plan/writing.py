@@ -202,6 +202,8 @@ class Writer:
                 return
             elements = sequence(value, name)
             write_size(out, flags, 4, len(elements))
+            if not elements:
+                return
             if code != r.UUID and set(map(type, elements)) <= expected:
                 try:
                     out += struct.pack(f">{len(elements)}{FORMATS[code]}", *elements)

@@ -18,7 +18,7 @@ Source: KIP-31, KIP-32, KIP-110, KIP-283; org.apache.kafka.common.record.Records
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kwire.errors import EncodeError, OptionError
 from kwire.records.append_error import AppendErrorCode, RejectedRecords
@@ -48,16 +48,23 @@ class Lost:
     records_with_timestamp: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Converted:
-    """data: the batches. records_converted: records that were written anew; the others were copied in their batches."""
+class Converted(bytes):
+    """The batches, as bytes, and what converting did.
 
-    data: bytes
+    records_converted: records that were written anew; the others were copied in their batches.
+    """
+
     records_converted: int
-    lost: Lost = field(default_factory=Lost)
+    lost: Lost
 
-    def __bytes__(self) -> bytes:
-        return self.data
+    def __new__(cls, data: bytes | bytearray, records_converted: int = 0, lost: Lost | None = None) -> Converted:
+        converted = super().__new__(cls, data)
+        converted.records_converted = records_converted
+        converted.lost = lost or Lost()
+        return converted
+
+    def __getnewargs__(self) -> tuple[bytes, int, Lost]:  # type: ignore[override]  # pickle and copy take any tuple
+        return bytes(self), self.records_converted, self.lost
 
 
 def down_convert(
@@ -93,7 +100,7 @@ def down_convert(
         if kept:
             out += rewrite(batch, kept, to_magic)
             converted += len(kept)
-    return Converted(data=bytes(out), records_converted=converted, lost=lost)
+    return Converted(out, converted, lost)
 
 
 def count_lost(lost: Lost, batch: Batch, records: list[Record], kept: list[Record], to_magic: int) -> None:
@@ -161,7 +168,7 @@ def up_convert(
             raise batch.corrupt(error.what) from None
     if open_run is not None:
         out += open_run.builder.build()
-    return Converted(data=bytes(out), records_converted=converted)
+    return Converted(out, converted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ class FetchConversion:
             self._position = end
             converted = down_convert(
                 source[start:end], self.to_magic, self.first_offset, max_decompressed_bytes=self.max_decompressed_bytes
-            ).data
+            )
             if converted:
                 return converted
 

@@ -8,6 +8,8 @@ Source: KIP-482, "Compact Arrays" and the types after it; org.apache.kafka.commo
 
 from __future__ import annotations
 
+import struct
+
 from kwire.errors import Truncated
 from kwire.wire.varint import read_unsigned_varint, write_unsigned_varint
 
@@ -15,15 +17,18 @@ __all__ = ["read_compact_length", "read_length", "write_compact_length", "write_
 
 Buffer = bytes | bytearray | memoryview
 
+_UNPACK = {2: struct.Struct(">h").unpack_from, 4: struct.Struct(">i").unpack_from}
+
 
 def read_length(buf: Buffer, pos: int, width: int) -> tuple[int, int]:
-    """Read a plain length of `width` bytes: (length, position after it), -1 for null.
+    """Read a plain length of 2 or 4 bytes: (length, position after it), -1 for null.
 
     Raises Truncated when buf ends inside it. Whether as much follows is for the caller to check.
     """
     if len(buf) - pos < width:
         raise Truncated(f"length of {width} bytes, {max(0, len(buf) - pos)} left", pos)
-    return max(-1, int.from_bytes(buf[pos : pos + width], "big", signed=True)), pos + width
+    length: int = _UNPACK[width](buf, pos)[0]
+    return (length if length >= 0 else -1), pos + width
 
 
 def write_length(out: bytearray, length: int, width: int) -> None:

@@ -295,17 +295,6 @@ def decode(
                 p, o = put_fixed(a & 15, p, o)
                 a >>= 4
             row += ROW
-        elif op == VARINTS:
-            n = ldw(row + 16)
-            if o + 9 * n > limit + SLACK:
-                return FULL
-            for _ in range(n):
-                m, p = read_packed(a & 15, p, end)
-                if p == 0:
-                    return FAILED
-                o = write_int(o, m)
-                a >>= 4
-            row += ROW
         elif op == STRUCT:
             if ldw(row + 24):
                 top += FRAME
@@ -489,6 +478,17 @@ def decode(
                 row = plan + ROW * a
             else:
                 row += ROW
+        elif op == VARINTS:
+            n = ldw(row + 16)
+            if o + 9 * n > limit + SLACK:
+                return FULL
+            for _ in range(n):
+                m, p = read_packed(a & 15, p, end)
+                if p == 0:
+                    return FAILED
+                o = write_int(o, m)
+                a >>= 4
+            row += ROW
         elif op == LENGTH:
             if end - p < 4:
                 return FAILED

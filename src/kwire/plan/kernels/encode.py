@@ -325,13 +325,6 @@ def encode(source: int, size: int, out: int, capacity: int, plan: int, pool: int
                     return FAILED
                 a >>= 4
             row += ROW
-        elif op == VARINTS:
-            for _ in range(ldw(row + 16)):
-                p, o = take_packed(a & 15, p, o)
-                if o == 0:
-                    return FAILED
-                a >>= 4
-            row += ROW
         elif op == STRUCT:
             n, p = read_array_header(p)
             if n != a:
@@ -471,6 +464,13 @@ def encode(source: int, size: int, out: int, capacity: int, plan: int, pool: int
                 st8(o, 1)
                 row += ROW
             o += 1
+        elif op == VARINTS:
+            for _ in range(ldw(row + 16)):
+                p, o = take_packed(a & 15, p, o)
+                if o == 0:
+                    return FAILED
+                a >>= 4
+            row += ROW
         elif op == LENGTH:
             o += 4
             row += ROW

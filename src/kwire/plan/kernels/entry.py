@@ -4,8 +4,8 @@
     decode_at(data, start, job, flags) -> MessagePack | None
     encode(packed, job) -> bytes | None
 
-job is the address of four int64: rows, constants, and how many bytes of output to reserve for one of input when
-decoding and encoding; the last two grow when that was not enough.
+job is the address of four int64: rows, constants, and how many bytes of output to reserve for eight of input
+when decoding and encoding; the last two grow when that was not enough.
 
 They take their input's buffer, reserve the output (on the stack while it is small, else as the very bytes object that
 is returned) and run the kernel, again with more room if it was not enough. They keep nothing between calls and hold
@@ -44,9 +44,9 @@ from kwire.plan.kernels.memory import (
 )
 
 MAX_DEPTH = 32
-"""Frames that the kernels have; a plan that needs more is left to the walker (Kafka's deepest needs 9)."""
+"""Frames that the kernels have; a plan that needs more is left to the walker (Kafka's deepest needs 10)."""
 SMALL_BYTES = 2048
-MAX_RATIO = 256
+EIGHTHS, MAX_RATIO = 8, 2048
 
 frames_on_stack = memory.stack(MAX_DEPTH * FRAME)
 output_on_stack = memory.stack(SMALL_BYTES)
@@ -67,7 +67,9 @@ def decode_buffer(view: int, start: int, job: int, flags: int, frames: int, smal
     if start < 0 or start > size:
         close_buffer(view)
         return none()
-    capacity = ldw(job + 16) * (size - start) + SLACK
+    capacity = max(ldw(job + 16) * (size - start) // EIGHTHS, SMALL_BYTES - SLACK) + SLACK
+    if flags & decoding.LARGE:  # what is large stays outside
+        capacity //= 4
     while True:
         made = 0
         out = small
@@ -127,7 +129,7 @@ def _make_encode(sources: str) -> Callable[..., Any]:
         if view == 0:
             return handle(0)
         size = ldw(view + 16)
-        capacity = ldw(job + 24) * size + SLACK
+        capacity = max(ldw(job + 24) * size // EIGHTHS, SMALL_BYTES - SLACK) + SLACK
         while True:
             made = 0
             out = output_on_stack()

@@ -173,10 +173,6 @@ def flatten_one(
             if ldw(wish):
                 store_wanted(a, ldw(line + 16), ldw(wish), columns + COLUMN * ldw(wish + 8), p, row)
             p += n
-        elif op == VARINTS:
-            p = store_varints(a, ldw(line + 16), ldw(wish), columns + COLUMN * ldw(wish + 8), p, end, row)
-            if p == 0:
-                return FAILED
         elif op == STRING or op == BYTES or op == LIST:
             n, p = read_length(op, a, p, end)
             if n == -2:
@@ -269,6 +265,10 @@ def flatten_one(
             mark_struct(columns, ldw(wish + 8), ldw(wish + 16), row, n >= 0)
             if n < 0:
                 step = a - ((line - plan) // ROW)
+        elif op == VARINTS:
+            p = store_varints(a, ldw(line + 16), ldw(wish), columns + COLUMN * ldw(wish + 8), p, end, row)
+            if p == 0:
+                return FAILED
         elif op == LENGTH:
             if end - p < 4 or ld32(p) != end - p - 4:
                 return FAILED

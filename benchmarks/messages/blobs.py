@@ -1,0 +1,47 @@
+"""How often are large records copied?
+
+FetchResponse v12 with four times 1 MB of records, beside a copy of its 4 MB and the other Python codecs. CPU us a call.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from benchmarks.messages.peers import PEERS
+from benchmarks.messages.timing import cpu_us, line
+from kwire import plan
+from kwire.messages import registry
+
+VERSION = 12
+
+
+def main() -> None:
+    """Print the figures."""
+    cls: Any = registry.get("FetchResponse")
+    partitions = [cls.PartitionData(partition_index=i, records=os.urandom(1 << 20)) for i in range(4)]
+    obj = cls(responses=[cls.FetchableTopicResponse(topic="t", partitions=partitions)])
+    codec = plan.codec(cls.SPEC, VERSION, cls, kernels=True)
+    wire = codec.encode(obj)
+    view = memoryview(wire)
+    jobs: dict[str, Any] = {
+        "decode": lambda: codec.decode(wire),
+        "decode.views": lambda: codec.decode(wire, views=True),
+        "encode": lambda: codec.encode(obj),
+        "copy": lambda: bytes(view),
+    }
+    for peer, jobs_of in PEERS.items():
+        made = jobs_of("FetchResponse", VERSION, wire)
+        if made is not None:
+            jobs[f"decode.{peer}"], jobs[f"encode.{peer}"] = made
+    best = cpu_us(jobs, rounds=11)
+    for name in ("decode", "decode.views", "encode"):
+        print(line(f"messages.blobs.{name}", best[name], "us", best["copy"], "copy-of-4-MB"))
+        for peer in PEERS:
+            other = f"{name.partition('.')[0]}.{peer}"
+            if other in best:
+                print(line(f"messages.blobs.{name}", best[name], "us", best[other], peer))
+
+
+if __name__ == "__main__":
+    main()

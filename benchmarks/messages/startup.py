@@ -1,0 +1,58 @@
+"""How long does a process take until its first message, with each interpreter, and to import the messages?
+
+CPU ms of fresh processes, the least of several; `cold` compiles the kernels into an empty cache.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+
+from benchmarks.messages.timing import line
+
+FIRST = """
+from kwire.messages import MetadataRequest
+wire = MetadataRequest().encode(version=9)
+assert MetadataRequest.decode(wire, version=9) == MetadataRequest()
+"""
+PROGRAMS = {
+    "python": ("pass", {}),
+    "import_msgspec": ("import msgspec", {}),
+    "import_one_message": ("from kwire.messages import MetadataRequest", {}),
+    "import_all_messages": ("from kwire.messages import registry\nfor n in registry.names(): registry.get(n)", {}),
+    "all_definitions": ("from kwire.messages import registry\nfor n in registry.names(): registry.get(n).SPEC", {}),
+    "first_message.walker": (FIRST, {"KWIRE_KERNEL": "0"}),
+    "first_message.kernel_warm": (FIRST, {"KWIRE_KERNEL": "1"}),
+}
+REPORT = "\nimport resource\nu = resource.getrusage(resource.RUSAGE_SELF)\nprint((u.ru_utime + u.ru_stime) * 1000)"
+
+
+def cpu_ms(program: str, environment: dict[str, str], times: int) -> float:
+    """Least CPU ms of a process that runs the program."""
+    found = []
+    for _ in range(times):
+        done = subprocess.run(
+            [sys.executable, "-c", program + REPORT],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found.append(float(done.stdout.split()[-1]))
+    return min(found)
+
+
+def main() -> None:
+    """Print the figures."""
+    cpu_ms(FIRST, {"KWIRE_KERNEL": "1"}, 1)  # fills the cache
+    best = {name: cpu_ms(program, environment, 5) for name, (program, environment) in PROGRAMS.items()}
+    with tempfile.TemporaryDirectory() as cache:
+        best["first_message.kernel_cold"] = cpu_ms(FIRST, {"KWIRE_KERNEL": "1", "NUMBA_CACHE_DIR": cache}, 1)
+    for name, value in best.items():
+        print(line(f"messages.startup.{name}", value, "ms", best["python"], "bare-python"))
+
+
+if __name__ == "__main__":
+    main()
