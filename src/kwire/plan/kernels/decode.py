@@ -16,6 +16,7 @@ patched.
 from __future__ import annotations
 
 from kwire.plan.kernels.memory import (
+    apart,
     copy,
     cp16,
     cp32,
@@ -29,6 +30,7 @@ from kwire.plan.kernels.memory import (
     ldw,
     read_uvarint,
     read_uvarlong,
+    separate,
     skip,
     st8,
     st16,
@@ -144,6 +146,19 @@ def read_packed(code: int, p: int, end: int) -> tuple[int, int]:
     if code == PACKED16:
         return (v >> 1) ^ -(v & 1), p
     return (v ^ 0x8000) - 0x8000, p
+
+
+@separate
+def put_packed(codes: int, count: int, p: int, end: int, o: int) -> tuple[int, int]:
+    """A run of packed integers; returns the addresses after it on both sides, the first 0 on failure."""
+    apart()
+    for _ in range(count):
+        v, p = read_packed(codes & 15, p, end)
+        if p == 0:
+            return 0, o
+        o = write_int(o, v)
+        codes >>= 4
+    return p, o
 
 
 @inlined
@@ -482,12 +497,9 @@ def decode(
             n = ldw(row + 16)
             if o + 9 * n > limit + SLACK:
                 return FULL
-            for _ in range(n):
-                m, p = read_packed(a & 15, p, end)
-                if p == 0:
-                    return FAILED
-                o = write_int(o, m)
-                a >>= 4
+            p, o = put_packed(a, n, p, end, o)
+            if p == 0:
+                return FAILED
             row += ROW
         elif op == LENGTH:
             if end - p < 4:

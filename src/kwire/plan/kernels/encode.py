@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from kwire.plan.kernels.decode import FAILED, FRAME, FULL, ROW
 from kwire.plan.kernels.memory import (
+    apart,
     copy,
     cp64,
     double_bits,
@@ -33,6 +34,7 @@ from kwire.plan.kernels.memory import (
     read_int,
     read_text_header,
     same,
+    separate,
     skip,
     st8,
     st16,
@@ -150,6 +152,18 @@ def take_packed(code: int, p: int, o: int) -> tuple[int, int]:
     if v < -0x8000 or v > 0x7FFF:
         return q, 0
     return q, write_uvarlong(o, v << 1 ^ v >> 63) if code == PACKED16 else write_uvarlong(o, v & 0xFFFF)
+
+
+@separate
+def take_packed_run(codes: int, count: int, p: int, o: int) -> tuple[int, int]:
+    """A run of packed integers; returns the addresses after it on both sides, the second 0 if one does not fit."""
+    apart()
+    for _ in range(count):
+        p, o = take_packed(codes & 15, p, o)
+        if o == 0:
+            return p, 0
+        codes >>= 4
+    return p, o
 
 
 @inlined
@@ -465,11 +479,9 @@ def encode(source: int, size: int, out: int, capacity: int, plan: int, pool: int
                 row += ROW
             o += 1
         elif op == VARINTS:
-            for _ in range(ldw(row + 16)):
-                p, o = take_packed(a & 15, p, o)
-                if o == 0:
-                    return FAILED
-                a >>= 4
+            p, o = take_packed_run(a, ldw(row + 16), p, o)
+            if o == 0:
+                return FAILED
             row += ROW
         elif op == LENGTH:
             o += 4

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from kwire.plan.kernels.decode import FAILED, FULL, ROW, find_entry, read_length, read_packed
 from kwire.plan.kernels.memory import (
+    apart,
     copy,
     cp64,
     inlined,
@@ -34,6 +35,7 @@ from kwire.plan.kernels.memory import (
     ld64,
     ldw,
     read_uvarint,
+    separate,
     st8,
     stn16,
     stn32,
@@ -109,9 +111,10 @@ def store_wanted(codes: int, count: int, mask: int, column: int, p: int, row: in
         mask >>= 1
 
 
-@inlined
+@separate
 def store_varints(codes: int, count: int, mask: int, column: int, p: int, end: int, row: int) -> int:
     """Walk a run of packed integers and store the wanted ones, 8 bytes each; the address after them, 0 on failure."""
+    apart()
     for _ in range(count):
         v, p = read_packed(codes & 15, p, end)
         if p == 0:

@@ -35,6 +35,11 @@ def inlined(function: F) -> F:
     return cast(F, njit(error_model="numpy", forceinline=True)(function))
 
 
+def separate(function: F) -> F:
+    """A helper that stays out of its callers' code, if it begins with `apart()`; it would inherit their inlining."""
+    return cast(F, njit(error_model="numpy", forceinline=False)(function))
+
+
 def operation(signature: Any, emit: Callable[..., Any]) -> Any:
     """An intrinsic of fixed signature: emit(context, builder, args) -> LLVM value."""
 
@@ -105,6 +110,11 @@ def _emit_move(context: Any, builder: Any, args: Any) -> Any:
     return context.get_dummy_value()
 
 
+def _emit_apart(context: Any, builder: Any, args: Any) -> Any:
+    builder.function.attributes.add("noinline")
+    return context.get_dummy_value()
+
+
 def _emit_double_bits(context: Any, builder: Any, args: Any) -> Any:
     return builder.bitcast(builder.sitofp(args[0], ir.DoubleType()), WORD)
 
@@ -114,6 +124,8 @@ def _emit_equal_doubles(context: Any, builder: Any, args: Any) -> Any:
     return builder.zext(builder.fcmp_ordered("==", a, b), WORD)
 
 
+apart = operation(types.void(), _emit_apart)
+"""Keeps the helper that says it out of its callers' code: what is rare must not cost the rest its registers."""
 move = operation(types.void(types.int64, types.int64, types.int64), _emit_move)
 double_bits = operation(types.int64(types.int64), _emit_double_bits)
 equal_doubles = operation(types.int64(types.int64, types.int64), _emit_equal_doubles)
