@@ -73,6 +73,27 @@ print(engine.kernels() is not None, wrong)
     assert output(program) == "True []"
 
 
+def test_nobody_waits_for_kernels_that_are_loading() -> None:
+    program = """
+import threading, time
+entered, leave = threading.Event(), threading.Event()
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numba":
+            entered.set()
+            leave.wait(60)
+sys.meta_path.insert(0, Slow())
+thread = engine.load_in_background()
+entered.wait(60)
+assert engine.load_in_background() is thread
+assert MetadataRequest.decode(wire, version=9) == MetadataRequest() and engine.kernels() is None
+leave.set()
+thread.join()
+print(engine.kernels() is not None)
+"""
+    assert output(program) == "True"
+
+
 def test_the_environment_keeps_the_kernels_off() -> None:
     program = """
 for _ in range(2 * engine.CALLS_BEFORE_LOADING): MetadataRequest.decode(wire, version=9)

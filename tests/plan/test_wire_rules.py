@@ -39,7 +39,9 @@ WRITTEN: list[tuple[dict[str, Any], int, str]] = [
 ]
 
 
-@pytest.mark.requirement("W-12", "W-13", "W-16", "W-17", "W-20", "W-21", "W-22", "W-23")
+@pytest.mark.requirement(
+    "W-12", "W-13", "W-16", "W-17", "W-20", "W-21", "W-22", "W-23", "S482-09", "S482-11", "S482D-07"
+)
 @pytest.mark.parametrize(("values", "version", "wire"), WRITTEN)
 def test_messages_are_written_and_read_as_kafka_does(
     codec_of: CodecOf, values: dict[str, Any], version: int, wire: str
@@ -51,6 +53,7 @@ def test_messages_are_written_and_read_as_kafka_does(
 
 
 @pytest.mark.requirement("W-23", "W-31", "S482-40", "S482-41", "S482-61", "S482-65", "S482-68", "S482-72", "S482-94")
+@pytest.mark.requirement("S482-19", "S482D-13")
 @pytest.mark.parametrize(
     ("foo", "agent", "version", "wire"),
     [
@@ -133,7 +136,7 @@ def test_bytes_behind_a_message_are_for_the_caller_to_judge(codec_of: CodecOf) -
             codec.decode_from(wire, pos)
 
 
-@pytest.mark.requirement("W-10", "S482-86", "S482-87", "S482-88", "S482-89")
+@pytest.mark.requirement("W-10", "S482-86", "S482-87", "S482-88", "S482-89", "S482-91")
 @pytest.mark.parametrize("length", ["02", "8200", "828000", "82808000", "8280808000", "8280808010", "8280808070"])
 def test_long_forms_of_small_lengths_are_read(codec_of: CodecOf, length: str) -> None:
     assert codec_of(Probe, 1).decode(hexed(f"00 {length} 78 01 01 00 Z 01 00")).s == "x"
@@ -249,7 +252,7 @@ def test_floats_are_compared_as_ieee_754_does(codec_of: CodecOf) -> None:
     assert math.isnan(codec.decode(hexed("00")).n)
 
 
-@pytest.mark.requirement("W-21")
+@pytest.mark.requirement("W-21", "S482-12", "S482-39")
 @pytest.mark.parametrize(
     "attribute", ["taggedbool", "taggedint8", "taggedint64", "taggedstring", "taggedbytes", "taggeduuid"]
 )
@@ -395,7 +398,7 @@ LAX: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.requirement("T-14", "W-28", "W-48", "W-50")
+@pytest.mark.requirement("T-14", "W-28", "W-48", "W-50", "W-51")
 @pytest.mark.parametrize(("section", "values"), LAX)
 def test_what_kafka_lets_pass_is_an_error_unless_lenient(
     codec_of: CodecOf, section: str, values: dict[str, Any]

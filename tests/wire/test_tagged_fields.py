@@ -8,9 +8,8 @@ from kwire.errors import EncodeError
 from kwire.wire.tagged_fields import MAX_TAG, write_tagged_fields
 
 
-@pytest.mark.requirement(
-    "S482-63", "S482-64", "S482-65", "S482-67", "S482-69", "S482-70", "S482-71", "S482-95", "S482D-08"
-)
+@pytest.mark.requirement("S482-47", "S482-63", "S482-64", "S482-65", "S482-66", "S482-67", "S482-69", "S482-70")
+@pytest.mark.requirement("S482-71", "S482-72", "S482-95", "S482D-06", "S482D-08", "S482D-09", "S482D-10", "S482D-11")
 @pytest.mark.parametrize(
     ("fields", "encoded"),
     [

@@ -24,7 +24,8 @@ VARIABLE = "KWIRE_KERNEL"
 CALLS_BEFORE_LOADING = 500
 """Walker calls of the process: some 50 ms of work, which a command that reads one message does not reach."""
 
-_lock = threading.Lock()
+_loading = threading.Lock()  # held for as long as loading takes
+_starting = threading.Lock()
 _loaded: ModuleType | None = None
 _problem: Exception | None = None
 _thread: threading.Thread | None = None
@@ -43,7 +44,7 @@ def load() -> ModuleType:
     global _loaded, _problem
     if os.environ.get(VARIABLE) == "0":
         raise ImportError(f"{VARIABLE}=0 keeps the kernels off")
-    with _lock:
+    with _loading:
         if _loaded is None:
             try:
                 from kwire.plan.kernels import entry
@@ -59,7 +60,7 @@ def load_in_background() -> threading.Thread | None:
     global _thread
     if os.environ.get(VARIABLE) == "0":
         return None
-    with _lock:
+    with _starting:
         if _thread is None:
             _thread = threading.Thread(target=_load_quietly, name="kwire kernels", daemon=True)
             _thread.start()
