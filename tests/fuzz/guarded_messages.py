@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from tests.fuzz.encodings import drawn
 from tests.fuzz.messages import Target, mutate, spoil, targets
 
 from kwire.plan.kernels import columns_entry, decode, encode
@@ -88,7 +89,8 @@ class Bench:
 def run(inputs: int, seed: int) -> None:
     """Mutated inputs and spoilt objects, with just enough room and with too little of it."""
     draw = random.Random(seed)
-    all_targets, bench = targets(("3.9.1",)), Bench()
+    bench = Bench()
+    all_targets = [*targets(("3.9.1",)), *(target for _ in range(60) for target in drawn(draw))]
     pack = msgspec.msgpack.Encoder(uuid_format="bytes").encode
     for _ in range(inputs):
         target = draw.choice(all_targets)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.fuzz import messages
+from tests.fuzz import encodings, messages
 
 
 def test_kernel_and_walker_agree_about_mutated_messages() -> None:
     messages.run(30_000, seed=20_260_102)
+
+
+def test_drawn_definitions_with_drawn_encodings_are_the_bytes_of_the_specification() -> None:
+    encodings.run(10_000, seed=625)
 
 
 def test_the_kernels_touch_nothing_outside_their_buffers() -> None:

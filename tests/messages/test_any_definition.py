@@ -15,17 +15,18 @@ from hypothesis import strategies as st
 
 from kwire import schema
 from kwire.codegen import message_source
-from kwire.schema.model import INTEGERS, Field, Message, Struct
+from kwire.schema.model import ENCODABLE, INTEGERS, Field, Message, Struct
+from kwire.wire.integer_encoding import ENCODINGS
 
 LAST = 3  # valid versions are 0-3
 SCALARS = [*INTEGERS, "bool", "float64", "uuid", "string", "bytes"]
 
 
 class Writer:
-    """Writes a random valid definition."""
+    """Writes a random valid definition. encodings: how many of the integers that may have one of KIP-625's have it."""
 
-    def __init__(self, rng: random.Random) -> None:
-        self.rng, self.structs = rng, 0
+    def __init__(self, rng: random.Random, encodings: float = 0.3) -> None:
+        self.rng, self.structs, self.encodings = rng, 0, encodings
         self.flexible = rng.choice([0, 1, 2, None])
 
     def definition(self) -> dict[str, Any]:
@@ -47,7 +48,8 @@ class Writer:
         first = rng.randint(lowest, highest)
         last = rng.randint(first, highest) if rng.random() < 0.2 else None
         is_struct, is_array = depth < 3 and rng.random() < 0.3, rng.random() < 0.3
-        kind = rng.choice([*SCALARS, *([] if is_array else ["records"])])
+        encodable = not is_array and rng.random() < self.encodings
+        kind = rng.choice(ENCODABLE if encodable else [*SCALARS, *([] if is_array else ["records"])])
         item: dict[str, Any] = {"name": name, "versions": f"{first}+" if last is None else f"{first}-{last}"}
         if is_struct:
             self.structs += 1
@@ -57,8 +59,12 @@ class Writer:
         if (is_struct or is_array or kind in ("string", "bytes", "records")) and rng.random() < 0.5:
             item["nullableVersions"] = item["versions"]
             item |= {"default": "null"} if rng.random() < 0.5 else {}
-        elif kind in INTEGERS and not is_array and rng.random() < 0.5:
-            item["default"] = str(rng.choice(INTEGERS[kind]))
+        elif kind in INTEGERS and not is_array:
+            smallest, largest = INTEGERS[kind]
+            if encodable:
+                smallest, largest = self.encode(item, first, last)
+            if rng.random() < 0.5:
+                item["default"] = str(rng.choice([smallest, largest]))
         elif kind == "string" and not is_array and rng.random() < 0.5:
             item["default"] = "défaut"
         if self.flexible is not None and last is None and kind != "records" and rng.random() < 0.3:
@@ -66,6 +72,25 @@ class Writer:
         elif depth and kind in ("string", "int32") and not is_array and rng.random() < 0.3:
             item["mapKey"] = True
         return item
+
+    def encode(self, item: dict[str, Any], first: int, last: int | None) -> tuple[int, int]:
+        """Give an integer field encodings, in either notation; returns what fits all of them."""
+        rng = self.rng
+        bits = int(item["type"].removeprefix("int"))
+        names = [name for name, encoding in ENCODINGS.items() if encoding.bits <= bits]
+        cuts = sorted(rng.sample(range(first + 1, LAST + 2), min(rng.randint(0, 3), LAST + 1 - first)))
+        cuts = [cut for cut in cuts if last is None or cut <= last]
+        highest = [cut - 1 for cut in cuts]
+        ranges = [f"{a}-{b}" for a, b in zip([first, *cuts], highest, strict=False)]
+        ranges.append(f"{[first, *cuts][-1]}+" if last is None else f"{[first, *cuts][-1]}-{last}")
+        chosen = {versions: rng.choice(names) for versions in ranges}
+        words = {"fixed": "int", "packed": "varint", "upacked": "unsigned_varint"}
+        if rng.random() < 0.5:
+            item["encoding"] = chosen if len(chosen) > 1 or rng.random() < 0.5 else chosen[ranges[0]]
+        else:
+            item["type"] = {versions: f"{words[name[:-2]]}{name[-2:]}" for versions, name in chosen.items()}
+        narrowest = min((ENCODINGS[name] for name in chosen.values()), key=lambda encoding: encoding.bits)
+        return narrowest.smallest, narrowest.largest
 
 
 class Filler:
@@ -100,7 +125,13 @@ class Filler:
             return self.struct(field.struct, getattr(self.cls, field.struct.name))
         if field.type in INTEGERS:
             smallest, largest = INTEGERS[field.type]
-            return rng.choice([smallest, largest, 0, 1, rng.randint(smallest, largest)])
+            encoding = field.encoding(self.version)
+            if encoding is not None:
+                smallest, largest = ENCODINGS[encoding].smallest, ENCODINGS[encoding].largest
+            some = rng.choice((1, -1)) * rng.getrandbits(rng.randrange(64))  # of every length
+            return rng.choice(
+                [smallest, largest, 0, 1, rng.randint(smallest, largest), max(smallest, min(some, largest))]
+            )
         return {
             "bool": rng.random() < 0.5,
             "float64": rng.choice([0.0, -0.0, 1.5, -1e300, float("inf")]),

@@ -98,7 +98,7 @@ def encode(
     """Write the bytes of a message given as Kafka's JSON. Exit code 1 if the message does not fit the version."""
     cls = _message(name, version, kafka)
     try:
-        obj = json.loads(_input(file))
+        obj = json.loads(read_input(file))
     except ValueError as error:
         raise EncodeError(f"{file} is not JSON: {error}") from None
     data = cls.from_json(obj, version=version, lenient=lenient).encode(version=version)
@@ -148,7 +148,7 @@ def _codec(cls: Any, version: int, with_header: bool) -> tuple[Codec, bool]:
 
 def _bytes(file: str, hexadecimal: str | None) -> bytes:
     if hexadecimal is None:
-        return _input(file)
+        return read_input(file)
     if file != "-":
         raise OptionError("give a file or --hex, not both")
     digits = hexadecimal.replace("0x", " ").replace(":", " ").replace(",", " ")
@@ -160,7 +160,7 @@ def _bytes(file: str, hexadecimal: str | None) -> bytes:
     return bytes.fromhex("".join(digits.split()))
 
 
-def _input(file: str) -> bytes:
+def read_input(file: str) -> bytes:
     if file == "-":
         return sys.stdin.buffer.read()
     try:

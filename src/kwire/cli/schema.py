@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -46,7 +46,10 @@ Into = Annotated[Path, typer.Option("--output", "-o", help="Directory to write t
 
 def register(app: typer.Typer) -> None:
     """Add `schema` and its commands to the app."""
-    from kwire.cli.schema_diff import diff  # which takes --dialect from here
+    # which take their options from here
+    from kwire.cli.schema_advise import advise
+    from kwire.cli.schema_diff import diff
+    from kwire.cli.schema_size import size
     from kwire.cli.site.command import docs
 
     group = typer.Typer(
@@ -56,6 +59,7 @@ def register(app: typer.Typer) -> None:
     add_command(group, "diff", diff)
     add_command(group, "show", show)
     add_command(group, "size", size)
+    add_command(group, "advise", advise)
     add_command(group, "generate", generate)
     add_command(group, "import", import_)
     add_command(group, "docs", docs)
@@ -104,7 +108,7 @@ def existing_paths(paths: list[Path]) -> list[Path]:
 
 def show(name: Name, version: Version = None, kafka: Release = None, shape: Shape = Format.TABLE) -> int:
     """Show a message: its fields in all versions, or one version as it goes over the wire."""
-    message = _message(name, kafka)
+    message = message_of(name, kafka)
     if version is not None and version not in message.valid:
         raise OptionError(f"{message.name} has versions {message.valid}, not {version}")
     if shape is Format.TABLE:
@@ -135,7 +139,7 @@ WIRE = (
 )
 
 
-def _message(name: str, kafka: str | None) -> Message:
+def message_of(name: str, kafka: str | None) -> Message:
     from kwire.schema import load
 
     if name.endswith(".json") or Path(name).is_file():
@@ -187,6 +191,7 @@ def _notes(field: Field) -> list[str]:
     notes += [field.entity_type] if field.entity_type != "unknown" else []
     if field.flexible is not None:
         notes.append(f"compact in {field.flexible}")
+    notes += [f"{name} in {versions}" for versions, name in field.encodings]
     return notes
 
 
@@ -209,65 +214,13 @@ def _slot_rows(slot: Slot, depth: int, path: str) -> Iterator[Row]:
         "type": "" if field is None else field.type_text,
         "bytes": slot.width.least,
         "fixed": field is not None and field.struct is None and slot.width.least == slot.width.most,
-        "form": (f"tag {slot.tag}, " if slot.tag is not None else "") + slot.form,
+        "form": (f"tag {slot.tag}, " if slot.tag is not None else "")
+        + slot.form
+        + (f" ({slot.encoding})" if slot.encoding is not None else ""),
         "default": None if field is None else render_default(field),
     }
     for inner in slot.slots:
         yield from _slot_rows(inner, depth + 1, here)
-
-
-def size(name: Name, version: Version = None, kafka: Release = None, shape: Shape = Format.TABLE) -> int:
-    """Show the smallest size of each version, in bytes, and what each element of its arrays adds at least."""
-    message = _message(name, kafka)
-    if version is not None and version not in message.valid:
-        raise OptionError(f"{message.name} has versions {message.valid}, not {version}")
-    versions = message.valid if version is None else [version]
-    write_rows((_size_row(message, each) for each in versions), SIZES, shape)
-    return FINE
-
-
-SIZES = (
-    Column(key="version", heading="VERSION", right=True),
-    Column(key="header_bytes", heading="HEADER", right=True),
-    Column(key="bytes", heading="BODY", right=True),
-    Column(
-        heading="EACH ELEMENT ADDS",
-        pick=lambda row: ", ".join(f"{path} {size}" for path, size in row["elements"].items()) or None,
-    ),
-)
-
-
-def _size_row(message: Message, version: int) -> Row:
-    from kwire.schema.wire_size import smallest_message
-
-    row: dict[str, Any] = {"name": message.name, "version": version, "bytes": smallest_message(message, version)}
-    row["header_bytes"] = _header_bytes(message, version)
-    row["elements"] = dict(_elements(message, message.struct, version, ""))
-    return row
-
-
-def _header_bytes(message: Message, version: int) -> int | None:
-    from kwire.messages import RequestHeader, ResponseHeader
-    from kwire.schema.wire_size import smallest_message
-
-    if message.kind not in ("request", "response"):
-        return None
-    header = RequestHeader.SPEC if message.kind == "request" else ResponseHeader.SPEC
-    return smallest_message(header, message.header_version(version))
-
-
-def _elements(message: Message, struct: Struct, version: int, path: str) -> Iterator[tuple[str, int]]:
-    from kwire.schema.wire_size import smallest_element
-
-    for field in struct.fields:
-        if version not in field.versions:
-            continue
-        here = f"{path}.{field.attr}" if path else field.attr
-        if field.is_array:
-            here = f"{here}[]"
-            yield here, smallest_element(message, field, version)
-        if field.struct is not None:
-            yield from _elements(message, field.struct, version, here)
 
 
 def generate(paths: Paths, into: Into, dialect: Words = Dialect.STRICT, shape: Shape = Format.TABLE) -> int:

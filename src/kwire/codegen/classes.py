@@ -200,6 +200,7 @@ def _default(field: Field, names: _Names) -> str:
 
 def _doc(field: Field, message: Message) -> str:
     facts = [field.type_text, f"versions {_clipped(field.versions, message.valid)}"]
+    facts += [f"{name} in {_clipped(versions, message.valid)}" for versions, name in field.encodings]
     if field.tag is not None:
         everywhere = field.tagged.intersect(message.valid) == field.versions.intersect(message.valid)
         facts.append(f"tag {field.tag}" + ("" if everywhere else f" in {_clipped(field.tagged, message.valid)}"))

@@ -5,7 +5,8 @@ uuids URL-safe base64 without padding, int64 plain numbers. Tagged fields are th
 unknown tagged fields are never. Records are base64 like bytes, where Kafka's converter leaves them out (J-08).
 
 Where Kafka stores or changes what the version cannot hold, this refuses: a key of a field that the version lacks
-(T-17), int8 from 128 (T-18). `lenient` does as Kafka does.
+(T-17), int8 from 128 (T-18). `lenient` does as Kafka does. An integer must fit its type, and its encoding in that
+version where KIP-625 has made that narrower (I-20).
 Source: org.apache.kafka.message.JsonConverterGenerator.
 """
 
@@ -22,6 +23,7 @@ from kwire.errors import EncodeError, Path
 from kwire.schema.defaults import parse_uuid
 from kwire.schema.model import INTEGERS, STRUCT_DEFAULTS, Field, Struct
 from kwire.schema.rendering import uuid_text
+from kwire.wire.integer_encoding import ENCODINGS
 
 if TYPE_CHECKING:
     from kwire.messages.base import Message
@@ -98,19 +100,21 @@ def _write_element(field: Field, value: Any, version: int, path: Path) -> Any:
             raise EncodeError(f"{_short(value)} is no {field.type}", path)
         return _write_struct(field.struct, value, version, path)
     if field.type in INTEGERS:
-        return _integer(field.type, value, path)
+        return _integer(field.type, value, path, field.encoding(version))
     write, wanted = _WRITERS[field.type]
     if not isinstance(value, wanted) or (isinstance(value, bool) and field.type == "float64"):
         raise EncodeError(f"{_short(value)} is no {field.type}", path)
     return write(value)
 
 
-def _integer(type_name: str, value: Any, path: Path) -> int:
+def _integer(type_name: str, value: Any, path: Path, encoding: str | None = None) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise EncodeError(f"{_short(value)} is no {type_name}", path)
     smallest, largest = INTEGERS[type_name]
     if not smallest <= value <= largest:
         raise EncodeError(f"{value} does not fit {type_name}, {smallest} to {largest}", path)
+    if encoding is not None and not ENCODINGS[encoding].smallest <= value <= ENCODINGS[encoding].largest:
+        raise EncodeError(ENCODINGS[encoding].refusal(str(value)), path)
     return int(value)
 
 
@@ -164,7 +168,7 @@ class _Reader:
         if field.type in INTEGERS:
             if self.lenient and field.type == "int8" and type(obj) is int and 128 <= obj <= 256:
                 return obj - 128 if obj < 256 else -128
-            return _integer(field.type, obj, path)
+            return _integer(field.type, obj, path, field.encoding(self.version))
         wanted, read = _READERS[field.type]
         if type(obj) is not wanted:
             more = ": Kafka reads 1.0 here, and no 1" if field.type == "float64" and type(obj) is int else ""

@@ -67,7 +67,8 @@ MAX_OFFSET = 2**31 - 1
 class _Column:
     """A wanted field. level: the innermost array around it. row: of the plan; -1 when the version lacks the field.
 
-    code: of a number, or of the elements of a list; 0 for strings and bytes. optional: may be left out of a message.
+    code: of a number as the kernel stores it, or of the elements of a list; 0 for strings and bytes.
+    optional: may be left out of a message.
     nullable_struct: the field of the struct around it that may be null, None if there is none.
     """
 
@@ -194,7 +195,7 @@ class ColumnReader:
         if present:
             column.row = next(
                 n for n, fields in enumerate(self.plan.fields) if found in fields and self._path_of(n) == way[:-1]
-                and self.plan.rows[n][0] in (r.FIXED, r.STRING, r.BYTES, r.LIST)
+                and self.plan.rows[n][0] in (r.FIXED, r.VARINTS, r.STRING, r.BYTES, r.LIST)
             )  # fmt: skip
         return column
 
@@ -210,9 +211,9 @@ class ColumnReader:
         for index, column in enumerate(captured):
             op, codes, code, *_ = self.plan.rows[column.row]
             wish = self._wishes[column.row]
-            if op == r.FIXED:
+            if op in (r.FIXED, r.VARINTS):
                 place = self.plan.fields[column.row].index(column.field)
-                column.code = codes >> 4 * place & 15
+                column.code = codes >> 4 * place & 15 if op == r.FIXED else r.INT64
                 if wish[0] == 0:
                     wish[1] = index
                 wish[0] |= 1 << place
@@ -284,7 +285,10 @@ class ColumnReader:
             if take is not None:
                 values = values[take]
                 mask = None if mask is None else mask[take]
-            return _numbers(column.code, values, mask)
+            wanted = r.CODES[column.field.type]
+            if wanted != column.code:  # an encoding of KIP-625; whatever came of it fits the field's type
+                values = values.astype(NUMPY[wanted])
+            return _numbers(wanted, values, mask)
         made = _gathered(column, values, source)
         if pa.types.is_string(made.type):
             try:

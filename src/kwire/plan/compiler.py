@@ -95,8 +95,11 @@ class _Compiler:
         for start in range(0, len(run), r.MAX_CODES):
             part = run[start : start + r.MAX_CODES]
             codes = sum(code << 4 * i for i, (code, _) in enumerate(part))
-            width = sum(r.WIDTHS[code] for code, _ in part)
-            self.append(r.FIXED, codes, len(part), width, fields=tuple(f for _, f in part))
+            fields = tuple(f for _, f in part)
+            if part[0][0] in r.PACKED_NAMES:
+                self.append(r.VARINTS, codes, len(part), fields=fields)
+            else:
+                self.append(r.FIXED, codes, len(part), sum(r.WIDTHS[code] for code, _ in part), fields=fields)
 
     def flush_lacking(self, trailing: bool = False) -> tuple[int, bytes]:
         """Emit the waiting ABSENT rows as one run; returns how many they are and their constants together."""
@@ -203,7 +206,10 @@ class _Compiler:
             self.emit(r.BYTES, flags, fields=(f,))
         else:
             self.flush_lacking()
-            self.run.append((r.CODES[f.type], f))
+            code = self.code(f)
+            if self.run and (self.run[-1][0] in r.PACKED_NAMES) != (code in r.PACKED_NAMES):
+                self.flush_run()
+            self.run.append((code, f))
 
     def array(self, f: Field, flags: int) -> None:
         if f.struct is None and f.type not in ("string", "bytes", "records"):
@@ -227,6 +233,7 @@ class _Compiler:
         assert f.struct is not None
         nullable = self.version in f.nullable
         head = self.emit(r.NULLABLE, 0, int(tagged), fields=(f,)) if nullable else -1
+        self.next_row()  # what waits for company belongs to the struct around
         outer, self.path = self.path, (*self.path, f.attr)
         self.struct(f.struct, (f,))
         self.path = outer
@@ -260,6 +267,13 @@ class _Compiler:
 
     # Facts about fields
 
+    def code(self, f: Field) -> int:
+        """The code of a field of numbers: of its encoding in this version, else of its type."""
+        encoding = f.encoding(self.version)
+        if encoding is None:
+            return r.CODES[f.type]
+        return r.PACKED[encoding] if encoding in r.PACKED else r.FIXED_ENCODINGS[encoding]
+
     def compact(self, f: Field) -> bool:
         return self.flexible if f.flexible is None else self.version in f.flexible
 
@@ -277,7 +291,7 @@ class _Compiler:
             return 1 if compact else 2
         if f.type in ("bytes", "records"):
             return 1 if compact else 4
-        return r.WIDTHS[r.CODES[f.type]]
+        return r.WIDTHS.get(self.code(f), 1)
 
 
 def has_floats(f: Field) -> bool:

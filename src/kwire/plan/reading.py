@@ -18,7 +18,7 @@ while it passes through the arrays and structs around it), annotates, and serves
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -28,6 +28,8 @@ from kwire.errors import DecodeError, Malformed, Truncated
 from kwire.plan import rows as r
 from kwire.plan.notes import Recorder
 from kwire.plan.rows import Plan
+from kwire.schema.model import Field, own_encoding
+from kwire.wire.integer_encoding import ENCODINGS
 from kwire.wire.lengths import read_compact_length, read_length
 from kwire.wire.varint import read_unsigned_varint
 
@@ -105,6 +107,8 @@ class Reader:
             return self._struct(number)
         if op == r.FIXED:
             return self._fixed(number), number + 1
+        if op == r.VARINTS:
+            return self._varints(number), number + 1
         if op == r.STRING:
             return self._string(number), number + 1
         if op == r.BYTES:
@@ -176,6 +180,7 @@ class Reader:
         _, codes, count, size, *_ = self.plan.rows[number]
         kinds = [codes >> 4 * i & 15 for i in range(count)]
         names = [f.attr for f in self.plan.fields[number]]
+        words = fixed_words(kinds, self.plan.fields[number])
         unpack = struct.Struct(">" + "".join(FORMATS[kind] for kind in kinds)).unpack_from
         recorder = self.recorder
 
@@ -188,20 +193,37 @@ class Reader:
             return pos + size
 
         def explain(pos: int, end: int) -> None:
-            for kind, name in zip(kinds, names, strict=True):
+            for kind, word, name in zip(kinds, words, names, strict=True):
                 if recorder and end - pos >= r.WIDTHS[kind]:
-                    recorder.note(pos, pos + r.WIDTHS[kind], r.CODE_NAMES[kind], "...", name)
+                    recorder.note(pos, pos + r.WIDTHS[kind], word, "...", name)
                 if end - pos < r.WIDTHS[kind]:
-                    what = f"{r.CODE_NAMES[kind]} of {r.WIDTHS[kind]} bytes, {end - pos} left"
+                    what = f"{word} of {r.WIDTHS[kind]} bytes, {end - pos} left"
                     raise Truncated(what, pos, (name,))
                 pos += r.WIDTHS[kind]
 
         def note(pos: int, mine: list[Any]) -> None:
             assert recorder
-            for kind, name, value in zip(kinds, names, mine, strict=True):
+            for kind, word, name, value in zip(kinds, words, names, mine, strict=True):
                 shown = UUID(bytes=value) if kind == r.UUID else value
-                recorder.note(pos, pos + r.WIDTHS[kind], r.CODE_NAMES[kind], shown, name)
+                recorder.note(pos, pos + r.WIDTHS[kind], word, shown, name)
                 pos += r.WIDTHS[kind]
+
+        return read
+
+    def _varints(self, number: int) -> Step:
+        _, codes, count, *_ = self.plan.rows[number]
+        encodings = [ENCODINGS[r.PACKED_NAMES[codes >> 4 * i & 15]] for i in range(count)]
+        names = [f.attr for f in self.plan.fields[number]]
+        recorder = self.recorder
+
+        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+            for encoding, name in zip(encodings, names, strict=True):
+                value, after = within(encoding.read, buf, pos, end, encoding.name, (name,))
+                values.append(value)
+                if recorder:
+                    recorder.note(pos, after, encoding.name, value, name)
+                pos = after
+            return pos
 
         return read
 
@@ -468,10 +490,16 @@ class Reader:
         return prefix
 
 
+def fixed_words(codes: Sequence[int], fields: Sequence[Field]) -> list[str]:
+    """What messages and notes call the values of a FIXED row: their types, or encodings narrower than those."""
+    types = zip((r.CODE_NAMES[code] for code in codes), fields, strict=True)
+    return [name if name == field.type else own_encoding(name) for name, field in types]
+
+
 def values_of(rows: list[r.Row], number: int) -> int:
     """How many values of a struct the row (and those that belong to it) stands for."""
     row = rows[number]
-    if row[0] == r.FIXED:
+    if row[0] in (r.FIXED, r.VARINTS):
         return row[2]
     if row[0] == r.ABSENT:
         return row[6]

@@ -29,8 +29,10 @@ and fields that are positional here and tagged in other versions (MARK, SEEK, BA
     BACK                                                                                 to where the SEEK left
     SKIP                                                                                 that value has been written
     PERMUTE    count     offset                                                          the end of that struct
+    VARINTS    codes     count                                                           integers packed as in KIP-625
 
-codes       one nibble a value, first value lowest: the codes of WIDTHS; at most 15 values a row
+codes       one nibble a value, first value lowest: the codes of WIDTHS, of VARINTS those of PACKED; at most 15 a row.
+            A fixed encoding that is narrower than its field is FIXED with the narrower code: values have no width
 flags       COMPACT: the length is an unsigned varint of n + 1; else int16 for strings and int32 for the rest.
             MAY_BE_NULL: in this version
 end, body, step, sub    row numbers
@@ -52,9 +54,11 @@ from kwire.wire.tagged_fields import MAX_TAG as MAX_TAG
 
 END, LENGTH, STRUCT, FIXED, STRING, BYTES, LIST, ARRAY, NEXT, NULLABLE = range(10)
 ABSENT, TAGS, TAG_STEP, ENTRY, TAG_END, MARK, SEEK, BACK, SKIP, PERMUTE = range(10, 20)
+VARINTS = 20
 OPERATIONS = (
     *("END", "LENGTH", "STRUCT", "FIXED", "STRING", "BYTES", "LIST", "ARRAY", "NEXT", "NULLABLE"),
     *("ABSENT", "TAGS", "TAG_STEP", "ENTRY", "TAG_END", "MARK", "SEEK", "BACK", "SKIP", "PERMUTE"),
+    "VARINTS",
 )
 
 BOOL, INT8, INT16, UINT16, INT32, UINT32, INT64, FLOAT64, UUID = range(1, 10)
@@ -73,6 +77,19 @@ CODE_NAMES = {code: name for name, code in CODES.items()}
 WIDTHS = {BOOL: 1, INT8: 1, INT16: 2, UINT16: 2, INT32: 4, UINT32: 4, INT64: 8, FLOAT64: 8, UUID: 16}
 MAX_CODES = 15
 
+PACKED16, PACKED32, PACKED64, UPACKED16, UPACKED32, UPACKED64 = range(10, 16)
+PACKED = {
+    "packed16": PACKED16,
+    "packed32": PACKED32,
+    "packed64": PACKED64,
+    "upacked16": UPACKED16,
+    "upacked32": UPACKED32,
+    "upacked64": UPACKED64,
+}
+PACKED_NAMES = {code: name for name, code in PACKED.items()}
+FIXED_ENCODINGS = {"fixed16": INT16, "fixed32": INT32, "fixed64": INT64}
+"""Codes of KIP-625's encodings: of varints, and of the fixed ones."""
+
 COMPACT, MAY_BE_NULL = 1, 2
 LIVE, ELSEWHERE, LACKING = 0, 1, 2
 
@@ -87,8 +104,8 @@ Row = tuple[int, int, int, int, int, int, int, int]
 class Plan:
     """The rows of one (message, version), or of a frame (header and body).
 
-    pool: the constants. fields: per row, the definition's fields it stands for (several for FIXED, none for structure).
-    paths: per row, the attribute names down to the struct it belongs to, `[]` behind those of arrays.
+    pool: the constants. fields: per row, the definition's fields it stands for (several for FIXED and VARINTS, none for
+    structure). paths: per row, the attribute names down to the struct it belongs to, `[]` behind those of arrays.
     structs: the name of the struct that a STRUCT row begins. depth: frames that an interpreter needs at most.
     """
 
@@ -109,7 +126,7 @@ def disassemble(plan: Plan) -> str:
         where = ".".join((*path, " ".join(f.attr for f in fields))) if fields else ".".join(path)
         if number in plan.structs:
             where = f"{'.'.join(path)} {plan.structs[number]}".strip()
-        shown = " ".join(f"{x:#x}" if row[0] == FIXED and i == 0 else str(x) for i, x in enumerate(row[1:]))
+        shown = " ".join(f"{x:#x}" if row[0] in (FIXED, VARINTS) and i == 0 else str(x) for i, x in enumerate(row[1:]))
         while shown.endswith(" 0"):
             shown = shown[:-2]
         lines.append(f"{number:4d}  {OPERATIONS[row[0]]:<8s} {shown:<28s} {where}".rstrip())

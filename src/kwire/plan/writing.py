@@ -20,8 +20,9 @@ import msgspec
 
 from kwire.errors import EncodeError
 from kwire.plan import rows as r
-from kwire.plan.reading import FORMATS
+from kwire.plan.reading import FORMATS, fixed_words
 from kwire.plan.rows import Plan
+from kwire.wire.integer_encoding import ENCODINGS, IntegerEncoding
 from kwire.wire.lengths import write_compact_length, write_length
 from kwire.wire.tagged_fields import write_tagged_fields
 
@@ -59,6 +60,8 @@ class Writer:
             return self._struct(number, index)
         if op == r.FIXED:
             return self._fixed(number, index), number + 1
+        if op == r.VARINTS:
+            return self._varints(number, index), number + 1
         if op == r.STRING:
             return self._string(number, index), number + 1
         if op == r.BYTES:
@@ -93,7 +96,7 @@ class Writer:
                 at += 1
                 number += 1
             else:
-                made = rows[number][2] if op == r.FIXED else rows[number][1] + 1 if op == r.TAGS else 1
+                made = rows[number][2] if op in (r.FIXED, r.VARINTS) else rows[number][1] + 1 if op == r.TAGS else 1
                 step, number = self._value(number, at)
                 steps.append(step)
                 at += made
@@ -112,6 +115,7 @@ class Writer:
         _, codes, count, *_ = self.plan.rows[number]
         kinds = [codes >> 4 * i & 15 for i in range(count)]
         names = [f.attr for f in self.plan.fields[number]]
+        words = fixed_words(kinds, self.plan.fields[number])
         expected = [TYPES.get(kind, int) for kind in kinds]
         pack = struct.Struct(">" + "".join(FORMATS[kind] for kind in kinds)).pack
         uuids = [i for i, kind in enumerate(kinds) if kind == r.UUID]
@@ -127,8 +131,22 @@ class Writer:
                     pass
                 else:
                     return
-            for kind, name, value in zip(kinds, names, values[index : index + count], strict=True):
-                out += fixed(kind, value, name)
+            for kind, word, name, value in zip(kinds, words, names, values[index : index + count], strict=True):
+                if word in ENCODINGS:
+                    write_encoded(out, ENCODINGS[word], value, name)
+                else:
+                    out += fixed(kind, value, name)
+
+        return write
+
+    def _varints(self, number: int, index: int) -> Step:
+        _, codes, count, *_ = self.plan.rows[number]
+        encodings = [ENCODINGS[r.PACKED_NAMES[codes >> 4 * i & 15]] for i in range(count)]
+        names = [f.attr for f in self.plan.fields[number]]
+
+        def write(out: bytearray, values: Values) -> None:
+            for encoding, name, value in zip(encodings, names, values[index : index + count], strict=True):
+                write_encoded(out, encoding, value, name)
 
         return write
 
@@ -344,14 +362,31 @@ def fixed(code: int, value: Any, *path: str | int) -> bytes:
     if code == r.FLOAT64 and not isinstance(number, (int, float)):
         raise EncodeError(f"{shown(value)} is no {kind}", path)
     if code not in (r.BOOL, r.FLOAT64):
-        try:
-            number = operator.index(number)
-        except TypeError:
-            raise EncodeError(f"{shown(value)} is no {kind}", path) from None
+        number = integer(number, value, kind, path)
     try:
         return struct.pack(f">{FORMATS[code]}", number)
     except (struct.error, OverflowError):
         raise EncodeError(f"{shown(value)} does not fit {kind}", path) from None
+
+
+def write_encoded(out: bytearray, encoding: IntegerEncoding, value: Any, *path: str) -> None:
+    """One integer in an encoding of KIP-625. Raises EncodeError at path, with the value and the width (I-20)."""
+    if value is None:
+        raise EncodeError("null where null is not allowed", path)
+    number = integer(value if isinstance(value, int) else plain(value), value, encoding.name, path)
+    if not encoding.smallest <= number <= encoding.largest:
+        raise EncodeError(encoding.refusal(shown(value)), path)
+    encoding.write(out, number)
+
+
+def integer(number: Any, value: object, kind: str, path: tuple[str | int, ...]) -> int:
+    """A number as an int; value: what it was made from, for the error. A boolean is none."""
+    try:
+        if not isinstance(number, bool):
+            return operator.index(number)
+    except TypeError:
+        pass
+    raise EncodeError(f"{shown(value)} is no {kind}", path)
 
 
 def plain(value: object) -> object:

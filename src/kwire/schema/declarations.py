@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Final, Literal, TypeVar
 
 from kwire.errors import SchemaError
+from kwire.schema.encodings import Ranges, logical_type, read_encodings, read_ranges, widest_type
 from kwire.schema.json_text import JsonTextError, Node, Number, read_json_text
 from kwire.schema.model import PRIMITIVES
 from kwire.schema.names import attribute_name
@@ -50,7 +51,7 @@ STRUCT_ATTRIBUTES: Final = frozenset({"name", "versions", "deprecatedVersions", 
 FIELD_ATTRIBUTES: Final = frozenset(
     {
         *("name", "type", "versions", "fields", "nullableVersions", "default", "ignorable", "mapKey", "entityType"),
-        *("about", "tag", "taggedVersions", "flexibleVersions", "zeroCopy"),
+        *("about", "tag", "taggedVersions", "flexibleVersions", "zeroCopy", "encoding"),
     }
 )
 _FIELD_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*\Z")
@@ -79,6 +80,7 @@ class FieldText:
     entity_type: str = "unknown"
     zero_copy: bool = False
     about: str = ""
+    encodings: tuple[tuple[Versions, str], ...] = ()
     fields: list[FieldText] = field(default_factory=list)
 
     @property
@@ -390,7 +392,8 @@ class _Reader:
         if name and not _FIELD_NAME.match(name):
             o.problem("E-08", f"{name!r} is no field name: a letter, then letters and digits")
         item = FieldText(name, node.line)
-        typed = self.read_type(o, item)
+        types = self.types_by_version(o)
+        typed = self.read_type(o, item, types)
         self.read_versions(o, item)
         item.default = o.text("default", "")
         item.ignorable, item.map_key, item.zero_copy = o.flag("ignorable"), o.flag("mapKey"), o.flag("zeroCopy")
@@ -400,11 +403,22 @@ class _Reader:
             item.fields = self.fields(o, item.type)
         if typed:
             self.check_type_rules(o, item)
+            item.encodings = read_encodings(o, item, types)
         self.check_tag_rules(o, item)
         return item if name and typed else None
 
-    def read_type(self, o: _Object, item: FieldText) -> bool:
-        text = o.text("type", "").strip()
+    def types_by_version(self, o: _Object) -> Ranges | None:
+        """The other notation of KIP-625, a type that is an object; None if it is no object, empty if it is wrong."""
+        node = o.members.get("type")
+        return None if node is None or not isinstance(node.value, dict) else read_ranges(o, "type")
+
+    def read_type(self, o: _Object, item: FieldText, types: Ranges | None) -> bool:
+        if types is not None:
+            text = widest_type(o, types)
+            if text is None:
+                return False
+        else:
+            text = logical_type(o.text("type", "").strip())
         if not text:
             o.problem("E-10", "a field has no type")
             return False

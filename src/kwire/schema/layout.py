@@ -173,7 +173,7 @@ def _struct_slots(message: Message, struct: Struct, version: int, path: tuple[st
 def _slot(message: Message, field: Field, version: int, path: tuple[str, ...]) -> Slot:
     compact = field.is_flexible(message, version)
     nullable = version in field.nullable
-    encoding = next((name for versions, name in field.encodings if version in versions), None)
+    encoding = field.encoding(version)
     body: tuple[Piece, ...] = ()
     if field.struct is None:
         body = _value(field.type, compact, encoding)
@@ -343,7 +343,7 @@ def _differences(old: Slot, new: Slot) -> Iterator[str]:
         yield f"{now}, was {'positional' if old.tag is None else f'tag {old.tag}'}"
     if old.nullable != new.nullable:
         yield "may be null" if new.nullable else "may not be null any more"
-    if old.encoding != new.encoding and old.body != new.body:
+    if old.encoding != new.encoding:
         yield f"{new.encoding or 'fixed'}, was {old.encoding or 'fixed'}"
     elif old.compact != new.compact and new.head is not None and old.head is not None:
         widths = [f"int{8 * slot.head.width.least}" for slot in (old, new) if slot.head and not slot.compact]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from kwire.schema.model import Field, Message, Struct
+from kwire.schema.model import ENCODABLE, Field, Message, Struct, normal_encodings, own_encoding
 from kwire.schema.versions import MAX_VERSION, NONE, Versions
 
 
@@ -131,15 +131,32 @@ class _Merger:
                 self.conflict(source, struct, field, f"tag {field.tag}, later {newest.tag}")
             if field.default != newest.default:
                 self.conflict(source, struct, field, f"{field.default!r} by default, later {newest.default!r}")
+        versions = self.whole([(s, f.versions) for s, f in sources])
         tag = next((f.tag for _, f in sources if f.tag is not None), None)
         return replace(
             newest,
             struct=nested,
-            versions=self.whole([(s, f.versions) for s, f in sources]),
+            versions=versions,
+            encodings=self.encodings(sources, versions),
             nullable=self.whole([(s, f.nullable) for s, f in sources]),
             tag=tag,
             tagged=self.whole([(s, f.tagged) for s, f in sources]),
             ignorable=any(f.ignorable for _, f in sources),
+        )
+
+    def encodings(
+        self, sources: Sequence[tuple[_Source, Field]], versions: Versions
+    ) -> tuple[tuple[Versions, str], ...]:
+        """Each version's encoding (KIP-625) by the release that decides; what no release has is as in the newest."""
+        newest = sources[0][1]
+        if newest.type not in ENCODABLE or newest.is_array or not any(field.encodings for _, field in sources):
+            return ()
+        # What was wider then, or no integer at all, is a conflict that has been reported.
+        known = ENCODABLE[: ENCODABLE.index(newest.type) + 1]
+        deciding = {v: f for source, f in sources if f.type in known for v in source.owned if v in f.versions}
+        return normal_encodings(
+            newest.type,
+            ((Versions(v, v), (f := deciding.get(v, newest)).encoding(v) or own_encoding(f.type)) for v in versions),
         )
 
     def conflict(self, source: _Source, struct: str, field: Field, what: str) -> None:
@@ -173,6 +190,7 @@ def _layout(message: Message, struct: Struct, version: int, path: str) -> Iterat
             continue
         here = f"{path}.{field.name}" if path else field.name
         form = field.type_text if field.struct is None else "[]struct" if field.is_array else "struct"
+        form = field.encoding(version) or form
         form += f" tag {field.tag}" if version in field.tagged else ""
         form += " nullable" if version in field.nullable else ""
         form += " flexible" if field.is_flexible(message, version) else ""

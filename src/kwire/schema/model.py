@@ -15,6 +15,7 @@ for the empty array, and STRUCT_DEFAULTS for a struct with all its own defaults.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -35,6 +36,9 @@ INTEGERS: Final = {
 
 PRIMITIVES: Final = frozenset({*INTEGERS, "bool", "float64", "uuid", "string", "bytes", "records"})
 """Every type that is neither a struct nor an array."""
+
+ENCODABLE: Final = ("int16", "int32", "int64")
+"""Types of fields that may have another encoding (KIP-625), narrowest first."""
 
 ZERO_UUID: Final = UUID(int=0)
 
@@ -60,7 +64,7 @@ class Field:
     message's valid versions.
     tag: None, or its number if the field is tagged in some versions (and positional in the rest of `versions`).
     flexible: None, or the field's own flexible versions in place of the message's (only string and bytes).
-    encodings: (versions, name) of KIP-625; empty is the fixed encoding of the type.
+    encodings: (versions, name) of KIP-625, rising, together `versions`; empty: the fixed encoding of the type always.
     """
 
     name: str
@@ -95,6 +99,13 @@ class Field:
     def may_be_null(self) -> bool:
         """In some version, or by default (records default to null in all versions)."""
         return bool(self.nullable) or self.default is None
+
+    def encoding(self, version: int) -> str | None:
+        """The encoding of KIP-625 in a version, such as "packed32"; None where the type has its own fixed form."""
+        for versions, name in self.encodings:
+            if version in versions:
+                return None if name == own_encoding(self.type) else name
+        return None
 
     def is_flexible(self, message: Message, version: int) -> bool:
         """Whether the field itself has the compact form in that version of the message."""
@@ -162,6 +173,24 @@ class Message:
         return 0 if self.api_key == 18 else int(flexible)
 
 
+def own_encoding(type_name: str) -> str:
+    """The fixed encoding of an integer type: fixed32 of int32 (I-02)."""
+    return f"fixed{type_name.removeprefix('int')}"
+
+
+def normal_encodings(type_name: str, encodings: Iterable[tuple[Versions, str]]) -> tuple[tuple[Versions, str], ...]:
+    """Ranges that do not overlap, in the one form that `Field.encodings` has.
+
+    Rising, neighbours of one name together, and nothing at all when every version has the type's own form.
+    """
+    merged: list[tuple[Versions, str]] = []
+    for versions, name in sorted(encodings, key=lambda pair: pair[0].lowest):
+        if merged and merged[-1][1] == name and merged[-1][0].highest + 1 == versions.lowest:
+            versions = Versions(merged.pop()[0].lowest, versions.highest)
+        merged.append((versions, name))
+    return () if all(name == own_encoding(type_name) for _, name in merged) else tuple(merged)
+
+
 def default_row(struct: Struct) -> list[object]:
     """The struct with all defaults as the class's values in order, nested structs as lists, unknown tags last.
 
@@ -179,6 +208,7 @@ def default_value(field: Field) -> object:
 
 
 __all__ = [
+    "ENCODABLE",
     "INTEGERS",
     "PRIMITIVES",
     "STRUCT_DEFAULTS",
@@ -190,4 +220,6 @@ __all__ = [
     "StructDefaults",
     "default_row",
     "default_value",
+    "normal_encodings",
+    "own_encoding",
 ]

@@ -2,7 +2,7 @@
 
 `parse(render(message))` gives the same message, so the text is what messages are stored, compared and pickled by.
 Comments and `about` texts are not facts. Ranges and defaults have one form each: `0-32767` is `0+`, `0x10` is 16, the
-type's own default is not written.
+type's own default is not written. Of the two notations of KIP-625 it is `encoding`, left out where it says nothing.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ def _fields(struct: Struct, indent: str) -> str:
 
 def _field(field: Field, indent: str) -> str:
     members: dict[str, object] = {"name": field.name, "type": field.type_text, "versions": str(field.versions)}
+    if field.encodings:
+        members["encoding"] = render_encodings(field)
     if field.tag is not None:
         members |= {"tag": field.tag, "taggedVersions": str(field.tagged)}
     if field.nullable:
@@ -75,6 +77,13 @@ def _field(field: Field, indent: str) -> str:
     if field.struct is not None and not field.struct.is_common:
         text += f', "fields": {_fields(field.struct, indent)}'
     return f"{{{text}}}"
+
+
+def render_encodings(field: Field) -> str | dict[str, str]:
+    """The `encoding` of a field that has encodings: one name, or a name for each range."""
+    if len(field.encodings) == 1:
+        return field.encodings[0][1]
+    return {str(versions): name for versions, name in field.encodings}
 
 
 def render_default(field: Field) -> str | None:

@@ -13,6 +13,7 @@ from kwire.schema.defaults import parse_default
 from kwire.schema.model import Default, Field, Message, Struct
 from kwire.schema.names import attribute_name
 from kwire.schema.versions import NONE, Versions
+from kwire.wire.integer_encoding import ENCODINGS
 
 _Report = Callable[[str, str], None]
 
@@ -135,6 +136,7 @@ class _Resolver:
             map_key=item.map_key,
             entity_type=item.entity_type,
             zero_copy=item.zero_copy,
+            encodings=item.encodings,
             about=item.about,
         )
 
@@ -146,6 +148,10 @@ class _Resolver:
             return parse_default("", item.type, item.is_array)
         if default is None and item.type != "records" and not item.nullable.covers(item.versions):
             problem("E-48", f"null by default, and nullable in {item.nullable} of {item.versions} only")
+        for versions, name in item.encodings:
+            encoding = ENCODINGS[name]
+            if isinstance(default, int) and not encoding.smallest <= default <= encoding.largest:
+                problem("I-23", f"default: {encoding.refusal(str(default))}, in versions {versions}")
         return default
 
     def nested(

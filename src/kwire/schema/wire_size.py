@@ -1,7 +1,8 @@
 """How many bytes the parts of a message take on the wire, from the definition alone.
 
 The smallest form of a value: an empty or null string, bytes, records or array; a struct with all its positional fields
-in their smallest form and an empty tag section; no tagged fields. Fixed-width values have no other.
+in their smallest form and an empty tag section; no tagged fields. Fixed-width values have no other; integers packed as
+KIP-625 has it take one byte.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from kwire.schema.model import Field, Message, Struct
+from kwire.wire.integer_encoding import ENCODINGS
 
 FIXED_BYTES: Final = {
     "bool": 1,
@@ -22,11 +24,6 @@ FIXED_BYTES: Final = {
     "uuid": 16,
 }
 """Types of one width."""
-
-
-def is_fixed(field: Field) -> bool:
-    """Whether all values of the field take the same number of bytes, whatever struct it may be of."""
-    return not field.is_array and field.type in FIXED_BYTES
 
 
 def smallest_message(message: Message, version: int) -> int:
@@ -55,6 +52,9 @@ def smallest_element(message: Message, field: Field, version: int, *, nullable: 
     """Bytes of the smallest value of the field's element type."""
     if field.struct is not None:
         return 1 if nullable else smallest_struct(message, field.struct, version)
+    encoding = field.encoding(version)
+    if encoding is not None:
+        return ENCODINGS[encoding].least_bytes
     if field.type in FIXED_BYTES:
         return FIXED_BYTES[field.type]
     if field.is_flexible(message, version):

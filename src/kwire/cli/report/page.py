@@ -14,7 +14,7 @@ from kwire.cli.report.markup import Child, Markup, element, join
 from kwire.cli.report.topic import codec_parts, topic_section
 from kwire.log.statistics import TopicStatistics
 
-__all__ = ["render_report"]
+__all__ = ["document", "render_report"]
 
 DETAILED_TOPICS = 60  # more get a line in the table and no section of their own
 
@@ -39,12 +39,17 @@ def render_report(topics: Sequence[TopicStatistics], *, source: str, made_at: da
             _notes(len(filled) - len(detailed)),
         ),
     )
+    return document(f"Kafka log report: {source}", body)
+
+
+def document(title: str, body: Markup) -> str:
+    """A whole page around a body element: one file, which names nothing outside itself."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
-        element("title", f"Kafka log report: {source}"),
+        element("title", title),
         element("style", _style()),
     )
     return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"

@@ -16,6 +16,7 @@ patched.
 from __future__ import annotations
 
 from kwire.plan.kernels.memory import (
+    apart,
     copy,
     cp16,
     cp32,
@@ -28,6 +29,8 @@ from kwire.plan.kernels.memory import (
     ld32s,
     ldw,
     read_uvarint,
+    read_uvarlong,
+    separate,
     skip,
     st8,
     st16,
@@ -35,6 +38,7 @@ from kwire.plan.kernels.memory import (
     st64,
     stw,
     write_array_header,
+    write_int,
 )
 from kwire.plan.rows import (
     ABSENT,
@@ -59,6 +63,9 @@ from kwire.plan.rows import (
     MAY_BE_NULL,
     NEXT,
     NULLABLE,
+    PACKED16,
+    PACKED32,
+    PACKED64,
     PERMUTE,
     STRING,
     STRUCT,
@@ -67,6 +74,9 @@ from kwire.plan.rows import (
     TAGS,
     UINT16,
     UINT32,
+    UPACKED32,
+    UPACKED64,
+    VARINTS,
 )
 
 FAILED, FULL = -1, -2
@@ -116,6 +126,39 @@ def put_fixed(code: int, p: int, o: int) -> tuple[int, int]:
     cp64(o + 2, p)
     cp64(o + 10, p + 8)
     return p + 16, o + 18
+
+
+@inlined
+def read_packed(code: int, p: int, end: int) -> tuple[int, int]:
+    """An integer as KIP-625 packs it: (value, address after it); address 0 when it is cut, too long or too large."""
+    if code == PACKED64 or code == UPACKED64:
+        v, p = read_uvarlong(p, end)
+        if code == PACKED64:
+            v = (v >> 1 & 0x7FFF_FFFF_FFFF_FFFF) ^ -(v & 1)
+        return v, p
+    v, p = read_uvarint(p, end)
+    if code == PACKED32:
+        return (v >> 1) ^ -(v & 1), p
+    if code == UPACKED32:
+        return (v ^ 0x8000_0000) - 0x8000_0000, p
+    if v > 0xFFFF:
+        return 0, 0
+    if code == PACKED16:
+        return (v >> 1) ^ -(v & 1), p
+    return (v ^ 0x8000) - 0x8000, p
+
+
+@separate
+def put_packed(codes: int, count: int, p: int, end: int, o: int) -> tuple[int, int]:
+    """A run of packed integers; returns the addresses after it on both sides, the first 0 on failure."""
+    apart()
+    for _ in range(count):
+        v, p = read_packed(codes & 15, p, end)
+        if p == 0:
+            return 0, o
+        o = write_int(o, v)
+        codes >>= 4
+    return p, o
 
 
 @inlined
@@ -450,6 +493,14 @@ def decode(
                 row = plan + ROW * a
             else:
                 row += ROW
+        elif op == VARINTS:
+            n = ldw(row + 16)
+            if o + 9 * n > limit + SLACK:
+                return FULL
+            p, o = put_packed(a, n, p, end, o)
+            if p == 0:
+                return FAILED
+            row += ROW
         elif op == LENGTH:
             if end - p < 4:
                 return FAILED

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from kwire.plan.kernels.decode import FAILED, FRAME, FULL, ROW
 from kwire.plan.kernels.memory import (
+    apart,
     copy,
     cp64,
     double_bits,
@@ -33,6 +34,7 @@ from kwire.plan.kernels.memory import (
     read_int,
     read_text_header,
     same,
+    separate,
     skip,
     st8,
     st16,
@@ -41,6 +43,7 @@ from kwire.plan.kernels.memory import (
     stw,
     token,
     write_uvarint,
+    write_uvarlong,
 )
 from kwire.plan.rows import (
     ABSENT,
@@ -67,6 +70,9 @@ from kwire.plan.rows import (
     MAY_BE_NULL,
     NEXT,
     NULLABLE,
+    PACKED16,
+    PACKED32,
+    PACKED64,
     PERMUTE,
     SEEK,
     SKIP,
@@ -76,7 +82,10 @@ from kwire.plan.rows import (
     TAG_STEP,
     TAGS,
     UINT16,
+    UPACKED32,
+    UPACKED64,
     UUID,
+    VARINTS,
 )
 
 SLACK = 320  # room that every step may use without asking: a FIXED row of 15 uuids takes 240
@@ -124,6 +133,37 @@ def take_fixed(code: int, p: int, o: int) -> tuple[int, int]:
         return q, o + 8
     st32(o, v)  # uint32
     return q, o + 4 if 0 <= v <= 0xFFFFFFFF else 0
+
+
+@inlined
+def take_packed(code: int, p: int, o: int) -> tuple[int, int]:
+    """An integer as KIP-625 packs it; returns the addresses after it on both sides, the second 0 if it does not fit."""
+    v, q = read_int(p)
+    if q == 0:
+        return p, 0
+    if code == PACKED64:
+        return q, write_uvarlong(o, v << 1 ^ v >> 63)
+    if code == UPACKED64:
+        return q, write_uvarlong(o, v)
+    if code == PACKED32:
+        return q, write_uvarlong(o, v << 1 ^ v >> 63) if -0x8000_0000 <= v <= 0x7FFF_FFFF else 0
+    if code == UPACKED32:
+        return q, write_uvarlong(o, v & 0xFFFF_FFFF) if -0x8000_0000 <= v <= 0x7FFF_FFFF else 0
+    if v < -0x8000 or v > 0x7FFF:
+        return q, 0
+    return q, write_uvarlong(o, v << 1 ^ v >> 63) if code == PACKED16 else write_uvarlong(o, v & 0xFFFF)
+
+
+@separate
+def take_packed_run(codes: int, count: int, p: int, o: int) -> tuple[int, int]:
+    """A run of packed integers; returns the addresses after it on both sides, the second 0 if one does not fit."""
+    apart()
+    for _ in range(count):
+        p, o = take_packed(codes & 15, p, o)
+        if o == 0:
+            return p, 0
+        codes >>= 4
+    return p, o
 
 
 @inlined
@@ -438,6 +478,11 @@ def encode(source: int, size: int, out: int, capacity: int, plan: int, pool: int
                 st8(o, 1)
                 row += ROW
             o += 1
+        elif op == VARINTS:
+            p, o = take_packed_run(a, ldw(row + 16), p, o)
+            if o == 0:
+                return FAILED
+            row += ROW
         elif op == LENGTH:
             o += 4
             row += ROW

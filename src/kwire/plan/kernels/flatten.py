@@ -2,7 +2,7 @@
 
 Beside every row of the plan stands a row of wishes, four int64:
 
-    FIXED             mask of the wanted values       first of their columns
+    FIXED, VARINTS    mask of the wanted values       first of their columns
     STRING, BYTES     1 if wanted                     its column
     LIST              1 if wanted                     its column
     ARRAY             level, 0 if nothing in it is    -
@@ -10,20 +10,20 @@ Beside every row of the plan stands a row of wishes, four int64:
     ENTRY             1 if anything in it is
 
 A level is an array on the way to the wanted fields, the messages themselves being level 0. Its elements are the rows
-of its
-columns; `parents` says to which row of the level above each one belongs. Columns are four int64 each:
+of its columns; `parents` says to which row of the level above each one belongs. Columns are four int64 each:
 
     values            validity, 0 if always valid     1, 0 for slices               default of a slice: -1 or -2
 
-A column of numbers holds them in the machine's byte order. Strings, bytes and lists are slices: (position, count), of
-which `gather` makes Arrow's offsets and data; a count of -1 is null, of -2 the field's default. Columns that a
-message may leave out are filled with their default beforehand.
+A column of numbers holds them in the machine's byte order, packed ones (VARINTS) as int64. Strings, bytes and lists are
+slices: (position, count), of which `gather` makes Arrow's offsets and data; a count of -1 is null, of -2 the field's
+default. Columns that a message may leave out are filled with their default beforehand.
 """
 
 from __future__ import annotations
 
-from kwire.plan.kernels.decode import FAILED, FULL, ROW, find_entry, read_length
+from kwire.plan.kernels.decode import FAILED, FULL, ROW, find_entry, read_length, read_packed
 from kwire.plan.kernels.memory import (
+    apart,
     copy,
     cp64,
     inlined,
@@ -35,6 +35,7 @@ from kwire.plan.kernels.memory import (
     ld64,
     ldw,
     read_uvarint,
+    separate,
     st8,
     stn16,
     stn32,
@@ -62,6 +63,7 @@ from kwire.plan.rows import (
     UINT16,
     UINT32,
     UUID,
+    VARINTS,
 )
 
 WISH, COLUMN, FRAME = 32, 32, 64  # bytes
@@ -107,6 +109,22 @@ def store_wanted(codes: int, count: int, mask: int, column: int, p: int, row: in
         p += width_of(codes & 15)
         codes >>= 4
         mask >>= 1
+
+
+@separate
+def store_varints(codes: int, count: int, mask: int, column: int, p: int, end: int, row: int) -> int:
+    """Walk a run of packed integers and store the wanted ones, 8 bytes each; the address after them, 0 on failure."""
+    apart()
+    for _ in range(count):
+        v, p = read_packed(codes & 15, p, end)
+        if p == 0:
+            return 0
+        if mask & 1:
+            stw(ldw(column) + 8 * row, v)
+            column += COLUMN
+        codes >>= 4
+        mask >>= 1
+    return p
 
 
 @inlined
@@ -250,6 +268,10 @@ def flatten_one(
             mark_struct(columns, ldw(wish + 8), ldw(wish + 16), row, n >= 0)
             if n < 0:
                 step = a - ((line - plan) // ROW)
+        elif op == VARINTS:
+            p = store_varints(a, ldw(line + 16), ldw(wish), columns + COLUMN * ldw(wish + 8), p, end, row)
+            if p == 0:
+                return FAILED
         elif op == LENGTH:
             if end - p < 4 or ld32(p) != end - p - 4:
                 return FAILED

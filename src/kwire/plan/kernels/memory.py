@@ -35,6 +35,11 @@ def inlined(function: F) -> F:
     return cast(F, njit(error_model="numpy", forceinline=True)(function))
 
 
+def separate(function: F) -> F:
+    """A helper that stays out of its callers' code, if it begins with `apart()`; it would inherit their inlining."""
+    return cast(F, njit(error_model="numpy", forceinline=False)(function))
+
+
 def operation(signature: Any, emit: Callable[..., Any]) -> Any:
     """An intrinsic of fixed signature: emit(context, builder, args) -> LLVM value."""
 
@@ -105,6 +110,11 @@ def _emit_move(context: Any, builder: Any, args: Any) -> Any:
     return context.get_dummy_value()
 
 
+def _emit_apart(context: Any, builder: Any, args: Any) -> Any:
+    builder.function.attributes.add("noinline")
+    return context.get_dummy_value()
+
+
 def _emit_double_bits(context: Any, builder: Any, args: Any) -> Any:
     return builder.bitcast(builder.sitofp(args[0], ir.DoubleType()), WORD)
 
@@ -114,6 +124,8 @@ def _emit_equal_doubles(context: Any, builder: Any, args: Any) -> Any:
     return builder.zext(builder.fcmp_ordered("==", a, b), WORD)
 
 
+apart = operation(types.void(), _emit_apart)
+"""Keeps the helper that says it out of its callers' code: what is rare must not cost the rest its registers."""
 move = operation(types.void(types.int64, types.int64, types.int64), _emit_move)
 double_bits = operation(types.int64(types.int64), _emit_double_bits)
 equal_doubles = operation(types.int64(types.int64, types.int64), _emit_equal_doubles)
@@ -184,6 +196,32 @@ def write_uvarint(o: int, value: int) -> int:
     return o + 1
 
 
+@inlined
+def read_uvarlong(p: int, end: int) -> tuple[int, int]:
+    """(the 64 bits, address after it); address 0 when it is cut or longer than 10 bytes. Bits above 64 are dropped."""
+    value = 0
+    shift = 0
+    while p < end and shift <= 63:
+        byte = ld8(p)
+        p += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, p
+        shift += 7
+    return 0, 0
+
+
+@inlined
+def write_uvarlong(o: int, value: int) -> int:
+    """Address after the number, which is all 64 bits of value without a sign."""
+    while value & ~0x7F:
+        st8(o, value & 0x7F | 0x80)
+        o += 1
+        value = value >> 7 & 0x01FF_FFFF_FFFF_FFFF
+    st8(o, value)
+    return o + 1
+
+
 # MessagePack: what msgspec writes and reads. Only complete, well-formed values come here.
 
 
@@ -200,6 +238,25 @@ def write_array_header(o: int, n: int) -> int:
     st8(o, 0xDD)
     st32(o + 1, n)
     return o + 5
+
+
+@inlined
+def write_int(o: int, value: int) -> int:
+    """Address after an integer in a short form; up to 9 bytes."""
+    if -32 <= value < 128:
+        st8(o, value & 0xFF)
+        return o + 1
+    if -0x8000 <= value <= 0x7FFF:
+        st8(o, 0xD1)
+        st16(o + 1, value)
+        return o + 3
+    if -0x80000000 <= value <= 0x7FFFFFFF:
+        st8(o, 0xD2)
+        st32(o + 1, value)
+        return o + 5
+    st8(o, 0xD3)
+    st64(o + 1, value)
+    return o + 9
 
 
 @inlined

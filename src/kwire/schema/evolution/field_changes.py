@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from kwire.schema.evolution.released import ENCODABLE, encoding
+from kwire.schema.evolution.released import encoding
 from kwire.schema.evolution.report import Report
-from kwire.schema.model import STRUCT_DEFAULTS, Default, Field, Message, Struct
+from kwire.schema.model import ENCODABLE, STRUCT_DEFAULTS, Default, Field, Message, Struct
 from kwire.schema.versions import Versions
 
 FREEZE: Final = "make the change in a new version"

@@ -11,8 +11,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kwire.schema.evolution.released import ENCODABLE, Released
-from kwire.schema.model import Field, Message, Struct
+from kwire.schema.evolution.released import Released
+from kwire.schema.model import ENCODABLE, Field, Message, Struct
 
 Pair = tuple[Field, Field]
 

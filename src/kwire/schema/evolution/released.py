@@ -7,13 +7,9 @@ versions, and a real one has a handful of blocks. A set of blocks is an int with
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
-from kwire.schema.model import Field, Message, Struct
+from kwire.schema.model import ENCODABLE, Field, Message, Struct, own_encoding
 from kwire.schema.versions import NONE, Versions
-
-# Integer types that may be encoded in other ways (KIP-625), narrowest first.
-ENCODABLE: Final = ("int16", "int32", "int64")
 
 
 class Released:
@@ -79,7 +75,7 @@ def encoding(field: Field, version: int) -> str:
     for versions, name in field.encodings:
         if version in versions:
             return name
-    return f"fixed{field.type[3:]}" if field.type in ENCODABLE else field.type
+    return own_encoding(field.type) if field.type in ENCODABLE else field.type
 
 
 def struct_paths(message: Message) -> dict[Struct, str]:

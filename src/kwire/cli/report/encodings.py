@@ -1,0 +1,111 @@
+"""What the integers of messages are, and what their encodings cost, as a page of charts: one panel a field."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import kwire
+from kwire.cli.quantities import bytes_text, count_text, percent_text
+from kwire.cli.report.charts import ranked_bars
+from kwire.cli.report.markup import Child, Markup, element, join
+from kwire.cli.report.page import document
+
+__all__ = ["render_encodings"]
+
+Row = dict[str, Any]
+
+
+def render_encodings(rows: Sequence[Row], *, title: str, count: int, size_bytes: int) -> str:
+    """The rows of `kwire schema advise` as one HTML page, those that save most first.
+
+    count, size_bytes: of the bodies that were read.
+    """
+    ranked = sorted((row for row in rows if row["values"]), key=lambda row: -row["saved_bytes"])
+    saved = sum(row["saved_bytes"] for row in ranked if row["encodable"])
+    share = percent_text(saved / size_bytes) if size_bytes else "nothing"
+    facts = (
+        f"{count_text(count)} bodies, {bytes_text(size_bytes)}; the best encodings save {bytes_text(saved)} ({share})"
+    )
+    body = element(
+        "body",
+        element(
+            "header",
+            element("p", "Integer encodings (KIP-625)", class_="eyebrow"),
+            element("h1", title),
+            element("p", f"{facts}; counted by kwire {kwire.__version__}", class_="sub"),
+        ),
+        element(
+            "main",
+            element("section", element("h2", "What the best encoding of each field saves"), _savings(ranked)),
+            element("section", element("div", *map(_panel, ranked), class_="panels")),
+            _notes(),
+        ),
+    )
+    return document(f"Integer encodings: {title}", body)
+
+
+def _savings(rows: Sequence[Row]) -> Markup:
+    shown = [
+        (_label(row["path"]), row["saved_bytes"], f"{bytes_text(row['saved_bytes'])}, {row['best']}")
+        for row in rows
+        if row["saved_bytes"] > 0 and row["encodable"]
+    ]
+    if not shown:
+        return element("p", "Nothing: every field has its best encoding.", class_="quiet")
+    return ranked_bars(shown, "bytes saved by field")
+
+
+def _label(path: str) -> Markup:
+    """The field first: labels are cut at their end."""
+    around, _, name = path.rpartition(".")
+    return element("span", _code(name), f" in {around}" if around else None, title=path)
+
+
+def _panel(row: Row) -> Markup:
+    own = [f"{form}{row['bits']}" for form in ("fixed", "packed", "upacked")]
+    costs: list[tuple[Child, int, str]] = [
+        (_cost_label(name, row), row["encodings"][name], bytes_text(row["encodings"][name])) for name in own
+    ]
+    sizes: list[tuple[Child, int, str]] = [
+        (f"{size} byte{'s' if size != '1' else ''}", n, count_text(n)) for size, n in row["packed_sizes"].items()
+    ]
+    facts = f"{row['type']}, {count_text(row['values'])} values from {row['smallest']} to {row['largest']}"
+    facts += f", {count_text(row['negative'])} negative" if row["negative"] else ", none negative"
+    if not row["encodable"]:
+        facts += "; elements of an array, which have no encoding of their own"
+    return element(
+        "figure",
+        element("figcaption", _code(row["path"])),
+        element("p", facts, class_="quiet"),
+        element("p", "all values take", class_="small-caption"),
+        ranked_bars(costs, f"{row['path']}: bytes by encoding"),
+        element("p", f"how many values take how much as packed{row['bits']}", class_="small-caption"),
+        ranked_bars(sizes, f"{row['path']}: values by size"),
+        class_="panel",
+    )
+
+
+def _cost_label(name: str, row: Row) -> Markup:
+    if name == row["best"]:
+        return element("b", f"{name}{', now' if name == row['encoding'] else ''}")
+    return element("span", f"{name}{', now' if name == row['encoding'] else ''}")
+
+
+def _code(text: str) -> Markup:
+    return element("code", text)
+
+
+def _notes() -> Markup:
+    return element(
+        "footer",
+        element("h2", "How this was counted"),
+        element(
+            "ul",
+            element("li", "Of tagged fields only what was sent: a default is never on the wire."),
+            element("li", "The best encoding is as wide as the field. A narrower one saves as much and refuses numbers "
+                          "that these messages happen not to hold."),
+            element("li", join("Unsigned packing (", _code("upacked"), ") makes every negative number as long as it "
+                               "can be: 5 bytes of 32 bits, 10 of 64.")),
+        ),
+    )  # fmt: skip

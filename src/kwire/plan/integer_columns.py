@@ -1,0 +1,86 @@
+"""The integers of many messages of one version, field by field: what they are, for kwire.schema.encoding_costs.
+
+Read as columns, so the cost is that of `ColumnReader`: no object is made of a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kwire.errors import OptionError
+from kwire.plan.columns import ColumnReader
+from kwire.schema.encoding_costs import IntegerCounts, count_integers
+from kwire.schema.model import ENCODABLE, Field, Message, Struct
+
+__all__ = ["IntegerField", "count_fields", "integer_fields"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntegerField:
+    """A field of a version that holds int16, int32 or int64, alone or in an array.
+
+    path: as `ColumnReader` takes it. is_tagged: in that version.
+    """
+
+    path: str
+    field: Field
+    is_tagged: bool
+
+
+def integer_fields(spec: Message, version: int) -> list[IntegerField]:
+    """The integer fields of a version, in the order of the definition."""
+    return list(_fields(spec.struct, version, ""))
+
+
+def _fields(struct: Struct, version: int, way: str) -> Iterator[IntegerField]:
+    for field in struct.fields:
+        if version not in field.versions:
+            continue
+        if field.struct is not None:
+            yield from _fields(field.struct, version, f"{way}{field.attr}{'[]' if field.is_array else ''}.")
+        elif field.type in ENCODABLE:
+            yield IntegerField(path=way + field.attr, field=field, is_tagged=version in field.tagged)
+
+
+def count_fields(
+    spec: Message, version: int, fields: Sequence[IntegerField], bodies: Sequence[bytes | bytearray | memoryview]
+) -> dict[str, IntegerCounts]:
+    """What each field holds in the bodies, by path. Fields that are no columns (see `ColumnReader`) are missing.
+
+    Of a tagged field only what was sent counts: its default never is. Fields inside a tagged struct that was not sent
+    cannot be told from sent ones, and count with their defaults.
+    Raises DecodeError for the first body that is not well-formed.
+    """
+    groups: dict[str, list[IntegerField]] = {}
+    for each in fields:
+        inside, _, _ = each.path.rpartition("[]")
+        groups.setdefault(inside, []).append(each)
+    counts: dict[str, IntegerCounts] = {}
+    for group in groups.values():
+        readable = [each for each in group if _is_column(spec, version, each)]
+        if readable:
+            table = ColumnReader(spec, version, [each.path for each in readable]).read_all(bodies)
+            counts.update((each.path, _count(each, table.column(each.path))) for each in readable)
+    return counts
+
+
+def _is_column(spec: Message, version: int, each: IntegerField) -> bool:
+    try:
+        ColumnReader(spec, version, [each.path])
+    except OptionError:  # two structs around it that may be null, or arrays too deep
+        return False
+    return True
+
+
+def _count(each: IntegerField, column: Any) -> IntegerCounts:
+    values = column.combine_chunks().drop_null()
+    if pa.types.is_list(values.type):
+        values = pc.list_flatten(values)
+    elif each.is_tagged:
+        values = values.filter(pc.not_equal(values, pa.scalar(each.field.default, values.type)))
+    return count_integers(values.to_numpy(zero_copy_only=False))

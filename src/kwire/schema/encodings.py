@@ -1,0 +1,154 @@
+"""What a definition says about the encoding of its integers (KIP-625), in either notation.
+
+    "type": "int32", "encoding": "packed32"                                 one encoding in all versions of the field
+    "type": "int32", "encoding": {"0-9": "fixed32", "10+": "upacked32"}     one for each range of versions
+    "type": "varint32"                                                      the same as the first
+    "type": {"0-9": "int32", "10+": "unsigned_varint32"}                    the same as the second
+
+The second notation is translated into the first: the logical type is the widest of the types (I-32), and int32,
+varint32 and unsigned_varint32 stand for fixed32, packed32 and upacked32 (I-33).
+Rules I-10 to I-15 and I-30 to I-34 of docs/spec/messages.md; I-23, the default, is checked when that is read.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from kwire.schema.model import ENCODABLE, PRIMITIVES, normal_encodings
+from kwire.schema.versions import Versions
+from kwire.wire.integer_encoding import ENCODINGS, WIDTHS
+
+if TYPE_CHECKING:
+    from kwire.schema.declarations import FieldText, _Object
+
+__all__ = ["Ranges", "logical_type", "read_encodings", "read_ranges", "widest_type"]
+
+Ranges = list[tuple[Versions, str]]
+
+VARINTS: Final = {f"{word}{bits}": f"int{bits}" for word in ("varint", "unsigned_varint") for bits in WIDTHS}
+"""The new type names with the types that they are in memory (I-31)."""
+ENCODING_OF: Final = {
+    f"{word}{bits}": f"{form}{bits}"
+    for word, form in (("int", "fixed"), ("varint", "packed"), ("unsigned_varint", "upacked"))
+    for bits in WIDTHS
+}
+
+
+def logical_type(text: str) -> str:
+    """The type in memory of a type's text: int32 for varint32; any other text as it is, wrong ones included."""
+    element = text.removeprefix("[]").strip()
+    return text.replace(element, VARINTS[element]) if element in VARINTS else text
+
+
+def read_ranges(o: _Object, attribute: str) -> Ranges:
+    """The members of an object {range: name}; with anything wrong about it (I-14, I-12), nothing."""
+    node = o.members[attribute]
+    assert isinstance(node.value, dict)
+    if not node.value:
+        o.problem("I-14", f"{attribute} is an empty object", node.line)
+    found: Ranges = []
+    for text, name in node.value.items():
+        try:
+            versions = Versions.parse(text)
+        except ValueError as error:
+            o.problem("I-14", f"{attribute}: {error}", name.line)
+            continue
+        if not versions:
+            o.problem("I-14", f"{attribute}: {text!r} is an empty range", name.line)
+        elif not isinstance(name.value, str):
+            o.problem("I-14", f"{attribute}: what stands for {versions} is no text", name.line)
+        else:
+            found.append((versions, name.value))
+    if len(found) < len(node.value):
+        return []
+    found.sort(key=lambda pair: (pair[0].lowest, pair[0].highest))
+    reach = found[0][0] if found else None
+    for versions, _ in found[1:]:
+        assert reach is not None
+        if versions.lowest <= reach.highest:
+            o.problem("I-12", f"{attribute}: {reach} and {versions} overlap", node.line)
+            return []
+        reach = versions
+    return found
+
+
+def widest_type(o: _Object, types: Ranges) -> str | None:
+    """The type in memory of a type that is an object; None when there is none, which has been reported."""
+    names = list(dict.fromkeys(logical_type(text.strip()) for _, text in types))
+    if len(names) == 1:
+        return names[0]
+    for name in names:
+        element = name.removeprefix("[]").strip()
+        if element not in PRIMITIVES and not element[:1].isupper():
+            o.problem("E-10", f"type: {name!r} is no type", o.members["type"].line)
+            return None
+    for name in names:
+        if name not in ENCODABLE:
+            what = f"type: {name} in some versions and not in others; only int16, int32, int64 and varints mix"
+            o.problem("I-34", what, o.members["type"].line)
+            return None
+    return max(names, key=ENCODABLE.index, default=None)
+
+
+def read_encodings(o: _Object, item: FieldText, types: Ranges | None) -> tuple[tuple[Versions, str], ...]:
+    """The encodings of a field whose type and versions have been read; empty where they are wrong, or the type's own.
+
+    types: what the type says for each range, None when it is a plain text.
+    """
+    unfit = item.is_array or item.type not in ENCODABLE
+    notation = "type"
+    found: Ranges = []
+    if types is not None:
+        found = [(versions, ENCODING_OF.get(text.strip(), "")) for versions, text in types]
+    elif (text := o.text("type", "").strip()) in VARINTS:
+        found = [(item.versions, ENCODING_OF[text])]
+    elif text.removeprefix("[]").strip() in VARINTS:
+        o.problem("I-10", f"{text}: elements of arrays have no encoding of their own; put them into a struct (I-46)")
+    if "encoding" in o.members:
+        if found:
+            o.problem("I-34", "type says how the number is encoded already", o.members["encoding"].line)
+            return ()
+        notation, found = "encoding", _encoding_attribute(o, item)
+        if found and unfit:
+            what = f"encoding belongs to int16, int32 and int64, not to {'[]' * item.is_array}{item.type}"
+            o.problem("I-10", what, o.members["encoding"].line)
+            return ()
+    if not found or not _covers(o, item, notation, found) or unfit:
+        return ()
+    return normal_encodings(item.type, found if item.versions else ())
+
+
+def _encoding_attribute(o: _Object, item: FieldText) -> Ranges:
+    """The ranges of `encoding`, each name one of the nine (I-13) and none wider than the type (I-15)."""
+    node = o.members["encoding"]
+    if isinstance(node.value, str):
+        found = [(item.versions, node.value)]
+    elif isinstance(node.value, dict):
+        found = read_ranges(o, "encoding")
+    else:
+        o.problem("I-14", "encoding is neither a name nor an object of names", node.line)
+        return []
+    wrong = [name for _, name in found if name not in ENCODINGS]
+    for name in dict.fromkeys(wrong):
+        hint = f"; write u{name.replace('unsigned', 'packed')}" if name.startswith("unsigned") else ""
+        o.problem("I-13", f"{name[:40]!r} is no encoding: fixed, packed or upacked with 16, 32 or 64{hint}", node.line)
+    if wrong:
+        return []
+    if not item.is_array and item.type in ENCODABLE:
+        for name in dict.fromkeys(name for _, name in found):
+            if ENCODINGS[name].bits > int(item.type.removeprefix("int")):
+                o.problem("I-15", f"{name} is wider than {item.type}", node.line)
+                return []
+    return found
+
+
+def _covers(o: _Object, item: FieldText, notation: str, found: Ranges) -> bool:
+    """I-11: the ranges, which rise and do not overlap, are together the field's versions as written (I-44)."""
+    whole = Versions(found[0][0].lowest, found[-1][0].highest)
+    gaps = [f"{a.highest + 1}" for (a, _), (b, _) in pairwise(found) if a.highest + 1 != b.lowest]
+    if not item.versions or (whole == item.versions and not gaps):
+        return True
+    where = f"version {gaps[0]} has none" if gaps else f"they are for {whole}"
+    o.problem("I-11", f"{notation}: the field has versions {item.versions}, {where}", o.members[notation].line)
+    return False

@@ -1,0 +1,214 @@
+"""Definitions with KIP-625's encodings, in both notations: what they mean, and every way to get them wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.schema.writing import common, field, message, tagged
+
+from kwire import schema
+from kwire.codegen import message_source
+from kwire.errors import SchemaError
+from kwire.schema.layout import compare, layout, layouts
+from kwire.schema.model import Field
+from kwire.schema.wire_size import smallest_message
+
+BOTH = {"0-1": "fixed32", "2+": "fixed64"}
+
+
+def only(*fields: dict[str, Any], **attributes: Any) -> Field:
+    return schema.parse(message(*fields, **attributes)).struct.fields[0]
+
+
+def told(item: Field) -> list[tuple[str, str]]:
+    return [(str(versions), name) for versions, name in item.encodings]
+
+
+# (rule, definition): what is wrong is always the field Amount of the message Order
+BROKEN: list[tuple[str, str]] = [
+    *(
+        ("I-10", message(field(kind, encoding="fixed16")))
+        for kind in ("int8", "uint16", "uint32", "bool", "float64", "uuid", "string", "[]int32", "[]string")
+    ),
+    ("I-10", message(field("Item", encoding="packed32"), commonStructs=[common("Item", field())])),
+    ("I-10", message(field("[]varint32"))),
+    ("I-11", message(field(encoding={"0-1": "fixed32"}))),
+    ("I-11", message(field(encoding={"1+": "fixed32"}))),
+    ("I-11", message(field(encoding={"0": "fixed32", "2+": "packed32"}))),
+    ("I-11", message(field(versions="0-2", encoding={"0-3": "packed32"}))),
+    ("I-11", message(field(versions="0-2", encoding={"0-1": "packed32", "2+": "fixed32"}))),
+    ("I-11", message(field({"0-1": "int32"}))),  # type: ignore[arg-type]
+    ("I-11", message(field({"0": "int32", "2+": "varint32"}))),  # type: ignore[arg-type]
+    ("I-12", message(field(encoding={"0-2": "fixed32", "2+": "packed32"}))),
+    ("I-12", message(field(encoding={"0+": "fixed32", "1": "packed32", "2+": "packed32"}))),
+    ("I-12", message(field(encoding={"1": "fixed32", "1-1": "packed32"}))),
+    ("I-12", message(field({"0-5": "int32", "5+": "varint32"}))),  # type: ignore[arg-type]
+    *(
+        ("I-13", message(field(encoding=name)))
+        for name in ("unsigned32", "Fixed32", "packed", "fixed8", "upacked128", "packed32 ", "varint32", "", "int32")
+    ),
+    ("I-13", message(field(encoding={"0-9": "fixed32", "10+": "unsigned32"}))),
+    ("I-14", message(field(encoding={}))),
+    ("I-14", message(field(encoding=32))),
+    ("I-14", message(field(encoding=["packed32"]))),
+    ("I-14", message(field(encoding={"none": "packed32"}))),
+    ("I-14", message(field(encoding={"0-": "packed32"}))),
+    ("I-14", message(field(encoding={"": "packed32"}))),
+    ("I-14", message(field(encoding={"3-1": "packed32"}))),
+    ("I-14", message(field(encoding={"0+": 32}))),
+    ("I-14", message(field(encoding={"0+": None}))),
+    ("I-14", message(field({}))),  # type: ignore[arg-type]
+    ("I-14", message(field({"x": "int32"}))),  # type: ignore[arg-type]
+    ("I-15", message(field("int32", encoding="fixed64"))),
+    ("I-15", message(field("int16", encoding={"0-1": "packed16", "2+": "upacked32"}))),
+    ("I-23", message(field("int64", encoding={"0-1": "fixed32", "2+": "fixed64"}, default=2**31))),
+    ("I-23", message(field("int32", encoding="upacked16", default=-32769))),
+    ("I-23", message(field({"0": "varint16", "1+": "int32"}, default=32768))),  # type: ignore[arg-type]
+    ("I-34", message(field({"0": "int32", "1+": "string"}))),  # type: ignore[arg-type]
+    ("I-34", message(field({"0": "int8", "1+": "varint16"}))),  # type: ignore[arg-type]
+    ("I-34", message(field({"0": "uint16", "1+": "int32"}))),  # type: ignore[arg-type]
+    ("I-34", message(field({"0": "[]int32", "1+": "int32"}))),  # type: ignore[arg-type]
+    ("I-34", message(field("varint32", encoding="packed32"))),
+    ("I-34", message(field({"0+": "int32"}, encoding="packed32"))),  # type: ignore[arg-type]
+    ("E-10", message(field({"0": "int32", "1+": "varint8"}))),  # type: ignore[arg-type]
+    ("E-10", message(field("varint8"))),
+    ("E-10", message(field({"0+": "int7"}))),  # type: ignore[arg-type]
+    ("E-46", message(field("int32", encoding="packed32", default=2**31))),
+]
+
+
+@pytest.mark.requirement("I-10", "I-11", "I-12", "I-13", "I-14", "I-15", "I-23", "I-34", "I-40", "I-45", "I-46")
+@pytest.mark.requirement("S625-23", "S625-24", "S625-25", "S625-30")
+@pytest.mark.parametrize(("rule", "text"), BROKEN, ids=[f"{rule}-{i}" for i, (rule, _) in enumerate(BROKEN)])
+def test_the_error_names_rule_struct_and_field(rule: str, text: str) -> None:
+    made, errors = schema.check(text, "Order.json")
+    assert [(e.rule, e.file, e.struct, e.field) for e in errors] == [(rule, "Order.json", "Order", "Amount")]
+    assert made is not None or rule in ("E-10", "I-14", "I-34", "I-12")
+
+
+def test_an_error_says_what_to_do() -> None:
+    for item, words in (
+        (field(encoding="unsigned32"), "write upacked32"),
+        (field(encoding={"0": "fixed32", "3+": "packed32"}), "version 1 has none"),
+        (field(versions="2+", encoding={"1+": "packed32"}), "versions 2+, they are for 1+"),
+        (field("int64", encoding="fixed16", default=40000), "40000 does not fit fixed16: 16 bits, -32768 to 32767"),
+    ):
+        with pytest.raises(SchemaError, match=words.replace("+", "\\+")):
+            schema.parse(message(item))
+
+
+@pytest.mark.requirement("I-01", "I-03", "I-41", "I-44", "I-47", "I-48", "S625-18", "S625-19", "S625-20", "S625-21")
+@pytest.mark.requirement("S625-22", "S625-33")
+def test_encoding_is_one_name_or_a_name_for_each_range() -> None:
+    assert told(only(field(encoding="packed32"))) == [("0+", "packed32")]
+    assert told(only(field(versions="2+", encoding="upacked16"))) == [("2+", "upacked16")]
+    ranges = {"5+": "upacked32", "0-1": "fixed16", "2-4": "packed32"}
+    item = only(field(encoding=ranges))
+    assert told(item) == [("0-1", "fixed16"), ("2-4", "packed32"), ("5+", "upacked32")]
+    assert (item.type, item.encoding(0), item.encoding(3), item.encoding(9)) == (
+        *("int32", "fixed16"),
+        *("packed32", "upacked32"),
+    )
+    wide = only(field("int64", encoding=BOTH))
+    assert (wide.type, wide.encoding(1), wide.encoding(2)) == ("int64", "fixed32", None)
+
+
+@pytest.mark.requirement("I-02", "S625-32", "S625-42")
+def test_the_fixed_encoding_of_the_type_is_what_a_field_has_without() -> None:
+    plain = schema.parse(message(field("int32")))
+    for item in (
+        field("int32", encoding="fixed32"),
+        field("int32", encoding={"0-1": "fixed32", "2+": "fixed32"}),
+        field({"0-2": "int32", "3+": "int32"}),  # type: ignore[arg-type]
+    ):
+        assert schema.render(schema.parse(message(item))) == schema.render(plain)
+    assert plain.struct.fields[0].encodings == ()
+    assert plain.struct.fields[0].encoding(0) is None
+
+
+@pytest.mark.requirement("I-30", "I-31", "I-32", "I-33", "S625-10", "S625-11", "S625-12", "S625-13", "S625-14")
+@pytest.mark.requirement("S625-15", "S625-16", "S625-17", "S625-44")
+@pytest.mark.parametrize(
+    ("type_", "logical", "encoding"),
+    [
+        ("varint16", "int16", "packed16"),
+        ("varint32", "int32", "packed32"),
+        ("varint64", "int64", "packed64"),
+        ("unsigned_varint16", "int16", "upacked16"),
+        ("unsigned_varint32", "int32", "upacked32"),
+        ("unsigned_varint64", "int64", "upacked64"),
+        ("int32", "int32", None),
+        ({"0+": "varint32"}, "int32", "packed32"),
+        ({"0-9": "int32", "10+": "unsigned_varint32"}, "int32", {"0-9": "fixed32", "10+": "upacked32"}),
+        ({"0-1": "int32", "2+": "int64"}, "int64", {"0-1": "fixed32", "2+": "fixed64"}),
+        ({"2+": "varint16", "0-1": "unsigned_varint64"}, "int64", {"0-1": "upacked64", "2+": "packed16"}),
+        ({"0-1": "int16", "2+": "int32"}, "int32", {"0-1": "fixed16", "2+": "fixed32"}),
+    ],
+)
+def test_a_type_by_version_is_another_notation_of_the_same(type_: Any, logical: str, encoding: Any) -> None:
+    attributes = {} if encoding is None else {"encoding": encoding}
+    one, other = (schema.parse(message(item)) for item in (field(type_), field(logical, **attributes)))
+    assert schema.render(one) == schema.render(other)
+    assert one.struct.fields[0].type == logical
+
+
+@pytest.mark.requirement("I-30")
+def test_a_type_by_version_that_is_one_type_may_be_any() -> None:
+    assert only(field({"0-1": "string", "2+": "string"})).type == "string"  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match="I-11"):
+        only(field({"0-1": "string"}))  # type: ignore[arg-type]
+
+
+@pytest.mark.requirement("I-49")
+def test_map_keys_tagged_and_ignorable_fields_and_entity_types_may_have_encodings() -> None:
+    made = schema.parse(
+        message(
+            tagged(0, encoding={"1-2": "packed32", "3+": "upacked32"}, ignorable=True),
+            field("[]Item", "Items", fields=[field(mapKey=True, encoding="packed32", entityType="brokerId")]),
+            field("varint64", "Producer", entityType="producerId"),
+        )
+    )
+    assert schema.render(schema.parse(schema.render(made))) == schema.render(made)
+    assert [len(f.encodings) for f in made.struct.fields] == [2, 0, 1]
+    assert '"encoding": {"1-2": "packed32", "3+": "upacked32"}' in schema.render(made)
+    assert '"type": "int64", "versions": "0+", "encoding": "packed64"' in schema.render(made)
+
+
+def test_docstrings_sizes_and_layouts_know_the_encoding() -> None:
+    made = schema.parse(
+        message(field("int64", encoding={"0": "fixed32", "1": "fixed64", "2": "packed64", "3+": "upacked64"}))
+    )
+    source = message_source(made, "")
+    assert '"""int64; versions 0+; fixed32 in 0; fixed64 in 1; packed64 in 2; upacked64 in 3+."""' in source
+    assert [smallest_message(made, version) for version in range(4)] == [4, 8 + 1, 1 + 1, 1 + 1]
+    assert [str(run.versions) for run in layouts(made)] == ["0", "1", "2", "3"]
+    assert [str(layout(made, v).slots[0].width) for v in range(4)] == ["4", "8", "1-10", "1-10"]
+    changes = [compare(layout(made, v), layout(made, v + 1))[0].what for v in range(3)]
+    assert changes == [("fixed, was fixed32",), ("packed64, was fixed",), ("upacked64, was packed64",)]
+
+
+@pytest.mark.requirement("V-55", "I-22", "S625-07", "S625-09", "S625-39")
+def test_a_new_version_may_pack_what_a_released_one_must_not() -> None:
+    old = schema.parse(message(field("int32")))
+    later = schema.parse(message(field({"0-3": "int32", "4+": "unsigned_varint32"}), validVersions="0-4"))  # type: ignore[arg-type]
+    assert schema.compare(old, later) == []
+    [violation] = schema.compare(old, schema.parse(message(field("varint32"))))
+    assert violation.rule == "V-55"
+
+
+@pytest.mark.requirement("V-55", "I-21", "S625-31", "S625-40")
+def test_a_field_grows_to_64_bits_where_released_versions_keep_32() -> None:
+    old = schema.parse(message(field("int32")))
+    wide = schema.parse(message(field("int64", encoding={"0-3": "fixed32", "4+": "fixed64"}), validVersions="0-4"))
+    assert schema.compare(old, wide) == []
+    [violation] = schema.compare(old, schema.parse(message(field("int64"))))
+    assert (violation.rule, "fixed32" in (violation.advice or "")) == ("V-51", True)
+
+
+def test_releases_merge_with_the_encoding_that_each_version_had() -> None:
+    old = schema.parse(message(field(encoding={"0-1": "fixed32", "2+": "packed32"}), validVersions="0-2"))
+    new = schema.parse(message(field("int32", encoding="upacked32", versions="3+"), validVersions="3-4"))
+    merged, _ = schema.merge([("2.0", new), ("1.0", old)])
+    assert told(merged.struct.fields[0]) == [("0-1", "fixed32"), ("2", "packed32"), ("3+", "upacked32")]
+    assert schema.render(schema.parse(schema.render(merged))) == schema.render(merged)
