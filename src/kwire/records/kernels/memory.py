@@ -35,6 +35,17 @@ WIDE = 32  # bytes of one vector move
 LONGEST_WIDE_COPY = 512  # beyond it memcpy wins (measured, 100 B to 1 KB values)
 
 
+def pointer_at(builder, address, kind):
+    """A pointer to the address, in a function for which no pointer is null.
+
+    numba lowers a helper, links the result into its callers and optimizes it again. Lowered, `base + 16 * i` may be a
+    pointer of 16 * i indexed by base: null for i = 0, so that LLVM may take the first round of a loop for undefined
+    behaviour.
+    """
+    set.add(builder.function.attributes, "null_pointer_is_valid")  # llvmlite does not know this one
+    return builder.inttoptr(address, kind.as_pointer())
+
+
 def make_load(width):
     """An intrinsic that loads an unsigned number of so many bits, at any alignment, little-endian."""
     number = getattr(types, f"uint{width}")
@@ -42,7 +53,7 @@ def make_load(width):
     @intrinsic
     def load(typing_context, address):
         def generate(context, builder, signature, arguments):
-            pointer = builder.inttoptr(arguments[0], ir.IntType(width).as_pointer())
+            pointer = pointer_at(builder, arguments[0], ir.IntType(width))
             value = builder.load(pointer)
             value.align = 1
             return value
@@ -58,7 +69,7 @@ def make_store(width):
     @intrinsic
     def store(typing_context, address, value):
         def generate(context, builder, signature, arguments):
-            pointer = builder.inttoptr(arguments[0], ir.IntType(width).as_pointer())
+            pointer = pointer_at(builder, arguments[0], ir.IntType(width))
             number = arguments[1] if width == 64 else builder.trunc(arguments[1], ir.IntType(width))
             instruction = builder.store(number, pointer)
             instruction.align = 1
@@ -100,10 +111,10 @@ def move_wide(typing_context, target, source):
     """One unaligned move of WIDE bytes."""
 
     def generate(context, builder, signature, arguments):
-        pointer = ir.VectorType(ir.IntType(8), WIDE).as_pointer()
-        value = builder.load(builder.inttoptr(arguments[1], pointer))
+        kind = ir.VectorType(ir.IntType(8), WIDE)
+        value = builder.load(pointer_at(builder, arguments[1], kind))
         value.align = 1
-        instruction = builder.store(value, builder.inttoptr(arguments[0], pointer))
+        instruction = builder.store(value, pointer_at(builder, arguments[0], kind))
         instruction.align = 1
         return context.get_dummy_value()
 
@@ -115,10 +126,8 @@ def move_exactly(typing_context, target, source, n):
     """memcpy."""
 
     def generate(context, builder, signature, arguments):
-        pointer = ir.IntType(8).as_pointer()
-        cgutils.raw_memcpy(
-            builder, builder.inttoptr(arguments[0], pointer), builder.inttoptr(arguments[1], pointer), arguments[2], 1
-        )
+        target_at, source_at = (pointer_at(builder, address, ir.IntType(8)) for address in arguments[:2])
+        cgutils.raw_memcpy(builder, target_at, source_at, arguments[2], 1)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate
