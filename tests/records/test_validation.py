@@ -321,7 +321,7 @@ def test_appending_an_old_set_to_a_new_log_equals_converting_it_up() -> None:
         for codec in ("none", "gzip"):
             buf = many(6, magic=magic, compression=codec)
             appended = validate_and_assign_offsets(buf, 0, now_ms=NOW, to_magic=2).data
-            (ours,), (converted,) = read_batches(appended), read_batches(up_convert(buf, 2).data)
+            (ours,), (converted,) = read_batches(appended), read_batches(up_convert(buf, 2))
             assert list(ours.records()) == list(converted.records())
 
 

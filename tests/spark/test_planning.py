@@ -346,12 +346,12 @@ def test_storage_options_reach_the_driver_of_an_object_store(modern: Path, monke
         host, port = server.get_host_and_port()
         endpoint = f"http://{host}:{port}"
         fs = fsspec.filesystem("s3", key="hunter2", secret="hunter2", endpoint_url=endpoint)
-        fs.mkdir("backups")
+        fs.mkdir("spark-backups")
         for file in (modern / "ids-0").iterdir():
-            fs.pipe_file(f"backups/broker-1/ids-0/{file.name}", file.read_bytes())
+            fs.pipe_file(f"spark-backups/broker-1/ids-0/{file.name}", file.read_bytes())
         storage = {"storage.key": "hunter2", "storage.secret": "hunter2"}
         storage["storage.client_kwargs"] = json.dumps({"endpoint_url": endpoint})
-        planned = tasks("s3://backups/broker-*", **storage)
+        planned = tasks("s3://spark-backups/broker-*", **storage)
         assert pickle.loads(pickle.dumps(planned)) == planned
         assert "hunter2" not in repr(planned)
         assert read(planned) == read(tasks(modern / "ids-0"))

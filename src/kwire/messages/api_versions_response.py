@@ -23,7 +23,7 @@ class ApiVersion(base.Struct, kw_only=True):
     """int16; versions 0+."""
     max_version: int = 0
     """int16; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = []
+    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
 
 
 class SupportedFeatureKey(base.Struct, kw_only=True):
@@ -37,7 +37,7 @@ class SupportedFeatureKey(base.Struct, kw_only=True):
     """int16; versions 3+."""
     max_version: int = 0
     """int16; versions 3+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = []
+    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
 
 
 class FinalizedFeatureKey(base.Struct, kw_only=True):
@@ -51,7 +51,7 @@ class FinalizedFeatureKey(base.Struct, kw_only=True):
     """int16; versions 3+."""
     min_version_level: int = 0
     """int16; versions 3+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = []
+    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
 
 
 @base.with_find("api_keys", "supported_features", "finalized_features")
@@ -72,7 +72,7 @@ class ApiVersionsResponse(base.Message, kw_only=True):
     """[]FinalizedFeatureKey; versions 3+; tag 2; ignorable."""
     zk_migration_ready: bool = False
     """bool; versions 3+; tag 3; ignorable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = []
+    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
 
     ApiVersion: ClassVar[type[ApiVersion]] = ApiVersion
     SupportedFeatureKey: ClassVar[type[SupportedFeatureKey]] = SupportedFeatureKey

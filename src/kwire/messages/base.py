@@ -27,6 +27,7 @@ object that is put inside itself will not be freed.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
 from uuid import UUID
 
@@ -34,6 +35,7 @@ import msgspec
 
 from kwire.errors import UnsupportedVersion
 from kwire.messages.keyed import Keyed, KeyedList, NullableKeyed, keyed, with_find
+from kwire.messages.unknown_fields import NO_UNKNOWN_FIELDS, UnknownFieldsAttribute
 from kwire.schema.versions import NONE, Versions
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from kwire.schema.model import Message as MessageSpec
 
 __all__ = [
+    "NO_UNKNOWN_FIELDS",
     "ZERO_UUID",
     "Keyed",
     "KeyedList",
@@ -67,11 +70,34 @@ class Codec(Protocol):
     def encoded_size(self, obj: Any) -> int: ...
 
 
-class Struct(msgspec.Struct, array_like=True, gc=False, repr_omit_defaults=True):
-    """A struct of a message. Equal if all fields of all versions are, unknown tagged fields included (W-70)."""
+class Struct(msgspec.Struct, array_like=True, gc=False):
+    """A struct of a message. Equal if all fields of all versions are, unknown tagged fields included (W-70).
+
+    Its repr shows the fields that do not have their default.
+    """
 
     MAP_KEYS: ClassVar[tuple[str, ...]] = ()
     """The attributes by which KeyedList.find looks an element up, in the definition's order."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        slot = cls.__dict__.get("unknown_tagged_fields")
+        if slot is not None:
+            type.__setattr__(cls, "unknown_tagged_fields", UnknownFieldsAttribute(slot))
+
+    def __repr__(self) -> str:
+        values = ((name, getattr(self, name), default) for name, default in defaults(type(self)))
+        shown = (f"{name}={value!r}" for name, value, default in values if value != default)
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+@cache
+def defaults(cls: type[Struct]) -> tuple[tuple[str, Any], ...]:
+    """(attribute, default) of a class, in its order."""
+    return tuple(
+        (field.name, field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory())
+        for field in msgspec.structs.fields(cls)
+    )
 
 
 class _Spec:

@@ -41,7 +41,7 @@ class LeaderAndIsrPartitionState(base.Struct, kw_only=True):
     """bool; versions 1+; ignorable."""
     leader_recovery_state: int = 0
     """int8; versions 6+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = []
+    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
 
 
 class LeaderAndIsrTopicState(base.Struct, kw_only=True):
@@ -53,7 +53,7 @@ class LeaderAndIsrTopicState(base.Struct, kw_only=True):
     """uuid; versions 5+; ignorable."""
     partition_states: list[LeaderAndIsrPartitionState] = []
     """[]LeaderAndIsrPartitionState; versions 2+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = []
+    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
 
 
 class LeaderAndIsrLiveLeader(base.Struct, kw_only=True):
@@ -65,7 +65,7 @@ class LeaderAndIsrLiveLeader(base.Struct, kw_only=True):
     """string; versions 0+."""
     port: int = 0
     """int32; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = []
+    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
 
 
 class LeaderAndIsrRequest(base.Message, kw_only=True):
@@ -87,7 +87,7 @@ class LeaderAndIsrRequest(base.Message, kw_only=True):
     """[]LeaderAndIsrTopicState; versions 2+."""
     live_leaders: list[LeaderAndIsrLiveLeader] = []
     """[]LeaderAndIsrLiveLeader; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = []
+    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
 
     LeaderAndIsrPartitionState: ClassVar[builtins.type[LeaderAndIsrPartitionState]] = LeaderAndIsrPartitionState
     LeaderAndIsrTopicState: ClassVar[builtins.type[LeaderAndIsrTopicState]] = LeaderAndIsrTopicState

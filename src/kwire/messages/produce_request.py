@@ -20,7 +20,7 @@ class PartitionProduceData(base.Struct, kw_only=True):
     """int32; versions 0+."""
     records: bytes | None = None
     """records; versions 0+; nullable."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = []
+    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
 
 
 class TopicProduceData(base.Struct, kw_only=True):
@@ -34,7 +34,7 @@ class TopicProduceData(base.Struct, kw_only=True):
     """uuid; versions 13+; ignorable; map key."""
     partition_data: list[PartitionProduceData] = []
     """[]PartitionProduceData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = []
+    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
 
 
 @base.with_find("topic_data")
@@ -49,7 +49,7 @@ class ProduceRequest(base.Message, kw_only=True):
     """int32; versions 0+."""
     topic_data: base.Keyed[TopicProduceData] = base.keyed()
     """[]TopicProduceData; versions 0+."""
-    unknown_tagged_fields: list[tuple[int, bytes]] = []
+    unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
 
     PartitionProduceData: ClassVar[type[PartitionProduceData]] = PartitionProduceData
     TopicProduceData: ClassVar[type[TopicProduceData]] = TopicProduceData
