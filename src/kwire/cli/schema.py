@@ -223,18 +223,30 @@ def _slot_rows(slot: Slot, depth: int, path: str) -> Iterator[Row]:
         yield from _slot_rows(inner, depth + 1, here)
 
 
-def generate(paths: Paths, into: Into, dialect: Words = Dialect.STRICT, shape: Shape = Format.TABLE) -> int:
-    """Write Python classes for definitions: a package, one module a message."""
-    from kwire.codegen import package_files, write_files
+def sound_definitions(paths: list[Path], dialect: Dialect) -> list[Message] | None:
+    """The definitions of the files and directories; None after saying what is wrong with them.
+
+    Raises OptionError for a path that is not there or holds no definition.
+    """
     from kwire.schema import check_all
 
     messages, errors = check_all(existing_paths(paths), dialect=dialect.value)
     if errors:
         for error in errors:
             terminal.warn(printable(str(error)))
-        return FOUND
+        return None
     if not messages:
         raise OptionError(f"no .json files in {', '.join(map(str, paths))}")
+    return messages
+
+
+def generate(paths: Paths, into: Into, dialect: Words = Dialect.STRICT, shape: Shape = Format.TABLE) -> int:
+    """Write Python classes for definitions: a package, one module a message."""
+    from kwire.codegen import package_files, write_files
+
+    messages = sound_definitions(paths, dialect)
+    if messages is None:
+        return FOUND
     twice = {m.name for m in messages if sum(other.name == m.name for other in messages) > 1}
     if twice:
         raise OptionError(f"several definitions are named {', '.join(sorted(twice))}")

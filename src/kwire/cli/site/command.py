@@ -7,12 +7,9 @@ from typing import Annotated
 
 import typer
 
-from kwire.cli import terminal
 from kwire.cli.command import FOUND
-from kwire.cli.escaping import printable
 from kwire.cli.rows import Format
-from kwire.cli.schema import Dialect, Into, Shape, Words, existing_paths, say_written
-from kwire.errors import OptionError
+from kwire.cli.schema import Dialect, Into, Shape, Words, say_written, sound_definitions
 
 __all__ = ["docs"]
 
@@ -35,16 +32,11 @@ def docs(
     from kwire.cli.site.protocol import kafka, of_definitions
     from kwire.cli.site.render import render_site
     from kwire.codegen import write_files
-    from kwire.schema import check_all
 
     if paths:
-        messages, errors = check_all(existing_paths(paths), dialect=dialect.value)
-        if errors:
-            for error in errors:
-                terminal.warn(printable(str(error)))
+        messages = sound_definitions(paths, dialect)
+        if messages is None:
             return FOUND
-        if not messages:
-            raise OptionError(f"no .json files in {', '.join(map(str, paths))}")
         protocol = of_definitions(messages)
     else:
         protocol = kafka()
