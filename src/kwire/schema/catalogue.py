@@ -69,7 +69,7 @@ def module_name(source: StrPath) -> str:
 def _texts(source: Path) -> Iterator[tuple[str, str]]:
     """(name for errors, text) of every JSON file in a jar or below a directory."""
     if not source.is_dir():
-        yield from _jar_texts(source)
+        yield from jar_texts(source)
         return
     for path in definition_files([source]):
         try:
@@ -78,7 +78,8 @@ def _texts(source: Path) -> Iterator[tuple[str, str]]:
             raise SchemaError(f"cannot be read: {error}", "E-01", str(path)) from error
 
 
-def _jar_texts(jar: Path) -> Iterator[tuple[str, str]]:
+def jar_texts(jar: Path) -> Iterator[tuple[str, str]]:
+    """(name, text) of each definition in a jar, by name. Raises SchemaError where the jar cannot be read."""
     import zipfile
     import zlib
 

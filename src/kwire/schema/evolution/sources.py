@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kwire.errors import OptionError, SchemaError
-from kwire.schema.catalogue import _jar_texts
+from kwire.schema.catalogue import jar_texts
 from kwire.schema.declarations import Dialect
 from kwire.schema.evolution.git_revisions import read_past_revisions, read_revision
 from kwire.schema.language import check
@@ -90,7 +90,7 @@ def _texts(source: str) -> tuple[list[tuple[str, str]], bool, bool]:
     if not path.exists():
         raise OptionError(f"{source} is not there: give a file, a directory, a jar or REV:path")
     if path.suffix in (".jar", ".zip"):
-        return list(_jar_texts(path)), False, True
+        return list(jar_texts(path)), False, True
     return [(source, _read(path))], True, False
 
 
