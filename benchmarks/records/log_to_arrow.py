@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 from tools import kafka
@@ -59,24 +60,10 @@ def read_objects(data: bytes) -> int:
     return rows
 
 
-def read_aiokafka(data: bytes) -> int:
-    """The same with aiokafka's compiled reader, CRC checked."""
-    from aiokafka.record.memory_records import MemoryRecords
-
-    rows, records = 0, MemoryRecords(data)
-    while (batch := records.next_batch()) is not None:
-        assert batch.validate_crc()
-        for record in batch:
-            _ = record.offset, record.timestamp, record.key, record.value
-            rows += 1
-    return rows
-
-
-def read_kafka_python(data: bytes) -> int:
-    """The same with kafka-python, CRC checked."""
-    from kafka.record.memory_records import MemoryRecords
-
-    rows, records = 0, MemoryRecords(data)
+def read_peer(package: str, data: bytes) -> int:
+    """The same with the reader of aiokafka or kafka-python (one code in origin), CRC checked."""
+    records = import_module(f"{package}.record.memory_records").MemoryRecords(data)
+    rows = 0
     while (batch := records.next_batch()) is not None:
         assert batch.validate_crc()
         for record in batch:
@@ -99,9 +86,9 @@ def java_ns_a_row(paths: list[Path]) -> dict[Path, float]:
 def python_peers(data: bytes) -> dict[str, float]:
     """CPU ns a record of the Python readers that are installed and take this input."""
     found = {}
-    for name, read in (("aiokafka", read_aiokafka), ("kafka-python", read_kafka_python)):
+    for name, package in (("aiokafka", "aiokafka"), ("kafka-python", "kafka")):
         try:
-            found[name] = cpu_ns_a_row(lambda read=read: read(data), 3)
+            found[name] = cpu_ns_a_row(lambda package=package: read_peer(package, data), 3)
         except Exception as missing:  # not installed, or without the codec's library
             print(f"# {name} left out: {missing}", file=sys.stderr)
     return found
