@@ -1,7 +1,8 @@
 """Real Kafka for interop tests and benchmarks: its jars, a broker process, Java programs compiled against them.
 
-The jars come from Maven Central through `mvn` into build/kafka/VERSION (once); a broker runs in KRaft mode, one node,
-on loopback ports of its own choice, with its data below a directory of the caller's.
+The jars come from Maven Central through `mvn` into build/kafka/VERSION (once). A broker is one node on loopback ports
+of its own choice, with its data below a directory of the caller's: in KRaft mode, before 3.0 with a ZooKeeper beside
+it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from types import TracebackType
 ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build" / "kafka"
 VERSION = "3.9.1"
+WITHOUT_TOOLS = ("4.4.0",)  # their kafka-tools jar is not on Maven Central
 
 
 class Unavailable(Exception):
@@ -33,7 +35,13 @@ def need(program: str, install: str) -> str:
 
 def jars(version: str = VERSION) -> Path:
     """The folder with the jars of one Kafka release (broker, clients, tools and what they depend on)."""
-    return fetch_jars(BUILD / version, "pom.xml", f"-Dkafka.version={version}")
+    tools = [] if version in WITHOUT_TOOLS else ["-Ptools"]
+    return fetch_jars(BUILD / version, "pom.xml", f"-Dkafka.version={version}", *tools)
+
+
+def client_jars(version: str) -> Path:
+    """The folder with the jars of one release of Kafka's Java client, down to 0.8.2."""
+    return fetch_jars(BUILD / f"clients-{version}", "clients.xml", f"-Dkafka.version={version}")
 
 
 def spark_connector_jars() -> Path:
@@ -119,18 +127,49 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-class KafkaBroker:
-    """One KRaft node (broker and controller) of real Kafka on loopback, as a context manager.
+COMMON_SETTINGS: dict[str, str | int] = {
+    "offsets.topic.replication.factor": 1,
+    "offsets.topic.num.partitions": 3,
+    "transaction.state.log.replication.factor": 1,
+    "transaction.state.log.min.isr": 1,
+    "transaction.state.log.num.partitions": 3,
+    "group.initial.rebalance.delay.ms": 0,
+    "log.retention.ms": -1,  # the records' times are fixed, so retention would delete them one day
+}
 
-    directory: receives server.properties, server.log and the log directory `data`; a directory that already holds a
-    formatted log directory is booted as it is. settings: any of the broker's, by Kafka's names.
+
+class KafkaBroker:
+    """One node of real Kafka on loopback, as a context manager: broker and controller, or with ZooKeeper before 3.0.
+
+    directory: receives server.properties, server.log and the log directory `data` (ZooKeeper's is `zookeeper`); a
+    directory that already holds a formatted log directory is booted as it is. settings: any of the broker's, by Kafka's
+    names.
     """
 
     def __init__(self, directory: Path, *, version: str = VERSION, heap: str = "1g", **settings: str | int) -> None:
         self.directory, self.version, self.heap = directory, version, heap
-        self.port, controller = free_port(), free_port()
+        self.port, other = free_port(), free_port()
         self.log_dir = directory / "data"
+        self.with_zookeeper = int(version.split(".")[0]) < 3
         self.settings: dict[str, str | int] = {
+            **(self._zookeeper_settings(other) if self.with_zookeeper else self._kraft_settings(other)),
+            "log.dirs": str(self.log_dir),
+            **COMMON_SETTINGS,
+            **settings,
+        }
+        self.zookeeper_port = other
+        self.process: subprocess.Popen[bytes] | None = None
+        self._zookeeper: subprocess.Popen[bytes] | None = None
+
+    def _zookeeper_settings(self, zookeeper: int) -> dict[str, str | int]:
+        return {
+            "broker.id": 1,
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "zookeeper.connect": f"127.0.0.1:{zookeeper}",
+        }
+
+    def _kraft_settings(self, controller: int) -> dict[str, str | int]:
+        return {
             "process.roles": "broker,controller",
             "node.id": 1,
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
@@ -138,17 +177,7 @@ class KafkaBroker:
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "log.dirs": str(self.log_dir),
-            "offsets.topic.replication.factor": 1,
-            "offsets.topic.num.partitions": 3,
-            "transaction.state.log.replication.factor": 1,
-            "transaction.state.log.min.isr": 1,
-            "transaction.state.log.num.partitions": 3,
-            "group.initial.rebalance.delay.ms": 0,
-            "log.retention.ms": -1,  # the records' times are fixed, so retention would delete them one day
-            **settings,
         }
-        self.process: subprocess.Popen[bytes] | None = None
 
     @property
     def bootstrap_servers(self) -> str:
@@ -159,7 +188,13 @@ class KafkaBroker:
         self.directory.mkdir(parents=True, exist_ok=True)
         properties = self.directory / "server.properties"
         properties.write_text("".join(f"{key}={value}\n" for key, value in self.settings.items()))
-        if not (self.log_dir / "meta.properties").exists():
+        if self.with_zookeeper:
+            data = self.directory / "zookeeper"
+            self._zookeeper = self._spawn(
+                "org.apache.zookeeper.server.ZooKeeperServerMain", str(self.zookeeper_port), str(data), heap="256m"
+            )
+            self._wait_for(self.zookeeper_port, self._zookeeper)
+        elif not (self.log_dir / "meta.properties").exists():
             java(
                 "kafka.tools.StorageTool",
                 "format",
@@ -169,26 +204,34 @@ class KafkaBroker:
                 str(properties),
                 version=self.version,
             )
+        self.process = self._spawn("kafka.Kafka", str(properties), heap=self.heap)
+        self._wait_for(self.port, self.process)
+        return self
+
+    def _spawn(self, *command: str, heap: str) -> subprocess.Popen[bytes]:
+        """A Java process whose output goes to server.log."""
         with (self.directory / "server.log").open("ab") as log:
-            self.process = subprocess.Popen(
+            return subprocess.Popen(
                 [
                     need("java", "openjdk-17-jdk-headless"),
-                    f"-Xmx{self.heap}",
+                    f"-Xmx{heap}",
                     "-cp",
                     f"{jars(self.version)}/*",
-                    "kafka.Kafka",
-                    str(properties),
+                    *command,
                 ],
                 stdout=log,
                 stderr=log,
             )
+
+    def _wait_for(self, port: int, process: subprocess.Popen[bytes]) -> None:
+        """Return when something listens on port; stop everything and raise RuntimeError when the process ended."""
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
-            if self.process.poll() is not None:
+            if process.poll() is not None:
                 break
             with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return self
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    return
             time.sleep(0.1)
         self.stop()
         raise RuntimeError(f"Kafka did not start; the end of its log:\n{self.log_tail()}")
@@ -203,6 +246,10 @@ class KafkaBroker:
             self.process.kill() if kill else self.process.terminate()
             self.process.wait(timeout=60)
             self.process = None
+        if self._zookeeper is not None:
+            self._zookeeper.terminate()
+            self._zookeeper.wait(timeout=60)
+            self._zookeeper = None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
