@@ -6,6 +6,8 @@
     orders 1 4702
 
 An empty file has no entries. `meta.properties` is a Java properties file; `partition.metadata` is `key: value` lines.
+What render_x makes is what Kafka writes, byte for byte; only the order of topics in offset checkpoints is ours: sorted,
+where Kafka's is that of a hash map.
 Source: rules F-01 to F-05; Kafka's CheckpointFile, OffsetCheckpointFile, LeaderEpochCheckpointFile,
 PartitionMetadataFile, MetaProperties.
 """
@@ -14,8 +16,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import datetime
+import json
+import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kwire.errors import Malformed
@@ -146,3 +151,72 @@ def parse_properties(data: bytes) -> dict[str, str]:
             key, _, value = stripped.partition("=")
             found[key.strip().replace("\\", "")] = value.strip().replace("\\", "")
     return found
+
+
+# ---- written
+
+
+def render_entries(lines: Iterable[str]) -> bytes:
+    """A checkpoint of these entries (F-02)."""
+    entries = list(lines)
+    return "\n".join(["0", str(len(entries)), *entries, ""]).encode()
+
+
+def render_offset_checkpoint(offsets: Mapping[TopicPartition, int]) -> bytes:
+    """The file that parse_offset_checkpoint reads."""
+    return render_entries(f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items()))
+
+
+def render_leader_epochs(entries: Iterable[LeaderEpoch]) -> bytes:
+    """The file that parse_leader_epochs reads; entries: oldest first."""
+    return render_entries(f"{entry.leader_epoch} {entry.start_offset}" for entry in entries)
+
+
+def render_uuid(value: uuid.UUID) -> str:
+    """Kafka's 22 characters of URL-safe base64 without padding."""
+    return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
+
+
+def render_partition_metadata(topic_id: uuid.UUID) -> bytes:
+    """The file that parse_partition_metadata reads; no newline at its end."""
+    return f"version: 0\ntopic_id: {render_uuid(topic_id)}".encode()
+
+
+def render_clean_shutdown(broker_epoch: int = -1) -> bytes:
+    """`.kafka_cleanshutdown` of Kafka 3.7 and later; that the file is there is what counts."""
+    return json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":")).encode()
+
+
+def render_properties(properties: Mapping[str, str], written: datetime.datetime) -> bytes:
+    """A Java properties file as Kafka writes it, with a comment that says when; entries in Java's hash order.
+
+    Source: java.util.Properties.store; Kafka's PropertiesUtils.writePropertiesFile.
+    """
+    utc = written.astimezone(datetime.UTC)
+    lines = ["#", f"#{DAYS[utc.weekday()]} {MONTHS[utc.month - 1]} {utc:%d %H:%M:%S} UTC {utc.year}"]
+    lines += [
+        f"{escape_property(key, is_key=True)}={escape_property(properties[key])}"
+        for key in sorted(properties, key=java_bucket)
+    ]
+    return "\n".join([*lines, ""]).encode("latin-1")
+
+
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+TABLE_SIZE = 8  # of the hash map in java.util.Properties, until it has 7 entries
+
+
+def java_bucket(key: str) -> int:
+    """Where Java's hash map keeps a key."""
+    value = 0
+    for letter in key:
+        value = value * 31 + ord(letter) & 0xFFFF_FFFF
+    return (value ^ value >> 16) & 0x7FFF_FFFF & TABLE_SIZE - 1
+
+
+def escape_property(text: str, *, is_key: bool = False) -> str:
+    """Text with what a properties file would take for something else escaped."""
+    escaped = re.sub(r"[\\=:#!]", lambda match: "\\" + match[0], text)
+    escaped = escaped.replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+    escaped = escaped.replace(" ", "\\ ") if is_key else re.sub(r"^ ", r"\\ ", escaped)
+    return re.sub(r"[^ -~]", lambda match: rf"\u{ord(match[0]):04X}", escaped)

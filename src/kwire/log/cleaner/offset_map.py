@@ -1,0 +1,124 @@
+"""The newest offset of each key in the dirty part of a log, in memory of a fixed size.
+
+    uint64[slots, 3]    a row: first and second half of the key's hash, offset + 1; a free slot is all zeros
+
+A slot takes 24 bytes, as in Kafka, so that the same setting takes the same number of keys: log.cleaner.dedupe.buffer.size
+/ 24 slots, of which log.cleaner.io.buffer.load.factor may be used. Memory that holds no key is never touched.
+
+`latest_offset` says how far the map is complete: of every record up to it the key is in the map with the newest offset.
+Records behind it stay, whatever their key (X-20). When the map is full, that is the last record whose key went in; so
+a pass may end inside a batch.
+Source: rules X-10 to X-12; org.apache.kafka.storage.internals.log.SkimpyOffsetMap, kafka.log.Cleaner.buildOffsetMap.
+"""
+# mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from kwire.errors import OptionError
+from kwire.log.cleaner.key_hash import hash_key
+
+__all__ = ["DEFAULT_LOAD_FACTOR", "DEFAULT_MEMORY_BYTES", "SLOT_BYTES", "OffsetMap"]
+
+SLOT_BYTES = 24
+DEFAULT_MEMORY_BYTES = 128 << 20  # log.cleaner.dedupe.buffer.size
+DEFAULT_LOAD_FACTOR = 0.9  # log.cleaner.io.buffer.load.factor
+
+(KEYS, LIMIT, LATEST_OFFSET) = range(3)
+STATE_COUNT = 3
+
+
+class OffsetMap:
+    """Hash of a key -> its newest offset.
+
+    memory_bytes, load_factor: how many keys there is room for. secret: 16 random bytes, new for each map.
+    slots, state: for kernels. state: int64[KEYS, LIMIT, LATEST_OFFSET].
+    Raises OptionError when there is no room for a single key.
+    """
+
+    def __init__(
+        self,
+        memory_bytes: int = DEFAULT_MEMORY_BYTES,
+        load_factor: float = DEFAULT_LOAD_FACTOR,
+        *,
+        secret: bytes,
+    ) -> None:
+        count = memory_bytes // SLOT_BYTES
+        if not 0 < load_factor <= 1:
+            raise OptionError(f"log.cleaner.io.buffer.load.factor={load_factor}: above 0, 1 at most")
+        if count * load_factor <= 1:
+            raise OptionError(
+                f"log.cleaner.dedupe.buffer.size={memory_bytes}: the offset map has no room for a single key"
+            )
+        if len(secret) != 16:
+            raise OptionError(f"a secret of {len(secret)} bytes, expected 16")
+        self.slots: npt.NDArray[np.uint64] = np.zeros((count, 3), np.uint64)
+        self.state: npt.NDArray[np.int64] = np.zeros(STATE_COUNT, np.int64)
+        self.state[LIMIT] = min(int(count * load_factor), count - 1)  # a free slot is where a search ends
+        self.state[LATEST_OFFSET] = -1
+        self.secret: npt.NDArray[np.uint64] = np.frombuffer(secret, "<u8").astype(np.uint64)
+
+    def __len__(self) -> int:
+        return int(self.state[KEYS])
+
+    @property
+    def latest_offset(self) -> int:
+        """The offset up to which the map is complete; -1 for an empty one."""
+        return int(self.state[LATEST_OFFSET])
+
+    def advance(self, offset: int) -> None:
+        """The map is complete up to offset: there is no record with a key in between (X-12)."""
+        self.state[LATEST_OFFSET] = offset
+
+    @property
+    def utilization(self) -> float:
+        """Keys in the map as a part of its slots, 0 to 1."""
+        return len(self) / len(self.slots)
+
+    def put(self, key: bytes, offset: int) -> bool:
+        """Note that key has a record at offset, the newest so far. False, and no change, when the map is full."""
+        array = np.frombuffer(key, np.uint8)
+        return bool(put(self.slots, self.state, self.secret, array.ctypes.data, len(key), offset))
+
+    def get(self, key: bytes) -> int:
+        """The newest offset of key, -1 for a key that is not in the map."""
+        array = np.frombuffer(key, np.uint8)
+        return int(get(self.slots, self.secret, array.ctypes.data, len(key)))
+
+
+@njit(inline="always")
+def find(slots, first, second):
+    """The slot of a hash, or the free one where it belongs."""
+    count = np.uint64(slots.shape[0])
+    at = np.int64(first % count)
+    while slots[at, 2] != np.uint64(0) and (slots[at, 0] != first or slots[at, 1] != second):
+        at += 1
+        if at == slots.shape[0]:
+            at = 0
+    return at
+
+
+@njit(nogil=True, cache=True)
+def put(slots, state, secret, key, key_bytes, offset):
+    """As OffsetMap.put, for the key at an address. A full map takes no record at all, not even of a key it has."""
+    if state[KEYS] >= state[LIMIT]:
+        return False
+    first, second = hash_key(key, key_bytes, secret[0], secret[1])
+    at = find(slots, first, second)
+    if slots[at, 2] == np.uint64(0):
+        slots[at, 0] = first
+        slots[at, 1] = second
+        state[KEYS] += 1
+    slots[at, 2] = np.uint64(offset + 1)
+    state[LATEST_OFFSET] = offset
+    return True
+
+
+@njit(nogil=True, cache=True)
+def get(slots, secret, key, key_bytes):
+    """As OffsetMap.get, for the key at an address."""
+    first, second = hash_key(key, key_bytes, secret[0], secret[1])
+    return np.int64(slots[find(slots, first, second), 2]) - 1

@@ -1,0 +1,91 @@
+"""Records of the coordinators' topics: `__consumer_offsets`, `__transaction_state`, `__share_group_state`.
+
+    key      int16 record type, message of that type (version 0)
+    value    int16 version, message; null is a tombstone
+
+Each topic counts its types from 0. In `__consumer_offsets` types 0 and 1 are offset commits, 2 a classic group, 3 to 8
+and 16 groups of the consumer protocol (KIP-848), 10 to 15 share groups, 17 to 23 streams groups.
+Source: CoordinatorRecordSerde; GroupCoordinatorRecordSerde, TransactionCoordinatorRecordSerde and
+ShareCoordinatorRecordSerde of 4.x.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kwire.errors import Truncated, UnsupportedVersion
+from kwire.log.internal.typed_record import UNKNOWN, Decoder, TypedRecord, read_message
+
+if TYPE_CHECKING:
+    from kwire.messages.base import Message
+
+__all__ = [
+    "GROUPS_TOPIC",
+    "SHARE_STATE_TOPIC",
+    "TRANSACTIONS_TOPIC",
+    "coordinator_decoder",
+    "decode_group",
+    "decode_share_state",
+    "decode_transaction",
+]
+
+GROUPS_TOPIC = "__consumer_offsets"
+TRANSACTIONS_TOPIC = "__transaction_state"
+SHARE_STATE_TOPIC = "__share_group_state"
+
+
+def coordinator_decoder(module: str, *, kafka: str | None = None, types: range | None = None) -> Decoder:
+    """The decoder of one coordinator's records.
+
+    module: group-coordinator, transaction-coordinator or share-coordinator. kafka: value versions as that release has
+    them. types: record types that are known, all by default.
+    """
+
+    @functools.cache
+    def messages(record_type: int) -> tuple[str, type[Message], type[Message]] | None:
+        from kwire.messages import registry
+
+        if types is not None and record_type not in types:
+            return None
+        try:
+            key = registry.find("coordinator-key", record_type, module=module)
+            value = registry.find("coordinator-value", record_type, module=module)
+        except UnsupportedVersion:
+            return None
+        kind = key.__name__.removesuffix("Key").removeprefix("Legacy")
+        if kafka is not None:
+            value = registry.get(f"{kind}Value", kafka=kafka)
+        return kind, key, value
+
+    def decode(typed: TypedRecord) -> TypedRecord:
+        raw = typed.raw_key
+        if raw is None or len(raw) < 2:
+            return typed.wrong("key", Truncated(f"record type of 2 bytes, {len(raw or b'')} left", 0))
+        record_type = int.from_bytes(raw[:2], "big", signed=True)
+        known = messages(record_type)
+        if known is None:
+            return replace(typed, kind=UNKNOWN, record_type=record_type)
+        kind, key_class, value_class = known
+        typed = replace(typed, kind=kind, record_type=record_type)
+        key, typed = read_message(typed, "key", key_class, raw, 2, 0)
+        if key is None:
+            return typed
+        typed = replace(typed, key=key)
+        return typed if typed.raw_value is None else _with_value(typed, value_class, typed.raw_value)
+
+    return decode
+
+
+def _with_value(typed: TypedRecord, cls: type[Message], raw: bytes) -> TypedRecord:
+    if len(raw) < 2:
+        return typed.wrong("value", Truncated(f"version of 2 bytes, {len(raw)} left", 0))
+    version = int.from_bytes(raw[:2], "big", signed=True)
+    value, typed = read_message(replace(typed, version=version), "value", cls, raw, 2, version)
+    return replace(typed, value=value)
+
+
+decode_group = coordinator_decoder("group-coordinator")
+decode_transaction = coordinator_decoder("transaction-coordinator")
+decode_share_state = coordinator_decoder("share-coordinator")

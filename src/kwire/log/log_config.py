@@ -1,0 +1,267 @@
+"""A topic's settings: Kafka's names, limits and defaults, as text and as values.
+
+`LogConfig.parse({"retention.ms": "1000"})` checks and fills up, `.render()` gives Kafka's names and texts back. Fields
+are the settings' names with underscores for dots.
+Source: org.apache.kafka.storage.internals.log.LogConfig, TopicConfig, ServerLogConfigs 3.9.1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kwire.errors import OptionError
+from kwire.records import Compression
+
+__all__ = ["LogConfig"]
+
+MAX_INT32, MAX_INT64 = (1 << 31) - 1, (1 << 63) - 1
+CODECS = {"producer", "uncompressed", *(codec.text for codec in Compression if codec)}
+POLICIES = ("compact", "delete")
+VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:\.\d+)?(?:-IV\d+)?", re.ASCII)
+MAGIC_1_SINCE, MAGIC_2_SINCE = (0, 10), (0, 11)
+
+Parse = Callable[[str], Any]
+
+
+def whole(low: int, high: int) -> Parse:
+    """A whole number from low to high."""
+
+    def parse(text: str) -> int:
+        digits = text.strip()
+        if not re.fullmatch(r"[+-]?\d{1,20}", digits, re.ASCII) or not low <= int(digits) <= high:
+            raise ValueError(f"a whole number from {low} to {high}")
+        return int(digits)
+
+    return parse
+
+
+def ratio(text: str) -> float:
+    """A number from 0 to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise ValueError("a number from 0 to 1")
+    return value
+
+
+def switch(text: str) -> bool:
+    """true or false."""
+    value = text.strip().lower()
+    if value not in ("true", "false"):
+        raise ValueError("true or false")
+    return value == "true"
+
+
+def one_of(*names: str) -> Parse:
+    """One of some names."""
+
+    def parse(text: str) -> str:
+        if text not in names:
+            raise ValueError("one of " + ", ".join(names))
+        return text
+
+    return parse
+
+
+def policies(text: str) -> frozenset[str]:
+    """delete, compact, or both with a comma between."""
+    found = frozenset(part.strip() for part in text.split(",") if part.strip())
+    if not found or not found <= set(POLICIES):
+        raise ValueError("compact, delete or both")
+    return found
+
+
+def format_version(text: str) -> str:
+    """A Kafka release, which stands for a record format."""
+    if not VERSION.fullmatch(text):
+        raise ValueError("a Kafka release such as 0.10.2 or 3.0-IV1")
+    return text
+
+
+def gzip_level(text: str) -> int:
+    """1 to 9, or -1 for the codec's own default."""
+    level = whole(-1, 9)(text)
+    if level == 0:
+        raise ValueError("a level from 1 to 9, or -1")
+    return int(level)
+
+
+def names(text: str) -> str:
+    """A list that is kept as it stands."""
+    return text
+
+
+INT = whole(0, MAX_INT32)
+LONG = whole(0, MAX_INT64)
+ANY_LONG = whole(-(1 << 63), MAX_INT64)
+SETTINGS: dict[str, Parse] = {
+    "cleanup.policy": policies,
+    "compression.type": one_of(*sorted(CODECS)),
+    "compression.gzip.level": gzip_level,
+    "compression.lz4.level": whole(1, 17),
+    "compression.zstd.level": whole(-131072, 22),
+    "delete.retention.ms": LONG,
+    "file.delete.delay.ms": LONG,
+    "flush.messages": whole(1, MAX_INT64),
+    "flush.ms": LONG,
+    "follower.replication.throttled.replicas": names,
+    "index.interval.bytes": INT,
+    "leader.replication.throttled.replicas": names,
+    "local.retention.bytes": whole(-2, MAX_INT64),
+    "local.retention.ms": whole(-2, MAX_INT64),
+    "max.compaction.lag.ms": whole(1, MAX_INT64),
+    "max.message.bytes": INT,
+    "message.downconversion.enable": switch,
+    "message.format.version": format_version,
+    "message.timestamp.after.max.ms": LONG,
+    "message.timestamp.before.max.ms": LONG,
+    "message.timestamp.difference.max.ms": LONG,
+    "message.timestamp.type": one_of("CreateTime", "LogAppendTime"),
+    "min.cleanable.dirty.ratio": ratio,
+    "min.compaction.lag.ms": LONG,
+    "min.insync.replicas": whole(1, MAX_INT32),
+    "preallocate": switch,
+    "remote.storage.enable": switch,
+    "remote.log.copy.disable": switch,
+    "remote.log.delete.on.disable": switch,
+    "retention.bytes": ANY_LONG,
+    "retention.ms": whole(-1, MAX_INT64),
+    "segment.bytes": whole(14, MAX_INT32),
+    "segment.index.bytes": whole(4, MAX_INT32),
+    "segment.jitter.ms": LONG,
+    "segment.ms": whole(1, MAX_INT64),
+    "unclean.leader.election.enable": switch,
+    # of the broker, not of a topic; here because a log needs it (P-07)
+    "producer.id.expiration.ms": whole(1, MAX_INT32),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogConfig:
+    """A topic's settings by Kafka's names, underscores for dots. Raises OptionError on a value that cannot be.
+
+    Sizes are bytes, times milliseconds, -1 is "no limit" for retention. cleanup_policy: "delete", "compact" or both.
+    producer_id_expiration_ms is the broker's.
+    """
+
+    cleanup_policy: frozenset[str] = frozenset({"delete"})
+    compression_type: str = "producer"
+    compression_gzip_level: int = -1
+    compression_lz4_level: int = 9
+    compression_zstd_level: int = 3
+    delete_retention_ms: int = 86_400_000
+    file_delete_delay_ms: int = 60_000
+    flush_messages: int = MAX_INT64
+    flush_ms: int = MAX_INT64
+    follower_replication_throttled_replicas: str = ""
+    index_interval_bytes: int = 4096
+    leader_replication_throttled_replicas: str = ""
+    local_retention_bytes: int = -2
+    local_retention_ms: int = -2
+    max_compaction_lag_ms: int = MAX_INT64
+    max_message_bytes: int = 1_048_588
+    message_downconversion_enable: bool = True
+    message_format_version: str = "3.0-IV1"
+    message_timestamp_after_max_ms: int = MAX_INT64
+    message_timestamp_before_max_ms: int = MAX_INT64
+    message_timestamp_difference_max_ms: int = MAX_INT64
+    message_timestamp_type: str = "CreateTime"
+    min_cleanable_dirty_ratio: float = 0.5
+    min_compaction_lag_ms: int = 0
+    min_insync_replicas: int = 1
+    preallocate: bool = False
+    remote_storage_enable: bool = False
+    remote_log_copy_disable: bool = False
+    remote_log_delete_on_disable: bool = False
+    retention_bytes: int = -1
+    retention_ms: int = 604_800_000
+    segment_bytes: int = 1 << 30
+    segment_index_bytes: int = 10_485_760
+    segment_jitter_ms: int = 0
+    segment_ms: int = 604_800_000
+    unclean_leader_election_enable: bool = False
+    producer_id_expiration_ms: int = 86_400_000
+
+    def __post_init__(self) -> None:
+        for name, text in self.render().items():
+            read_setting(name, text)
+        if self.min_compaction_lag_ms > self.max_compaction_lag_ms:
+            raise OptionError(
+                f"min.compaction.lag.ms {self.min_compaction_lag_ms} is above max.compaction.lag.ms "
+                f"{self.max_compaction_lag_ms}"
+            )
+
+    @classmethod
+    def parse(cls, settings: Mapping[str, str]) -> LogConfig:
+        """The settings given, by Kafka's names, and the defaults of all others. Raises OptionError."""
+        return cls().replace_parsed(settings)
+
+    def replace_parsed(self, settings: Mapping[str, str]) -> LogConfig:
+        """These settings with others over them, by Kafka's names and as text. Raises OptionError."""
+        given = {name.replace(".", "_"): read_setting(name, text) for name, text in settings.items()}
+        return dataclasses.replace(self, **given)
+
+    def replace(self, **settings: Any) -> LogConfig:
+        """These settings with others over them, by field name. Raises OptionError."""
+        try:
+            return dataclasses.replace(self, **settings)
+        except TypeError as error:
+            raise OptionError(f"no such setting: {error}") from None
+
+    def render(self) -> dict[str, str]:
+        """All settings by Kafka's names, as Kafka's tools print them."""
+        return {name: render_value(getattr(self, name.replace(".", "_"))) for name in SETTINGS}
+
+    @property
+    def magic(self) -> int:
+        """The record format that message.format.version stands for: 0, 1 or 2."""
+        match = VERSION.fullmatch(self.message_format_version)
+        assert match is not None
+        version = int(match[1]), int(match[2])
+        return 0 if version < MAGIC_1_SINCE else 1 if version < MAGIC_2_SINCE else 2
+
+    @property
+    def is_compacted(self) -> bool:
+        """Whether cleanup.policy has "compact", so that every record needs a key."""
+        return "compact" in self.cleanup_policy
+
+    @property
+    def compression_level(self) -> int | None:
+        """The level of compression_type where it is a codec with levels (KIP-390), else None."""
+        levels = {
+            "gzip": self.compression_gzip_level,
+            "lz4": self.compression_lz4_level,
+            "zstd": self.compression_zstd_level,
+        }
+        return levels.get(self.compression_type)
+
+    @property
+    def codec(self) -> str:
+        """compression_type as kwire.records takes it: "uncompressed" is called "none" there."""
+        return "none" if self.compression_type == "uncompressed" else self.compression_type
+
+
+def read_setting(name: str, text: str) -> Any:
+    """A setting's value. Raises OptionError on an unknown name or a value that cannot be."""
+    parse = SETTINGS.get(name)
+    if parse is None:
+        raise OptionError(f"unknown topic setting {name!r}")
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise OptionError(f"{name} is {text[:80]!r}, expected {error}") from None
+
+
+def render_value(value: Any) -> str:
+    """A value as Kafka prints it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, frozenset):
+        return ",".join(sorted(value))
+    return str(value)
