@@ -15,6 +15,7 @@ from kwire.cli.command import FINE, FOUND
 from kwire.cli.escaping import printable
 from kwire.cli.log.directories import check_path, open_directory, selected
 from kwire.cli.log.files import BatchReader, LogFile, kind_of, log_file
+from kwire.cli.log.kafka_decoded import InternalTopic, decoded_reading
 from kwire.cli.log.kafka_lines import Lines
 from kwire.cli.log.selection import Selection, parse_offsets, parse_time
 from kwire.cli.quantities import time_text
@@ -51,6 +52,21 @@ def dump(
         bool, typer.Option("--like-kafka", help="kafka-dump-log's own lines; --deep is its --print-data-log.")
     ] = False,
     kafka_version: Annotated[Lines | None, typer.Option(help="Whose lines; the newest by default.")] = None,
+    offsets_decoder: Annotated[
+        bool, typer.Option("--offsets-decoder", help="With --like-kafka: records of __consumer_offsets, decoded.")
+    ] = False,
+    transaction_log_decoder: Annotated[
+        bool, typer.Option("--transaction-log-decoder", help="The same of __transaction_state.")
+    ] = False,
+    cluster_metadata_decoder: Annotated[
+        bool, typer.Option("--cluster-metadata-decoder", help="The same of __cluster_metadata and its snapshots.")
+    ] = False,
+    share_group_state_decoder: Annotated[
+        bool, typer.Option("--share-group-state-decoder", help="The same of __share_group_state.")
+    ] = False,
+    skip_record_metadata: Annotated[
+        bool, typer.Option("--skip-record-metadata", help="With --like-kafka: keys and payloads alone.")
+    ] = False,
 ) -> int:
     """Print what is in segments and indexes.
 
@@ -60,6 +76,17 @@ def dump(
         raise OptionError("--kafka-version goes with --like-kafka")
     if like_kafka and shape is not Format.TABLE:
         raise OptionError("--like-kafka has a format of its own; leave --format out")
+    decoder = _decoder(
+        {
+            "offsets": offsets_decoder,
+            "transaction-log": transaction_log_decoder,
+            "cluster-metadata": cluster_metadata_decoder,
+            "share-group-state": share_group_state_decoder,
+        },
+        like_kafka,
+    )
+    if skip_record_metadata and not like_kafka:
+        raise OptionError("--skip-record-metadata goes with --like-kafka")
     first, end = parse_offsets(offsets) if offsets is not None else (0, Selection().end_offset)
     selection = Selection(
         first_offset=first,
@@ -75,12 +102,30 @@ def dump(
         if like_kafka:
             from kwire.cli.log.kafka_dump import KafkaDump
 
-            run = KafkaDump(lines=kafka_version or Lines.KAFKA_4_3, deep=deep, selection=selection, advance=bar.advance)
+            lines = kafka_version or Lines.KAFKA_4_3
+            run = KafkaDump(
+                lines=lines,
+                deep=deep or decoder is not None,
+                selection=selection,
+                advance=bar.advance,
+                read=None if decoder is None else decoded_reading(decoder, lines),
+                bare=skip_record_metadata,
+            )
             for file in files:
                 run.dump(file)
             run.finish()
             return FOUND if run.found else FINE
         return _Dump(deep, selection, bar.advance).dump(files, shape)
+
+
+def _decoder(asked: dict[str, bool], like_kafka: bool) -> InternalTopic | None:
+    """The internal topic whose decoder is asked for. Raises OptionError for two, or without --like-kafka."""
+    chosen = [name for name, given in asked.items() if given]
+    if chosen and not like_kafka:
+        raise OptionError(f"--{chosen[0]}-decoder goes with --like-kafka")
+    if len(chosen) > 1:
+        raise OptionError(f"--{chosen[0]}-decoder or --{chosen[1]}-decoder, not both: a file is of one topic")
+    return InternalTopic(chosen[0]) if chosen else None
 
 
 def _files(paths: Sequence[str], selection: Selection) -> Iterator[LogFile]:

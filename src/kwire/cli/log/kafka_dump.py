@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from kwire.cli import terminal
 from kwire.cli.escaping import printable
 from kwire.cli.log.files import BatchReader, LogFile, open_file
-from kwire.cli.log.kafka_lines import Lines, batch_line, producer_line, record_lines, starting_line
+from kwire.cli.log.kafka_lines import Lines, Reading, batch_line, producer_line, record_lines, starting_line
 from kwire.cli.log.selection import Selection
 from kwire.errors import DecodeError, KwireError
 
@@ -29,12 +29,15 @@ class KafkaDump:
     """One run of the tool. `dump` files one after another, then `finish`.
 
     deep: records with keys and payloads too (--deep-iteration --print-data-log). found: whether anything was wrong.
+    read, bare: of keys and payloads, and without the rest; as record_lines takes them.
     """
 
     lines: Lines
     deep: bool
     selection: Selection
     advance: Callable[[int], None]
+    read: Reading | None = None
+    bare: bool = False
     found: bool = False
     _index_mismatches: Pairs = field(default_factory=dict)
     _time_mismatches: Pairs = field(default_factory=dict)
@@ -116,7 +119,7 @@ class KafkaDump:
                         self._print(batch_line(batch, self.lines))
                     self.found = self.found or not batch.is_valid
                     if self.deep:
-                        for record, line in record_lines(batch, self.lines):
+                        for record, line in record_lines(batch, self.lines, read=self.read, bare=self.bare):
                             if not self.selection.takes_record(record):
                                 continue
                             if not shown:

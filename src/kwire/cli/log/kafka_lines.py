@@ -15,7 +15,7 @@ Source: DumpLogSegments of 2.8.2, 3.9.1 and 4.3.0.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from kwire.errors import DecodeError
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from kwire.records import Batch, Record
     from kwire.records.legacy_batch import LegacyBatch
 
-__all__ = ["Lines", "batch_line", "producer_line", "record_lines", "starting_line"]
+__all__ = ["Lines", "Reading", "batch_line", "producer_line", "record_lines", "starting_line"]
+
+Reading = Callable[["Record"], tuple[str | None, str | None]]
+"""(key, payload) of a record as text, None for what is not printed. Raises DecodeError where the tool ends."""
 
 
 class Lines(enum.StrEnum):
@@ -61,16 +64,25 @@ def batch_line(batch: Batch, lines: Lines) -> str:
     )
 
 
-def record_lines(batch: Batch, lines: Lines) -> Iterator[tuple[Record, str]]:
-    """Each record and its line, with keys and payloads (--print-data-log). Raises CorruptBatch."""
+def record_lines(
+    batch: Batch, lines: Lines, *, read: Reading | None = None, bare: bool = False
+) -> Iterator[tuple[Record, str]]:
+    """Each record and its line, with keys and payloads (--print-data-log). Raises CorruptBatch, and as read does.
+
+    read: what makes text of a record's key and payload, Java's text by default. bare: without offsets, sizes and what
+    control records say (--skip-record-metadata).
+    """
     # like the tool: nothing is checked on the way, the line says whether the checksum holds
     records = batch.records(check_crc=False)
-    if batch.magic >= 2:
+    if bare:
         for record in records:
-            yield record, _record_head(batch, record, lines) + _contents(batch, record, lines)
+            yield record, _bare(batch, record, lines, read or _texts)
+    elif batch.magic >= 2:
+        for record in records:
+            yield record, _record_head(batch, record, lines) + _contents(batch, record, lines, read)
     else:
         for record, (crc, valid) in zip(records, _message_checksums(batch), strict=True):
-            yield record, _message_head(batch, record, lines, crc, valid) + _contents(batch, record, lines)
+            yield record, _message_head(batch, record, lines, crc, valid) + _contents(batch, record, lines, read)
 
 
 def producer_line(state: ProducerState, lines: Lines) -> str:
@@ -133,11 +145,30 @@ def _head_2_8(batch: Batch, record: Record, crc: str, *, valid: bool) -> str:
     )
 
 
-def _contents(batch: Batch, record: Record, lines: Lines) -> str:
+def _contents(batch: Batch, record: Record, lines: Lines, read: Reading | None) -> str:
     if batch.is_control:
         return _control(batch, record, lines)
-    key = "" if record.key is None else f" key: {_java_text(record.key)}"
-    return key if record.value is None else f"{key} payload: {_java_text(record.value)}"
+    key, payload = (read or _texts)(record)
+    return ("" if key is None else f" key: {key}") + ("" if payload is None else f" payload: {payload}")
+
+
+def _bare(batch: Batch, record: Record, lines: Lines, read: Reading) -> str:
+    """A line of keys and payloads alone; empty for a control record, as the tool prints it."""
+    if batch.is_control:
+        return ""
+    key, payload = read(record)
+    if key is None:
+        # the mark at the front of the line comes with the key, or since 4.0 with whatever is first
+        start = "| " if lines is Lines.KAFKA_4_3 else " "
+        return "" if payload is None else f"{start}payload: {payload}"
+    return f"| key: {key}" + ("" if payload is None else f" payload: {payload}")
+
+
+def _texts(record: Record) -> tuple[str | None, str | None]:
+    return (
+        None if record.key is None else _java_text(record.key),
+        None if record.value is None else _java_text(record.value),
+    )
 
 
 def _control(batch: Batch, record: Record, lines: Lines) -> str:

@@ -1,0 +1,274 @@
+"""Keys and payloads of internal topics as kafka-dump-log's decoders print them, character for character.
+
+    --offsets-decoder, --transaction-log-decoder     3.9 and later: JSON of key and value; transactions of 3.9 and
+                                                     everything of 2.8: a text of their own
+    --cluster-metadata-decoder                       JSON of the value
+    --share-group-state-decoder                      4.3 only
+
+JSON is Jackson's: no blanks, characters above ASCII as they are, doubles as Java prints them. What cannot be decoded
+is told in the tool's sentence with our reason, as its own reasons are those of Java's exceptions.
+Source: DumpLogSegments and TransactionLog of 2.8.2 and 3.9.1, GroupMetadataManager of 2.8.2, DumpLogSegments of 4.3.0.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from kwire.cli.log.kafka_lines import Lines, Reading
+from kwire.cli.log.scala_order import partition_hash, string_hash, table_order
+from kwire.errors import Malformed, OptionError
+
+if TYPE_CHECKING:
+    from kwire.log.internal import TypedRecord
+    from kwire.log.internal.typed_record import Decoder
+    from kwire.messages.base import Message
+    from kwire.records import Record
+
+__all__ = ["InternalTopic", "decoded_reading"]
+
+
+class InternalTopic(enum.StrEnum):
+    """Which of the tool's decoders."""
+
+    OFFSETS = "offsets"
+    TRANSACTION_LOG = "transaction-log"
+    CLUSTER_METADATA = "cluster-metadata"
+    SHARE_GROUP_STATE = "share-group-state"
+
+
+RELEASES = {Lines.KAFKA_2_8: "2.8.2", Lines.KAFKA_3_9: "3.9.1", Lines.KAFKA_4_3: None}
+GROUP_TYPES = {Lines.KAFKA_2_8: range(3), Lines.KAFKA_3_9: range(9), Lines.KAFKA_4_3: None}
+
+
+def decoded_reading(topic: InternalTopic, lines: Lines) -> Reading:
+    """What that release's tool prints of a record. Raises OptionError where it has no such decoder."""
+    from kwire.log.internal.coordinator_records import coordinator_decoder
+    from kwire.log.internal.metadata_records import metadata_decoder
+
+    release = RELEASES[lines]
+    if topic is InternalTopic.CLUSTER_METADATA:
+        return _metadata(metadata_decoder(kafka=release))
+    if topic is InternalTopic.SHARE_GROUP_STATE:
+        if lines is not Lines.KAFKA_4_3:
+            raise OptionError(f"--share-group-state-decoder: Kafka {lines} has none; it came with 4.0")
+        return _coordinator(coordinator_decoder("share-coordinator"))
+    if topic is InternalTopic.OFFSETS:
+        decode = coordinator_decoder("group-coordinator", kafka=release, types=GROUP_TYPES[lines])
+        return _group_text(decode) if lines is Lines.KAFKA_2_8 else _coordinator(decode)
+    decode = coordinator_decoder("transaction-coordinator", kafka=release)
+    return _coordinator(decode) if lines is Lines.KAFKA_4_3 else _transaction_text(decode, lines)
+
+
+def _typed(record: Record, decode: Decoder) -> TypedRecord:
+    from kwire.log.internal import TypedRecord
+    from kwire.log.internal.typed_record import UNKNOWN
+
+    bare = TypedRecord(
+        topic="",
+        partition=0,
+        offset=record.offset,
+        timestamp=record.timestamp,
+        kind=UNKNOWN,
+        raw_key=record.key,
+        raw_value=record.value,
+    )
+    return decode(bare)
+
+
+def _keyed(record: Record, decode: Decoder) -> TypedRecord:
+    """A coordinator's record. Raises Malformed without a key, where the tool ends."""
+    if record.key is None:
+        raise Malformed(f"record at offset {record.offset} has no key, which its topic's records must have", 0)
+    return _typed(record, decode)
+
+
+# ---- JSON
+
+
+def _coordinator(decode: Decoder) -> Reading:
+    def read(record: Record) -> tuple[str | None, str | None]:
+        typed = _keyed(record, decode)
+        if typed.key is None and typed.error is None:
+            return f"Unknown record type {typed.record_type} at offset {record.offset}, skipping.", None
+        if typed.key is None or (typed.value is None and record.value is not None):
+            return f"Error at offset {record.offset}, skipping. {typed.error}", None
+        key = java_json({"type": str(typed.record_type), "data": typed.key.to_json(version=0)})
+        if typed.value is None:
+            return key, "<DELETE>"
+        assert typed.version is not None
+        data = typed.value.to_json(version=typed.version)
+        if typed.kind == "GroupMetadata":
+            data = _with_members_read(typed.value, data)
+        return key, java_json({"version": str(typed.version), "data": data})
+
+    return read
+
+
+def _with_members_read(group: Any, data: dict[str, Any]) -> dict[str, Any]:
+    """A classic group's JSON with the consumers' subscriptions and assignments as JSON where they can be read."""
+    from kwire.log.internal.consumer_protocol import PROTOCOL_TYPE, read_embedded
+    from kwire.messages import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+    if group.protocol_type != PROTOCOL_TYPE:
+        return data
+    embedded: tuple[tuple[str, type[Message]], ...] = (
+        ("subscription", ConsumerProtocolSubscription),
+        ("assignment", ConsumerProtocolAssignment),
+    )
+    for member, shown in zip(group.members, data["members"], strict=True):
+        for field, cls in embedded:
+            found = read_embedded(cls, getattr(member, field))
+            if found and found[1] <= cls.VALID_VERSIONS.highest:
+                message, version = found
+                shown[field] = message.to_json(version=version)
+    return data
+
+
+def _metadata(decode: Decoder) -> Reading:
+    def read(record: Record) -> tuple[str | None, str | None]:
+        typed = _typed(record, decode)
+        if typed.error is not None or typed.value is None:
+            reason = typed.error or f"Unknown metadata record type {typed.record_type}"
+            return None, f"Error at {record.offset}, skipping. {reason}"
+        assert typed.version is not None
+        name = re.sub(r"(?<!^)(?=[A-Z])", "_", typed.kind).upper()
+        data = typed.value.to_json(version=typed.version)
+        return None, java_json({"type": name, "version": typed.version, "data": data})
+
+    return read
+
+
+_ESCAPED = re.compile(r'[\x00-\x1f"\\]')
+_SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+
+
+def java_json(value: Any) -> str:
+    """value as Jackson writes it."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{java_json(key)}:{java_json(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(java_json, value)) + "]"
+    if isinstance(value, str):
+        return '"' + _ESCAPED.sub(lambda found: _SHORT.get(found[0]) or f"\\u{ord(found[0]):04X}", value) + '"'
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return java_double(value) if math.isfinite(value) else f'"{java_double(value)}"'
+    return "null" if value is None else str(value)
+
+
+def java_double(value: float) -> str:
+    """value as Double.toString writes it: with an exponent below 0.001 and from ten million on."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    sign, digits, _ = Decimal(repr(value)).normalize().as_tuple()
+    whole, *rest = map(str, digits)
+    return f"{'-' * sign}{whole}.{''.join(rest) or '0'}E{Decimal(repr(value)).adjusted()}"
+
+
+# ---- 2.8, and transactions of 3.9
+
+
+def _required(typed: TypedRecord, record: Record) -> None:
+    """Raises Malformed where the record could not be read: these releases' tools end there."""
+    if typed.key is None or (typed.value is None and record.value is not None):
+        what = typed.error or f"unknown record type {typed.record_type}"
+        raise Malformed(f"record at offset {record.offset}: {what}", typed.error_position or 0)
+
+
+def _group_text(decode: Decoder) -> Reading:
+    def read(record: Record) -> tuple[str | None, str | None]:
+        typed = _keyed(record, decode)
+        _required(typed, record)
+        key: Any = typed.key
+        value: Any = typed.value
+        if typed.kind == "OffsetCommit":
+            name = f"offset_commit::group={key.group},partition={key.topic}-{key.partition}"
+            if value is None:
+                return name, "<DELETE>"
+            return name, f"offset={value.offset}" + (f",metadata={value.metadata}" if value.metadata else "")
+        name = f"group_metadata::group={key.group}"
+        return name, "<DELETE>" if value is None else _group_json(value)
+
+    return read
+
+
+def _group_json(group: Any) -> str:
+    members = {member.member_id: member for member in group.members}
+    shown = (
+        f"{member_id}={_member_text(group.protocol_type, members[member_id].assignment)}"
+        for member_id in table_order(list(members), string_hash)
+    )
+    return java_json(
+        {
+            "protocolType": group.protocol_type,
+            "protocol": group.protocol,
+            "generationId": group.generation,
+            "assignment": "{" + ",".join(shown) + "}",
+        }
+    )
+
+
+def _member_text(protocol_type: str, assignment: bytes) -> str:
+    from kwire.log.internal.consumer_protocol import PROTOCOL_TYPE, read_assignment
+
+    if protocol_type != PROTOCOL_TYPE:
+        return _hex(assignment)
+    found = read_assignment(assignment)
+    if found is None:
+        raise Malformed(f"assignment of {len(assignment)} bytes is none of the consumer protocol", 0)
+    partitions = ", ".join(f"{each.topic}-{number}" for each in found.assigned_partitions for number in each.partitions)
+    user_data = f":{_hex(found.user_data)}" if found.user_data else ""
+    return f"[{partitions}]{user_data}"
+
+
+def _hex(data: bytes) -> str:
+    """As one big number: without zeros at its front."""
+    return f"{int.from_bytes(data, 'big'):X}" if data else ""
+
+
+STATES = (
+    "Empty",
+    "Ongoing",
+    "PrepareCommit",
+    "PrepareAbort",
+    "CompleteCommit",
+    "CompleteAbort",
+    "Dead",
+    "PrepareEpochFence",
+)
+
+
+def _transaction_text(decode: Decoder, lines: Lines) -> Reading:
+    def read(record: Record) -> tuple[str | None, str | None]:
+        typed = _keyed(record, decode)
+        if typed.key is None and typed.error is None and lines is Lines.KAFKA_3_9:
+            return f"unknown::version={typed.record_type}", None
+        _required(typed, record)
+        key: Any = typed.key
+        value: Any = typed.value
+        name = f"transaction_metadata::transactionalId={key.transactional_id}"
+        if value is None:
+            return name, "<DELETE>"
+        if not 0 <= value.transaction_status < len(STATES):
+            raise Malformed(f"record at offset {record.offset}: unknown state {value.transaction_status}", 0)
+        state = STATES[value.transaction_status]
+        partitions = dict.fromkeys(
+            (each.topic, number)
+            for each in (value.transaction_partitions or () if state != "Empty" else ())
+            for number in each.partition_ids
+        )
+        shown = ",".join(f"{topic}-{number}" for topic, number in table_order(list(partitions), partition_hash))
+        return name, (
+            f"producerId:{value.producer_id},producerEpoch:{value.producer_epoch},state={state},partitions=[{shown}],"
+            f"txnLastUpdateTimestamp={value.transaction_last_update_timestamp_ms},"
+            f"txnTimeoutMs={value.transaction_timeout_ms}"
+        )
+
+    return read
