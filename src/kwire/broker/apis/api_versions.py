@@ -1,0 +1,66 @@
+"""ApiVersions (api key 18), versions 0 to 4: what is spoken here, and which features the cluster has.
+
+    1  throttle time    3  client's name and version, features    4  features whose lowest version is 0
+
+A version that is not served is answered in version 0 with UNSUPPORTED_VERSION and what is (KIP-511). A client's name
+or version with other characters than letters, digits, dash and dot is refused. Version 5 (client's cluster id) is
+left out: Kafka 3.9 has 0 to 4.
+Source: kafka.server.KafkaApis.handleApiVersionsRequest, ApiVersionsResponse, KIP-35, KIP-511, KIP-584.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any
+
+from kwire.broker import apis
+from kwire.broker.context import RequestContext
+from kwire.broker.features import FINALIZED, SUPPORTED
+from kwire.broker.node import Node
+from kwire.messages import ApiVersionsResponse
+from kwire.protocol.error_codes import ErrorCode
+
+API_KEY = 18
+VERSIONS = (0, 4)
+
+SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+LOWEST_ZERO_VERSION = 4
+
+
+@functools.cache
+def offered() -> list[Any]:
+    """Every API with its versions."""
+    return [
+        ApiVersionsResponse.ApiVersion(api_key=key, min_version=module.VERSIONS[0], max_version=module.VERSIONS[1])
+        for key, module in apis.handlers().items()
+    ]
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> ApiVersionsResponse:
+    """The answer; request is None for a version that is not served."""
+    if request is None:
+        return refuse(request, ErrorCode.UNSUPPORTED_VERSION, "")
+    if context.api_version >= 3:
+        name, version = request.client_software_name, request.client_software_version
+        if not SOFTWARE.fullmatch(name) or not SOFTWARE.fullmatch(version):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        context.peer.client_software = name, version
+    return ApiVersionsResponse(
+        api_keys=list(offered()),
+        supported_features=[
+            ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
+            for name, (lowest, highest) in SUPPORTED.items()
+            if lowest > 0 or context.api_version >= LOWEST_ZERO_VERSION
+        ],
+        finalized_features=[
+            ApiVersionsResponse.FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
+            for name, level in FINALIZED.items()
+        ],
+        finalized_features_epoch=node.metadata_log.features_epoch if node.metadata_log is not None else 0,
+    )
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> ApiVersionsResponse:
+    """An error, with the versions of ApiVersions itself, so that a client can ask again."""
+    return ApiVersionsResponse(error_code=code, api_keys=[key for key in offered() if key.api_key == API_KEY])

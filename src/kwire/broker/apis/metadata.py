@@ -1,0 +1,140 @@
+"""Metadata (api key 3), versions 0 to 12: which brokers there are, and which of them leads which partition.
+
+    1  rack, controller, internal topics; null asks for all topics, none for none (version 0: none asks for all)
+    2  cluster id    3  throttle time    4  the client may forbid that topics are made    5  offline replicas
+    7  leader epochs    8  operations allowed    10  topic ids    12  topics asked for by id
+
+A topic that is asked for and not there is made, where auto.create.topics.enable and the client allow it. Unlike Kafka's
+first answer about such a topic (LEADER_NOT_AVAILABLE until the controller has made it) this one already has it.
+Source: kafka.server.KafkaApis.handleTopicMetadataRequest 3.9.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import CLUSTER, NO_OPERATIONS, Operation, ResourceType, operations_mask
+from kwire.broker.context import RequestContext
+from kwire.broker.internal_topics import create_missing
+from kwire.broker.node import Node
+from kwire.broker.topics import Topic
+from kwire.errors import BrokerError
+from kwire.messages import MetadataResponse
+from kwire.messages.base import ZERO_UUID
+from kwire.protocol.error_codes import ErrorCode
+
+API_KEY = 3
+VERSIONS = (0, 12)
+
+TOPIC_OPERATIONS = [
+    Operation.READ,
+    Operation.WRITE,
+    Operation.CREATE,
+    Operation.DELETE,
+    Operation.ALTER,
+    Operation.DESCRIBE,
+    Operation.DESCRIBE_CONFIGS,
+    Operation.ALTER_CONFIGS,
+]
+CLUSTER_OPERATIONS = [
+    Operation.CREATE,
+    Operation.ALTER,
+    Operation.DESCRIBE,
+    Operation.CLUSTER_ACTION,
+    Operation.DESCRIBE_CONFIGS,
+    Operation.ALTER_CONFIGS,
+    Operation.IDEMPOTENT_WRITE,
+]
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> MetadataResponse:
+    """The answer for the client's listener."""
+    version = context.api_version
+    topics = request.topics
+    all_topics = topics is None or (version == 0 and not topics)
+    if all_topics:
+        found = [
+            describe(node, context, request, topic)
+            for topic in node.topics
+            if node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
+        ]
+    else:
+        found = [one(node, context, request, topic) for topic in topics]
+    host, port = node.endpoint(context.listener)
+    response = MetadataResponse(
+        brokers=[
+            MetadataResponse.MetadataResponseBroker(
+                node_id=node.node_id, host=host, port=port, rack=node.settings.broker_rack or None
+            )
+        ],
+        cluster_id=node.cluster_id,
+        controller_id=node.node_id,
+        topics=found,
+        cluster_authorized_operations=NO_OPERATIONS,
+    )
+    if 8 <= version <= 10 and request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = (
+            operations_mask([op for op in CLUSTER_OPERATIONS if node.may(context, op, ResourceType.CLUSTER, CLUSTER)])
+            if node.may(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER)
+            else 0
+        )
+    return response
+
+
+def one(node: Node, context: RequestContext, request: Any, asked: Any) -> Any:
+    """The answer about one topic that was asked for, by name or by id."""
+    if asked.topic_id != ZERO_UUID and asked.name is None:
+        topic = node.topics.with_id(asked.topic_id)
+        if topic is None or not node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic.name):
+            return failed(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id=asked.topic_id)
+        return describe(node, context, request, topic)
+    name = asked.name
+    if not node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, name):
+        return failed(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
+    topic = node.topics.get(name)
+    if topic is None:
+        allowed = context.api_version < 4 or request.allow_auto_topic_creation
+        if not allowed or not node.settings.auto_create_topics_enable:
+            return failed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
+        if not node.may(context, Operation.CREATE, ResourceType.CLUSTER, CLUSTER) and not node.may(
+            context, Operation.CREATE, ResourceType.TOPIC, name
+        ):
+            return failed(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
+        try:
+            topic = create_missing(node, name)
+        except BrokerError as error:
+            return failed(ErrorCode(error.code), name)
+    return describe(node, context, request, topic)
+
+
+def failed(code: ErrorCode, name: str | None, *, topic_id: Any = ZERO_UUID) -> Any:
+    """The answer about a topic that there is nothing to tell of."""
+    return MetadataResponse.MetadataResponseTopic(
+        error_code=code, name=name, topic_id=topic_id, topic_authorized_operations=NO_OPERATIONS
+    )
+
+
+def describe(node: Node, context: RequestContext, request: Any, topic: Topic) -> Any:
+    """The answer about a topic that is there."""
+    operations = NO_OPERATIONS
+    if context.api_version >= 8 and request.include_topic_authorized_operations:
+        operations = operations_mask(
+            [op for op in TOPIC_OPERATIONS if node.may(context, op, ResourceType.TOPIC, topic.name)]
+        )
+    me = [node.node_id]
+    return MetadataResponse.MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=[
+            MetadataResponse.MetadataResponsePartition(
+                partition_index=index,
+                leader_id=node.node_id,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=me,
+                isr_nodes=me,
+            )
+            for index, partition in topic.partitions.items()
+        ],
+        topic_authorized_operations=operations,
+    )

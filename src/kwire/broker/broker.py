@@ -1,0 +1,176 @@
+"""An embedded broker: one event loop in a thread of its own, started and stopped like any context manager.
+
+with Broker() as broker:
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from kwire.broker.clock import Clock, LoopTimers
+from kwire.broker.node import Node
+from kwire.broker.server import Server
+from kwire.broker.settings import Settings
+from kwire.errors import OptionError
+
+__all__ = ["Broker"]
+
+log = logging.getLogger("kwire.broker")
+
+Result = TypeVar("Result")
+
+
+class Broker:
+    """A Kafka broker in this process.
+
+    data_dir: a Kafka log directory that is kept and recovered; a temporary one by default. port: on 127.0.0.1, 0 for
+    one that is free; `listeners` says more. settings: Kafka's names, dots as underscores; see kwire.broker.settings.
+    Raises OptionError for a wrong setting, LogError for a directory that cannot be used.
+    """
+
+    def __init__(self, data_dir: str | Path | None = None, port: int = 0, **settings: Any) -> None:
+        if port and "listeners" in settings:
+            raise OptionError("port and listeners both say where to listen: give one of them")
+        settings.setdefault("listeners", f"PLAINTEXT://127.0.0.1:{port}")
+        self.settings = Settings.parse(settings)
+        self.data_dir = None if data_dir is None else Path(data_dir)
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._node: Node | None = None
+        self._stop: asyncio.Event | None = None
+        self._ready = threading.Event()
+        self._problem: BaseException | None = None
+
+    # Use
+
+    @property
+    def node(self) -> Node:
+        """What the handlers work on; only `call` may touch it while the broker runs. OptionError when it does not."""
+        if self._node is None:
+            raise OptionError("the broker is not running")
+        return self._node
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """host:port of the first listener, for clients."""
+        host, port = next(iter(self.node.endpoints.values()))
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    @property
+    def port(self) -> int:
+        """The port of the first listener."""
+        return next(iter(self.node.endpoints.values()))[1]
+
+    def call(self, function: Callable[[Node], Result]) -> Result:
+        """Run a function on the broker's thread, which alone may touch its state, and return what it returns."""
+        loop, node = self._loop, self.node
+        if loop is None:
+            raise OptionError("the broker is not running")
+
+        async def run() -> Result:
+            return function(node)
+
+        return asyncio.run_coroutine_threadsafe(run(), loop).result()
+
+    # Start and stop
+
+    def start(self) -> None:
+        """Start and wait until clients can connect."""
+        if self._thread is not None:
+            raise OptionError("the broker is running already")
+        self._ready.clear()
+        self._problem = None
+        self._thread = threading.Thread(target=self._run, name="kwire broker", daemon=True)
+        self._thread.start()
+        self._ready.wait()
+        if self._problem is not None:
+            self._thread.join()
+            self._thread = None
+            raise self._problem
+
+    def stop(self) -> None:
+        """Stop cleanly: connections closed, logs flushed, checkpoints and Kafka's mark of a clean stop written."""
+        if self._thread is None:
+            return
+        loop, stop = self._loop, self._stop
+        if loop is not None and stop is not None:
+            loop.call_soon_threadsafe(stop.set)
+        self._thread.join()
+        self._thread = None
+        if self._problem is not None:
+            problem, self._problem = self._problem, None
+            raise problem
+
+    def __enter__(self) -> Broker:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Broker:
+        await asyncio.to_thread(self.start)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.stop)
+
+    # On the thread
+
+    def _run(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=new_loop) as runner:
+                runner.run(self._serve())
+        except BaseException as error:
+            self._problem = error
+        finally:
+            self._loop = self._node = self._stop = None
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        loop = self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        node = Node(self.settings, Clock(), LoopTimers(loop))
+        server = Server(node, loop)
+        server.start()
+        try:
+            self._node = node
+            self._ready.set()
+            load_kernels()
+            await self._stop.wait()
+        finally:
+            server.close()
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    """uvloop's where it is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+def load_kernels() -> None:
+    """Load what makes requests fast, in the background: the broker serves without it meanwhile."""
+    from kwire.plan import engine
+    from kwire.records.section_scan import load_compiled_scan
+
+    def load() -> None:
+        codec = engine.load_in_background()
+        if codec is not None:
+            codec.join()
+            load_compiled_scan()
+
+    threading.Thread(target=load, name="kwire broker kernels", daemon=True).start()

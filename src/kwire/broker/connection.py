@@ -1,0 +1,352 @@
+"""One client's connection: frames in, answers out, in order, with bounded memory.
+
+Requests are handled one at a time: the next one when the answer before it has been handed to the operating system. So
+answers keep the order of their requests, a client that sends and does not read holds up itself alone, and a connection
+never costs more than one answer and READ_AHEAD frames. Kafka does the same by muting the channel. A client that leaves
+while its answer waits is noticed, as reading goes on up to that bound.
+
+A large frame is received straight into the buffer that its records are then written from. Pieces of files go out by
+sendfile; small ones are read instead and go in one call with what stands before and behind them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import ssl
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from kwire.broker.answers import encode_answer
+from kwire.broker.context import Peer
+from kwire.broker.dispatch import Call, answer, read_request
+from kwire.broker.node import Node
+from kwire.errors import KwireError, Malformed
+
+if TYPE_CHECKING:
+    from kwire.broker.answers import Piece
+
+__all__ = ["ClientConnection"]
+
+log = logging.getLogger("kwire.broker")
+
+READ_AHEAD = 8
+"""Frames that may wait behind the one being handled before reading stops."""
+READS_AT_ONCE = 4
+"""How often one connection is read from before others get their turn."""
+JOINED_BYTES = 64 * 1024
+"""Pieces of files up to this size are read and sent with what surrounds them."""
+LENGTH_BYTES = 4
+
+
+class ClientConnection:
+    """One connection. node: what handlers work on; scratch: a buffer shared by all connections; closed: called once."""
+
+    __slots__ = (
+        "_closed",
+        "_filled",
+        "_frame",
+        "_frames",
+        "_head",
+        "_loop",
+        "_max_frame_bytes",
+        "_out",
+        "_reading",
+        "_scratch",
+        "_task",
+        "_tls_wants_write",
+        "_writing",
+        "busy",
+        "last_active",
+        "node",
+        "peer",
+        "sock",
+    )
+
+    def __init__(
+        self,
+        node: Node,
+        loop: asyncio.AbstractEventLoop,
+        sock: socket.socket,
+        peer: Peer,
+        scratch: bytearray,
+        closed: Callable[[ClientConnection], None],
+    ) -> None:
+        self.node, self.sock, self.peer = node, sock, peer
+        self._loop, self._scratch, self._closed = loop, scratch, closed
+        self._max_frame_bytes = node.settings.socket_request_max_bytes
+        self._head = b""  # the first bytes of a frame whose length is not whole yet
+        self._frame: bytearray | None = None  # a frame that is being received
+        self._filled = 0
+        self._frames: deque[bytes | memoryview] = deque()
+        self._out: deque[Piece] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._reading = self._writing = self._tls_wants_write = False
+        self.busy = False  # a request is being handled or its answer being sent
+        self.last_active = time.monotonic()
+        self._read_on()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a handler has not answered yet."""
+        return self._task is not None
+
+    # Receiving
+
+    def _read_on(self) -> None:
+        if not self._reading:
+            self._reading = True
+            self._loop.add_reader(self.sock.fileno(), self._readable)
+
+    def _pause(self) -> None:
+        if self._reading:
+            self._reading = False
+            self._loop.remove_reader(self.sock.fileno())
+
+    def _readable(self) -> None:
+        try:
+            for _ in range(READS_AT_ONCE):
+                more = self._receive()
+                self.process()
+                if self.sock.fileno() < 0 or not self._reading:
+                    return
+                if not more:
+                    break
+            if isinstance(self.sock, ssl.SSLSocket) and self.sock.pending():  # the kernel knows nothing of these
+                self._loop.call_soon(self._readable_again)
+        except (ssl.SSLWantReadError, BlockingIOError, InterruptedError):
+            pass
+        except ssl.SSLWantWriteError:
+            self._tls_wants_write = True
+            self._want_write()
+        except KwireError as error:
+            self.close(str(error))
+        except OSError as error:
+            self.close(f"{error}", level=logging.DEBUG)
+
+    def _readable_again(self) -> None:
+        if self._reading:
+            self._readable()
+
+    def _receive(self) -> bool:
+        """Read once. False when the buffer given was not filled, so that nothing is left to read now."""
+        frame = self._frame
+        if frame is not None and len(frame) - self._filled > len(self._scratch):
+            into = memoryview(frame)[self._filled :]
+            size = self.sock.recv_into(into)
+            self._filled += size
+            if size:
+                self._took_part(frame)
+        else:
+            into = memoryview(self._scratch)
+            size = self.sock.recv_into(into)
+            self._take(into[:size])
+        if not size:
+            left = self._filled + len(self._head)
+            self.close(f"the client left inside a frame, after {left} bytes of it" if left else "the client left")
+            return False
+        self.last_active = time.monotonic()
+        return size == len(into) or isinstance(self.sock, ssl.SSLSocket)
+
+    def _take(self, data: memoryview) -> None:
+        """Cut what came into frames."""
+        pos, end = 0, len(data)
+        while pos < end:
+            frame = self._frame
+            if frame is None:
+                head = self._head
+                if head:
+                    more = LENGTH_BYTES - len(head)
+                    head += bytes(data[pos : pos + more])
+                    pos += more
+                else:
+                    head = bytes(data[pos : pos + LENGTH_BYTES])
+                    pos += LENGTH_BYTES
+                if len(head) < LENGTH_BYTES:
+                    self._head = head
+                    return
+                self._head = b""
+                size = int.from_bytes(head, "big", signed=True)
+                if size < 0 or size > self._max_frame_bytes:
+                    raise Malformed(f"frame of {size} bytes, at most {self._max_frame_bytes} are allowed", 0)
+                if end - pos >= size:
+                    self._frames.append(head + bytes(data[pos : pos + size]))
+                    pos += size
+                    continue
+                frame = self._frame = bytearray(LENGTH_BYTES + size)
+                frame[:LENGTH_BYTES] = head
+                self._filled = LENGTH_BYTES
+            part = min(end - pos, len(frame) - self._filled)
+            frame[self._filled : self._filled + part] = data[pos : pos + part]
+            self._filled += part
+            pos += part
+            self._took_part(frame)
+
+    def _took_part(self, frame: bytearray) -> None:
+        if self._filled == len(frame):
+            self._frames.append(memoryview(frame))
+            self._frame, self._filled = None, 0
+
+    # Handling
+
+    def process(self) -> None:
+        """Handle what has come, as far as it is its turn."""
+        while self._frames and not self.busy and self.sock.fileno() >= 0:
+            self._handle(self._frames.popleft())
+        if len(self._frames) >= READ_AHEAD:
+            self._pause()
+        elif not self._reading and self.sock.fileno() >= 0:
+            self._read_on()
+
+    def _handle(self, frame: bytes | memoryview) -> None:
+        try:
+            call = read_request(frame, self.peer)
+        except KwireError as error:
+            self.close(f"{type(error).__name__}: {error}")
+            return
+        found = answer(self.node, call)
+        if asyncio.iscoroutine(found):
+            self.busy = True
+            self._task = self._loop.create_task(self._wait(call, found))
+        else:
+            self._reply(call, found)
+
+    async def _wait(self, call: Call, found: Any) -> None:
+        body = await found
+        self._task = None
+        self.busy = False
+        if self.sock.fileno() >= 0:
+            self._reply(call, body)
+            self.process()
+
+    def _reply(self, call: Call, body: Any) -> None:
+        if not call.expects_reply:
+            if self.peer.values.pop("close", None):  # acks=0 and an error: all that is left to tell the client
+                self.close("a request that is not answered failed")
+            return
+        context = call.context
+        try:
+            self._out += encode_answer(context.api_key, call.response_version, context.correlation_id, body)
+        except KwireError:
+            log.exception("api %s version %s: no answer", context.api_key, context.api_version)
+            self.close("its answer could not be written")
+            return
+        self._flush()
+
+    # Sending
+
+    def _flush(self) -> None:
+        """Send as much as the socket takes; the rest when it takes more."""
+        out = self._out
+        try:
+            while out:
+                if isinstance(out[0], bytes | bytearray | memoryview):
+                    self._send_bytes()
+                else:
+                    self._send_file()
+        except (BlockingIOError, InterruptedError, ssl.SSLWantWriteError):
+            self.busy = True
+            self._want_write()
+            return
+        except ssl.SSLWantReadError:
+            self.busy = True
+            return
+        except (OSError, KwireError) as error:
+            self.close(f"{error}", level=logging.DEBUG)
+            return
+        self.last_active = time.monotonic()
+        self.busy = False
+
+    def _send_bytes(self) -> None:
+        out = self._out
+        head = out[0]
+        assert isinstance(head, bytes | bytearray | memoryview)
+        if len(out) > 1:
+            head = self._joined()
+        sent = self.sock.send(head, 0 if len(out) == 1 or self._is_tls else socket.MSG_MORE)
+        if sent < len(head):
+            out[0] = memoryview(head)[sent:]
+            raise BlockingIOError
+        out.popleft()
+
+    def _joined(self) -> bytes | bytearray | memoryview:
+        """The pieces at the front in one, as far as they are small."""
+        out = self._out
+        parts: list[bytes | bytearray | memoryview] = []
+        size = 0
+        while out:
+            piece = out[0]
+            if parts and size + len(piece) > JOINED_BYTES:
+                break
+            data = piece if isinstance(piece, bytes | bytearray | memoryview) else read_part(piece)
+            parts.append(data)
+            size += len(data)
+            out.popleft()
+        joined = parts[0] if len(parts) == 1 else b"".join(parts)
+        out.appendleft(joined)
+        return joined
+
+    @property
+    def _is_tls(self) -> bool:
+        return isinstance(self.sock, ssl.SSLSocket)
+
+    def _send_file(self) -> None:
+        out = self._out
+        part: Any = out[0]
+        if self._is_tls:
+            out[0] = read_part(part)
+            return
+        sent = os.sendfile(self.sock.fileno(), part.file.fileno(), part.position, part.size_bytes)
+        if sent == 0:
+            raise OSError("a log file ended before its records")
+        if sent < part.size_bytes:
+            out[0] = type(part)(file=part.file, position=part.position + sent, size_bytes=part.size_bytes - sent)
+        else:
+            out.popleft()
+
+    def _want_write(self) -> None:
+        if not self._writing:
+            self._writing = True
+            self._loop.add_writer(self.sock.fileno(), self._writable)
+
+    def _writable(self) -> None:
+        if self._tls_wants_write:
+            self._tls_wants_write = False
+            self._readable()
+        if self._out:
+            self._flush()
+        if not self._out and self._writing and self.sock.fileno() >= 0:
+            self._writing = False
+            self._loop.remove_writer(self.sock.fileno())
+            self.process()
+
+    # The end
+
+    def close(self, why: str, *, level: int = logging.INFO) -> None:
+        """End the connection and say why in the log."""
+        fd = self.sock.fileno()
+        if fd < 0:
+            return
+        log.log(level, "connection %s closed: %s", self.peer.connection_id, why)
+        self._loop.remove_reader(fd)
+        self._loop.remove_writer(fd)
+        self._reading = self._writing = False
+        self.sock.close()
+        self._frames.clear()
+        self._out.clear()
+        self._frame, self._filled, self._head = None, 0, b""
+        if self._task is not None:
+            self._task.cancel()
+        self._closed(self)
+
+
+def read_part(part: Any) -> bytes:
+    """The bytes of a piece of a file."""
+    data = os.pread(part.file.fileno(), part.size_bytes, part.position)
+    if len(data) < part.size_bytes:
+        raise OSError("a log file ended before its records")
+    return data

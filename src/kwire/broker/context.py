@@ -1,0 +1,63 @@
+"""Who sent a request, how, and when: what a handler knows besides the request itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["ANONYMOUS", "Peer", "RequestContext"]
+
+ANONYMOUS = "User:ANONYMOUS"
+"""The principal of a connection that nobody had to authenticate on."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Peer:
+    """The other end of one connection, for as long as it lasts; handlers may write to it.
+
+    connection_id: Kafka's text, local address-remote address-number. listener: name of the listener that took it.
+    principal: who it is, once that is known. authentication: what the security handlers keep between two requests.
+    client_software: (name, version) as the ApiVersions request gave them.
+    """
+
+    connection_id: str
+    host: str
+    port: int
+    listener: str
+    security_protocol: str = "PLAINTEXT"
+    principal: str = ANONYMOUS
+    authentication: Any = None
+    client_software: tuple[str, str] = ("unknown", "unknown")
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class RequestContext:
+    """One request's surroundings. request_bytes: size of its frame."""
+
+    peer: Peer
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str
+    request_bytes: int
+
+    @property
+    def principal(self) -> str:
+        """Who sends: Type:Name."""
+        return self.peer.principal
+
+    @property
+    def client_host(self) -> str:
+        """Where from, as Kafka writes it: /127.0.0.1."""
+        return f"/{self.peer.host}"
+
+    @property
+    def listener(self) -> str:
+        """The listener's name."""
+        return self.peer.listener
+
+    @property
+    def connection_id(self) -> str:
+        """The connection's name, unique while the broker runs."""
+        return self.peer.connection_id

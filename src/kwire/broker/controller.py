@@ -1,0 +1,151 @@
+"""What changes the cluster: topics made and removed, partitions added, settings altered.
+
+Every change is a list of metadata records: written to the metadata log in one batch, applied to the image, and then
+carried out on the logs. So what a restart reads is what happened. All checks come before the first record.
+Source: org.apache.kafka.controller.ReplicationControlManager, ConfigurationControlManager 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kwire.broker.identifiers import new_uuid
+from kwire.broker.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from kwire.broker.topics import Topic, check_name
+from kwire.errors import OptionError
+from kwire.messages import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
+from kwire.messages.base import Message
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+if TYPE_CHECKING:
+    from kwire.broker.node import Node
+
+__all__ = ["MAX_PARTITIONS", "Controller"]
+
+MAX_PARTITIONS = 10_000
+"""Of one topic in one request: each is a folder with its files."""
+
+
+class Controller:
+    """Changes to one node's cluster. Raises BrokerError with Kafka's code for what cannot be done."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def commit(self, records: Sequence[tuple[Message, int]]) -> None:
+        """Write records (with their versions) to the metadata log and apply them."""
+        if self._node.metadata_log is not None:
+            self._node.metadata_log.append(records)
+        for record, _ in records:
+            self._node.image.apply(record)
+
+    # Topics
+
+    def check_new_topic(
+        self, name: str, partition_count: int, configs: Mapping[str, str], replication_factor: int = 1
+    ) -> None:
+        """Whether such a topic could be made."""
+        check_name(name)
+        if self._node.topics.get(name) is not None:
+            raise refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        self._check_collision(name)
+        if replication_factor < 1:
+            raise refusal(ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
+        if partition_count < 1:
+            raise refusal(
+                ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value."
+            )
+        if replication_factor > 1:
+            raise refusal(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"Unable to replicate the partition {replication_factor} time(s): The target replication factor of "
+                f"{replication_factor} cannot be reached because only 1 broker(s) are registered.",
+            )
+        if partition_count > MAX_PARTITIONS:
+            raise refusal(
+                ErrorCode.POLICY_VIOLATION,
+                f"Excessively large number of partitions per request: {partition_count}, at most {MAX_PARTITIONS}",
+            )
+        self.check_topic_configs(configs)
+
+    def _check_collision(self, name: str) -> None:
+        """Names that differ in dots and underscores only would be one in Kafka's metrics."""
+        if "." not in name and "_" not in name:
+            return
+        flat = name.replace(".", "_")
+        for topic in self._node.topics:
+            if topic.name.replace(".", "_") == flat:
+                raise refusal(
+                    ErrorCode.INVALID_TOPIC_EXCEPTION,
+                    f"Topic '{name}' collides with existing topic: {topic.name}",
+                )
+
+    def check_topic_configs(self, configs: Mapping[str, str]) -> None:
+        """Whether a topic can have these settings."""
+        from kwire.log.log_config import LogConfig
+
+        try:
+            LogConfig.parse({**self._node.settings.topic_defaults(), **configs})
+        except OptionError as error:
+            raise refusal(ErrorCode.INVALID_CONFIG, str(error)) from None
+
+    def create_topic(
+        self, name: str, partition_count: int, configs: Mapping[str, str] | None = None, *, replication_factor: int = 1
+    ) -> Topic:
+        """Make a topic with its partitions' logs."""
+        configs = configs or {}
+        self.check_new_topic(name, partition_count, configs, replication_factor)
+        topic_id = new_uuid()
+        records: list[tuple[Message, int]] = [(TopicRecord(name=name, topic_id=topic_id), 0)]
+        records += [(self._config_record(TOPIC_RESOURCE, name, key, value), 0) for key, value in configs.items()]
+        records += [(self._partition_record(topic_id, index), 1) for index in range(partition_count)]
+        self.commit(records)
+        topic = self._node.topics.get(name)
+        assert topic is not None  # its record has just been applied
+        self._node.open_logs(topic)
+        return topic
+
+    def _partition_record(self, topic_id: Any, index: int) -> Message:
+        me = [self._node.node_id]
+        return PartitionRecord(
+            partition_id=index,
+            topic_id=topic_id,
+            replicas=me,
+            isr=me,
+            leader=self._node.node_id,
+            leader_epoch=0,
+            partition_epoch=0,
+            directories=[self._node.directory_id],
+        )
+
+    def delete_topic(self, topic: Topic) -> None:
+        """Remove a topic; its files go after file.delete.delay.ms."""
+        configs = [(self._config_record(TOPIC_RESOURCE, topic.name, key, None), 0) for key in topic.configs]
+        self.commit([*configs, (RemoveTopicRecord(topic_id=topic.topic_id), 0)])
+        self._node.delete_logs(topic)
+
+    def add_partitions(self, topic: Topic, partition_count: int) -> None:
+        """Raise a topic's number of partitions to that."""
+        indexes = range(len(topic.partitions), partition_count)
+        self.commit([(self._partition_record(topic.topic_id, index), 1) for index in indexes])
+        self._node.open_logs(topic)
+
+    # Settings
+
+    def alter_topic_configs(self, topic: Topic, changes: Mapping[str, str | None]) -> None:
+        """Set settings of a topic, None to remove them; they take effect at once."""
+        after = {**topic.configs, **{key: value for key, value in changes.items() if value is not None}}
+        after = {key: value for key, value in after.items() if changes.get(key, value) is not None}
+        self.check_topic_configs(after)
+        self.commit([(self._config_record(TOPIC_RESOURCE, topic.name, k, v), 0) for k, v in changes.items()])
+        self._node.apply_topic_configs(topic)
+
+    def alter_broker_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
+        """Set settings of the broker of that id, or of all ("")."""
+        self.commit([(self._config_record(BROKER_RESOURCE, name, k, v), 0) for k, v in changes.items()])
+        self._node.apply_broker_configs()
+
+    @staticmethod
+    def _config_record(kind: int, resource: str, key: str, value: str | None) -> Message:
+        return ConfigRecord(resource_type=kind, resource_name=resource, name=key, value=value)

@@ -1,0 +1,45 @@
+"""Topics that are made without being asked for: by the first who names them, and those the broker keeps its state in.
+
+Source: kafka.server.DefaultAutoTopicCreationManager; GroupCoordinatorConfig, TransactionLogConfigs 3.9.1.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire.broker.topics import Topic
+
+if TYPE_CHECKING:
+    from kwire.broker.node import Node
+
+__all__ = ["GROUP_METADATA_TOPIC", "TRANSACTION_STATE_TOPIC", "create_missing"]
+
+GROUP_METADATA_TOPIC = "__consumer_offsets"
+TRANSACTION_STATE_TOPIC = "__transaction_state"
+CODECS = ("producer", "gzip", "snappy", "lz4", "zstd")
+
+
+def create_missing(node: Node, name: str) -> Topic:
+    """The topic of that name, made if it is not there. Raises BrokerError as Controller.create_topic does."""
+    topic = node.topics.get(name)
+    if topic is not None:
+        return topic
+    settings = node.settings
+    if name == GROUP_METADATA_TOPIC:
+        codec = settings.offsets_topic_compression_codec
+        configs = {
+            "compression.type": CODECS[codec] if 0 <= codec < len(CODECS) else "producer",
+            "cleanup.policy": "compact",
+            "segment.bytes": str(settings.offsets_topic_segment_bytes),
+        }
+        return node.controller.create_topic(name, settings.offsets_topic_num_partitions, configs)
+    if name == TRANSACTION_STATE_TOPIC:
+        configs = {
+            "compression.type": "uncompressed",
+            "cleanup.policy": "compact",
+            "min.insync.replicas": "1",
+            "segment.bytes": str(settings.transaction_state_log_segment_bytes),
+            "unclean.leader.election.enable": "false",
+        }
+        return node.controller.create_topic(name, settings.transaction_state_log_num_partitions, configs)
+    return node.controller.create_topic(name, settings.num_partitions)

@@ -1,0 +1,151 @@
+"""The sockets: listening, accepting within the limits, closing what is idle.
+
+Source: kafka.network.SocketServer, ConnectionQuotas: max.connections, max.connections.per.ip, connections.max.idle.ms.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import socket
+import ssl
+import time
+from collections import Counter
+from collections.abc import Mapping
+
+from kwire.broker.connection import ClientConnection
+from kwire.broker.context import Peer
+from kwire.broker.listeners import Listener, parse_listeners
+from kwire.broker.node import Node
+from kwire.errors import OptionError
+
+__all__ = ["Server"]
+
+log = logging.getLogger("kwire.broker")
+
+BACKLOG = 1024
+SCRATCH_BYTES = 256 * 1024
+ACCEPTS_AT_ONCE = 64
+MIN_IDLE_CHECK_S = 0.05
+
+
+class Server:
+    """All listeners of one node. tls: the context of each listener whose protocol is encrypted, by its name."""
+
+    def __init__(
+        self, node: Node, loop: asyncio.AbstractEventLoop, tls: Mapping[str, ssl.SSLContext] | None = None
+    ) -> None:
+        self.node = node
+        self._loop, self._tls = loop, dict(tls or {})
+        self._sockets: list[socket.socket] = []
+        self._numbers = itertools.count()
+        self._per_host: Counter[str] = Counter()
+        self._scratch = bytearray(SCRATCH_BYTES)
+        self._idle_check: asyncio.TimerHandle | None = None
+        self.connections: set[ClientConnection] = set()
+
+    def start(self) -> None:
+        """Listen. Raises OptionError when an address cannot be had."""
+        settings = self.node.settings
+        listeners = parse_listeners(settings, settings.listeners)
+        bound: dict[str, tuple[str, int]] = {}
+        for listener in listeners:
+            if listener.is_tls and listener.name not in self._tls:
+                raise OptionError(
+                    f"listener {listener.name} is {listener.protocol}, and there is no certificate for it"
+                )
+            sock = self._bind(listener)
+            self._sockets.append(sock)
+            host = listener.host if listener.host not in ("", "0.0.0.0", "::") else socket.gethostname()
+            bound[listener.name] = (host, sock.getsockname()[1])
+            self._loop.add_reader(sock.fileno(), self._accept, sock, listener)
+        if settings.advertised_listeners:
+            told = parse_listeners(settings, settings.advertised_listeners)
+            bound |= {each.name: (each.host, each.port or bound[each.name][1]) for each in told if each.name in bound}
+        self.node.endpoints = bound
+        self._watch_idle()
+
+    @staticmethod
+    def _bind(listener: Listener) -> socket.socket:
+        family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind((listener.host, listener.port))
+            sock.listen(BACKLOG)
+            sock.setblocking(False)
+        except OSError as error:
+            sock.close()
+            raise OptionError(f"cannot listen on {listener.host}:{listener.port}: {error.strerror or error}") from None
+        return sock
+
+    def _accept(self, listening: socket.socket, listener: Listener) -> None:
+        for _ in range(ACCEPTS_AT_ONCE):
+            try:
+                sock, address = listening.accept()
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError:  # no file descriptors left: those who wait are served when others have gone
+                log.exception("cannot accept")
+                return
+            self._welcome(sock, address[0], address[1], listener)
+
+    def _welcome(self, sock: socket.socket, host: str, port: int, listener: Listener) -> None:
+        settings = self.node.settings
+        if len(self.connections) >= settings.max_connections:
+            log.warning("connection from %s refused: max.connections is %s", host, settings.max_connections)
+            sock.close()
+            return
+        if self._per_host[host] >= settings.max_connections_per_ip:
+            limit = settings.max_connections_per_ip
+            log.warning("connection from %s refused: max.connections.per.ip is %s", host, limit)
+            sock.close()
+            return
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            local = sock.getsockname()
+            if listener.is_tls:
+                context = self._tls[listener.name]
+                sock = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        except OSError as error:  # it has gone already
+            log.debug("connection from %s: %s", host, error)
+            sock.close()
+            return
+        peer = Peer(
+            connection_id=f"{local[0]}:{local[1]}-{host}:{port}-{next(self._numbers)}",
+            host=host,
+            port=port,
+            listener=listener.name,
+            security_protocol=listener.protocol,
+        )
+        self._per_host[host] += 1
+        self.connections.add(ClientConnection(self.node, self._loop, sock, peer, self._scratch, self._gone))
+
+    def _gone(self, connection: ClientConnection) -> None:
+        self.connections.discard(connection)
+        host = connection.peer.host
+        self._per_host[host] -= 1
+        if not self._per_host[host]:
+            del self._per_host[host]
+
+    def _watch_idle(self) -> None:
+        limit = self.node.settings.connections_max_idle_ms / 1000
+        now = time.monotonic()
+        for connection in list(self.connections):
+            if now - connection.last_active > limit and not connection.is_waiting:
+                connection.close("it was idle for longer than connections.max.idle.ms")
+        self._idle_check = self._loop.call_later(max(MIN_IDLE_CHECK_S, min(limit / 4, 60)), self._watch_idle)
+
+    def close(self) -> None:
+        """Stop listening and end every connection."""
+        if self._idle_check is not None:
+            self._idle_check.cancel()
+        for sock in self._sockets:
+            with contextlib.suppress(OSError):
+                self._loop.remove_reader(sock.fileno())
+            sock.close()
+        for connection in list(self.connections):
+            connection.close("the broker stops", level=logging.DEBUG)

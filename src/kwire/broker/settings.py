@@ -1,0 +1,185 @@
+"""The broker's settings: Kafka's names with underscores for dots, Kafka's defaults.
+
+What has no effect here is not here. One default differs: groups do not wait for more members before their first
+rebalance (group.initial.rebalance.delay.ms is 0, as in Kafka's own quick start).
+Source: kafka.server.KafkaConfig and the classes it joins, 3.9.1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kwire.errors import OptionError
+
+__all__ = ["TOPIC_DEFAULTS", "Settings", "parse_value"]
+
+MAX_INT32, MAX_INT64 = 2**31 - 1, 2**63 - 1
+DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a broker can be told. Sizes in bytes, times in milliseconds, as the names say."""
+
+    node_id: int = 1
+    listeners: str = "PLAINTEXT://127.0.0.1:0"
+    advertised_listeners: str = ""
+    listener_security_protocol_map: str = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
+    broker_rack: str = ""
+    # connections
+    socket_request_max_bytes: int = 100 * 1024 * 1024
+    max_connections: int = MAX_INT32
+    max_connections_per_ip: int = MAX_INT32
+    connections_max_idle_ms: int = 600_000
+    # topics
+    auto_create_topics_enable: bool = True
+    num_partitions: int = 1
+    delete_topic_enable: bool = True
+    # fetching
+    fetch_max_bytes: int = 55 * 1024 * 1024
+    max_incremental_fetch_session_cache_slots: int = 1000
+    # logs: defaults of topics, see TOPIC_DEFAULTS
+    message_max_bytes: int = 1_048_588
+    compression_type: str = "producer"
+    min_insync_replicas: int = 1
+    unclean_leader_election_enable: bool = False
+    log_segment_bytes: int = 1 << 30
+    log_roll_ms: int = 7 * DAY_MS
+    log_roll_jitter_ms: int = 0
+    log_index_size_max_bytes: int = 10 << 20
+    log_index_interval_bytes: int = 4096
+    log_retention_ms: int = 7 * DAY_MS
+    log_retention_bytes: int = -1
+    log_cleanup_policy: str = "delete"
+    log_cleaner_delete_retention_ms: int = DAY_MS
+    log_cleaner_min_cleanable_ratio: float = 0.5
+    log_cleaner_min_compaction_lag_ms: int = 0
+    log_cleaner_max_compaction_lag_ms: int = MAX_INT64
+    log_segment_delete_delay_ms: int = 60_000
+    log_flush_interval_messages: int = MAX_INT64
+    log_flush_interval_ms: int = MAX_INT64
+    log_preallocate: bool = False
+    log_message_format_version: str = "3.0-IV1"
+    log_message_timestamp_type: str = "CreateTime"
+    log_message_timestamp_before_max_ms: int = MAX_INT64
+    log_message_timestamp_after_max_ms: int = MAX_INT64
+    log_message_downconversion_enable: bool = True
+    producer_id_expiration_ms: int = DAY_MS
+    # what runs on timers
+    log_cleaner_enable: bool = True
+    log_cleaner_backoff_ms: int = 15_000
+    log_cleaner_dedupe_buffer_size: int = 128 << 20
+    log_flush_scheduler_interval_ms: int = MAX_INT64
+    log_flush_offset_checkpoint_interval_ms: int = 60_000
+    log_retention_check_interval_ms: int = 300_000
+    # groups
+    offsets_topic_num_partitions: int = 50
+    offsets_topic_segment_bytes: int = 100 << 20
+    offsets_topic_compression_codec: int = 0
+    offsets_retention_minutes: int = 10_080
+    offsets_retention_check_interval_ms: int = 600_000
+    offset_metadata_max_bytes: int = 4096
+    group_min_session_timeout_ms: int = 6000
+    group_max_session_timeout_ms: int = 1_800_000
+    group_initial_rebalance_delay_ms: int = 0
+    group_max_size: int = MAX_INT32
+    group_coordinator_rebalance_protocols: str = "classic,consumer"
+    group_consumer_session_timeout_ms: int = 45_000
+    group_consumer_min_session_timeout_ms: int = 45_000
+    group_consumer_max_session_timeout_ms: int = 60_000
+    group_consumer_heartbeat_interval_ms: int = 5000
+    group_consumer_min_heartbeat_interval_ms: int = 5000
+    group_consumer_max_heartbeat_interval_ms: int = 15_000
+    group_consumer_max_size: int = MAX_INT32
+    group_consumer_assignors: str = (
+        "org.apache.kafka.coordinator.group.assignor.UniformAssignor,"
+        "org.apache.kafka.coordinator.group.assignor.RangeAssignor"
+    )
+    group_consumer_migration_policy: str = "disabled"
+    # transactions
+    transaction_state_log_num_partitions: int = 50
+    transaction_state_log_segment_bytes: int = 100 << 20
+    transaction_max_timeout_ms: int = 900_000
+    transactional_id_expiration_ms: int = 7 * DAY_MS
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int = 10_000
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = 3_600_000
+    transaction_partition_verification_enable: bool = True
+
+    @classmethod
+    def parse(cls, given: Mapping[str, Any]) -> Settings:
+        """Settings from names (dots or underscores) and values (of their type, or text).
+
+        Raises OptionError for a name that is not there, naming close ones, and for a value of another type.
+        """
+        fields = {field.name: field for field in dataclasses.fields(cls)}
+        values = {}
+        for name, value in given.items():
+            field = fields.get(name.replace(".", "_"))
+            if field is None:
+                close = difflib.get_close_matches(name.replace(".", "_"), fields, 3, 0.6)
+                hint = f"; close to it: {', '.join(close)}" if close else ""
+                raise OptionError(f"there is no broker setting {name!r}{hint}")
+            values[field.name] = parse_value(field.name, type(field.default), value)
+        return cls(**values)
+
+    def replace(self, **values: Any) -> Settings:
+        """The same with other values."""
+        return dataclasses.replace(self, **values)
+
+    def topic_defaults(self) -> dict[str, str]:
+        """What a topic's settings are where the topic has none of its own: Kafka's dotted names to text."""
+        return {topic: render(getattr(self, name)) for topic, name in TOPIC_DEFAULTS.items()}
+
+
+def parse_value(name: str, kind: type, value: Any) -> Any:
+    """A value of that type. Raises OptionError naming the setting."""
+    try:
+        if kind is bool:
+            if isinstance(value, bool):
+                return value
+            return {"true": True, "false": False}[str(value).strip().lower()]
+        if kind is int and (isinstance(value, bool) or (isinstance(value, float) and value != int(value))):
+            raise ValueError
+        return kind(value.strip() if isinstance(value, str) else value)
+    except (KeyError, ValueError, TypeError):
+        wanted = {bool: "true or false", int: "a whole number", float: "a number"}.get(kind, "text")
+        raise OptionError(f"{name} is {value!r}, it takes {wanted}") from None
+
+
+def render(value: Any) -> str:
+    """A value as Kafka writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+TOPIC_DEFAULTS = {
+    "cleanup.policy": "log_cleanup_policy",
+    "compression.type": "compression_type",
+    "delete.retention.ms": "log_cleaner_delete_retention_ms",
+    "file.delete.delay.ms": "log_segment_delete_delay_ms",
+    "flush.messages": "log_flush_interval_messages",
+    "flush.ms": "log_flush_interval_ms",
+    "index.interval.bytes": "log_index_interval_bytes",
+    "max.compaction.lag.ms": "log_cleaner_max_compaction_lag_ms",
+    "max.message.bytes": "message_max_bytes",
+    "message.downconversion.enable": "log_message_downconversion_enable",
+    "message.format.version": "log_message_format_version",
+    "message.timestamp.after.max.ms": "log_message_timestamp_after_max_ms",
+    "message.timestamp.before.max.ms": "log_message_timestamp_before_max_ms",
+    "message.timestamp.type": "log_message_timestamp_type",
+    "min.cleanable.dirty.ratio": "log_cleaner_min_cleanable_ratio",
+    "min.compaction.lag.ms": "log_cleaner_min_compaction_lag_ms",
+    "min.insync.replicas": "min_insync_replicas",
+    "preallocate": "log_preallocate",
+    "retention.bytes": "log_retention_bytes",
+    "retention.ms": "log_retention_ms",
+    "segment.bytes": "log_segment_bytes",
+    "segment.index.bytes": "log_index_size_max_bytes",
+    "segment.jitter.ms": "log_roll_jitter_ms",
+    "segment.ms": "log_roll_ms",
+    "unclean.leader.election.enable": "unclean_leader_election_enable",
+}
+"""Settings of topics and the broker's setting that is their default. Source: ServerTopicConfigSynonyms."""
