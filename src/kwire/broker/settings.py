@@ -108,6 +108,7 @@ class Settings:
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int = 10_000
     transaction_remove_expired_transaction_cleanup_interval_ms: int = 3_600_000
     transaction_partition_verification_enable: bool = True
+    transaction_version: int = 2
 
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> Settings:

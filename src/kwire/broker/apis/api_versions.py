@@ -16,7 +16,7 @@ from typing import Any
 
 from kwire.broker import apis
 from kwire.broker.context import RequestContext
-from kwire.broker.features import FINALIZED, SUPPORTED
+from kwire.broker.features import FINALIZED, SUPPORTED, TRANSACTION_VERSION
 from kwire.broker.node import Node
 from kwire.messages import ApiVersionsResponse
 from kwire.protocol.error_codes import ErrorCode
@@ -55,7 +55,8 @@ def handle(node: Node, context: RequestContext, request: Any) -> ApiVersionsResp
         ],
         finalized_features=[
             ApiVersionsResponse.FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
-            for name, level in FINALIZED.items()
+            for name, level in {**FINALIZED, TRANSACTION_VERSION: node.settings.transaction_version}.items()
+            if level > 0
         ],
         finalized_features_epoch=node.metadata_log.features_epoch if node.metadata_log is not None else 0,
     )
