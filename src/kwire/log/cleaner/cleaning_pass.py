@@ -1,0 +1,235 @@
+"""One pass over a log: read the dirty part into an offset map, then filter all segments up to the map's end.
+
+Reads files and writes none: what comes out are the bytes of new segments, chunk by chunk, and the entries of their
+transaction indexes. Memory: the map, and a few chunks.
+Source: rules X-10 to X-12, X-34, X-36; kafka.log.Cleaner.doClean, buildOffsetMap, cleanSegments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from kwire.errors import CorruptBatch
+from kwire.log.chunks import Chunks
+from kwire.log.cleaner import kernels as k
+from kwire.log.cleaner.cleaner_stats import CleanerStats
+from kwire.log.cleaner.cleaning_plan import CleaningPlan, group_segments
+from kwire.log.cleaner.log_state import LogState, SourceSegment
+from kwire.log.cleaner.offset_map import OffsetMap
+from kwire.log.cleaner.record_filter import RecordFilter
+from kwire.log.cleaner.retention import CleanedTransactions
+from kwire.log.cleaner.sections import Sections
+from kwire.log.transaction_index import TransactionIndexEntry
+from kwire.records.attributes import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG
+from kwire.records.kernels import table as t
+
+__all__ = ["CHUNK_BYTES", "CleaningPass"]
+
+CHUNK_BYTES = 1 << 20
+
+
+class CleaningPass:
+    """A pass over one log: build_map(), then clean(group) for each of groups(), in order.
+
+    log, plan: what is cleaned. offset_map: empty. stats: counts, growing. end_offset: after build_map, the first offset
+    that is not clean: the new cleaner checkpoint.
+    """
+
+    def __init__(
+        self, log: LogState, plan: CleaningPlan, offset_map: OffsetMap, *, now_ms: int, max_decompressed_bytes: int
+    ) -> None:
+        self.log, self.plan, self.stats = log, plan, CleanerStats(passes=1)
+        self.end_offset = plan.first_dirty_offset
+        self._map, self._now_ms, self._max_decompressed_bytes = offset_map, now_ms, max_decompressed_bytes
+        self._buffer = bytearray(CHUNK_BYTES)
+        self._filter: RecordFilter | None = None
+        self._transactions = CleanedTransactions()
+
+    # ---- the map
+
+    def build_map(self) -> int:
+        """Read the keys from the first dirty offset on, to the plan's end or as far as the map has room (X-10 to X-12).
+
+        Returns end_offset. Raises CorruptBatch, LogError.
+        """
+        plan, transactions = self.plan, CleanedTransactions()
+        dirty = self.log.segments_from(plan.first_dirty_offset, plan.end_offset)
+        transactions.add(entry for each in dirty for entry in each.aborted)
+        transactions.add(entry for each in self._behind(plan.end_offset) for entry in each.aborted)
+        sections = Sections(self._max_decompressed_bytes)
+        for i, segment in enumerate(dirty):
+            if not self._map_segment(segment, sections, transactions):
+                break
+            behind = dirty[i + 1].base_offset if i + 1 < len(dirty) else plan.end_offset
+            self._map.advance(behind - 1)
+        self.stats.map_utilization = self._map.utilization
+        self.end_offset = max(self._map.latest_offset + 1, plan.first_dirty_offset)
+        return self.end_offset
+
+    def _behind(self, offset: int) -> Sequence[SourceSegment]:
+        """Segments from offset on: their indexes have the aborted transactions that began before it."""
+        return [each for each in self.log.segments if each.base_offset >= offset]
+
+    def _map_segment(self, segment: SourceSegment, sections: Sections, transactions: CleanedTransactions) -> bool:
+        """Put a segment's keys into the map; False when it is full."""
+        start = self.plan.first_dirty_offset
+        outcome: npt.NDArray[np.int64] = np.zeros(3, np.int64)
+        is_full = False
+
+        def use(chunk: memoryview, position: int, url: str) -> int | None:
+            nonlocal is_full
+            used = sections.load(chunk, position, url)
+            is_full = self._map_table(sections, transactions, outcome)
+            self.stats.map_bytes_read += used
+            return None if is_full else used
+
+        self._read(segment, segment.position_of(start), use)
+        self.stats.map_records_read += int(outcome[k.RECORDS_READ])
+        return not is_full
+
+    def _map_table(
+        self, sections: Sections, transactions: CleanedTransactions, outcome: npt.NDArray[np.int64]
+    ) -> bool:
+        """Put the keys of the batches of a chunk into the map; True when it is full."""
+        table = sections.table
+        attributes, is_default = table[:, t.ATTRIBUTES], table[:, t.MAGIC] == 2
+        alone = (attributes & CODEC_MASK != 0) | (
+            is_default & (attributes & (CONTROL_FLAG | TRANSACTIONAL_FLAG) != 0)
+        )
+        borders = np.flatnonzero(alone).tolist()
+        done = 0
+        for row in [*borders, len(table)]:
+            if done < row and not self._put(sections, done, row, outcome):
+                return True
+            done = row + 1
+            if row == len(table):
+                return False
+            if not self._map_one(sections, row, transactions, outcome):
+                return True
+        return False
+
+    def _map_one(
+        self, sections: Sections, row: int, transactions: CleanedTransactions, outcome: npt.NDArray[np.int64]
+    ) -> bool:
+        """One compressed or transactional batch; False when the map is full."""
+        entry = sections.table[row]
+        attributes, last_offset = int(entry[t.ATTRIBUTES]), int(entry[t.LAST_OFFSET])
+        is_default = entry[t.MAGIC] == 2
+        if is_default and attributes & CONTROL_FLAG:
+            transactions.on_control(sections.batch(row))
+        elif is_default and attributes & TRANSACTIONAL_FLAG and transactions.on_data(
+            int(entry[t.PRODUCER_ID]), last_offset
+        ):
+            pass  # aborted: its keys mean nothing
+        else:
+            if attributes & CODEC_MASK and entry[t.COUNT]:
+                sections.expand(row, sections.batch(row))
+            return self._put(sections, row, row + 1, outcome)
+        outcome[k.RECORDS_READ] += entry[t.COUNT]
+        if last_offset >= self.plan.first_dirty_offset:
+            self._map.advance(last_offset)
+        return True
+
+    def _put(self, sections: Sections, first: int, last: int, outcome: npt.NDArray[np.int64]) -> bool:
+        offset_map = self._map
+        done = k.map_batches(
+            sections.table,
+            first,
+            last,
+            self.plan.first_dirty_offset,
+            offset_map.slots,
+            offset_map.state,
+            offset_map.secret,
+            outcome,
+        )
+        if done < last and outcome[k.FAULT_NUMBER] != k.MAP_FULL:
+            raise sections.fault(int(done), int(outcome[k.FAULT_NUMBER]), int(outcome[k.FAULT_INDEX]))
+        return bool(done == last)
+
+    # ---- the segments
+
+    def groups(self) -> list[list[SourceSegment]]:
+        """The segments to clean, those together that become one."""
+        config = self.log.config
+        return group_segments(
+            self.log.segments_from(0, self.end_offset),
+            max_bytes=config.segment_bytes,
+            max_index_bytes=config.segment_index_bytes,
+            end_offset=self.plan.end_offset,
+        )
+
+    def clean(self, group: Sequence[SourceSegment], write: Callable[[memoryview], None]) -> None:
+        """Give what is left of a group's batches to `write`, chunk by chunk; a chunk is valid during that call.
+
+        Raises CorruptBatch, LogError.
+        """
+        if self._filter is None:
+            self._transactions.add(entry for each in self.log.segments for entry in each.aborted)
+            self._filter = RecordFilter(
+                self._map,
+                self._transactions,
+                self.log.last_records,
+                self.stats,
+                end_offset=self.plan.end_offset,
+                now_ms=self._now_ms,
+                delete_retention_ms=self.log.config.delete_retention_ms,
+                max_decompressed_bytes=self._max_decompressed_bytes,
+            )
+        record_filter, horizon = self._filter, self._old_horizon_ms()
+        for segment in group:
+            keeps = segment.modified_ms > horizon
+
+            def use(chunk: memoryview, position: int, url: str, keeps: bool = keeps) -> int:
+                used, left = record_filter.clean(chunk, position, url, keeps_old_tombstones=keeps)
+                if len(left):
+                    write(left)
+                return used
+
+            self._read(segment, 0, use)
+            self.stats.segments_read += 1
+        self.stats.segments_written += 1
+
+    def take_aborted(self) -> list[TransactionIndexEntry]:
+        """The transaction index of what clean() gave since this was called last."""
+        return self._transactions.take_kept()
+
+    def _old_horizon_ms(self) -> int:
+        """Tombstones of magic 0 and 1 go from segments that were not modified after this (X-23)."""
+        clean = self.log.segments_from(0, self.plan.first_dirty_offset)
+        return clean[-1].modified_ms - self.log.config.delete_retention_ms if clean else 0
+
+    # ---- reading
+
+    def _read(
+        self, segment: SourceSegment, position: int, use: Callable[[memoryview, int, str], int | None]
+    ) -> None:
+        """Give a segment from position on to use(chunk, its position, url), which returns the bytes it could use, or
+        None to end.
+
+        Raises CorruptBatch where the file ends inside a batch: the rest of a closed segment was lost.
+        """
+        stop = segment.size_bytes
+        with segment.opened() as file:
+            chunks = Chunks(
+                file,
+                position,
+                stop,
+                chunk_bytes=CHUNK_BYTES,
+                max_batch_bytes=self._max_decompressed_bytes,
+                buffer=self._buffer,
+            )
+            while (chunk := chunks.next_chunk()) is not None:
+                used = use(chunk, chunks.position, file.url)
+                if used is None:
+                    return
+                if not chunks.advance(used):
+                    break
+            self._buffer = chunks.buffer
+            if chunks.refused is not None:
+                raise chunks.refused
+            if chunks.position < stop:
+                what = f"the segment ends inside this batch, {stop - chunks.position} bytes of it are left"
+                raise CorruptBatch(what, chunks.position, (), file.url)

@@ -1,0 +1,295 @@
+"""Compiled loops of the cleaner over the header table of `kwire.records.kernels.table`.
+
+    map_batches        the keys of batches into an offset map
+    weigh_batches      which records of batches stay
+    copy_batches       batches that stay as they are
+    write_kept         the records of a batch that stay, as the payload of a new one
+
+They walk records with the same two readers, one for magic 2 and one for messages of magic 0 and 1. START, END and
+COUNT of a compressed batch are those of its decompressed records; SHIFT is what inner offsets of magic 1 lack.
+"""
+# mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from kwire.log.cleaner import offset_map as m
+from kwire.log.cleaner.offset_map import get, put
+from kwire.records.attributes import CODEC_MASK, DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG, NO_TIMESTAMP
+from kwire.records.batch import FRAME_BYTES, SMALLEST_SIZE
+from kwire.records.faults import Fault
+from kwire.records.kernels import table as t
+from kwire.records.kernels.encode import put_varint, varint_bytes, zigzag
+from kwire.records.kernels.legacy_messages import read_field
+from kwire.records.kernels.memory import copy_bytes, load_int32, load_int64, load_uint8, move_exactly, store_uint8
+from kwire.records.kernels.section_scan import read_number, scan_headers
+
+__all__ = [
+    "COPY",
+    "DROP",
+    "DROPPED_TOMBSTONES",
+    "FAULT_INDEX",
+    "FAULT_NUMBER",
+    "IS_CANONICAL",
+    "KEPT",
+    "KEYLESS",
+    "LONGEST_NUMBERS",
+    "MAP_FULL",
+    "REBUILD",
+    "RECORDS_READ",
+    "TOMBSTONES",
+    "WEIGHT_COLUMNS",
+    "copy_batches",
+    "map_batches",
+    "weigh_batches",
+    "write_kept",
+]
+
+MAP_FULL = -1
+FAULT_NUMBER, FAULT_INDEX, RECORDS_READ = range(3)  # of the outcome
+
+# A row of weights: records kept; kept ones without value; dropped ones without value; dropped ones without key; whether
+# the kept ones are encoded as Kafka does it (below magic 2: whether they have the magic of the message around them).
+(KEPT, TOMBSTONES, DROPPED_TOMBSTONES, KEYLESS, IS_CANONICAL) = range(5)
+WEIGHT_COLUMNS = 5
+DROP, COPY, REBUILD = range(3)
+
+LONGEST_NUMBERS = 16  # bytes that a record may grow by: a longer length (5) and timestamp delta (10)
+
+BAD_LENGTH = int(Fault.RECORD_LENGTH)
+BAD_FIELDS = int(Fault.RECORD_FIELDS)
+BAD_KEY = int(Fault.KEY_LENGTH)
+BAD_VALUE = int(Fault.VALUE_LENGTH)
+BAD_SIZE = int(Fault.RECORD_SIZE)
+BYTES_LEFT = int(Fault.BYTES_LEFT)
+BAD_INNER_SIZE = int(Fault.INNER_SIZE)
+COMPRESSED_AGAIN = int(Fault.INNER_COMPRESSED)
+BAD_MESSAGE_FIELDS = int(Fault.MESSAGE_FIELDS)
+
+
+@njit(inline="always")
+def read_record(at, end):
+    """One record of magic 2: (fault or 0, address after it, offset delta, key address, key length, value length,
+    whether its form is the canonical one)."""
+    zero = np.int64(0)
+    size, at, short = read_number(at, end, 5)
+    if at == 0 or size < 0 or size > end - at:
+        return BAD_LENGTH, zero, zero, zero, zero, zero, False
+    record_end = at + size
+    if size < 1:
+        return BAD_FIELDS, zero, zero, zero, zero, zero, False
+    canonical = short and load_uint8(at) == 0
+    _, at, short = read_number(at + 1, record_end, 10)
+    if at == 0:
+        return BAD_FIELDS, zero, zero, zero, zero, zero, False
+    canonical &= short
+    offset_delta, at, short = read_number(at, record_end, 5)
+    if at == 0:
+        return BAD_FIELDS, zero, zero, zero, zero, zero, False
+    canonical &= short
+    key_bytes, at, short = read_number(at, record_end, 5)
+    if at == 0:
+        return BAD_FIELDS, zero, zero, zero, zero, zero, False
+    canonical &= short and key_bytes >= -1
+    key = at
+    if key_bytes > 0:
+        if key_bytes > record_end - at:
+            return BAD_KEY, zero, zero, zero, zero, zero, False
+        at += key_bytes
+    value_bytes, at, short = read_number(at, record_end, 5)
+    if at == 0:
+        return BAD_FIELDS, zero, zero, zero, zero, zero, False
+    canonical &= short and value_bytes >= -1
+    if value_bytes > 0:
+        if value_bytes > record_end - at:
+            return BAD_VALUE, zero, zero, zero, zero, zero, False
+        at += value_bytes
+    if not (at + 1 == record_end and load_uint8(at) == 0):
+        fault, short = scan_headers(at, record_end)
+        if fault != 0:
+            return fault, zero, zero, zero, zero, zero, False
+        canonical &= short
+    return 0, record_end, offset_delta, key, key_bytes, value_bytes, canonical
+
+
+@njit(inline="always")
+def read_message(at, end, is_inner):
+    """One message of magic 0 or 1: (fault or 0, address after it, stored offset, key address, key length, value length,
+    magic)."""
+    zero = np.int64(0)
+    if end - at < FRAME_BYTES + SMALLEST_SIZE:
+        return BAD_INNER_SIZE, zero, zero, zero, zero, zero, zero
+    size = load_int32(at + 8)
+    if size < SMALLEST_SIZE or size > end - at - FRAME_BYTES:
+        return BAD_INNER_SIZE, zero, zero, zero, zero, zero, zero
+    message_end = at + FRAME_BYTES + size
+    offset, magic = load_int64(at), np.int64(load_uint8(at + 16))
+    if is_inner and np.int64(load_uint8(at + 17)) & CODEC_MASK != 0:
+        return COMPRESSED_AGAIN, zero, zero, zero, zero, zero, zero
+    key_bytes, key = read_field(at + (18 if magic == 0 else 26), message_end)
+    if key == 0:
+        return BAD_MESSAGE_FIELDS, zero, zero, zero, zero, zero, zero
+    value_bytes, value = read_field(key + max(key_bytes, 0), message_end)
+    if value == 0:
+        return BAD_MESSAGE_FIELDS, zero, zero, zero, zero, zero, zero
+    return 0, message_end, offset, key, key_bytes, value_bytes, magic
+
+
+@njit(nogil=True, cache=True)
+def map_batches(table, first, last, lowest_offset, slots, state, secret, outcome):
+    """Put the keys of batches [first, last) into an offset map; records below lowest_offset are passed over.
+
+    Returns the index of the batch after the last one read. If that is below `last`, outcome[FAULT_NUMBER] is MAP_FULL,
+    or the fault that the batch there has. outcome[RECORDS_READ] grows.
+    Cost: 55 ns a record of 116 bytes with a key of 16 (benchmarks/log/compact.py).
+    """
+    outcome[FAULT_NUMBER] = 0
+    i = first
+    while i < last:
+        batch = table[i]
+        at, end = batch[t.START], batch[t.END]
+        base_offset, magic = batch[t.BASE_OFFSET], batch[t.MAGIC]
+        is_inner = batch[t.ATTRIBUTES] & CODEC_MASK != 0
+        for record in range(batch[t.COUNT]):
+            if magic == 2:
+                fault, at, offset, key, key_bytes, _, _ = read_record(at, end)
+                offset += base_offset
+            else:
+                fault, at, offset, key, key_bytes, _, _ = read_message(at, end, is_inner)
+                offset += batch[t.SHIFT]
+            if fault != 0:
+                outcome[FAULT_NUMBER], outcome[FAULT_INDEX] = fault, record
+                return i
+            if key_bytes >= 0 and offset >= lowest_offset and not put(slots, state, secret, key, key_bytes, offset):
+                outcome[FAULT_NUMBER] = MAP_FULL
+                return i
+            outcome[RECORDS_READ] += 1
+        if magic == 2 and at != end and batch[t.COUNT] > 0:
+            outcome[FAULT_NUMBER], outcome[FAULT_INDEX] = BYTES_LEFT, -1
+            return i
+        if batch[t.LAST_OFFSET] >= lowest_offset:
+            state[m.LATEST_OFFSET] = batch[t.LAST_OFFSET]
+        i += 1
+    return i
+
+
+@njit(nogil=True, cache=True)
+def weigh_batches(table, first, last, now_ms, keeps_old_tombstones, slots, state, secret, keeps, weights, outcome):
+    """Decide for each record of batches [first, last) whether it stays (X-20 to X-23).
+
+    keeps_old_tombstones: for magic 0 and 1, which have no delete horizon. keeps: uint8[records of all these batches],
+    1 where a record stays. weights: int64[batches of the table, WEIGHT_COLUMNS], rows first to last are filled.
+    Returns as map_batches does.
+    """
+    latest_offset = state[m.LATEST_OFFSET]
+    outcome[FAULT_NUMBER] = 0
+    row = 0
+    i = first
+    while i < last:
+        batch = table[i]
+        at, end = batch[t.START], batch[t.END]
+        base_offset, magic = batch[t.BASE_OFFSET], batch[t.MAGIC]
+        is_inner = batch[t.ATTRIBUTES] & CODEC_MASK != 0
+        if magic == 2:
+            keeps_tombstones = batch[t.ATTRIBUTES] & DELETE_HORIZON_FLAG == 0 or now_ms < batch[t.BASE_TIMESTAMP]
+        else:
+            keeps_tombstones = keeps_old_tombstones
+        kept = tombstones = dropped_tombstones = keyless = np.int64(0)
+        canonical = True
+        for record in range(batch[t.COUNT]):
+            if magic == 2:
+                fault, at, offset, key, key_bytes, value_bytes, as_written = read_record(at, end)
+                offset += base_offset
+            else:
+                fault, at, offset, key, key_bytes, value_bytes, own_magic = read_message(at, end, is_inner)
+                offset += batch[t.SHIFT]
+                as_written = own_magic == magic
+            if fault != 0:
+                outcome[FAULT_NUMBER], outcome[FAULT_INDEX] = fault, record
+                return i
+            if offset > latest_offset:
+                stays = True
+            elif key_bytes < 0:
+                stays = False
+                keyless += 1
+            else:
+                stays = (value_bytes >= 0 or keeps_tombstones) and offset >= get(slots, secret, key, key_bytes)
+            keeps[row] = stays
+            row += 1
+            if stays:
+                kept += 1
+                tombstones += value_bytes < 0
+                canonical &= as_written
+            else:
+                dropped_tombstones += value_bytes < 0
+        if magic == 2 and at != end and batch[t.COUNT] > 0:
+            outcome[FAULT_NUMBER], outcome[FAULT_INDEX] = BYTES_LEFT, -1
+            return i
+        weights[i, KEPT], weights[i, TOMBSTONES], weights[i, KEYLESS] = kept, tombstones, keyless
+        weights[i, DROPPED_TOMBSTONES] = dropped_tombstones
+        weights[i, IS_CANONICAL] = canonical
+        outcome[RECORDS_READ] += batch[t.COUNT]
+        i += 1
+    return i
+
+
+@njit(nogil=True, cache=True)
+def copy_batches(source, table, verdicts, first, last, room):
+    """Copy those of batches [first, last) whose verdict is COPY to the address `room`, up to the first one to REBUILD.
+
+    source: address of the bytes that POSITION counts from. Returns (index of the batch to rebuild or last, bytes).
+    """
+    out = room
+    i = first
+    while i < last and verdicts[i] != REBUILD:
+        if verdicts[i] == COPY:
+            start = source + table[i, t.POSITION]
+            n = table[i, t.SIZE]
+            while i + 1 < last and verdicts[i + 1] == COPY:  # neighbours in one go
+                i += 1
+                n += table[i, t.SIZE]
+            move_exactly(out, start, n)
+            out += n
+        i += 1
+    return i, out - room
+
+
+@njit(nogil=True, cache=True)
+def write_kept(batch, keeps, delete_horizon_ms, room):
+    """Put the records of a batch of magic 2 that stay at the address `room`, as the payload of a new batch.
+
+    batch: the row of the table, whose records weigh_batches has found sound and canonical. keeps: uint8[COUNT].
+    delete_horizon_ms: -1 for none. room: the records' bytes + LONGEST_NUMBERS for each + WIDE.
+    Returns (bytes written, base timestamp, largest timestamp).
+    Offsets keep their base, so deltas of offsets stay; those of timestamps start from the first record that is kept,
+    or from the horizon (X-31 to X-33).
+    """
+    at, end = batch[t.START], batch[t.END]
+    append_time = batch[t.ATTRIBUTES] & LOG_APPEND_TIME_FLAG != 0
+    base = np.int64(delete_horizon_ms)
+    largest = np.int64(NO_TIMESTAMP)
+    is_first = True
+    out = room
+    for record in range(batch[t.COUNT]):
+        size, at, _ = read_number(at, end, 5)
+        record_end = at + size
+        timestamp_delta, rest, _ = read_number(at + 1, record_end, 10)
+        at = record_end
+        if keeps[record] == 0:
+            continue
+        timestamp = batch[t.MAX_TIMESTAMP] if append_time else batch[t.BASE_TIMESTAMP] + timestamp_delta
+        if is_first and delete_horizon_ms < 0:
+            base = timestamp
+        is_first = False
+        if timestamp > largest:
+            largest = timestamp
+        delta = zigzag(timestamp - base)
+        rest_bytes = record_end - rest
+        out = put_varint(out, zigzag(1 + varint_bytes(delta) + rest_bytes))
+        store_uint8(out, 0)
+        out = put_varint(out + 1, delta)
+        copy_bytes(out, rest, rest_bytes, end)
+        out += rest_bytes
+    return out - room, base, largest

@@ -1,0 +1,173 @@
+"""What the cleaner has to know of a log, and where it knows it from: an open partition, or files that are only read.
+
+Source: kafka.log.LogToClean; rule F-64 for a segment's largest timestamp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from kwire.log.cleaner.retention import LastRecord
+from kwire.log.headers import HeaderWalk
+from kwire.log.log_config import LogConfig
+from kwire.log.segment import Segment
+from kwire.log.segment_writer import SegmentWriter
+from kwire.log.store import StoredFile
+from kwire.log.transaction_index import TransactionIndexEntry
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+__all__ = ["LogState", "OpenSegment", "SourceSegment", "StoredSegment"]
+
+
+class SourceSegment(Protocol):
+    """A segment as the cleaner reads it. index_bytes, time_index_bytes: of entries. Times are milliseconds."""
+
+    @property
+    def base_offset(self) -> int: ...
+    @property
+    def size_bytes(self) -> int: ...
+    @property
+    def index_bytes(self) -> int: ...
+    @property
+    def time_index_bytes(self) -> int: ...
+    @property
+    def modified_ms(self) -> int: ...
+    @property
+    def first_timestamp(self) -> int:
+        """Largest timestamp of the first batch, -1 without one."""
+
+    @property
+    def largest_timestamp(self) -> int:
+        """Largest timestamp, the modification time where no record has one."""
+
+    @property
+    def aborted(self) -> Sequence[TransactionIndexEntry]:
+        """Its transaction index."""
+
+    def opened(self) -> AbstractContextManager[StoredFile]:
+        """The `.log` file."""
+
+    def position_of(self, offset: int) -> int:
+        """A batch start from which a walk meets everything at or above offset."""
+
+
+class OpenSegment:
+    """A segment of an open partition."""
+
+    def __init__(self, segment: SegmentWriter) -> None:
+        self.segment = segment
+        self.base_offset = segment.base_offset
+
+    @property
+    def size_bytes(self) -> int:
+        return self.segment.size_bytes
+
+    @property
+    def index_bytes(self) -> int:
+        index = self.segment.offset_index
+        return index.count * index.entry_bytes
+
+    @property
+    def time_index_bytes(self) -> int:
+        index = self.segment.time_index
+        return index.count * index.entry_bytes
+
+    @property
+    def modified_ms(self) -> int:
+        return self.segment.log.modified_ms()
+
+    @property
+    def first_timestamp(self) -> int:
+        return self.segment.first_timestamp
+
+    @property
+    def largest_timestamp(self) -> int:
+        return self.segment.largest_timestamp
+
+    @property
+    def aborted(self) -> Sequence[TransactionIndexEntry]:
+        return self.segment.transaction_index.entries
+
+    @contextmanager
+    def opened(self) -> Iterator[StoredFile]:
+        yield self.segment.log
+
+    def position_of(self, offset: int) -> int:
+        return self.segment.offset_index.lookup(offset)
+
+
+class StoredSegment:
+    """A segment that is only read. Raises LogError for what cannot be."""
+
+    def __init__(self, segment: Segment) -> None:
+        self._segment = segment
+        self.base_offset, self.size_bytes = segment.base_offset, segment.size_bytes
+        self.modified_ms = segment.modified_ms or 0
+
+    @property
+    def index_bytes(self) -> int:
+        index = self._segment.index
+        return 0 if index is None else len(index.entries)
+
+    @property
+    def time_index_bytes(self) -> int:
+        index = self._segment.time_index
+        return 0 if index is None else len(index.entries)
+
+    @property
+    def first_timestamp(self) -> int:
+        with self._segment.open() as file:
+            return next((header.max_timestamp for header in HeaderWalk(file)), -1)
+
+    @property
+    def largest_timestamp(self) -> int:
+        with self._segment.open() as file:
+            largest = self._segment.largest_timestamp(file)
+        return largest if largest >= 0 else self.modified_ms
+
+    @property
+    def aborted(self) -> Sequence[TransactionIndexEntry]:
+        return self._segment.transaction_index or ()
+
+    @contextmanager
+    def opened(self) -> Iterator[StoredFile]:
+        with self._segment.open() as file:
+            yield file
+
+    def position_of(self, offset: int) -> int:
+        with self._segment.open() as file:
+            return self._segment.start_for(file, offset)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogState:
+    """One log at one moment. segments: in order, at least one, the last one active.
+
+    last_records: what each active producer wrote last, by producer id.
+    """
+
+    topic: str
+    partition: int
+    config: LogConfig
+    segments: Sequence[SourceSegment]
+    log_start_offset: int
+    log_end_offset: int
+    last_stable_offset: int
+    last_records: Mapping[int, LastRecord]
+
+    @property
+    def active_base_offset(self) -> int:
+        """Where the active segment begins, which is never cleaned."""
+        return self.segments[-1].base_offset
+
+    def segments_from(self, from_offset: int, to_offset: int) -> Sequence[SourceSegment]:
+        """The segments that may hold offsets in [from_offset, to_offset). Source: LogSegments.values."""
+        if from_offset >= to_offset:
+            return []
+        first = max((i for i, each in enumerate(self.segments) if each.base_offset <= from_offset), default=0)
+        return [each for each in self.segments[first:] if each.base_offset < to_offset]

@@ -1,0 +1,299 @@
+"""One chunk of a segment in, what compaction leaves of it out: bytes to bytes, no files.
+
+Most batches are decided by one kernel call over many: plain ones without a producer that has to be remembered. The
+others, one by one: compressed batches, control batches, aborted ones, the last ones of their producer or of the range.
+A batch that keeps everything is copied byte for byte (X-30).
+Source: rules X-20 to X-33; org.apache.kafka.common.record.MemoryRecords.filterTo, kafka.log.Cleaner.cleanInto.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import compress, pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from kwire.log.cleaner import kernels as k
+from kwire.log.cleaner.cleaner_stats import CleanerStats
+from kwire.log.cleaner.offset_map import OffsetMap
+from kwire.log.cleaner.retention import CleanedTransactions, LastRecord, Retention, choose_batch
+from kwire.log.cleaner.rewriting import empty_batch, rebuild_batch
+from kwire.log.cleaner.sections import Sections
+from kwire.records import Batch
+from kwire.records.attributes import (
+    CODEC_MASK,
+    CONTROL_FLAG,
+    DELETE_HORIZON_FLAG,
+    LOG_APPEND_TIME_FLAG,
+    TRANSACTIONAL_FLAG,
+    Compression,
+)
+from kwire.records.compressor import compress_into, largest_compressed
+from kwire.records.default_batch import CRC_START, HEADER
+from kwire.records.default_writer import CRC, CRC_POSITION
+from kwire.records.kernels import table as t
+from kwire.records.kernels.memory import WIDE
+from kwire.wire.checksum import crc32c
+
+__all__ = ["RecordFilter"]
+
+KNOWN_FLAGS = CODEC_MASK | LOG_APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG | DELETE_HORIZON_FLAG
+SPARE_BYTES = 1 << 16
+
+
+class RecordFilter:
+    """Filters the chunks of a log in their order.
+
+    offset_map, transactions, last_records: what is known of keys, transactions and producers. end_offset: of the range
+    that is cleaned. now_ms, delete_retention_ms: for the time of tombstones and markers.
+    """
+
+    def __init__(
+        self,
+        offset_map: OffsetMap,
+        transactions: CleanedTransactions,
+        last_records: Mapping[int, LastRecord],
+        stats: CleanerStats,
+        *,
+        end_offset: int,
+        now_ms: int,
+        delete_retention_ms: int,
+        max_decompressed_bytes: int,
+    ) -> None:
+        self._map, self._transactions, self._last_records = offset_map, transactions, last_records
+        self._stats = stats
+        self._end_offset, self._now_ms, self._new_horizon_ms = end_offset, now_ms, now_ms + delete_retention_ms
+        self._sections = Sections(max_decompressed_bytes)
+        self._last_data_offsets = np.array(
+            [each.last_data_offset for each in last_records.values() if each.last_data_offset is not None], np.int64
+        )
+        self._keeps: npt.NDArray[np.uint8] = np.empty(SPARE_BYTES, np.uint8)
+        self._weights: npt.NDArray[np.int64] = np.empty((0, k.WEIGHT_COLUMNS), np.int64)
+        self._outcome: npt.NDArray[np.int64] = np.zeros(3, np.int64)
+        self._room: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
+        self._payload: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
+        self._used = 0
+        self._keeps_old_tombstones = False
+
+    def clean(
+        self, chunk: memoryview, position: int, file: str, *, keeps_old_tombstones: bool
+    ) -> tuple[int, memoryview]:
+        """(bytes of chunk that were whole batches, what is left of them; valid until the next call).
+
+        position, file: where chunk comes from, for errors. keeps_old_tombstones: whether those of magic 0 and 1 stay.
+        Raises CorruptBatch and LogError, and nothing of the chunk counts then.
+        """
+        used = self._sections.load(chunk, position, file)
+        table = self._sections.table
+        self._keeps_old_tombstones, self._used = keeps_old_tombstones, 0
+        self._make_room(used + SPARE_BYTES)
+        if len(self._weights) < len(table):
+            self._weights = np.empty((len(table), k.WEIGHT_COLUMNS), np.int64)
+        may_go = self._follow_transactions(table)
+        alone = self._to_be_looked_at_alone(table, may_go)
+        borders = [0, *(np.flatnonzero(alone[1:] != alone[:-1]) + 1).tolist(), len(table)] if len(table) else []
+        for first, last in pairwise(borders):
+            if not alone[first]:
+                self._clean_together(first, last)
+                continue
+            for row in range(first, last):
+                self._clean_one(row, self._sections.batch(row), bool(may_go[row]))
+        self._stats.bytes_read += used
+        self._stats.bytes_written += self._used
+        return used, self._room.data[: self._used]
+
+    # ---- batches
+
+    def _follow_transactions(self, table: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """For each batch whether its transaction lets it go; in the order of the log."""
+        attributes = table[:, t.ATTRIBUTES]
+        is_default = table[:, t.MAGIC] == 2
+        may_go = np.zeros(len(table), np.bool_)
+        rows = np.flatnonzero(is_default & (attributes & (TRANSACTIONAL_FLAG | CONTROL_FLAG) != 0))
+        control = (attributes[rows] & CONTROL_FLAG != 0).tolist()
+        producers, last_offsets = table[rows, t.PRODUCER_ID].tolist(), table[rows, t.LAST_OFFSET].tolist()
+        for i, row in enumerate(rows.tolist()):
+            if control[i]:
+                may_go[row] = self._transactions.on_control(self._sections.batch(row))
+            else:
+                may_go[row] = self._transactions.on_data(producers[i], last_offsets[i])
+        return may_go
+
+    def _to_be_looked_at_alone(
+        self, table: npt.NDArray[np.int64], may_go: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.bool_]:
+        attributes, is_default = table[:, t.ATTRIBUTES], table[:, t.MAGIC] == 2
+        last_offset = table[:, t.LAST_OFFSET]
+        alone = may_go | (attributes & CODEC_MASK != 0) | (is_default & (attributes & CONTROL_FLAG != 0))
+        alone |= is_default & (last_offset + 1 == self._end_offset)
+        alone |= (table[:, t.PRODUCER_ID] >= 0) & np.isin(last_offset, self._last_data_offsets)
+        return np.asarray(alone)
+
+    def _clean_together(self, first: int, last: int) -> None:
+        """Plain batches whose records alone decide."""
+        table, stats = self._sections.table, self._stats
+        self._weigh(first, last)
+        rows, weights = table[first:last], self._weights[first:last]
+        counts, kept, tombstones = rows[:, t.COUNT], weights[:, k.KEPT], weights[:, k.TOMBSTONES]
+        has_horizon = (rows[:, t.MAGIC] < 2) | (rows[:, t.ATTRIBUTES] & DELETE_HORIZON_FLAG != 0)
+        is_copy = (kept == counts) & ((tombstones == 0) | has_horizon)
+        verdicts = np.where(kept == 0, k.DROP, np.where(is_copy, k.COPY, k.REBUILD))
+        self._count(counts.sum(), weights.sum(axis=0))
+        stats.batches_rewritten += int((verdicts == k.REBUILD).sum())
+        starts = np.concatenate(([0], np.cumsum(counts)))
+        left = int(rows[:, t.SIZE].sum())
+        row = 0
+        while True:
+            self._make_room(left)
+            row, written = k.copy_batches(
+                self._sections.address, rows, verdicts, row, len(rows), self._room.ctypes.data + self._used
+            )
+            self._used += written
+            if row == len(rows):
+                return
+            keeps = self._keeps[starts[row] : starts[row + 1]]
+            self._rebuild(first + row, None, keeps, has_new_horizon=not has_horizon[row] and tombstones[row] > 0)
+            left -= int(rows[row, t.SIZE])
+            row += 1
+
+    def _clean_one(self, row: int, batch: Batch, may_go: bool) -> None:
+        """A batch about which more has to be known than its records."""
+        choice = choose_batch(
+            batch, may_go, last_records=self._last_records, end_offset=self._end_offset, now_ms=self._now_ms
+        )
+        if choice.drops_records or batch.count == 0:
+            self._count_dropped(batch)
+            self._end(batch, choice.when_empty)
+            return
+        if batch.is_control:
+            assert batch.count is not None
+            self._stats.records_read += batch.count
+            self._stats.records_written += batch.count
+            if choice.needs_horizon and batch.delete_horizon_ms is None:
+                self._stats.batches_rewritten += 1
+                self._emit(rebuild_batch(batch, batch.records(), self._new_horizon_ms))
+            else:
+                self._emit(batch.buffer)
+            return
+        if self._sections.table[row, t.ATTRIBUTES] & CODEC_MASK:
+            self._sections.expand(row, batch)
+        self._weigh(row, row + 1)
+        count, weights = int(self._sections.table[row, t.COUNT]), self._weights[row]
+        self._count(count, weights)
+        has_new_horizon = batch.magic == 2 and weights[k.TOMBSTONES] > 0 and batch.delete_horizon_ms is None
+        if not weights[k.KEPT]:
+            self._end(batch, choice.when_empty)
+        elif weights[k.KEPT] == count and not has_new_horizon and (batch.magic == 2 or weights[k.IS_CANONICAL]):
+            self._emit(batch.buffer)
+        else:
+            self._stats.batches_rewritten += 1
+            self._rebuild(row, batch, self._keeps[:count], has_new_horizon=has_new_horizon)
+
+    def _end(self, batch: Batch, when_empty: Retention) -> None:
+        """A batch of which no record is kept."""
+        if when_empty is Retention.RETAIN_EMPTY:
+            self._stats.batches_emptied += batch.count != 0
+            self._emit(empty_batch(batch))
+
+    def _weigh(self, first: int, last: int) -> None:
+        """Decide about the records of batches [first, last): _keeps and _weights."""
+        table, offset_map = self._sections.table, self._map
+        records = int(table[first:last, t.COUNT].sum())
+        if len(self._keeps) < records:
+            self._keeps = np.empty(2 * records, np.uint8)
+        done = k.weigh_batches(
+            table,
+            first,
+            last,
+            self._now_ms,
+            self._keeps_old_tombstones,
+            offset_map.slots,
+            offset_map.state,
+            offset_map.secret,
+            self._keeps,
+            self._weights,
+            self._outcome,
+        )
+        if done < last:
+            raise self._sections.fault(
+                int(done), int(self._outcome[k.FAULT_NUMBER]), int(self._outcome[k.FAULT_INDEX])
+            )
+
+    # ---- output
+
+    def _make_room(self, n_bytes: int) -> None:
+        """See that there are n_bytes, and some to spare, behind what is used of the room."""
+        need = self._used + n_bytes + SPARE_BYTES
+        if len(self._room) < need:
+            room: npt.NDArray[np.uint8] = np.empty(need + need // 4, np.uint8)
+            room[: self._used] = self._room[: self._used]
+            self._room = room
+
+    def _emit(self, data: bytes | memoryview) -> None:
+        self._make_room(len(data))
+        self._room.data[self._used : self._used + len(data)] = data
+        self._used += len(data)
+
+    def _rebuild(
+        self, row: int, batch: Batch | None, keeps: npt.NDArray[np.uint8], *, has_new_horizon: bool
+    ) -> None:
+        """Write a batch with the records that are kept, at least one of them. batch: of that row, if it is at hand."""
+        entry = self._sections.table[row]
+        horizon = self._new_horizon_ms if has_new_horizon else None
+        if entry[t.MAGIC] == 2 and entry[t.ATTRIBUTES] & DELETE_HORIZON_FLAG:
+            horizon = int(entry[t.BASE_TIMESTAMP])  # once set, it stays (X-32)
+        if entry[t.MAGIC] < 2 or not self._weights[row, k.IS_CANONICAL]:
+            batch = batch or self._sections.batch(row)
+            self._emit(rebuild_batch(batch, compress(batch.records(), keeps), horizon))
+            return
+        codec = Compression(int(entry[t.ATTRIBUTES]) & CODEC_MASK)
+        most = int(entry[t.END] - entry[t.START]) + k.LONGEST_NUMBERS * len(keeps) + WIDE
+        at = self._used
+        if codec:
+            if len(self._payload) < most:
+                self._payload = np.empty(2 * most, np.uint8)
+            n_bytes, base, largest = k.write_kept(
+                entry, keeps, -1 if horizon is None else horizon, self._payload.ctypes.data
+            )
+            self._make_room(HEADER.size + largest_compressed(codec, n_bytes))
+            room = self._room.data
+            size = HEADER.size + compress_into(codec, self._payload.data[:n_bytes], room[at + HEADER.size :])
+        else:
+            self._make_room(HEADER.size + most)
+            room = self._room.data
+            n_bytes, base, largest = k.write_kept(
+                entry, keeps, -1 if horizon is None else horizon, self._room.ctypes.data + at + HEADER.size
+            )
+            size = HEADER.size + int(n_bytes)
+        source = self._sections.bytes_of(row)
+        _, _, leader_epoch, _, _, attributes, delta, _, largest_before, *producer, _ = HEADER.unpack_from(source)
+        append_time = attributes & LOG_APPEND_TIME_FLAG
+        HEADER.pack_into(
+            room,
+            at,
+            int(entry[t.BASE_OFFSET]),
+            size - 12,
+            leader_epoch,
+            2,
+            0,
+            attributes & KNOWN_FLAGS | (0 if horizon is None else DELETE_HORIZON_FLAG),
+            delta,
+            int(base),
+            largest_before if append_time else int(largest),
+            *producer,
+            int(np.count_nonzero(keeps)),
+        )
+        CRC.pack_into(room, at + CRC_POSITION, crc32c(room[at + CRC_START : at + size]))
+        self._used = at + size
+
+    # ---- counting
+
+    def _count(self, records: int, weights: npt.NDArray[np.int64]) -> None:
+        self._stats.records_read += int(records)
+        self._stats.records_written += int(weights[k.KEPT])
+        self._stats.tombstones_dropped += int(weights[k.DROPPED_TOMBSTONES])
+        self._stats.keyless_records += int(weights[k.KEYLESS])
+
+    def _count_dropped(self, batch: Batch) -> None:
+        self._stats.records_read += batch.count or 0

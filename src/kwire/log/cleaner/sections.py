@@ -1,0 +1,113 @@
+"""The batches of a chunk of a segment as a header table, verified, and their records decompressed one batch at a time.
+
+Source: rules R-01 to R-04, R-20 to R-26.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from kwire.errors import CorruptBatch
+from kwire.records import Batch, read_batches
+from kwire.records.attributes import CODEC_MASK
+from kwire.records.default_batch import HEADER, SMALLEST_RECORD_BYTES
+from kwire.records.faults import Fault
+from kwire.records.kernels import crc32c as crc32c_kernels
+from kwire.records.kernels import table as t
+from kwire.records.kernels.checksums import check_legacy_crcs
+from kwire.records.legacy_batch import LegacyBatch
+from kwire.wire.checksum import crc32c
+
+__all__ = ["Sections", "Table"]
+
+Table = npt.NDArray[np.int64]
+
+TABLE_ROWS = 32768
+CRC_BY_KERNEL = crc32c_kernels.usable()
+
+
+class Sections:
+    """One chunk at a time. table: its header table, after load(). address: of the chunk's first byte."""
+
+    def __init__(self, max_decompressed_bytes: int) -> None:
+        self._max_decompressed_bytes = max_decompressed_bytes
+        self._rows: Table = np.empty((TABLE_ROWS, t.COLUMN_COUNT), np.int64)
+        self.table: Table = self._rows[:0]
+        self.address = 0
+        self._chunk = memoryview(b"")
+        self._position, self._file = 0, ""
+        self._expanded: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
+
+    def load(self, chunk: memoryview, position: int, file: str) -> int:
+        """Fill the table; returns the bytes of chunk that are whole batches (or as many as the table has rows for).
+
+        position, file: where chunk comes from, for errors. chunk is kept until the next call.
+        Raises CorruptBatch at a size or magic that cannot be, a wrong checksum, an impossible record count.
+        """
+        data = np.frombuffer(chunk, np.uint8)
+        self.address, self._chunk, self._position, self._file = data.ctypes.data, chunk, position, file
+        count, used, status = t.scan_batches(self.address, len(data), 0, self._rows)
+        self.table = self._rows[:count]
+        if status == t.UNBELIEVABLE and not count:
+            for _ in read_batches(chunk, position=position, file=file):
+                raise AssertionError("the two readers of headers do not agree")
+        self._check(count)
+        return int(used)
+
+    def _check(self, count: int) -> None:
+        table = self.table
+        is_default = table[:, t.MAGIC] == 2
+        if CRC_BY_KERNEL:
+            crc32c_kernels.check_default_crcs(self.address, table, count)
+        else:
+            for i in np.flatnonzero(is_default).tolist():
+                batch = self.batch(i)
+                if batch.computed_crc() != batch.crc:
+                    table[i, t.FAULT] = t.BAD_CRC
+        if not is_default.all():
+            check_legacy_crcs(self.address, table, count)
+        for i in np.flatnonzero(table[:, t.FAULT]).tolist():
+            self.batch(i).check()
+        counts = table[:, t.COUNT]
+        is_plain = is_default & (table[:, t.ATTRIBUTES] & CODEC_MASK == 0)
+        too_many = is_plain & (counts * SMALLEST_RECORD_BYTES > table[:, t.END] - table[:, t.START])
+        for i in np.flatnonzero(too_many | (counts < 0)).tolist():
+            raise self.fault(i, int(Fault.RECORD_COUNT))
+
+    def bytes_of(self, row: int) -> memoryview:
+        """The batch of a row as it stands in the chunk."""
+        at = int(self.table[row, t.POSITION])
+        return self._chunk[at : at + int(self.table[row, t.SIZE])]
+
+    def batch(self, row: int) -> Batch:
+        """The batch of a row as an object."""
+        return next(
+            read_batches(
+                self.bytes_of(row),
+                position=self._position + int(self.table[row, t.POSITION]),
+                file=self._file,
+                max_decompressed_bytes=self._max_decompressed_bytes,
+            )
+        )
+
+    def expand(self, row: int, batch: Batch) -> None:
+        """Decompress the records of a row, and let START, END, COUNT and SHIFT speak of them until the next call.
+
+        batch: of that row. Raises CorruptBatch.
+        """
+        entry = self.table[row]
+        if isinstance(batch, LegacyBatch):
+            payload = batch.inner_payload()
+            entry[t.SHIFT], entry[t.COUNT] = batch.inner_base(payload)
+        else:
+            payload = batch.decompress(batch.buffer[HEADER.size :])
+            if entry[t.COUNT] * SMALLEST_RECORD_BYTES > len(payload):
+                raise self.fault(row, int(Fault.RECORD_COUNT))
+        self._expanded = np.frombuffer(payload, np.uint8)
+        entry[t.START] = self._expanded.ctypes.data
+        entry[t.END] = entry[t.START] + len(payload)
+
+    def fault(self, row: int, number: int, record: int = -1) -> CorruptBatch:
+        """The error for a fault that a kernel has found in a row, at this record if there is one."""
+        return self.batch(row).corrupt(Fault(number).text, None if record < 0 else record)
