@@ -1,0 +1,57 @@
+"""DescribeTransactions (api key 65), version 0: the state of transactional ids (KIP-664).
+
+Source: kafka.server.KafkaApis.handleDescribeTransactionsRequest, TransactionCoordinator.handleDescribeTransactions.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.broker.transactions import TransactionMetadata
+from kwire.errors import BrokerError
+from kwire.messages import DescribeTransactionsResponse
+from kwire.protocol.error_codes import ErrorCode
+
+API_KEY = 65
+VERSIONS = (0, 0)
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> DescribeTransactionsResponse:
+    states = []
+    for transactional_id in request.transactional_ids:
+        try:
+            states.append(described(node.transactions.describe(transactional_id)))
+        except BrokerError as error:
+            states.append(refused(transactional_id, ErrorCode(error.code)))
+    return DescribeTransactionsResponse(transaction_states=states)
+
+
+def described(transaction: TransactionMetadata) -> Any:
+    topics: dict[str, list[int]] = defaultdict(list)
+    for topic, index in sorted(transaction.partitions):
+        topics[topic].append(index)
+    return DescribeTransactionsResponse.TransactionState(
+        transactional_id=transaction.transactional_id,
+        transaction_state=transaction.state.label,
+        transaction_timeout_ms=transaction.timeout_ms,
+        transaction_start_time_ms=transaction.start_time_ms,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.producer_epoch,
+        topics=[
+            DescribeTransactionsResponse.TopicData(topic=topic, partitions=partitions)
+            for topic, partitions in topics.items()
+        ],
+    )
+
+
+def refused(transactional_id: str, code: ErrorCode) -> Any:
+    return DescribeTransactionsResponse.TransactionState(transactional_id=transactional_id, error_code=code)
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> DescribeTransactionsResponse:
+    return DescribeTransactionsResponse(
+        transaction_states=[refused(transactional_id, code) for transactional_id in request.transactional_ids]
+    )

@@ -1,0 +1,44 @@
+"""InitProducerId (api key 22), versions 0 to 5: a producer's id and epoch.
+
+    3  the producer's id and epoch so far (KIP-360)    4  PRODUCER_FENCED, which is INVALID_PRODUCER_EPOCH before
+    5  TRANSACTION_ABORTABLE may come (KIP-890)
+
+Version 6 (two-phase commit, KIP-939) is left out: no release of Kafka has it enabled.
+Source: kafka.server.KafkaApis.handleInitProducerIdRequest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.broker.transactions import NO_PRODUCER, ProducerIdAndEpoch
+from kwire.errors import BrokerError
+from kwire.messages import InitProducerIdResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.records.attributes import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+
+API_KEY = 22
+VERSIONS = (0, 5)
+
+FENCED_KNOWN_FROM = 4
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> InitProducerIdResponse:
+    given = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
+    if (given.producer_id == NO_PRODUCER_ID) != (given.producer_epoch == NO_PRODUCER_EPOCH):
+        raise refusal(ErrorCode.INVALID_REQUEST, "producer id and epoch come together or not at all")
+    try:
+        producer = node.transactions.init_producer_id(
+            request.transactional_id, request.transaction_timeout_ms, None if given == NO_PRODUCER else given
+        )
+    except BrokerError as error:
+        if error.code == ErrorCode.PRODUCER_FENCED and context.api_version < FENCED_KNOWN_FROM:
+            raise refusal(ErrorCode.INVALID_PRODUCER_EPOCH, error.what) from error
+        raise
+    return InitProducerIdResponse(producer_id=producer.producer_id, producer_epoch=producer.producer_epoch)
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> InitProducerIdResponse:
+    return InitProducerIdResponse(error_code=code, producer_epoch=NO_PRODUCER_EPOCH)

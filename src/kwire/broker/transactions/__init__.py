@@ -1,0 +1,28 @@
+"""Transactions: the coordinator, its log, and the question whether data belongs to a transaction.
+
+TransactionCoordinator      state machine over a TransactionLog and a MarkerWriter; no sockets, no files
+admit, produce_error        Produce and TxnOffsetCommit ask before they append
+"""
+
+from kwire.broker.transactions.admission import ClientSupport, admit, produce_error
+from kwire.broker.transactions.coordinator import Marker, MarkerWriter, TransactionCoordinator, TransactionLog
+from kwire.broker.transactions.metadata import NO_PRODUCER, ProducerIdAndEpoch, TopicPartition, TransactionMetadata
+from kwire.broker.transactions.producer_ids import BLOCK_SIZE, ProducerIds
+from kwire.broker.transactions.states import TransactionState
+
+__all__ = [
+    "BLOCK_SIZE",
+    "NO_PRODUCER",
+    "ClientSupport",
+    "Marker",
+    "MarkerWriter",
+    "ProducerIdAndEpoch",
+    "ProducerIds",
+    "TopicPartition",
+    "TransactionCoordinator",
+    "TransactionLog",
+    "TransactionMetadata",
+    "TransactionState",
+    "admit",
+    "produce_error",
+]

@@ -1,0 +1,81 @@
+"""May this transactional data be appended? Asked by Produce and TxnOffsetCommit before they write.
+
+A transaction that ended while a request was on its way must not be opened again by it (KIP-890). So data for a
+partition in which the producer has no open transaction yet is only taken if the coordinator knows it as part of the
+producer's transaction; newer clients do not add partitions themselves, so for them it is added here.
+
+    Produce    TxnOffsetCommit
+    to 10      to 3               verified; an unknown partition is INVALID_TXN_STATE
+    11         4                  verified; an unknown partition is TRANSACTION_ABORTABLE
+    from 12    from 5             added to the transaction (transaction version 2)
+
+Source: kafka.server.AddPartitionsToTxnManager, ReplicaManager.handleProduceAppend (4.0).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from kwire.broker.transactions.coordinator import TransactionCoordinator
+from kwire.broker.transactions.metadata import ProducerIdAndEpoch, TopicPartition
+from kwire.errors import BrokerError
+from kwire.protocol.error_codes import ErrorCode
+
+__all__ = ["ClientSupport", "admit", "produce_error"]
+
+BUSY = frozenset(
+    {
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+
+
+class ClientSupport(Enum):
+    """What a client understands, from the version of its request."""
+
+    VERIFY = "verify"
+    VERIFY_ABORTABLE = "verify, TRANSACTION_ABORTABLE known"
+    ADD = "add"
+
+    @classmethod
+    def of_produce(cls, version: int) -> ClientSupport:
+        return cls.ADD if version >= 12 else cls.VERIFY_ABORTABLE if version == 11 else cls.VERIFY
+
+    @classmethod
+    def of_offset_commit(cls, version: int) -> ClientSupport:
+        return cls.ADD if version >= 5 else cls.VERIFY_ABORTABLE if version == 4 else cls.VERIFY
+
+
+def admit(
+    coordinator: TransactionCoordinator,
+    transactional_id: str,
+    producer: ProducerIdAndEpoch,
+    partitions: frozenset[TopicPartition],
+    support: ClientSupport,
+) -> dict[TopicPartition, ErrorCode]:
+    """Partitions whose data must not be taken, with the reason; the others may be appended to.
+
+    partitions: those in which the producer has no open transaction with this epoch.
+    """
+    try:
+        if support == ClientSupport.ADD:
+            coordinator.add_partitions(transactional_id, producer, partitions, client_transaction_version=2)
+            return {}
+        missing = coordinator.missing_partitions(transactional_id, producer, partitions)
+    except BrokerError as error:
+        code = ErrorCode(error.code)
+        if code == ErrorCode.PRODUCER_FENCED:  # producers expect this one here
+            code = ErrorCode.INVALID_PRODUCER_EPOCH
+        return dict.fromkeys(partitions, code)
+    abortable = support == ClientSupport.VERIFY_ABORTABLE
+    return dict.fromkeys(missing, ErrorCode.TRANSACTION_ABORTABLE if abortable else ErrorCode.INVALID_TXN_STATE)
+
+
+def produce_error(code: ErrorCode, support: ClientSupport) -> ErrorCode:
+    """An error of `admit` in a Produce response: what older clients do not try again becomes NOT_ENOUGH_REPLICAS."""
+    if code in BUSY or (code == ErrorCode.CONCURRENT_TRANSACTIONS and support != ClientSupport.ADD):
+        return ErrorCode.NOT_ENOUGH_REPLICAS
+    return code

@@ -1,0 +1,358 @@
+"""The transaction coordinator: who may write under a transactional id, what a transaction touches, how it ends.
+
+A transaction ends in three appends: the decision to `__transaction_state`, a marker to every partition, the completion
+to `__transaction_state`. After a crash the log is read again and what was decided is carried out. All three are done
+before the producer is answered, so on one node it meets CONCURRENT_TRANSACTIONS only while a partition cannot be
+written, or when it asks for an id while the transaction of its predecessor is still open.
+
+Source: kafka.coordinator.transaction.TransactionCoordinator, TransactionStateManager, TransactionMarkerChannelManager
+(3.9.1; transaction version 2 as of 4.0); KIP-98, KIP-360, KIP-664, KIP-890, KIP-994.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
+
+from kwire.broker.clock import Clock, TimerHandle, Timers
+from kwire.broker.settings import Settings
+from kwire.broker.transactions.ending import check_producer_id, concurrent, fenced, may_end, may_end_bumping
+from kwire.broker.transactions.metadata import (
+    NO_PRODUCER,
+    ProducerIdAndEpoch,
+    TopicPartition,
+    TransactionMetadata,
+    bumps_epoch,
+    is_exhausted,
+)
+from kwire.broker.transactions.producer_ids import ProducerIds
+from kwire.broker.transactions.states import TransactionState
+from kwire.errors import BrokerError, LogError
+from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.records.attributes import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+
+__all__ = ["Marker", "MarkerWriter", "TransactionCoordinator", "TransactionLog"]
+
+logger = logging.getLogger(__name__)
+
+MARKER_RETRY_MS = 100
+GONE = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,  # deleted meanwhile
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,  # nothing can have been written there
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.INVALID_PRODUCER_EPOCH,  # a marker of a later epoch has been written there
+        ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+    }
+)
+"""Errors with which a partition will never take the marker; the transaction ends without it."""
+
+
+class Marker(NamedTuple):
+    """The end of a transaction, as partitions are told."""
+
+    producer_id: int
+    producer_epoch: int
+    commit: bool
+    coordinator_epoch: int
+
+
+class TransactionLog(Protocol):
+    """`__transaction_state`, as the coordinator needs it."""
+
+    def append(self, transaction: TransactionMetadata) -> None:
+        """Write the transaction's new state. Raises BrokerError or LogError; then nothing is written."""
+
+    def remove(self, transactional_id: str) -> None:
+        """Write that the transactional id is gone. Raises as append does."""
+
+    def replay(self) -> Iterator[TransactionMetadata]:
+        """The last state of every transactional id."""
+
+    def coordinator_epoch(self, transactional_id: str) -> int:
+        """The leader epoch of its partition."""
+
+
+class MarkerWriter(Protocol):
+    """Partitions, as the coordinator needs them."""
+
+    def write_marker(self, partition: TopicPartition, marker: Marker) -> None:
+        """Append the marker, and tell who waits for the transaction's end. Raises BrokerError or LogError."""
+
+
+class TransactionCoordinator:
+    """transaction_version: the finalized feature, 0 to 2: see metadata.bumps_epoch and log_records."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        timers: Timers,
+        settings: Settings,
+        transaction_version: int,
+        log: TransactionLog,
+        markers: MarkerWriter,
+        producer_ids: ProducerIds,
+    ) -> None:
+        self.transaction_version = transaction_version
+        self._clock, self._timers, self._settings = clock, timers, settings
+        self._log, self._markers, self._producer_ids = log, markers, producer_ids
+        self._transactions: dict[str, TransactionMetadata] = {}
+        self._retries: dict[str, TimerHandle] = {}
+        self._periodic: dict[str, TimerHandle] = {}
+
+    def start(self) -> None:
+        """Read the log, carry out what was decided, begin to look for transactions that took too long."""
+        for transaction in self._log.replay():
+            self._transactions[transaction.transactional_id] = transaction
+        for transaction in list(self._transactions.values()):
+            if transaction.state.is_prepared:
+                self._carry_out(transaction.transactional_id)
+        settings = self._settings
+        self._repeat(settings.transaction_abort_timed_out_transaction_cleanup_interval_ms, self.abort_timed_out)
+        self._repeat(settings.transaction_remove_expired_transaction_cleanup_interval_ms, self.remove_expired)
+
+    def stop(self) -> None:
+        """Nothing happens by itself any more."""
+        for handle in (*self._retries.values(), *self._periodic.values()):
+            handle.cancel()
+        self._retries.clear()
+        self._periodic.clear()
+
+    def init_producer_id(
+        self, transactional_id: str | None, timeout_ms: int, expected: ProducerIdAndEpoch | None = None
+    ) -> ProducerIdAndEpoch:
+        """A producer's id and epoch; whoever had the transactional id before is fenced.
+
+        expected: what a producer that recovers from an error has (KIP-360); it is fenced itself if another took over.
+        timeout_ms: its transaction.timeout.ms. Raises BrokerError; CONCURRENT_TRANSACTIONS while (or because) the open
+        transaction of the one before is being aborted.
+        """
+        if transactional_id is None:
+            return ProducerIdAndEpoch(self._producer_ids.take(), 0)
+        if not transactional_id:
+            raise refusal(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+        if not 0 < timeout_ms <= self._settings.transaction_max_timeout_ms:
+            raise refusal(
+                ErrorCode.INVALID_TRANSACTION_TIMEOUT,
+                f"transaction.timeout.ms {timeout_ms}: 1 to {self._settings.transaction_max_timeout_ms}",
+            )
+        now_ms = self._clock.now_ms()
+        transaction = self._transactions.get(transactional_id) or TransactionMetadata(
+            transactional_id=transactional_id,
+            producer_id=self._producer_ids.take(),
+            timeout_ms=timeout_ms,
+            last_update_ms=now_ms,
+        )
+        if expected is not None and not may_continue(transaction, expected):
+            raise fenced(transaction, expected)
+        if transaction.state.is_prepared:
+            raise concurrent(transaction)
+        if transaction.state == TransactionState.ONGOING:
+            self._abort_fenced(transaction)
+            raise concurrent(transaction)
+        if transaction.is_exhausted and (expected is None or expected.producer_epoch == transaction.producer_epoch):
+            started = transaction.rotated(
+                self._producer_ids.take(), timeout_ms, now_ms, keep_last_epoch=expected is not None
+            )
+        else:
+            epoch, last_epoch = next_epoch(transaction, expected)
+            started = transaction.initialized(epoch, last_epoch, timeout_ms, now_ms)
+        self._keep(started)
+        return started.producer
+
+    def add_partitions(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        partitions: frozenset[TopicPartition],
+        client_transaction_version: int = 0,
+    ) -> None:
+        """Begin or continue the producer's transaction: it will write to these partitions. Raises BrokerError."""
+        transaction = self._of_producer(transactional_id, producer)
+        if transaction.state == TransactionState.ONGOING and partitions <= transaction.partitions:
+            return
+        self._keep(transaction.with_partitions(partitions, self._clock.now_ms(), client_transaction_version))
+
+    def missing_partitions(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: frozenset[TopicPartition]
+    ) -> frozenset[TopicPartition]:
+        """Those that were not added to the producer's transaction (KIP-890). Raises BrokerError."""
+        return partitions - self._of_producer(transactional_id, producer).partitions
+
+    def end(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        commit: bool,
+        client_transaction_version: int = 0,
+    ) -> ProducerIdAndEpoch:
+        """Commit or abort. What the producer goes on with (transaction version 2) or -1, -1. Raises BrokerError."""
+        transaction = self._find(transactional_id)
+        if not bumps_epoch(client_transaction_version):
+            if may_end(transaction, producer, commit):
+                self._end(transaction.prepared(commit, self._clock.now_ms(), 0))
+            return NO_PRODUCER
+        if may_end_bumping(transaction, producer, commit):
+            next_producer_id = self._producer_ids.take() if transaction.is_exhausted else NO_PRODUCER_ID
+            prepared = transaction.prepared(
+                commit, self._clock.now_ms(), client_transaction_version, next_producer_id=next_producer_id
+            )
+            self._end(prepared)
+            return prepared.completed(prepared.last_update_ms).producer
+        return transaction.producer
+
+    def describe(self, transactional_id: str) -> TransactionMetadata:
+        """Raises BrokerError: INVALID_REQUEST, TRANSACTIONAL_ID_NOT_FOUND."""
+        return self._find(transactional_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+
+    def __iter__(self) -> Iterator[TransactionMetadata]:
+        """All transactional ids, in their order."""
+        return iter([self._transactions[name] for name in sorted(self._transactions)])
+
+    def abort_timed_out(self) -> None:
+        """End transactions that are open longer than their producers asked for; the producers are fenced."""
+        now_ms = self._clock.now_ms()
+        for transaction in self:
+            if transaction.is_timed_out(now_ms):
+                try:
+                    self._abort_fenced(transaction)
+                except BrokerError as error:
+                    logger.warning("%r timed out and could not be aborted: %s", transaction.transactional_id, error)
+
+    def remove_expired(self) -> None:
+        """Forget transactional ids that were not used for transactional.id.expiration.ms."""
+        oldest_ms = self._clock.now_ms() - self._settings.transactional_id_expiration_ms
+        for transaction in self:
+            if transaction.state.is_idle and transaction.last_update_ms <= oldest_ms:
+                try:
+                    self._log.remove(transaction.transactional_id)
+                except (BrokerError, LogError) as error:
+                    logger.warning("%r expired and could not be removed: %s", transaction.transactional_id, error)
+                else:
+                    del self._transactions[transaction.transactional_id]
+
+    def _find(
+        self, transactional_id: str, unknown: ErrorCode = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    ) -> TransactionMetadata:
+        if not transactional_id:
+            raise refusal(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+        transaction = self._transactions.get(transactional_id)
+        if transaction is None:
+            raise refusal(unknown, f"no transactional id {transactional_id!r}")
+        return transaction
+
+    def _of_producer(self, transactional_id: str, producer: ProducerIdAndEpoch) -> TransactionMetadata:
+        """The transaction, if the producer may still add to it."""
+        transaction = self._find(transactional_id)
+        check_producer_id(transaction, producer)
+        if transaction.producer_epoch != producer.producer_epoch:
+            raise fenced(transaction, producer)
+        if transaction.state.is_prepared:
+            raise concurrent(transaction)
+        return transaction
+
+    def _abort_fenced(self, transaction: TransactionMetadata) -> None:
+        """End a transaction whose producer no longer counts."""
+        self._end(transaction.fenced().prepared(False, self._clock.now_ms(), self.transaction_version))
+
+    def _end(self, prepared: TransactionMetadata) -> None:
+        self._keep(prepared)
+        self._carry_out(prepared.transactional_id)
+
+    def _keep(self, transaction: TransactionMetadata) -> None:
+        """Write the step, then take it. Raises BrokerError with the code a coordinator's client knows."""
+        try:
+            self._log.append(transaction)
+        except LogError as error:
+            raise refusal(ErrorCode.NOT_COORDINATOR, str(error)) from error
+        except BrokerError as error:
+            raise refusal(for_clients(ErrorCode(error.code)), error.what) from error
+        self._transactions[transaction.transactional_id] = transaction
+
+    def _carry_out(self, transactional_id: str) -> None:
+        """Write the markers of a transaction that is decided, then its completion; come back for what failed."""
+        transaction = self._transactions[transactional_id]
+        marker = Marker(
+            *transaction.producer,
+            commit=transaction.state == TransactionState.PREPARE_COMMIT,
+            coordinator_epoch=self._log.coordinator_epoch(transactional_id),
+        )
+        for partition in sorted(transaction.partitions):
+            if self._is_marked(partition, marker):
+                transaction = transaction.marked(partition)
+        self._transactions[transactional_id] = transaction
+        if not transaction.partitions:
+            try:
+                self._keep(transaction.completed(self._clock.now_ms()))
+            except BrokerError as error:
+                logger.warning("completion of %r is not written: %s", transactional_id, error)
+            else:
+                self._retries.pop(transactional_id, None)
+                return
+        self._retries[transactional_id] = self._timers.call_later(
+            MARKER_RETRY_MS, lambda: self._carry_out(transactional_id)
+        )
+
+    def _is_marked(self, partition: TopicPartition, marker: Marker) -> bool:
+        """Whether no marker is left to write there."""
+        try:
+            self._markers.write_marker(partition, marker)
+        except LogError as error:
+            logger.warning("marker for %s-%d: %s", *partition, error)
+            return False
+        except BrokerError as error:
+            logger.info("marker for %s-%d: %s", *partition, error)
+            return error.code in GONE
+        return True
+
+    def _repeat(self, interval_ms: int, action: Callable[[], None]) -> None:
+        def run() -> None:
+            self._repeat(interval_ms, action)
+            action()
+
+        self._periodic[action.__name__] = self._timers.call_later(interval_ms, run)
+
+
+def may_continue(transaction: TransactionMetadata, expected: ProducerIdAndEpoch) -> bool:
+    """Whether a producer that names its id may get an epoch. The epoch itself is looked at by next_epoch.
+
+    So may one whose answer got lost when its epochs were used up, and anyone while no epoch was given out yet.
+    """
+    return (
+        transaction.producer_epoch == NO_PRODUCER_EPOCH
+        or expected.producer_id == transaction.producer_id
+        or (expected.producer_id == transaction.previous_producer_id and is_exhausted(expected.producer_epoch))
+    )
+
+
+def next_epoch(transaction: TransactionMetadata, expected: ProducerIdAndEpoch | None) -> tuple[int, int]:
+    """(producer epoch, last producer epoch) for a producer that begins. Raises BrokerError: PRODUCER_FENCED."""
+    present = transaction.producer_epoch
+    if expected is None:
+        return present + 1, NO_PRODUCER_EPOCH
+    if present in (NO_PRODUCER_EPOCH, expected.producer_epoch):
+        return present + 1, present
+    if expected.producer_epoch == transaction.last_producer_epoch:  # the answer got lost: the same again
+        return present, transaction.last_producer_epoch
+    raise fenced(transaction, expected)
+
+
+def for_clients(code: ErrorCode) -> ErrorCode:
+    """What a failed append to `__transaction_state` means to a client of the coordinator.
+
+    Source: TransactionStateManager.appendTransactionToLog.
+    """
+    if code in (
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.REQUEST_TIMED_OUT,
+    ):
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR):
+        return ErrorCode.NOT_COORDINATOR
+    if code in (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE):
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+    return code

@@ -1,0 +1,113 @@
+"""A coordinator over memory: its log as the records' bytes, its partitions as lists of markers, faults on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kwire.broker.clock import ManualClock
+from kwire.broker.settings import Settings
+from kwire.broker.transactions import (
+    Marker,
+    ProducerIdAndEpoch,
+    ProducerIds,
+    TopicPartition,
+    TransactionCoordinator,
+    TransactionMetadata,
+)
+from kwire.broker.transactions.log_records import read_key, read_value, write_key, write_value
+from kwire.errors import BrokerError, LogError
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+
+class MemoryLog:
+    """`__transaction_state` as one list of (key, value) bytes; `fail` is raised by the next append."""
+
+    def __init__(self, transaction_version: int) -> None:
+        self.transaction_version = transaction_version
+        self.records: list[tuple[bytes, bytes | None]] = []
+        self.fail: list[BrokerError | LogError] = []
+
+    def append(self, transaction: TransactionMetadata) -> None:
+        self.write(transaction.transactional_id, write_value(transaction, self.transaction_version))
+
+    def remove(self, transactional_id: str) -> None:
+        self.write(transactional_id, None)
+
+    def write(self, transactional_id: str, value: bytes | None) -> None:
+        if self.fail:
+            raise self.fail.pop()
+        self.records.append((write_key(transactional_id), value))
+
+    def replay(self) -> Iterator[TransactionMetadata]:
+        last = dict(self.records)
+        for key, value in last.items():
+            if value is not None:
+                transactional_id = read_key(key)
+                assert transactional_id is not None
+                yield read_value(transactional_id, value)
+
+    def coordinator_epoch(self, transactional_id: str) -> int:
+        return 3
+
+
+class MemoryPartitions:
+    """Markers by partition; partitions in `broken` raise that error."""
+
+    def __init__(self) -> None:
+        self.markers: dict[TopicPartition, list[Marker]] = {}
+        self.broken: dict[TopicPartition, BrokerError | LogError] = {}
+
+    def write_marker(self, partition: TopicPartition, marker: Marker) -> None:
+        if partition in self.broken:
+            raise self.broken[partition]
+        self.markers.setdefault(partition, []).append(marker)
+
+
+class World:
+    """Everything around a coordinator; `restart` loses all but the log."""
+
+    def __init__(self, transaction_version: int = 2, **settings: int) -> None:
+        self.clock = ManualClock()
+        self.settings = Settings(**settings)
+        self.transaction_version = transaction_version
+        self.log = MemoryLog(transaction_version)
+        self.partitions = MemoryPartitions()
+        self.next_block = 1000
+        self.coordinator = self.start()
+
+    def start(self) -> TransactionCoordinator:
+        coordinator = TransactionCoordinator(
+            clock=self.clock,
+            timers=self.clock.timers,
+            settings=self.settings,
+            transaction_version=self.transaction_version,
+            log=self.log,
+            markers=self.partitions,
+            producer_ids=ProducerIds(self.claim),
+        )
+        coordinator.start()
+        return coordinator
+
+    def restart(self) -> TransactionCoordinator:
+        self.coordinator.stop()
+        self.coordinator = self.start()
+        return self.coordinator
+
+    def claim(self, size: int) -> int:
+        self.next_block += size
+        return self.next_block - size
+
+    def begin(self, transactional_id: str, *partitions: TopicPartition, version: int = 0) -> ProducerIdAndEpoch:
+        """A producer with an open transaction on these partitions."""
+        producer = self.coordinator.init_producer_id(transactional_id, 60_000)
+        self.coordinator.add_partitions(transactional_id, producer, frozenset(partitions), version)
+        return producer
+
+    def put(self, transaction: TransactionMetadata) -> TransactionCoordinator:
+        """Restart with this as the last state in the log."""
+        self.log.append(transaction)
+        return self.restart()
+
+
+def error(code: ErrorCode) -> BrokerError:
+    return refusal(code, "as the test wants it")

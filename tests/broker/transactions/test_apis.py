@@ -1,0 +1,215 @@
+"""The transaction APIs' handlers: what each version is told."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from kwire.broker.apis import (
+    add_partitions_to_txn,
+    describe_transactions,
+    end_txn,
+    init_producer_id,
+    list_transactions,
+)
+from kwire.broker.context import Peer, RequestContext
+from kwire.broker.dispatch import Call, answer
+from kwire.broker.identifiers import new_uuid
+from kwire.broker.node import Node
+from kwire.broker.topics import Partition, Topic
+from kwire.broker.transactions import ProducerIdAndEpoch
+from kwire.messages import (
+    AddPartitionsToTxnRequest,
+    DescribeTransactionsRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    ListTransactionsRequest,
+    registry,
+)
+from kwire.protocol.error_codes import ErrorCode
+from tests.broker.transactions.harness import World
+
+A0, A1 = ("a", 0), ("a", 1)
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def node(world: World) -> Node:
+    """A node with the topic a, of two partitions, and the coordinator over memory."""
+    node = Node(world.settings, world.clock, world.clock.timers)
+    topic = Topic(name="a", topic_id=new_uuid())
+    topic.partitions = {index: Partition(topic=topic, index=index) for index in (0, 1)}
+    node.topics.add(topic)
+    node.transactions = world.coordinator
+    return node
+
+
+def ask(node: Node, module: ModuleType, request: Any, version: int) -> Any:
+    """The response, having been through the bytes of that version both ways."""
+    request = type(request).decode(request.encode(version=version), version=version)
+    context = RequestContext(
+        peer=Peer(connection_id="1", host="127.0.0.1", port=1, listener="PLAINTEXT"),
+        api_key=module.API_KEY,
+        api_version=version,
+        correlation_id=1,
+        client_id="test",
+        request_bytes=100,
+    )
+    response = answer(node, Call(module, context, request, True, version))
+    assert type(response) is registry.response(module.API_KEY)
+    return type(response).decode(response.encode(version=version), version=version)
+
+
+def init(node: Node, version: int, **values: Any) -> Any:
+    request = InitProducerIdRequest(transaction_timeout_ms=60_000, **values)
+    return ask(node, init_producer_id, request, version)
+
+
+def end(node: Node, version: int, producer: ProducerIdAndEpoch, committed: bool = True) -> Any:
+    request = EndTxnRequest(
+        transactional_id="t",
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        committed=committed,
+    )
+    return ask(node, end_txn, request, version)
+
+
+def add(node: Node, version: int, producer: ProducerIdAndEpoch, *indexes: int, verify_only: bool = False) -> Any:
+    topics = [AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name="a", partitions=list(indexes))]
+    if version < 4:
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id="t",
+            v3_and_below_producer_id=producer.producer_id,
+            v3_and_below_producer_epoch=producer.producer_epoch,
+            v3_and_below_topics=topics,
+        )
+    else:
+        request = AddPartitionsToTxnRequest(
+            transactions=[
+                AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction(
+                    transactional_id="t", **producer._asdict(), verify_only=verify_only, topics=topics
+                )
+            ]
+        )
+    response = ask(node, add_partitions_to_txn, request, version)
+    if version < 4:
+        results = response.results_by_topic_v3_and_below
+    else:
+        [result] = response.results_by_transaction
+        assert result.transactional_id == "t"
+        results = result.topic_results
+    return {
+        (topic.name, each.partition_index): ErrorCode(each.partition_error_code)
+        for topic in results
+        for each in topic.results_by_partition
+    }
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_a_producer_gets_an_id_in_every_version(node: Node, version: int) -> None:
+    answered = init(node, version, transactional_id="t")
+    assert (answered.error_code, answered.producer_id, answered.producer_epoch) == (0, 1000, 0)
+    answered = init(node, version, transactional_id=None)
+    assert (answered.error_code, answered.producer_id, answered.producer_epoch) == (0, 1001, 0)
+
+
+@pytest.mark.parametrize("version", range(3, 6))
+def test_a_fenced_producer_that_recovers_is_told_so_in_words_it_knows(node: Node, version: int) -> None:
+    init(node, version, transactional_id="t")
+    init(node, version, transactional_id="t")
+    answered = init(node, version, transactional_id="t", producer_id=1000, producer_epoch=0)
+    assert answered.error_code == (ErrorCode.INVALID_PRODUCER_EPOCH if version < 4 else ErrorCode.PRODUCER_FENCED)
+    assert (answered.producer_id, answered.producer_epoch) == (-1, -1)
+
+
+@pytest.mark.parametrize("given", [{"producer_id": 5}, {"producer_epoch": 5}])
+def test_half_of_a_producers_identity_is_refused(node: Node, given: dict[str, int]) -> None:
+    assert init(node, 4, transactional_id="t", **given).error_code == ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_adding_partitions_and_ending_in_every_version(node: Node, world: World, version: int) -> None:
+    producer = world.coordinator.init_producer_id("t", 1000)
+    assert add(node, version, producer, 0, 1) == {A0: ErrorCode.NONE, A1: ErrorCode.NONE}
+    answered = end(node, version, producer)
+    after = (producer.producer_id, 1) if version == 5 else (-1, -1)
+    assert (answered.error_code, answered.producer_id, answered.producer_epoch) == (0, *after)
+    assert {*world.partitions.markers} == {A0, A1}
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_one_unknown_partition_stops_the_others(node: Node, world: World, version: int) -> None:
+    producer = world.coordinator.init_producer_id("t", 1000)
+    assert add(node, version, producer, 1, 2) == {
+        A1: ErrorCode.OPERATION_NOT_ATTEMPTED,
+        ("a", 2): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+    assert world.coordinator.describe("t").partitions == set()
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_a_fenced_producer_is_told_so_in_words_it_knows(node: Node, world: World, version: int) -> None:
+    producer = world.coordinator.init_producer_id("t", 1000)
+    world.coordinator.init_producer_id("t", 1000)
+    code = ErrorCode.INVALID_PRODUCER_EPOCH if version < 2 else ErrorCode.PRODUCER_FENCED
+    assert add(node, version, producer, 0) == {A0: code}
+    assert end(node, version, producer).error_code == code
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_asking_whether_partitions_were_added_adds_none(node: Node, world: World, version: int) -> None:
+    producer = world.begin("t", A0)
+    asked = add(node, version, producer, 0, 1, verify_only=True)
+    assert asked == {A0: ErrorCode.NONE, A1: ErrorCode.TRANSACTION_ABORTABLE}
+    assert world.coordinator.describe("t").partitions == {A0}
+
+
+def test_describing_transactions(node: Node, world: World) -> None:
+    world.clock.advance(5)
+    producer = world.begin("t", A1, ("b", 3), A0)
+    request = DescribeTransactionsRequest(transactional_ids=["t", "", "nobody"])
+    found, empty, unknown = ask(node, describe_transactions, request, 0).transaction_states
+    assert (found.transaction_state, found.producer_id, found.producer_epoch) == ("Ongoing", *producer)
+    assert (found.transaction_timeout_ms, found.transaction_start_time_ms) == (60_000, world.clock.now_ms())
+    assert [(topic.topic, topic.partitions) for topic in found.topics] == [("a", [0, 1]), ("b", [3])]
+    assert (empty.transactional_id, empty.error_code) == ("", ErrorCode.INVALID_REQUEST)
+    assert (unknown.transactional_id, unknown.error_code) == ("nobody", ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+
+
+def listed(node: Node, version: int = 2, **filters: Any) -> list[str]:
+    response = ask(node, list_transactions, ListTransactionsRequest(**filters), version)
+    assert response.error_code == 0
+    return [state.transactional_id for state in response.transaction_states]
+
+
+def test_listing_transactions_by_state_producer_age_and_name(node: Node, world: World) -> None:
+    first = world.begin("orders-1", A0)
+    world.clock.advance(1000)
+    second = world.begin("orders-2", A1)
+    world.coordinator.init_producer_id("payments", 1000)
+    world.coordinator.end("orders-2", second, True)
+    assert listed(node) == listed(node, 0) == ["orders-1", "orders-2", "payments"]
+    assert listed(node, state_filters=["Ongoing", "CompleteCommit"]) == ["orders-1", "orders-2"]
+    assert listed(node, producer_id_filters=[first.producer_id]) == ["orders-1"]
+    assert listed(node, duration_filter=999, state_filters=["Ongoing"]) == ["orders-1"]
+    assert listed(node, duration_filter=1000, state_filters=["Ongoing"]) == []
+    assert listed(node, transactional_id_pattern="orders-.") == ["orders-1", "orders-2"]
+    assert listed(node, transactional_id_pattern="orders") == []
+    assert listed(node, transactional_id_pattern="") == ["orders-1", "orders-2", "payments"]
+
+
+def test_filters_that_mean_nothing_are_named_or_refused(node: Node, world: World) -> None:
+    world.begin("t", A0)
+    response = ask(node, list_transactions, ListTransactionsRequest(state_filters=["Ongoing", "Gone"]), 0)
+    assert response.unknown_state_filters == ["Gone"]
+    assert len(response.transaction_states) == 1
+    assert listed(node, state_filters=["Gone"]) == []
+    response = ask(node, list_transactions, ListTransactionsRequest(transactional_id_pattern="(("), 2)
+    assert response.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
