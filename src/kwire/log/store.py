@@ -94,9 +94,14 @@ class Store(Protocol):
 def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> Store:
     """The store at a local path, `file://` URL or any other URL fsspec knows (`options`: its storage options).
 
+    `tiered+` in front of any of them: segments in tiered storage there, see kwire.log.tiered.
     Raises LogError when the URL's driver is unknown or not installed.
     """
     text = os.fspath(url)
+    if text.startswith("tiered+"):
+        from kwire.log.tiered.store import TieredStore
+
+        return TieredStore(text, options or {})
     if "::" not in text:
         if text.startswith("file://"):
             text = text.removeprefix("file://")

@@ -16,7 +16,8 @@ __all__ = ["check_path", "open_directory", "selected"]
 
 def check_path(path: str) -> None:
     """Raises OptionError when path is local and there is nothing."""
-    if "://" not in path and not os.path.exists(path):
+    local = path.removeprefix("tiered+").partition("#")[0] if path.startswith("tiered+") else path
+    if "://" not in path and not os.path.exists(local):
         raise OptionError(f"{path}: no such file or directory")
 
 

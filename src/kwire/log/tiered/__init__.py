@@ -1,0 +1,5 @@
+"""Segments in tiered storage, as Aiven's plugin for Kafka stores them, presented as a log directory."""
+
+from kwire.log.tiered.store import TieredStore, open_tiered
+
+__all__ = ["TieredStore", "open_tiered"]

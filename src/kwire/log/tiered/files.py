@@ -1,0 +1,143 @@
+"""Files of a segment in tiered storage, read at any position as if they were on a disk.
+
+A read fetches the chunks it touches, undoes encryption and compression, and keeps the last ones: readers go forward,
+and look at headers and indexes around where they are. A segment that is stored as it was is read without chunks.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from kwire.errors import LogError, Malformed
+from kwire.log.store import Store, StoredFile
+from kwire.log.tiered.encryption import Decrypt
+from kwire.log.tiered.manifest import Manifest
+from kwire.records.attributes import Compression
+from kwire.records.compression import TooLarge, expand
+
+KEPT_CHUNKS = 4
+MAX_CHUNK_BYTES = 256 << 20  # of a chunk that has to be whole in memory; the plugin's default is 4 MiB
+
+
+class MemoryFile:
+    """Bytes as a StoredFile: small files, and those that nobody stored."""
+
+    window_bytes = 1 << 20
+
+    def __init__(self, data: bytes, url: str) -> None:
+        self.url, self._data = url, data
+
+    def size(self) -> int:
+        return len(self._data)
+
+    def pread(self, position: int, n: int) -> bytes:
+        return self._data[position : position + n]
+
+    def readinto(self, position: int, view: memoryview) -> int:
+        data = self.pread(position, len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        pass
+
+    def __enter__(self) -> MemoryFile:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
+class SegmentFile:
+    """The `.log` file of a segment, from `start` on; positions count from there.
+
+    start: skips what an earlier segment has already, see store.
+    """
+
+    window_bytes = 1 << 20
+
+    def __init__(self, stored: StoredFile, manifest: Manifest, decrypt: Decrypt | None, start: int = 0) -> None:
+        self.url = stored.url
+        self._stored, self._manifest, self._decrypt, self._start = stored, manifest, decrypt, start
+        self._kept: OrderedDict[int, bytes] = OrderedDict()
+        if manifest.is_plain:
+            self.window_bytes = stored.window_bytes
+
+    def size(self) -> int:
+        return self._manifest.chunks.file_bytes - self._start
+
+    def pread(self, position: int, n: int) -> bytes:
+        out = bytearray(max(min(n, self.size() - position), 0))
+        self.readinto(position, memoryview(out))
+        return bytes(out)
+
+    def readinto(self, position: int, view: memoryview) -> int:
+        position += self._start
+        chunks = self._manifest.chunks
+        n = max(min(len(view), chunks.file_bytes - position), 0)
+        if self._manifest.is_plain:
+            return self._stored.readinto(position, view[:n])
+        done = 0
+        while done < n:
+            index = chunks.at(position + done)
+            begin = position + done - chunks.original(index)[0]
+            part = self._chunk(index)[begin : begin + n - done]
+            view[done : done + len(part)] = part
+            done += len(part)
+        return n
+
+    def _chunk(self, index: int) -> bytes:
+        """A chunk as it was in the segment. Raises LogError where what is stored is not that."""
+        if index in self._kept:
+            self._kept.move_to_end(index)
+            return self._kept[index]
+        chunks = self._manifest.chunks
+        start, end = chunks.stored(index)
+        first, stop = chunks.original(index)
+        if max(end - start, stop - first) > MAX_CHUNK_BYTES:
+            raise LogError(f"chunk {index} has more than {MAX_CHUNK_BYTES} bytes", self.url)
+        data = self._stored.pread(start, end - start)
+        try:
+            if len(data) != end - start:
+                raise ValueError(f"{len(data)} bytes are there, the manifest says {end - start}")
+            if self._decrypt is not None:
+                data = self._decrypt(data)
+            if self._manifest.compression:
+                data = bytes(expand(Compression.ZSTD, 2, memoryview(data), stop - first))
+            if len(data) != stop - first:
+                raise ValueError(f"it holds {len(data)} bytes, the manifest says {stop - first}")
+        except (ValueError, Malformed, TooLarge) as error:
+            what = f"more than {stop - first} bytes" if isinstance(error, TooLarge) else str(error)
+            raise LogError(f"chunk {index}, bytes {start} to {end} of the object: {what}", self.url) from None
+        self._kept[index] = data
+        if len(self._kept) > KEPT_CHUNKS:
+            self._kept.popitem(last=False)
+        return data
+
+    def close(self) -> None:
+        self._kept.clear()
+        self._stored.close()
+
+    def __enter__(self) -> SegmentFile:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def read_index(store: Store, path: str, manifest: Manifest, kind: str, decryptor: Callable[[], Decrypt]) -> bytes:
+    """One of the indexes in an `.indexes` object; indexes are encrypted and never compressed. Raises LogError."""
+    position, size = manifest.indexes.get(kind, (0, 0))
+    if not size:
+        return b""
+    with store.open(path) as file:
+        data = file.pread(position, size)
+        if len(data) != size:
+            raise LogError(f"{kind} is said to be at {position}, {size} bytes long, and is not", file.url)
+    if manifest.encryption is None:
+        return data
+    try:
+        return decryptor()(data)
+    except ValueError as error:
+        raise LogError(f"{kind}: {error}", store.url_of(path)) from None

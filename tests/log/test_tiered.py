@@ -1,0 +1,358 @@
+"""Objects that the tiered storage plugin wrote, read as the logs they were copied from; and objects that lie."""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+import shutil
+import tarfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import cramjam
+import pytest
+
+from kwire.errors import KwireError, LogError, OptionError
+from kwire.log import LogDirectory, PartitionLog, plan_splits, read_split
+from kwire.log.tiered import open_tiered
+from kwire.log.tiered.encryption import unwrap
+from kwire.log.tiered.manifest import decode_sizes, parse_manifest
+from kwire.records.columns import COLUMNS
+from tests.golden import DATA
+from tests.log.expected import ISOLATIONS, read_arrow, read_objects, rows_of
+
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folders of tests/data/tiered."""
+    root = tmp_path_factory.mktemp("tiered")
+    with tarfile.open(DATA / "tiered" / "objects.tar.gz") as archive:
+        archive.extractall(root, filter="data")
+    return root
+
+
+@pytest.fixture
+def copy(objects: Path, tmp_path: Path) -> Callable[[str], Path]:
+    """copy("plain") -> a copy that may be changed."""
+    return lambda name: shutil.copytree(objects / name, tmp_path / name)
+
+
+def keys(objects: Path) -> dict[str, str]:
+    return {"key1": str(objects / "private.pem")}
+
+
+def original(kafka_logs: Mapping[str, Path], topic: str, partition: int) -> PartitionLog:
+    archive = "legacy" if topic in ("v0", "v1") else "modern"
+    return LogDirectory(kafka_logs[archive] / "data")[topic, partition]
+
+
+FOLDERS = {
+    "plain": [("trimmed", 0), ("txn", 0)],
+    "zstd/tiered": [("txn", 0), ("v0", 0), ("v1", 1)],
+    "encrypted": [("txn", 0)],
+    "zstd-encrypted": [("txn", 0)],
+}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_segments_read_as_on_the_broker_they_were_copied_from(
+    folder: str, objects: Path, kafka_logs: dict[str, Path]
+) -> None:
+    directory = open_tiered(objects / folder, private_keys=keys(objects))
+    assert list(directory) == FOLDERS[folder]
+    for key, log in directory.items():
+        source = original(kafka_logs, *key)
+        end = source.segments[-1].base_offset  # the active segment is never copied
+        assert log.log_end_offset == end
+        assert [segment.base_offset for segment in log.segments] == [s.base_offset for s in source.segments[:-1]]
+        assert log.leader_epochs == source.leader_epochs
+        assert log.topic_id == source.topic_id or key[0] in ("v0", "v1")
+        for isolation in ISOLATIONS:
+            stop = min(end, log.last_stable_offset) if isolation == "read_committed" else end
+            rows = read_objects(source, end_offset=stop, isolation=isolation)
+            start = source.log_start_offset
+            assert len(rows) > 100
+            assert read_objects(log, start_offset=start, isolation=isolation) == rows
+            assert read_arrow(log, start_offset=start, isolation=isolation) == rows
+            splits = pickle.loads(pickle.dumps(plan_splits(log, isolation=isolation, split_bytes=20_000)))
+            read = [row for split in splits for row in rows_of(read_split(split, COLUMNS))]
+            assert [row for row in read if row.offset >= start] == rows
+
+
+def test_indexes_and_snapshots_come_out_of_the_indexes_object(objects: Path, kafka_logs: dict[str, Path]) -> None:
+    source = original(kafka_logs, "txn", 0)
+    for folder in ("zstd/tiered", "zstd-encrypted"):
+        log = open_tiered(objects / folder, private_keys=keys(objects))["txn", 0]
+        for ours, theirs in zip(log.segments, source.segments, strict=False):
+            assert ours.has == theirs.has
+            assert list(ours.index or ()) == list(theirs.index or ())
+            assert list(ours.time_index or ()) == list(theirs.time_index or ())
+            assert ours.transaction_index == theirs.transaction_index
+        for name in source._files.snapshots.values():
+            if name in log._files.snapshots.values():
+                assert log._read_small(name) == source._read_small(name)
+        assert len(log._files.snapshots) > 5
+
+
+def test_encrypted_segments_want_their_private_key(objects: Path, tmp_path: Path) -> None:
+    log = open_tiered(objects / "encrypted")["txn", 0]
+    with pytest.raises(LogError, match=r"encrypted with key pair 'key1'.*#key1=private.pem"):
+        list(log.read())
+    with pytest.raises(OptionError, match="no PEM private key"):
+        list(open_tiered(objects / "encrypted", private_keys={"key1": __file__})["txn", 0].read())
+    from cryptography.hazmat.primitives.asymmetric import rsa
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    other = tmp_path / "other.pem"
+    key = rsa.generate_private_key(65537, 2048)
+    other.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    with pytest.raises(LogError, match="does not unwrap"):
+        list(open_tiered(objects / "encrypted", private_keys={"key1": str(other)})["txn", 0].read())
+    assert unwrap(b"x" * 256, key.private_numbers()) is None
+
+
+@pytest.mark.parametrize("folder", ["zstd/tiered", "encrypted", "zstd-encrypted"])
+def test_a_changed_byte_of_an_object_is_refused(folder: str, objects: Path, copy: Callable[[str], Path]) -> None:
+    root = copy(folder.partition("/")[0])
+    for path in sorted(root.rglob("txn-*/0/*012-*.log")):
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 0x40
+        path.write_bytes(data)
+    target = root / folder.partition("/")[2] if "/" in folder else root
+    log = open_tiered(target, private_keys=keys(objects))["txn", 0]
+    with pytest.raises(KwireError, match=r"chunk \d|CRC"):
+        list(log.read())
+
+
+# ---- the same offsets twice, topics twice
+
+
+def store(root: Path, log: PartitionLog, first: int, last: int, name: str, **changed: Any) -> Path:
+    """Put segments first..last of a log as one object in root, as the plugin does without compression."""
+    data = b"".join(Path(segment.url).read_bytes() for segment in log.segments[first : last + 1])
+    base, end = log.segments[first].base_offset, log.segments[last].next_base
+    assert end is not None
+    topic_id = changed.pop("topic_id", "FdLbL8xnRjCBHSJyw8VnZg")
+    manifest = {
+        "version": "1",
+        "chunkIndex": {
+            "type": "fixed",
+            "originalChunkSize": 5000,
+            "originalFileSize": len(data),
+            "transformedChunkSize": 5000,
+            "finalTransformedChunkSize": len(data) % 5000 or 5000,
+        },
+        "segmentIndexes": {
+            **{each: {"position": 0, "size": 0} for each in ("offset", "timestamp", "producerSnapshot", "leaderEpoch")},
+            "transaction": None,
+        },
+        "compression": False,
+        "remoteLogSegmentMetadata": {
+            "remoteLogSegmentId": {
+                "topicIdPartition": {
+                    "topicId": topic_id,
+                    "topicPartition": {"topic": log.topic, "partition": log.partition},
+                },
+                "id": name,
+            },
+            "startOffset": base,
+            "endOffset": end - 1,
+            "maxTimestampMs": 0,
+            "brokerId": 1,
+            "eventTimestampMs": changed.pop("copied_ms", 0),
+            "segmentLeaderEpochs": {"0": base},
+        },
+        **changed,
+    }
+    folder = root / f"{log.topic}-{topic_id}" / str(log.partition)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{base:020}-{name}"
+    Path(f"{path}.log").write_bytes(data)
+    Path(f"{path}.indexes").write_bytes(b"")
+    Path(f"{path}.rsm-manifest").write_text(json.dumps(manifest))
+    return Path(f"{path}.rsm-manifest")
+
+
+def segment_id(n: int) -> str:
+    return base64.urlsafe_b64encode(bytes([n]) * 16).decode().rstrip("=")
+
+
+def test_offsets_that_two_leaders_copied_are_read_once(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+    source = original(kafka_logs, "orders", 1)
+    for number, (first, last) in enumerate([(0, 0), (0, 1), (1, 2), (3, 3), (2, 4), (4, 4)]):
+        store(tmp_path, source, first, last, segment_id(number))
+    log = open_tiered(tmp_path)["orders", 1]
+    bases = [segment.base_offset for segment in source.segments]
+    assert [segment.base_offset for segment in log.segments] == [0, bases[2], bases[3]]
+    rows = read_objects(source, end_offset=bases[5])
+    assert read_objects(log) == read_arrow(log) == rows
+    assert read_objects(log, start_offset=bases[3] + 7) == rows[bases[3] + 7 :]
+
+
+def test_of_two_topics_with_one_name_the_one_copied_last_counts(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+    old, new = original(kafka_logs, "orders", 0), original(kafka_logs, "orders", 1)
+    store(tmp_path, old, 0, 1, segment_id(1), copied_ms=5, topic_id="A" * 21 + "A")
+    path = store(tmp_path, new, 0, 0, segment_id(2), copied_ms=9)
+    manifest = json.loads(path.read_text())
+    manifest["remoteLogSegmentMetadata"]["remoteLogSegmentId"]["topicIdPartition"]["topicPartition"]["partition"] = 0
+    path.write_text(json.dumps(manifest))
+    path.parent.rename(path.parent.with_name("0"))
+    directory = open_tiered(tmp_path)
+    assert list(directory) == [("orders", 0)]
+    assert [each.name for each in directory.ignored] == [f"orders-0.{'0' * 32}-stray"]
+    assert read_objects(directory["orders", 0]) == read_objects(new, end_offset=new.segments[0].next_base)
+
+
+def test_an_upload_without_manifest_is_not_there(copy: Callable[[str], Path]) -> None:
+    root = copy("plain")
+    newest = sorted(root.glob("txn-*/0/*.rsm-manifest"))[-1]
+    newest.unlink()
+    assert open_tiered(root)["txn", 0].log_end_offset == 688
+
+
+# ---- manifests that lie
+
+
+def lie(manifest: Row, path: str, value: Any) -> Row:
+    """manifest with the field at a dotted path replaced, or taken out for `...`."""
+    *above, name = path.split(".")
+    inner = manifest
+    for step in above:
+        inner = inner[step]
+    if value is ...:
+        del inner[name]
+    else:
+        inner[name] = value
+    return manifest
+
+
+METADATA = "remoteLogSegmentMetadata"
+TOPIC = f"{METADATA}.remoteLogSegmentId.topicIdPartition"
+LIES: list[tuple[str, Any, str]] = [
+    ("version", "2", "version '2'"),
+    ("chunkIndex", ..., "expected a JSON object"),
+    ("chunkIndex.type", "other", "'fixed' or 'variable'"),
+    ("chunkIndex.originalChunkSize", 0, "from 1 to"),
+    ("chunkIndex.originalChunkSize", 1, "sizes, the segment has|chunks|bytes, this manifest says"),
+    ("chunkIndex.originalFileSize", 1 << 31, "from 0 to"),
+    ("chunkIndex.originalFileSize", -1, "from 0 to"),
+    ("chunkIndex.originalFileSize", True, "from 0 to"),
+    ("chunkIndex.originalFileSize", 1e300, "from 0 to"),
+    ("chunkIndex.finalTransformedChunkSize", 1 << 30, "bytes, this manifest says"),
+    ("segmentIndexes.offset.size", 1 << 30, "indexes object has"),
+    ("segmentIndexes.timestamp", None, "expected a JSON object"),
+    ("compression", "yes", "true or false"),
+    (f"{TOPIC}.topicPartition.topic", "../../etc", "its name says otherwise"),
+    (f"{TOPIC}.topicPartition.partition", 7, "its name says otherwise"),
+    (f"{TOPIC}.topicId", "short", "no uuid"),
+    (f"{METADATA}.startOffset", 1, "its name says otherwise|expected a number"),
+    (f"{METADATA}.endOffset", -5, "expected a number"),
+    ("encryption", {"dataKey": "no colon", "aad": ""}, "key id:base64"),
+    ("encryption", {"dataKey": "k:%%%", "aad": ""}, "no base64"),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "said"), LIES, ids=[f"{path}={value}" for path, value, _ in LIES])
+def test_a_manifest_that_contradicts_itself_or_its_objects_is_refused_by_name(
+    field: str, value: Any, said: str, copy: Callable[[str], Path]
+) -> None:
+    root = copy("plain")
+    path = sorted(root.glob("txn-*/0/*.rsm-manifest"))[1]
+    path.write_text(json.dumps(lie(json.loads(path.read_text()), field, value)))
+    with pytest.raises(LogError, match=said) as refused:
+        list(open_tiered(root)["txn", 0].read())
+    assert str(path) in str(refused.value)
+
+
+def test_sizes_of_chunks_are_held_against_each_other(objects: Path) -> None:
+    path = sorted((objects / "zstd/tiered").glob("txn-*/0/*.rsm-manifest"))[1]
+    manifest = json.loads(path.read_text())
+    good = parse_manifest(path.read_bytes(), "m")
+    assert good.chunks.ends[-1] == path.with_suffix(".log").stat().st_size
+    count = len(good.chunks.ends)
+    bodies = [
+        b"",
+        count.to_bytes(4, "big"),
+        (1 << 30).to_bytes(4, "big") + b"\0" * 20,
+        count.to_bytes(4, "big") + b"\0\0\0\0\x09" + b"x" * 40,
+        b"\0" * (11 << 20),
+        (count + 1).to_bytes(4, "big") + b"\0\0\0\0\1" + b"x" * (count + 4),
+    ]
+    for body in bodies:
+        manifest["chunkIndex"]["transformedChunks"] = base64.b64encode(bytes(cramjam.zstd.compress(body))).decode()
+        with pytest.raises(LogError, match="transformedChunks"):
+            parse_manifest(json.dumps(manifest).encode(), "m")
+    manifest["chunkIndex"]["transformedChunks"] = base64.b64encode(b"no zstd").decode()
+    with pytest.raises(LogError, match="transformedChunks"):
+        parse_manifest(json.dumps(manifest).encode(), "m")
+
+
+def test_any_changed_byte_of_a_manifest_gives_the_records_or_a_named_error(
+    objects: Path, kafka_logs: dict[str, Path]
+) -> None:
+    path = sorted((objects / "zstd-encrypted").glob("txn-*/0/*.rsm-manifest"))[0]
+    data = path.read_bytes()
+    seen = 0
+    for at in range(0, len(data), 3):
+        changed = bytearray(data)
+        changed[at] ^= 1 << at % 8
+        try:
+            parse_manifest(bytes(changed), "m")
+        except LogError:
+            seen += 1
+    assert seen > 100
+    for cut in range(0, len(data), 7):
+        with pytest.raises(LogError):
+            parse_manifest(data[:cut], "m")
+    with pytest.raises(LogError):
+        parse_manifest(b"[" * 100_000, "m")
+
+
+def test_a_chunk_that_grows_beyond_what_was_announced_is_refused(copy: Callable[[str], Path]) -> None:
+    root = copy("zstd") / "tiered"
+    path = sorted(root.glob("v0-*/0/*.rsm-manifest"))[-1]
+    bomb = bytes(cramjam.zstd.compress(b"\0" * (1 << 24)))
+    path.with_suffix(".log").write_bytes(bomb)
+    manifest = json.loads(path.read_text())
+    size = manifest["chunkIndex"]["originalFileSize"]
+    sizes = (1).to_bytes(4, "big") + len(bomb).to_bytes(4, "big")
+    manifest["chunkIndex"]["originalChunkSize"] = size
+    manifest["chunkIndex"]["transformedChunks"] = base64.b64encode(bytes(cramjam.zstd.compress(sizes))).decode()
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(LogError, match=f"more than {size} bytes"):
+        list(open_tiered(root)["v0", 0].read())
+
+
+def test_urls_and_private_keys_in_them(objects: Path) -> None:
+    import fsspec
+
+    memory = fsspec.filesystem("memory")
+    memory.put(str(objects / "zstd-encrypted"), "/bucket/logs", recursive=True)
+    url = f"tiered+memory://bucket/logs#key1={objects / 'private.pem'}"
+    log = LogDirectory(url)["txn", 0]
+    assert log.log_end_offset == 700
+    assert len(list(log.read())) == 626
+    with pytest.raises(OptionError, match=r"key-id=private\.pem"):
+        LogDirectory("tiered+memory://bucket/logs#=x")
+    with pytest.raises(LogError):
+        LogDirectory("tiered+memory://nothing-here")
+
+
+def test_the_command_line_takes_tiered_urls(objects: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from kwire.cli.main import run
+
+    assert run(["log", "ls", f"tiered+{objects / 'plain'}", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["topic"], row["log_end_offset"]) for row in rows] == [("trimmed", 982), ("txn", 700)]
+
+
+def test_one_size_and_none(objects: Path) -> None:
+    from kwire.log.tiered.manifest import Fields
+
+    fields = Fields({}, "m", "chunkIndex")
+    for values, encoded in (([], "00000000"), ([7], "0000000100000007")):
+        assert decode_sizes(bytes(cramjam.zstd.compress(bytes.fromhex(encoded))), len(values), fields) == values
