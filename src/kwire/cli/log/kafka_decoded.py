@@ -25,7 +25,6 @@ from kwire.errors import Malformed, OptionError
 if TYPE_CHECKING:
     from kwire.log.internal import TypedRecord
     from kwire.log.internal.typed_record import Decoder
-    from kwire.messages.base import Message
     from kwire.records import Record
 
 __all__ = ["InternalTopic", "decoded_reading"]
@@ -90,6 +89,8 @@ def _keyed(record: Record, decode: Decoder) -> TypedRecord:
 
 
 def _coordinator(decode: Decoder) -> Reading:
+    from kwire.log.internal.consumer_protocol import group_json
+
     def read(record: Record) -> tuple[str | None, str | None]:
         typed = _keyed(record, decode)
         if typed.key is None and typed.error is None:
@@ -102,30 +103,10 @@ def _coordinator(decode: Decoder) -> Reading:
         assert typed.version is not None
         data = typed.value.to_json(version=typed.version)
         if typed.kind == "GroupMetadata":
-            data = _with_members_read(typed.value, data)
+            data = group_json(typed.value, data)
         return key, java_json({"version": str(typed.version), "data": data})
 
     return read
-
-
-def _with_members_read(group: Any, data: dict[str, Any]) -> dict[str, Any]:
-    """A classic group's JSON with the consumers' subscriptions and assignments as JSON where they can be read."""
-    from kwire.log.internal.consumer_protocol import PROTOCOL_TYPE, read_embedded
-    from kwire.messages import ConsumerProtocolAssignment, ConsumerProtocolSubscription
-
-    if group.protocol_type != PROTOCOL_TYPE:
-        return data
-    embedded: tuple[tuple[str, type[Message]], ...] = (
-        ("subscription", ConsumerProtocolSubscription),
-        ("assignment", ConsumerProtocolAssignment),
-    )
-    for member, shown in zip(group.members, data["members"], strict=True):
-        for field, cls in embedded:
-            found = read_embedded(cls, getattr(member, field))
-            if found and found[1] <= cls.VALID_VERSIONS.highest:
-                message, version = found
-                shown[field] = message.to_json(version=version)
-    return data
 
 
 def _metadata(decode: Decoder) -> Reading:
@@ -233,19 +214,9 @@ def _hex(data: bytes) -> str:
     return f"{int.from_bytes(data, 'big'):X}" if data else ""
 
 
-STATES = (
-    "Empty",
-    "Ongoing",
-    "PrepareCommit",
-    "PrepareAbort",
-    "CompleteCommit",
-    "CompleteAbort",
-    "Dead",
-    "PrepareEpochFence",
-)
-
-
 def _transaction_text(decode: Decoder, lines: Lines) -> Reading:
+    from kwire.log.internal.transactions import STATES
+
     def read(record: Record) -> tuple[str | None, str | None]:
         typed = _keyed(record, decode)
         if typed.key is None and typed.error is None and lines is Lines.KAFKA_3_9:

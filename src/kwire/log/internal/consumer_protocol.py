@@ -9,7 +9,7 @@ Source: org.apache.kafka.clients.consumer.internals.ConsumerProtocol.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire.errors import DecodeError, UnsupportedVersion
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     M = TypeVar("M", bound=Message)
 
-__all__ = ["PROTOCOL_TYPE", "read_assignment", "read_embedded", "read_subscription"]
+__all__ = ["PROTOCOL_TYPE", "group_json", "read_assignment", "read_embedded", "read_subscription"]
 
 PROTOCOL_TYPE = "consumer"
 
@@ -49,3 +49,25 @@ def read_embedded(cls: type[M], data: bytes) -> tuple[M, int] | None:
         return cls.decode_from(data, 2, version=min(version, cls.VALID_VERSIONS.highest))[0], version
     except (DecodeError, UnsupportedVersion):
         return None
+
+
+def group_json(group: Any, data: dict[str, Any]) -> dict[str, Any]:
+    """A GroupMetadataValue's JSON form, in which consumers' subscriptions and assignments are JSON where they can be.
+
+    Changes data, and returns it. What is no known version of theirs stays base64.
+    """
+    from kwire.messages import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+    if group.protocol_type != PROTOCOL_TYPE:
+        return data
+    embedded: tuple[tuple[str, type[Message]], ...] = (
+        ("subscription", ConsumerProtocolSubscription),
+        ("assignment", ConsumerProtocolAssignment),
+    )
+    for member, shown in zip(group.members, data["members"], strict=True):
+        for field, cls in embedded:
+            found = read_embedded(cls, getattr(member, field))
+            if found and found[1] <= cls.VALID_VERSIONS.highest:
+                message, version = found
+                shown[field] = message.to_json(version=version)
+    return data

@@ -136,9 +136,11 @@ def decode_control(typed: TypedRecord, record: Record) -> TypedRecord:
     name = CONTROL_VALUES.get(typed.kind)
     if name is None:
         return typed
-    # a later version begins with the fields of version 0
+    cls, data = registry.get(name), control.value or b""
+    # each begins with its own version; one that is not known begins with the fields of the last that is
+    version = min(max(int.from_bytes(data[:2], "big", signed=True), 0), cls.VALID_VERSIONS.highest)
     try:
-        value, _ = registry.get(name).decode_from(control.value or b"", 0, version=0)
+        value, _ = cls.decode_from(data, 0, version=version)
     except DecodeError as error:
         return typed.wrong("value", error)
-    return replace(typed, value=value, version=0)
+    return replace(typed, value=value, version=version)

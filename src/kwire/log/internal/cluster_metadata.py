@@ -1,0 +1,154 @@
+"""The metadata log `__cluster_metadata-0` and the snapshots beside it.
+
+    00000000000000000401-0000000003.checkpoint    the state of all records below offset 401, written in epoch 3:
+                                                  batches like a log's, SNAPSHOT_HEADER first, SNAPSHOT_FOOTER last
+
+The state at an offset or time starts from the newest snapshot at or below it, so a log whose beginning was deleted can
+still be replayed, from its oldest snapshot on. A snapshot without its footer was not finished and is passed over.
+Source: KIP-630; org.apache.kafka.snapshot.Snapshots, RecordsSnapshotReader.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kwire.errors import CorruptBatch, LogError
+from kwire.log.internal.cluster_state import Cluster
+from kwire.log.internal.history import Problems, Source, damage_row, partitions_of, read_history, typed_records, usable
+from kwire.log.internal.metadata_records import METADATA_TOPIC, decode_metadata
+from kwire.log.internal.typed_record import TypedRecord
+from kwire.log.partition_log import PartitionLog
+
+__all__ = [
+    "Snapshot",
+    "list_snapshots",
+    "read_cluster_records",
+    "read_snapshot_records",
+    "replay_cluster",
+]
+
+SNAPSHOT_FILE = re.compile(r"(?P<offset>\d{20})-(?P<epoch>\d{10})\.checkpoint")
+IN_SNAPSHOT = -1  # the partition of records in a snapshot: they are not of the log
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A snapshot file: the state below end_offset, as the leader of epoch wrote it."""
+
+    name: str
+    end_offset: int
+    epoch: int
+
+
+def metadata_log(source: Source) -> PartitionLog:
+    """The metadata log of a directory. Raises LogError where there is none."""
+    return partitions_of(source, METADATA_TOPIC)[0]
+
+
+def list_snapshots(source: Source) -> list[Snapshot]:
+    """The snapshots beside the metadata log, oldest first. Raises LogError."""
+    log = metadata_log(source)
+    found = [
+        Snapshot(name=entry.name, end_offset=int(match["offset"]), epoch=int(match["epoch"]))
+        for entry in log.store.list(log.directory)
+        if not entry.is_directory and (match := SNAPSHOT_FILE.fullmatch(entry.name))
+    ]
+    return sorted(found, key=lambda each: (each.end_offset, each.epoch))
+
+
+def read_cluster_records(
+    source: Source, *, start_offset: int = 0, at_offset: int | None = None, at_time: int | None = None
+) -> Iterator[TypedRecord]:
+    """Every record of the metadata log in order, those of elections and voters too. Raises LogError."""
+    return read_history(
+        metadata_log(source), decode_metadata, start_offset=start_offset, at_offset=at_offset, at_time=at_time
+    )
+
+
+def read_snapshot_records(source: Source, snapshot: Snapshot) -> Iterator[TypedRecord]:
+    """Every record of a snapshot in order, header and footer too; offsets count within the file. Raises LogError."""
+    from kwire.records import read_batches
+
+    log = metadata_log(source)
+    path = f"{log.directory}/{snapshot.name}" if log.directory else snapshot.name
+    data = log.store.read_all(path)
+    offset = 0
+    try:
+        for batch in read_batches(data, file=log.store.url_of(path)):
+            for record in typed_records(METADATA_TOPIC, IN_SNAPSHOT, batch, decode_metadata):
+                yield record
+                offset = record.offset + 1
+    except CorruptBatch as error:
+        yield damage_row(METADATA_TOPIC, IN_SNAPSHOT, offset, error)
+
+
+def replay_cluster(source: Source, *, at_offset: int | None = None, at_time: int | None = None) -> Cluster:
+    """The cluster at an offset or time, at the end of the log by default. Memory: the state, and a snapshot's file.
+
+    Raises LogError where there is no metadata log, or no snapshot to begin with although the log begins later.
+    """
+    log = metadata_log(source)
+    cluster = Cluster()
+    for snapshot in reversed(list_snapshots(source)):
+        if at_offset is not None and snapshot.end_offset > at_offset:
+            continue
+        found = _from_snapshot(source, snapshot, at_time)
+        if found is not None:
+            cluster = found
+            break
+    if log.log_start_offset > cluster.end_offset:
+        raise LogError(
+            f"the metadata log begins at offset {log.log_start_offset}, and no snapshot up to there and to what was "
+            "asked for is beside it",
+            log.url,
+        )
+    records = read_cluster_records(source, start_offset=cluster.end_offset, at_offset=at_offset, at_time=at_time)
+    for record in usable(records, cluster.problems):
+        cluster.apply(record)
+    if cluster.leader == -1 and cluster.snapshot_offset is not None:
+        cluster.leader = _leader_before(log, cluster.snapshot_offset)
+    return cluster
+
+
+def _leader_before(log: PartitionLog, offset: int) -> int:
+    """The quorum's leader by the last election below offset, which snapshots do not tell; -1 where the log does not."""
+    leader = -1
+    for record in usable(_elections(log, offset), Problems()):
+        if record.kind == "LEADER_CHANGE" and record.value is not None:
+            leader = getattr(record.value, "leader_id", -1)
+    return leader
+
+
+def _elections(log: PartitionLog, offset: int) -> Iterator[TypedRecord]:
+    """The control records below offset; headers of other batches are all that is read."""
+    try:
+        for _, batch in log.batches(log.log_start_offset):
+            if batch.base_offset >= offset:
+                return
+            if batch.is_control:
+                yield from typed_records(log.topic, log.partition, batch, decode_metadata)
+    except CorruptBatch as error:
+        yield damage_row(log.topic, log.partition, offset, error)
+
+
+def _from_snapshot(source: Source, snapshot: Snapshot, at_time: int | None) -> Cluster | None:
+    """The cluster a snapshot has; None where it is not whole, or later than at_time."""
+    cluster = Cluster()
+    timestamp, finished = -1, False
+    for record in usable(read_snapshot_records(source, snapshot), cluster.problems):
+        if record.kind == "SNAPSHOT_HEADER":
+            timestamp = getattr(record.value, "last_contained_log_timestamp", -1)
+            if at_time is not None and timestamp > at_time:
+                return None
+        finished = record.kind == "SNAPSHOT_FOOTER"
+        cluster.apply(record)
+    if not finished or cluster.problems.count:
+        return None
+    cluster.end_offset, cluster.end_timestamp, cluster.snapshot_offset = (
+        snapshot.end_offset,
+        timestamp,
+        snapshot.end_offset,
+    )
+    return cluster

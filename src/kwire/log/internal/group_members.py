@@ -1,0 +1,158 @@
+"""Members of groups, one form for all kinds: who they are, what they subscribed to, what they were given.
+
+    kind       identity and subscription       given                        to be given
+    classic    the group's own record          ConsumerProtocolAssignment   -
+    consumer   MemberMetadata                  CurrentMemberAssignment      TargetAssignmentMember
+    share      MemberMetadata                  CurrentMemberAssignment      TargetAssignmentMember
+    streams    MemberMetadata                  tasks instead of partitions
+
+A classic group whose type is not `consumer` (Kafka Connect has `connect`) keeps bytes that only its members understand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from kwire.log.internal.consumer_protocol import PROTOCOL_TYPE, read_assignment, read_subscription
+
+__all__ = ["AssignedPartitions", "Member", "Tasks", "classic_member", "fill_member"]
+
+STABLE = 0
+MEMBER_STATES = {STABLE: "Stable", 1: "UnrevokedPartitions", 2: "UnreleasedPartitions", 127: "Unknown"}
+
+Tasks = dict[str, tuple[int, ...]]  # subtopology -> partitions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignedPartitions:
+    """Partitions of one topic, which classic groups name and others give the id of."""
+
+    topic: str | None = None
+    topic_id: UUID | None = None
+    partitions: tuple[int, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class Member:
+    """One member of a group.
+
+    epoch, previous_epoch: -1 in classic groups, which have one generation for all. state: of its assignment, by number
+    (MEMBER_STATES). assigned: what it has; revoking: what it must give back first; target: what it shall have, None
+    where nothing says. owned: what it said it had when it joined. *_tasks: of a streams group's member.
+    subscription, assignment: the bytes of a classic group's member as they are.
+    """
+
+    member_id: str
+    instance_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rack_id: str | None = None
+    subscribed_topics: tuple[str, ...] = ()
+    subscribed_regex: str | None = None
+    assignor: str | None = None
+    session_timeout_ms: int = -1
+    rebalance_timeout_ms: int = -1
+    epoch: int = -1
+    previous_epoch: int = -1
+    state: int = STABLE
+    assigned: tuple[AssignedPartitions, ...] = ()
+    revoking: tuple[AssignedPartitions, ...] = ()
+    target: tuple[AssignedPartitions, ...] | None = None
+    owned: tuple[AssignedPartitions, ...] = ()
+    process_id: str | None = None
+    active_tasks: Tasks = field(default_factory=dict)
+    standby_tasks: Tasks = field(default_factory=dict)
+    warmup_tasks: Tasks = field(default_factory=dict)
+    subscription: bytes = b""
+    assignment: bytes = b""
+
+    def is_at(self, assignment_epoch: int) -> bool:
+        """Whether it has what the target assignment of that epoch gives it."""
+        return self.state == STABLE and self.epoch == assignment_epoch
+
+    @property
+    def state_name(self) -> str:
+        """Its state as a word, the number where Kafka has no word for it."""
+        return MEMBER_STATES.get(self.state, str(self.state))
+
+
+def classic_member(member: Any, protocol_type: str) -> Member:
+    """A member as a GroupMetadataValue has it."""
+    found = Member(
+        member_id=member.member_id,
+        instance_id=member.group_instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        session_timeout_ms=member.session_timeout,
+        rebalance_timeout_ms=member.rebalance_timeout,
+        subscription=bytes(member.subscription),
+        assignment=bytes(member.assignment),
+    )
+    if protocol_type != PROTOCOL_TYPE:
+        return found
+    subscription, assignment = read_subscription(found.subscription), read_assignment(found.assignment)
+    if subscription is not None:
+        found.subscribed_topics, found.rack_id = tuple(subscription.topics), subscription.rack_id
+        found.owned = tuple(_named(each.topic, each.partitions) for each in subscription.owned_partitions)
+    if assignment is not None:
+        found.assigned = tuple(_named(each.topic, each.partitions) for each in assignment.assigned_partitions)
+    return found
+
+
+def fill_member(member: Member, kind: str, value: Any) -> None:
+    """Take in a record about a member of a consumer, share or streams group. value: None clears what it says."""
+    if kind.endswith("MemberMetadata"):
+        _identity(member, value)
+    elif kind.endswith("TargetAssignmentMember"):
+        _target(member, value)
+    else:
+        _current(member, value)
+
+
+def _identity(member: Member, value: Any) -> None:
+    member.instance_id = getattr(value, "instance_id", None)
+    member.rack_id, member.client_id, member.client_host = value.rack_id, value.client_id, value.client_host
+    member.subscribed_topics = tuple(getattr(value, "subscribed_topic_names", ()))
+    member.subscribed_regex = getattr(value, "subscribed_topic_regex", None) or None
+    member.rebalance_timeout_ms = getattr(value, "rebalance_timeout_ms", -1)
+    member.assignor = getattr(value, "server_assignor", None)
+    member.process_id = getattr(value, "process_id", None)
+    classic = getattr(value, "classic_member_metadata", None)
+    member.session_timeout_ms = classic.session_timeout_ms if classic is not None else -1
+
+
+def _target(member: Member, value: Any) -> None:
+    if value is None:
+        member.target = None
+    elif hasattr(value, "topic_partitions"):
+        member.target = _by_id(value.topic_partitions)
+
+
+def _current(member: Member, value: Any) -> None:
+    if value is None:
+        member.epoch, member.previous_epoch, member.state, member.assigned, member.revoking = -1, -1, STABLE, (), ()
+        member.active_tasks, member.standby_tasks, member.warmup_tasks = {}, {}, {}
+        return
+    member.epoch, member.previous_epoch, member.state = value.member_epoch, value.previous_member_epoch, value.state
+    if hasattr(value, "active_tasks"):
+        member.active_tasks = _tasks(value.active_tasks)
+        member.standby_tasks = _tasks(value.standby_tasks)
+        member.warmup_tasks = _tasks(value.warmup_tasks)
+    else:
+        member.assigned = _by_id(value.assigned_partitions)
+        member.revoking = _by_id(getattr(value, "partitions_pending_revocation", ()))
+
+
+def _named(topic: str, partitions: Iterable[int]) -> AssignedPartitions:
+    return AssignedPartitions(topic=topic, partitions=tuple(partitions))
+
+
+def _by_id(topics: Iterable[Any]) -> tuple[AssignedPartitions, ...]:
+    return tuple(AssignedPartitions(topic_id=each.topic_id, partitions=tuple(each.partitions)) for each in topics)
+
+
+def _tasks(tasks: Iterable[Any]) -> Tasks:
+    return {each.subtopology_id: tuple(each.partitions) for each in tasks}

@@ -1,0 +1,339 @@
+"""Groups and their committed offsets, from `__consumer_offsets`.
+
+A group is of one of four kinds. What each record changes:
+
+    type     kind        record
+    0, 1     any         a committed offset of (group, topic, partition)
+    2        classic     the whole group: generation, protocol, leader, members with subscription and assignment
+    3 - 8    consumer    group epoch, topics' metadata, member, target assignment's epoch and members, current one
+    16       consumer    the topics that a regular expression stands for
+    10 - 15  share       member, group epoch, target assignment's epoch and members, current one, share state
+    17 - 23  streams     group epoch, member, target assignment's epoch and members, current tasks, topology
+
+Offsets committed in a transaction count once its COMMIT marker is there, and not at all after ABORT; where a later
+record than the committed one is there already, that stays. A group without members, group record and offsets is gone.
+Source: GroupCoordinatorShard.replay, GroupMetadataManager, OffsetMetadataManager of 3.9.1 and 4.x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from kwire.log.internal.coordinator_records import GROUPS_TOPIC, decode_group
+from kwire.log.internal.group_members import AssignedPartitions, Member, classic_member, fill_member
+from kwire.log.internal.history import Problems, Source, partitions_of, read_history, usable
+from kwire.log.internal.typed_record import TypedRecord
+
+__all__ = ["CommittedOffset", "Group", "Groups", "group_of", "read_group_records", "replay_groups"]
+
+CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommittedOffset:
+    """Where a group has got to in one partition.
+
+    offset: the next one it will read. leader_epoch: -1 where it is not known. commit_timestamp, expire_timestamp: ms,
+    -1 where the record has none. topic_id: zero where the record has none. record_offset, timestamp: of the record that
+    says so. producer_id: of the transaction it is part of, -1 without.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp: int
+    expire_timestamp: int
+    topic_id: UUID
+    record_offset: int
+    timestamp: int
+    producer_id: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Group:
+    """A group as its coordinator would know it.
+
+    kind: classic, consumer, share or streams. partition: of `__consumer_offsets`. epoch: the generation of a classic
+    group, the group epoch of others; -1 where there are offsets alone. protocol: the assignor of a classic group.
+    state_timestamp: when a classic group's state last changed, ms, -1 unknown. assignment_epoch: of the target.
+    offsets, pending_offsets: by (topic, partition); pending ones by (producer_id, topic, partition), in open
+    transactions. expressions: regular expression -> topics. topic_names: of the ids that its records name.
+    share_partitions: initializing, initialized or deleting -> partitions. topology: of a streams group.
+    last_offset, last_timestamp: of the last record about it.
+    """
+
+    group_id: str
+    partition: int
+    kind: str = CLASSIC
+    epoch: int = -1
+    protocol_type: str = ""
+    protocol: str | None = None
+    leader: str | None = None
+    state_timestamp: int = -1
+    assignment_epoch: int = -1
+    members: dict[str, Member] = field(default_factory=dict)
+    offsets: dict[tuple[str, int], CommittedOffset] = field(default_factory=dict)
+    pending_offsets: dict[tuple[int, str, int], CommittedOffset] = field(default_factory=dict)
+    expressions: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    topic_names: dict[UUID, str] = field(default_factory=dict)
+    share_partitions: dict[str, tuple[AssignedPartitions, ...]] = field(default_factory=dict)
+    topology: Any = None
+    last_offset: int = -1
+    last_timestamp: int = -1
+
+    @property
+    def state(self) -> str:
+        """Empty, Assigning, Reconciling or Stable, as a coordinator that loads the group takes it to be."""
+        if not self.members:
+            return "Empty"
+        if self.kind in (CONSUMER, STREAMS):
+            if self.epoch > self.assignment_epoch:
+                return "Assigning"
+            if any(not member.is_at(self.assignment_epoch) for member in self.members.values()):
+                return "Reconciling"
+        return "Stable"
+
+    @property
+    def is_there(self) -> bool:
+        """Whether anything is left of it."""
+        return bool(self.epoch >= 0 or self.members or self.offsets or self.pending_offsets)
+
+    def forget(self) -> None:
+        """Its own record was deleted; committed offsets, which have records of their own, stay."""
+        self.kind, self.epoch, self.assignment_epoch, self.state_timestamp = CLASSIC, -1, -1, -1
+        self.protocol_type, self.protocol, self.leader, self.topology = "", None, None, None
+        self.members, self.expressions, self.share_partitions = {}, {}, {}
+
+
+@dataclass(slots=True, kw_only=True)
+class Groups:
+    """All groups by name, and the records that could not be read."""
+
+    groups: dict[str, Group] = field(default_factory=dict)
+    problems: Problems = field(default_factory=Problems)
+    _open: dict[tuple[int, int], set[str]] = field(default_factory=dict)
+    """(partition, producer id) of an open transaction -> groups with offsets in it."""
+
+    def apply(self, record: TypedRecord) -> None:
+        """Take in one usable record."""
+        if record.is_control:
+            if record.kind in ("COMMIT", "ABORT"):
+                self._end_transaction(record.partition, record.producer_id, record.kind == "COMMIT")
+            return
+        name = group_of(record)
+        if name is None:
+            return
+        group = self.groups.get(name)
+        if group is None:
+            if record.value is None:
+                return  # a tombstone of what is not there
+            group = self.groups[name] = Group(group_id=name, partition=record.partition)
+        group.last_offset, group.last_timestamp = record.offset, record.timestamp
+        if record.is_transactional and record.value is not None:
+            self._open.setdefault((record.partition, record.producer_id), set()).add(name)
+        CHANGES[record.kind](group, record.key, record.value, record)
+        if not group.is_there:
+            del self.groups[name]
+
+    def _end_transaction(self, partition: int, producer_id: int, commit: bool) -> None:
+        for name in self._open.pop((partition, producer_id), ()):
+            group = self.groups.get(name)
+            if group is None:
+                continue
+            for key in [key for key in group.pending_offsets if key[0] == producer_id]:
+                pending = group.pending_offsets.pop(key)
+                before = group.offsets.get(key[1:])
+                if commit and (before is None or before.record_offset < pending.record_offset):
+                    group.offsets[key[1:]] = pending
+            if not group.is_there:
+                del self.groups[name]
+
+
+def read_group_records(
+    source: Source,
+    *,
+    groups: Collection[str] | None = None,
+    at_offset: int | None = None,
+    at_time: int | None = None,
+) -> Iterator[TypedRecord]:
+    """Every record of `__consumer_offsets`, partition by partition, each in order; of some groups alone if given.
+
+    Markers of transactions and records that name no group are left out where groups are given.
+    Raises LogError without such a topic, or for files that cannot be read.
+    """
+    for log in partitions_of(source, GROUPS_TOPIC):
+        for record in read_history(log, decode_group, at_offset=at_offset, at_time=at_time):
+            if groups is None or group_of(record) in groups:
+                yield record
+
+
+def replay_groups(
+    source: Source,
+    *,
+    groups: Collection[str] | None = None,
+    at_offset: int | None = None,
+    at_time: int | None = None,
+) -> Groups:
+    """The groups (those named, or all) at an offset or time, at the end by default. Memory: the groups.
+
+    at_offset is of a partition: with several of them it makes sense for one group, which is in one alone.
+    Raises as read_group_records does.
+    """
+    state = Groups()
+    for log in partitions_of(source, GROUPS_TOPIC):
+        for record in usable(read_history(log, decode_group, at_offset=at_offset, at_time=at_time), state.problems):
+            if groups is None or record.is_control or group_of(record) in groups:
+                state.apply(record)
+    return state
+
+
+def group_of(record: TypedRecord) -> str | None:
+    """The name of the group that a record is about; None for control records, unknown types and broken keys."""
+    key: Any = record.key
+    if key is None:
+        return None
+    name: str = key.group if record.kind in ("OffsetCommit", "GroupMetadata") else key.group_id
+    return name
+
+
+# ---- what each record changes; value None is a tombstone
+
+
+def _offset_commit(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
+    place = (key.topic, key.partition)
+    if value is None:
+        group.offsets.pop(place, None)
+        for pending in [each for each in group.pending_offsets if each[1:] == place]:
+            del group.pending_offsets[pending]
+        return
+    committed = CommittedOffset(
+        topic=key.topic,
+        partition=key.partition,
+        offset=value.offset,
+        leader_epoch=value.leader_epoch,
+        metadata=value.metadata,
+        commit_timestamp=value.commit_timestamp,
+        expire_timestamp=value.expire_timestamp,
+        topic_id=value.topic_id,
+        record_offset=record.offset,
+        timestamp=record.timestamp,
+        producer_id=record.producer_id if record.is_transactional else -1,
+    )
+    if record.is_transactional:
+        group.pending_offsets[(record.producer_id, *place)] = committed
+    else:
+        group.offsets[place] = committed
+
+
+def _classic(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
+    if value is None:
+        if group.kind == CLASSIC:
+            group.forget()
+        return
+    group.kind, group.epoch = CLASSIC, value.generation
+    group.protocol_type, group.protocol, group.leader = value.protocol_type, value.protocol, value.leader
+    group.state_timestamp = value.current_state_timestamp
+    group.members = {each.member_id: classic_member(each, value.protocol_type) for each in value.members}
+
+
+def _group_epoch(kind: str) -> Any:
+    def change(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
+        if value is None:
+            if group.kind == kind:
+                group.forget()
+            return
+        group.kind, group.epoch = kind, value.epoch
+
+    return change
+
+
+def _assignment_epoch(kind: str) -> Any:
+    def change(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
+        if value is not None:
+            group.kind, group.assignment_epoch = kind, value.assignment_epoch
+
+    return change
+
+
+def _member(kind: str) -> Any:
+    def change(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
+        if value is None:
+            group.members.pop(key.member_id, None)
+            return
+        if group.kind != kind:
+            group.kind, group.members = kind, {}
+        fill_member(group.members.setdefault(key.member_id, Member(member_id=key.member_id)), record.kind, value)
+
+    return change
+
+
+def _member_part(kind: str) -> Any:
+    """A record about a member that another record makes and removes."""
+
+    def change(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
+        if value is not None:
+            _member(kind)(group, key, value, record)
+        elif (member := group.members.get(key.member_id)) is not None:
+            fill_member(member, record.kind, None)
+
+    return change
+
+
+def _topics(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
+    for topic in value.topics if value is not None else ():
+        group.topic_names[topic.topic_id] = topic.topic_name
+
+
+def _expression(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
+    if value is None:
+        group.expressions.pop(key.regular_expression, None)
+    else:
+        group.expressions[key.regular_expression] = tuple(value.topics)
+
+
+def _share_partitions(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
+    group.share_partitions = {}
+    if value is None:
+        return
+    group.kind = SHARE
+    for name in ("initializing", "initialized", "deleting"):
+        topics = getattr(value, f"{name}_topics")
+        group.topic_names.update((each.topic_id, each.topic_name) for each in topics)
+        group.share_partitions[name] = tuple(
+            AssignedPartitions(topic_id=each.topic_id, partitions=tuple(getattr(each, "partitions", ())))
+            for each in topics
+        )
+
+
+def _topology(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
+    group.topology = value
+
+
+CHANGES = {
+    "OffsetCommit": _offset_commit,
+    "GroupMetadata": _classic,
+    "ConsumerGroupMetadata": _group_epoch(CONSUMER),
+    "ConsumerGroupPartitionMetadata": _topics,
+    "ConsumerGroupMemberMetadata": _member(CONSUMER),
+    "ConsumerGroupTargetAssignmentMetadata": _assignment_epoch(CONSUMER),
+    "ConsumerGroupTargetAssignmentMember": _member_part(CONSUMER),
+    "ConsumerGroupCurrentMemberAssignment": _member_part(CONSUMER),
+    "ConsumerGroupRegularExpression": _expression,
+    "ShareGroupMetadata": _group_epoch(SHARE),
+    "ShareGroupMemberMetadata": _member(SHARE),
+    "ShareGroupTargetAssignmentMetadata": _assignment_epoch(SHARE),
+    "ShareGroupTargetAssignmentMember": _member_part(SHARE),
+    "ShareGroupCurrentMemberAssignment": _member_part(SHARE),
+    "ShareGroupStatePartitionMetadata": _share_partitions,
+    "StreamsGroupMetadata": _group_epoch(STREAMS),
+    "StreamsGroupMemberMetadata": _member(STREAMS),
+    "StreamsGroupTargetAssignmentMetadata": _assignment_epoch(STREAMS),
+    "StreamsGroupTargetAssignmentMember": _member_part(STREAMS),
+    "StreamsGroupCurrentMemberAssignment": _member_part(STREAMS),
+    "StreamsGroupTopology": _topology,
+}

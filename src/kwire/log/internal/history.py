@@ -1,0 +1,136 @@
+"""Every record of an internal topic in order, typed; control records, tombstones and damage among them.
+
+State "at offset N" is made of the records below N; "at time T" of the records before the first one that is later than
+T, so it is a state that was. Times are those of the records, which brokers set.
+
+What cannot be read is a row, not an end: behind a batch with a wrong checksum reading goes on with the next batch,
+behind bytes that are no batch with the next segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kwire.errors import CorruptBatch, LogError
+from kwire.log.internal.typed_record import DAMAGE, UNKNOWN, Decoder, TypedRecord, decode_control
+from kwire.log.log_directory import LogDirectory
+from kwire.log.offset_order import in_order
+from kwire.log.partition_log import PartitionLog, segment_batches
+
+if TYPE_CHECKING:
+    from kwire.records import Batch
+
+__all__ = ["Problems", "Source", "partitions_of", "read_history", "typed_records"]
+
+Source = LogDirectory | PartitionLog
+
+MOST_KEPT = 1000
+
+
+@dataclass(slots=True, kw_only=True)
+class Problems:
+    """Records that could not be made part of a state: the first thousand of them, and how many there are."""
+
+    records: list[TypedRecord] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, record: TypedRecord) -> None:
+        """One more."""
+        self.count += 1
+        if len(self.records) < MOST_KEPT:
+            self.records.append(record)
+
+
+def partitions_of(source: Source, topic: str) -> list[PartitionLog]:
+    """The logs of a topic in a directory, or the one log that is given. Raises LogError where there is none."""
+    if isinstance(source, PartitionLog):
+        return [source]
+    found = [log for (name, _), log in source.items() if name == topic]
+    if not found:
+        raise LogError(f"no partition of {topic} here; topics: {', '.join(source.topics)[:500]}", source.url)
+    return found
+
+
+def read_history(
+    log: PartitionLog,
+    decoder: Decoder,
+    *,
+    start_offset: int = 0,
+    at_offset: int | None = None,
+    at_time: int | None = None,
+) -> Iterator[TypedRecord]:
+    """The records from start_offset on, in order. Memory: a batch at a time.
+
+    at_offset: stop before it. at_time: stop before the first record with a later timestamp (ms).
+    Raises LogError for files that are gone or unreadable.
+    """
+    start = max(start_offset, log.log_start_offset)
+    end = log.log_end_offset if at_offset is None else at_offset
+    expected = start
+    for segment in log.segments_between(start, end):
+        try:
+            for batch in in_order(segment, segment_batches(segment, start)):
+                if batch.last_offset < start:
+                    continue
+                if batch.magic == 2 and batch.base_offset >= end:
+                    return
+                for typed in typed_records(log.topic, log.partition, batch, decoder):
+                    if typed.offset >= end or (at_time is not None and typed.timestamp > at_time):
+                        return
+                    if typed.offset >= start:
+                        yield typed
+                expected = batch.last_offset + 1
+        except CorruptBatch as error:
+            yield damage_row(log.topic, log.partition, max(expected, segment.base_offset), error)
+
+
+def typed_records(topic: str, partition: int, batch: Batch, decoder: Decoder) -> Iterator[TypedRecord]:
+    """The records of one batch; a row of kind "damage" for what of it cannot be read."""
+    try:
+        batch.check()
+        for record in batch.records(check_crc=False):
+            typed = TypedRecord(
+                topic=topic,
+                partition=partition,
+                offset=record.offset,
+                timestamp=record.timestamp,
+                kind=UNKNOWN,
+                raw_key=record.key,
+                raw_value=record.value,
+                is_control=batch.is_control,
+                is_transactional=batch.is_transactional,
+                producer_id=batch.producer_id,
+                producer_epoch=batch.producer_epoch,
+            )
+            yield decode_control(typed, record) if batch.is_control else decoder(typed)
+    except CorruptBatch as error:
+        offset = batch.base_offset if batch.magic == 2 else batch.last_offset
+        yield damage_row(topic, partition, offset, error, batch.max_timestamp)
+
+
+def damage_row(topic: str, partition: int, offset: int, error: CorruptBatch, timestamp: int = -1) -> TypedRecord:
+    """The row that stands for records from offset on that cannot be read."""
+    return TypedRecord(
+        topic=topic,
+        partition=partition,
+        offset=offset,
+        timestamp=timestamp,
+        kind=DAMAGE,
+        error=str(error),
+        error_field="batch",
+        error_position=error.position,
+    )
+
+
+def usable(records: Iterable[TypedRecord], problems: Problems) -> Iterator[TypedRecord]:
+    """The records that state can be made of; the others go to problems.
+
+    A type that is not known is no problem: Kafka passes over it too.
+    """
+    for record in records:
+        if record.is_usable:
+            yield record
+        elif record.error is not None:
+            problems.add(record)

@@ -1,0 +1,179 @@
+"""What share groups have delivered, from `__share_group_state` (KIP-932).
+
+    snapshot    everything about (group, topic id, partition)
+    update      what changed since: merged into it while the snapshot's epoch is the same
+
+Where ranges of offsets overlap, the one delivered more often counts, at equal counts the one further on its way.
+Nothing below the start offset is kept.
+Source: ShareCoordinatorShard.replay, ShareGroupOffset, PersisterStateBatchCombiner of 4.x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from kwire.log.internal.coordinator_records import SHARE_STATE_TOPIC, decode_share_state
+from kwire.log.internal.history import Problems, Source, partitions_of, read_history, usable
+from kwire.log.internal.typed_record import TypedRecord
+
+__all__ = [
+    "DELIVERY_STATES",
+    "DeliveredRange",
+    "SharePartition",
+    "ShareState",
+    "merge_ranges",
+    "read_share_records",
+    "replay_share_state",
+]
+
+DELIVERY_STATES = {0: "Available", 1: "Acquired", 2: "Acknowledged", 3: "Archiving", 4: "Archived"}
+UNSET = -1
+
+
+class DeliveredRange(NamedTuple):
+    """Offsets from first to last, both included: their delivery state's number, and how often they were delivered."""
+
+    first_offset: int
+    last_offset: int
+    delivery_state: int
+    delivery_count: int
+
+    @property
+    def state_name(self) -> str:
+        """The delivery state as a word, the number where Kafka has no word for it."""
+        return DELIVERY_STATES.get(self.delivery_state, str(self.delivery_state))
+
+
+@dataclass(slots=True, kw_only=True)
+class SharePartition:
+    """How far a share group is in one partition.
+
+    partition: of the topic. state_partition: of `__share_group_state`. start_offset: nothing below it is delivered
+    again, -1 before the first delivery. delivery_complete_count: records from there on that need no more, -1 unknown.
+    ranges: what is in flight or done from the start offset on. record_offset, timestamp: of the last record about it.
+    """
+
+    group_id: str
+    topic_id: UUID
+    partition: int
+    state_partition: int
+    snapshot_epoch: int = -1
+    state_epoch: int = -1
+    leader_epoch: int = -1
+    start_offset: int = UNSET
+    delivery_complete_count: int = UNSET
+    create_timestamp: int = -1
+    write_timestamp: int = -1
+    ranges: tuple[DeliveredRange, ...] = ()
+    record_offset: int = -1
+    timestamp: int = -1
+
+
+@dataclass(slots=True, kw_only=True)
+class ShareState:
+    """All share partitions by (group, topic id, partition), and the records that could not be read."""
+
+    partitions: dict[tuple[str, UUID, int], SharePartition] = field(default_factory=dict)
+    problems: Problems = field(default_factory=Problems)
+
+    def apply(self, record: TypedRecord) -> None:
+        """Take in one usable record."""
+        key: Any = record.key
+        if key is None:
+            return
+        place = (key.group_id, key.topic_id, key.partition)
+        if record.value is None:
+            self.partitions.pop(place, None)
+            return
+        if record.kind == "ShareSnapshot":
+            self.partitions[place] = _from_snapshot(place, record)
+        elif place in self.partitions:
+            _update(self.partitions[place], record)
+
+
+def _from_snapshot(place: tuple[str, UUID, int], record: TypedRecord) -> SharePartition:
+    value: Any = record.value
+    return SharePartition(
+        group_id=place[0],
+        topic_id=place[1],
+        partition=place[2],
+        state_partition=record.partition,
+        snapshot_epoch=value.snapshot_epoch,
+        state_epoch=value.state_epoch,
+        leader_epoch=value.leader_epoch,
+        start_offset=value.start_offset,
+        delivery_complete_count=value.delivery_complete_count,
+        create_timestamp=value.create_timestamp,
+        write_timestamp=value.write_timestamp,
+        ranges=_ranges(value),
+        record_offset=record.offset,
+        timestamp=record.timestamp,
+    )
+
+
+def _update(partition: SharePartition, record: TypedRecord) -> None:
+    value: Any = record.value
+    partition.record_offset, partition.timestamp = record.offset, record.timestamp
+    if value.leader_epoch != UNSET:
+        partition.leader_epoch = value.leader_epoch
+    if value.start_offset != UNSET:
+        partition.start_offset = value.start_offset
+    if value.delivery_complete_count != UNSET:
+        partition.delivery_complete_count = value.delivery_complete_count
+    partition.ranges = merge_ranges((*partition.ranges, *_ranges(value)), partition.start_offset)
+
+
+def _ranges(value: Any) -> tuple[DeliveredRange, ...]:
+    return tuple(
+        DeliveredRange(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
+        for each in value.state_batches
+    )
+
+
+def merge_ranges(ranges: Iterable[DeliveredRange], start_offset: int = UNSET) -> tuple[DeliveredRange, ...]:
+    """ranges without overlaps, in order, neighbours of the same kind as one, nothing below start_offset.
+
+    Cost: n log n for n ranges.
+    """
+    opening: dict[int, list[tuple[int, int]]] = {}
+    closing: dict[int, list[tuple[int, int]]] = {}
+    for each in ranges:
+        first = max(each.first_offset, start_offset)
+        if first <= each.last_offset:
+            opening.setdefault(first, []).append((each.delivery_count, each.delivery_state))
+            closing.setdefault(each.last_offset + 1, []).append((each.delivery_count, each.delivery_state))
+    borders = sorted(opening.keys() | closing.keys())
+    merged: list[DeliveredRange] = []
+    active: list[tuple[int, int]] = []
+    for border, end in zip(borders, [*borders[1:], 0], strict=True):
+        for gone in closing.get(border, ()):
+            active.remove(gone)
+        active += opening.get(border, ())
+        if not active:
+            continue
+        count, state = max(active)
+        last = merged[-1] if merged else None
+        if last is not None and (last.last_offset + 1, *last[2:]) == (border, state, count):
+            merged[-1] = last._replace(last_offset=end - 1)
+        else:
+            merged.append(DeliveredRange(border, end - 1, state, count))
+    return tuple(merged)
+
+
+def read_share_records(
+    source: Source, *, at_offset: int | None = None, at_time: int | None = None
+) -> Iterator[TypedRecord]:
+    """Every record of `__share_group_state`, partition by partition. Raises LogError as read_history does."""
+    for log in partitions_of(source, SHARE_STATE_TOPIC):
+        yield from read_history(log, decode_share_state, at_offset=at_offset, at_time=at_time)
+
+
+def replay_share_state(source: Source, *, at_offset: int | None = None, at_time: int | None = None) -> ShareState:
+    """Share partitions at an offset (of each partition) or time, at the end by default. Raises LogError."""
+    state = ShareState()
+    for record in usable(read_share_records(source, at_offset=at_offset, at_time=at_time), state.problems):
+        state.apply(record)
+    return state
