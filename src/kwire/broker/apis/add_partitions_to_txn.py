@@ -9,15 +9,16 @@ Source: kafka.server.KafkaApis.handleAddPartitionsToTxnRequest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
+from kwire.broker.topics import INTERNAL_TOPICS
 from kwire.broker.transactions import ProducerIdAndEpoch, TopicPartition
 from kwire.errors import BrokerError
 from kwire.messages import AddPartitionsToTxnResponse
-from kwire.protocol.error_codes import ErrorCode
+from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 24
 VERSIONS = (0, 5)
@@ -25,45 +26,67 @@ VERSIONS = (0, 5)
 FENCED_KNOWN_FROM = 2
 BATCHED_FROM = 4
 
+Results = dict[TopicPartition, ErrorCode]
+
 
 def handle(node: Node, context: RequestContext, request: Any) -> AddPartitionsToTxnResponse:
+    """Add, or ask, for every transaction in the request."""
     if context.api_version < BATCHED_FROM:
         producer = ProducerIdAndEpoch(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
-        results = add(node, request.v3_and_below_transactional_id, producer, request.v3_and_below_topics, False, 0)
+        transactional_id = request.v3_and_below_transactional_id
+        partitions = named(request.v3_and_below_topics)
+        results = check_access(node, context, transactional_id, partitions)
+        results = results or add(node, transactional_id, producer, partitions, False, 0)
         if context.api_version < FENCED_KNOWN_FROM:
             fenced, known = ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH
             results = {partition: known if code == fenced else code for partition, code in results.items()}
         return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=by_topic(results))
+    if not node.may(context, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER):
+        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
     answered = []
-    for transaction in request.transactions:
-        producer = ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
-        results = add(node, transaction.transactional_id, producer, transaction.topics, transaction.verify_only, 2)
+    for each in request.transactions:
+        producer = ProducerIdAndEpoch(each.producer_id, each.producer_epoch)
+        results = add(node, each.transactional_id, producer, named(each.topics), each.verify_only, 2)
         answered.append(
             AddPartitionsToTxnResponse.AddPartitionsToTxnResult(
-                transactional_id=transaction.transactional_id, topic_results=by_topic(results)
+                transactional_id=each.transactional_id, topic_results=by_topic(results)
             )
         )
     return AddPartitionsToTxnResponse(results_by_transaction=answered)
+
+
+def named(topics: Any) -> frozenset[TopicPartition]:
+    return frozenset((topic.name, index) for topic in topics for index in topic.partitions)
+
+
+def check_access(
+    node: Node, context: RequestContext, transactional_id: str, partitions: frozenset[TopicPartition]
+) -> Results:
+    """Empty, or why nothing is added. Internal topics are nobody's to write to."""
+    if not node.may(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+        return dict.fromkeys(partitions, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    refused = {
+        name
+        for name in {name for name, _ in partitions}
+        if name in INTERNAL_TOPICS or not node.may(context, Operation.WRITE, ResourceType.TOPIC, name)
+    }
+    codes = {True: ErrorCode.TOPIC_AUTHORIZATION_FAILED, False: ErrorCode.OPERATION_NOT_ATTEMPTED}
+    return {(name, index): codes[name in refused] for name, index in partitions} if refused else {}
 
 
 def add(
     node: Node,
     transactional_id: str,
     producer: ProducerIdAndEpoch,
-    topics: Any,
+    partitions: frozenset[TopicPartition],
     verify_only: bool,
     client_transaction_version: int,
-) -> Mapping[TopicPartition, ErrorCode]:
+) -> Results:
     """The result for each partition of one transaction."""
-    partitions = frozenset((topic.name, index) for topic in topics for index in topic.partitions)
     unknown = {(name, index) for name, index in partitions if node.topics.partition(name, index) is None}
     if unknown:
-        return {
-            partition: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            if partition in unknown
-            else ErrorCode.OPERATION_NOT_ATTEMPTED
-            for partition in partitions
-        }
+        codes = {True: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, False: ErrorCode.OPERATION_NOT_ATTEMPTED}
+        return {partition: codes[partition in unknown] for partition in partitions}
     results = dict.fromkeys(partitions, ErrorCode.NONE)
     try:
         if verify_only:
@@ -76,7 +99,7 @@ def add(
     return results
 
 
-def by_topic(results: Mapping[TopicPartition, ErrorCode]) -> list[Any]:
+def by_topic(results: Results) -> list[Any]:
     """Results as the response has them."""
     topics: dict[str, Any] = {}
     for (name, index), code in sorted(results.items()):
@@ -92,7 +115,5 @@ def by_topic(results: Mapping[TopicPartition, ErrorCode]) -> list[Any]:
 
 
 def refuse(request: Any, code: ErrorCode, what: str) -> AddPartitionsToTxnResponse:
-    partitions = ((topic.name, index) for topic in request.v3_and_below_topics for index in topic.partitions)
-    return AddPartitionsToTxnResponse(
-        error_code=code, results_by_topic_v3_and_below=by_topic(dict.fromkeys(partitions, code))
-    )
+    results = dict.fromkeys(named(request.v3_and_below_topics), code)
+    return AddPartitionsToTxnResponse(error_code=code, results_by_topic_v3_and_below=by_topic(results))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.transactions import TransactionMetadata
@@ -22,14 +23,18 @@ VERSIONS = (0, 0)
 def handle(node: Node, context: RequestContext, request: Any) -> DescribeTransactionsResponse:
     states = []
     for transactional_id in request.transactional_ids:
+        if not node.may(context, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+            states.append(refused(transactional_id, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+            continue
         try:
-            states.append(described(node.transactions.describe(transactional_id)))
+            states.append(described(node, context, node.transactions.describe(transactional_id)))
         except BrokerError as error:
             states.append(refused(transactional_id, ErrorCode(error.code)))
     return DescribeTransactionsResponse(transaction_states=states)
 
 
-def described(transaction: TransactionMetadata) -> Any:
+def described(node: Node, context: RequestContext, transaction: TransactionMetadata) -> Any:
+    """One transaction, with the topics that the sender may know of."""
     topics: dict[str, list[int]] = defaultdict(list)
     for topic, index in sorted(transaction.partitions):
         topics[topic].append(index)
@@ -43,6 +48,7 @@ def described(transaction: TransactionMetadata) -> Any:
         topics=[
             DescribeTransactionsResponse.TopicData(topic=topic, partitions=partitions)
             for topic, partitions in topics.items()
+            if node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic)
         ],
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.transactions import ProducerIdAndEpoch
@@ -25,6 +26,10 @@ BUMPING_FROM = 5
 
 
 def handle(node: Node, context: RequestContext, request: Any) -> EndTxnResponse:
+    if not node.may(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
+        raise refusal(
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, f"no access to transactional id {request.transactional_id}"
+        )
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     client_transaction_version = 2 if context.api_version >= BUMPING_FROM else 0
     try:

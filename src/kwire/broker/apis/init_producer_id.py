@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.transactions import NO_PRODUCER, ProducerIdAndEpoch
@@ -26,6 +27,7 @@ FENCED_KNOWN_FROM = 4
 
 
 def handle(node: Node, context: RequestContext, request: Any) -> InitProducerIdResponse:
+    check_access(node, context, request.transactional_id)
     given = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     if (given.producer_id == NO_PRODUCER_ID) != (given.producer_epoch == NO_PRODUCER_EPOCH):
         raise refusal(ErrorCode.INVALID_REQUEST, "producer id and epoch come together or not at all")
@@ -38,6 +40,19 @@ def handle(node: Node, context: RequestContext, request: Any) -> InitProducerIdR
             raise refusal(ErrorCode.INVALID_PRODUCER_EPOCH, error.what) from error
         raise
     return InitProducerIdResponse(producer_id=producer.producer_id, producer_epoch=producer.producer_epoch)
+
+
+def check_access(node: Node, context: RequestContext, transactional_id: str | None) -> None:
+    """Raises BrokerError. Who may write to some topic may do so idempotently, without a transactional id (KIP-679)."""
+    if transactional_id is not None:
+        if not node.may(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+            raise refusal(
+                ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, f"no access to transactional id {transactional_id}"
+            )
+    elif not node.may(
+        context, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER
+    ) and not node.security.may_on_any(context, Operation.WRITE, ResourceType.TOPIC):
+        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to any topic")
 
 
 def refuse(request: Any, code: ErrorCode, what: str) -> InitProducerIdResponse:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.transactions import TransactionState
@@ -42,7 +43,8 @@ def handle(node: Node, context: RequestContext, request: Any) -> ListTransaction
                 transaction_state=transaction.state.label,
             )
             for transaction in node.transactions
-            if (not producer_ids or transaction.producer_id in producer_ids)
+            if node.may(context, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transaction.transactional_id)
+            and (not producer_ids or transaction.producer_id in producer_ids)
             and (not request.state_filters or transaction.state in states)
             and (request.duration_filter < 0 or now_ms - transaction.start_time_ms > request.duration_filter)
             and (not pattern.pattern or pattern.fullmatch(transaction.transactional_id))
