@@ -47,7 +47,8 @@ OWNERS = {
     "fsspec": {"log"},
     "typer": {"cli"},
     "rich": {"cli"},
-    "dpkt": {"capture"},
+    "uvloop": {"broker"},
+    "cryptography": {"log"},
 }
 
 

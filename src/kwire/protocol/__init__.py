@@ -4,6 +4,7 @@ Connection      one end of a connection: bytes in, requests or responses out, an
 FrameBuffer     a stream cut into frames
 request_codec, response_codec       (header, body) of one api key and version
 read_metadata_record, read_prefixed and their writers       messages in log records
+hide_secrets    messages for people's eyes
 """
 
 from kwire.protocol.connection import TRANSITIONS, Connection, Event, Request, Response, Role, State
@@ -17,9 +18,11 @@ from kwire.protocol.frames import (
     response_codec,
 )
 from kwire.protocol.record_values import read_metadata_record, read_prefixed, write_metadata_record, write_prefixed
+from kwire.protocol.secrets import HIDDEN, has_secrets, hide_secrets, is_secret_config
 from kwire.protocol.versions import describe, highest_common, offered, supported
 
 __all__ = [
+    "HIDDEN",
     "MAX_FRAME_BYTES",
     "NEED_DATA",
     "TRANSITIONS",
@@ -32,7 +35,10 @@ __all__ = [
     "Role",
     "State",
     "describe",
+    "has_secrets",
+    "hide_secrets",
     "highest_common",
+    "is_secret_config",
     "offered",
     "read_metadata_record",
     "read_prefixed",

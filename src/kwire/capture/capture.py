@@ -1,0 +1,107 @@
+"""A whole capture file: its connections, and what went over them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kwire.capture.conversation import Conversation
+from kwire.capture.exchange import Address, Exchange
+from kwire.capture.packets import PacketCounts, Segment, read_segments
+from kwire.errors import LogError, Malformed
+from kwire.log.store import open_store, parent_of
+
+__all__ = ["CaptureCounts", "read_capture"]
+
+SWEEP_SEGMENTS = 4096
+LINGER_NS = 10_000_000_000  # packets of a closed connection may still come, out of order
+
+
+@dataclass(slots=True)
+class CaptureCounts(PacketCounts):
+    """What a capture held, beyond its packets: connections, and bytes in which no frame could be found."""
+
+    connections: int = 0
+    lost_bytes: int = 0
+
+
+def read_capture(
+    path: str | os.PathLike[str],
+    *,
+    ports: Iterable[int] = (),
+    counts: CaptureCounts | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Iterator[Exchange]:
+    """The requests and responses in a pcap or pcapng file, matched, in the order in which they are settled.
+
+    path: local, or a URL that fsspec opens (storage_options: for its driver). ports: those that brokers listen on; with
+    none, every connection whose bytes look like Kafka's is read. counts: filled in while reading.
+    Memory: open connections, with what waits for missing packets (at most 16 MB a direction).
+    Raises LogError where the file cannot be read; Malformed (position: in the file) where it is no capture or damaged,
+    after everything before the damage.
+    """
+    counts = CaptureCounts() if counts is None else counts
+    url = os.fspath(path)
+    above = parent_of(open_store(url, storage_options).url)
+    if above is None:
+        raise LogError("not a file", url)
+    with open_store(above[0], storage_options).open(above[1]) as file:
+        connections = Connections(frozenset(ports), counts)
+        segments = read_segments(file, counts)
+        damage = None
+        while damage is None:
+            try:
+                segment = next(segments)
+            except StopIteration:
+                break
+            except Malformed as error:
+                damage = error
+            else:
+                yield from connections.add(segment)
+        yield from connections.finish()
+    if damage is not None:
+        raise Malformed(f"{file.url}: {damage.what}", damage.position) from damage
+
+
+class Connections:
+    """The connections of a capture that are open."""
+
+    def __init__(self, ports: frozenset[int], counts: CaptureCounts) -> None:
+        self._ports, self._counts = ports, counts
+        self._open: dict[frozenset[Address], Conversation] = {}
+        self._brokers: set[Address] = set()
+        self._segments = 0
+
+    def add(self, segment: Segment) -> Iterator[Exchange]:
+        """Give a segment to its connection, which may be a new one."""
+        if segment.source == segment.target:
+            return  # a connection to itself has no two directions to tell apart
+        if self._ports and segment.source[1] not in self._ports and segment.target[1] not in self._ports:
+            return
+        key = frozenset((segment.source, segment.target))
+        conversation = self._open.get(key)
+        if conversation is not None and conversation.is_reused_by(segment):
+            yield from self._finish(key)
+            conversation = None
+        if conversation is None:
+            conversation = Conversation(self._counts.connections, segment, self._ports, self._brokers)
+            self._open[key] = conversation
+            self._counts.connections += 1
+        yield from conversation.add(segment)
+        self._segments += 1
+        if self._segments % SWEEP_SEGMENTS == 0:
+            for each, known in list(self._open.items()):
+                if known.closed_at_ns is not None and segment.time_ns - known.closed_at_ns > LINGER_NS:
+                    yield from self._finish(each)
+
+    def finish(self) -> Iterator[Exchange]:
+        """The end of the capture."""
+        for key in list(self._open):
+            yield from self._finish(key)
+
+    def _finish(self, key: frozenset[Address]) -> Iterator[Exchange]:
+        conversation = self._open.pop(key)
+        yield from conversation.finish()
+        self._counts.lost_bytes += conversation.lost_bytes

@@ -1,0 +1,332 @@
+"""One TCP connection as Kafka requests and responses, matched by correlation id.
+
+Which end is the client is told by the SYN, by an end that is known to be a broker, or by whose bytes are a request: a
+whole one with a client id, since responses begin like Produce requests by chance. A connection whose first bytes do not
+look like Kafka's is left alone, unless its port says that they should. Requests are answered in their order, so a
+response that matches a later request leaves the earlier ones unanswered: answers that were never captured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kwire.capture.exchange import Address, Exchange
+from kwire.capture.frame_stream import Frame, FrameStream
+from kwire.capture.packets import FIN, RST, SYN, Segment
+from kwire.capture.reassembly import Hole, Piece, TcpStream
+from kwire.errors import KwireError, UnsupportedVersion
+from kwire.messages import registry
+from kwire.protocol import request_codec, response_codec
+
+__all__ = ["Conversation"]
+
+PRODUCE, SASL_HANDSHAKE, API_VERSIONS = 0, 17, 18
+HEADER_BYTES = 14  # length, api key, version, correlation id, length of the client id
+MIN_REQUEST_BYTES, MIN_RESPONSE_BYTES = 8, 4
+MAX_OPEN_REQUESTS = 10_000  # a client has a handful in flight; more means that one direction was not captured
+MAX_EARLIER_REQUESTS = 1_000
+MAX_UNDECIDED_BYTES = 1 << 16
+TLS_HANDSHAKE = b"\x16\x03"
+
+
+class Conversation:
+    """Takes the segments of one connection; gives exchanges in the order they are settled.
+
+    number: of the connection in the capture. brokers: addresses known to be brokers; added to. lost_bytes: of both
+    directions, skipped because no frame was found there. closed_at_ns: when both ends had said that nothing follows.
+    """
+
+    def __init__(self, number: int, first: Segment, ports: frozenset[int], brokers: set[Address]) -> None:
+        self.number, self._ports, self._brokers = number, ports, brokers
+        self.closed_at_ns: int | None = None
+        self._streams = {first.source: TcpStream(), first.target: TcpStream()}
+        self._ends: set[Address] = set()
+        self._client: Address | None = None
+        self._server: Address | None = None
+        self._undecided: list[tuple[Address, Piece | Hole]] = []
+        self._is_kafka: bool | None = None
+        self._open: dict[int, Exchange] = {}  # by correlation id, oldest first
+        self._early: dict[int, Frame] = {}  # responses captured before their requests
+        self._tokens: Exchange | None = None  # SaslHandshake v0: what follows has no header
+        self._client_id: str | None = None
+        self._last_correlation_id = -1
+        self.lost_bytes = 0
+        forth, back = (first.source, first.target), (first.target, first.source)
+        if first.flags & SYN:
+            self._decide(*(forth if first.acknowledged < 0 else back))
+        elif any(server in brokers or server[1] in ports for _, server in (forth, back)):
+            self._decide(*(forth if first.target in brokers or first.target[1] in ports else back))
+            self._lose()
+            self._is_kafka = True
+
+    def is_reused_by(self, segment: Segment) -> bool:
+        """Whether segment opens another connection between the same ports."""
+        started = self._streams[segment.source].position
+        is_first = segment.flags & SYN and segment.acknowledged < 0
+        return bool(is_first and started is not None and (started > 0 or self.closed_at_ns is not None))
+
+    def add(self, segment: Segment) -> Iterator[Exchange]:
+        """Take a segment; the exchanges that it settles."""
+        here, there = self._streams[segment.source], self._streams[segment.target]
+        if segment.flags & SYN:
+            here.start(segment.sequence)
+        elif segment.data or segment.missing_bytes:
+            for part in here.add(segment.sequence, segment.data, segment.missing_bytes, segment.time_ns):
+                yield from self._part(segment.source, part)
+        if segment.acknowledged >= 0:
+            for part in there.acknowledge(segment.acknowledged, segment.time_ns):
+                yield from self._part(segment.target, part)
+        if segment.flags & RST:
+            self._ends.update(self._streams)
+        elif segment.flags & FIN:
+            self._ends.add(segment.source)
+        if len(self._ends) == 2:
+            self.closed_at_ns = segment.time_ns
+
+    def finish(self) -> Iterator[Exchange]:
+        """The rest, at the end of the connection or the capture: requests without an answer too."""
+        for address, stream in self._streams.items():
+            for part in stream.finish():
+                yield from self._part(address, part)
+        if self._is_kafka and self._client:
+            self.lost_bytes = self._requests.lost_bytes + self._responses.lost_bytes
+        yield from self._unanswered(list(self._open))
+        for correlation_id, frame in self._early.items():
+            problem = "its request was not captured, so its API and version are not known"
+            yield replace(self._exchange(), correlation_id=correlation_id, response=frame, problem=problem)
+
+    # ---- which end is which
+
+    def _decide(self, client: Address, server: Address) -> None:
+        self._client, self._server = client, server
+        self._requests = FrameStream(self._looks_like_request, min_bytes=MIN_REQUEST_BYTES, is_lost=False)
+        self._responses = FrameStream(self._looks_like_response, min_bytes=MIN_RESPONSE_BYTES, is_lost=False)
+
+    def _lose(self) -> None:
+        """The connection was open before the capture: both directions begin anywhere."""
+        self._requests.is_lost = self._responses.is_lost = True
+
+    def _part(self, source: Address, part: Piece | Hole) -> Iterator[Exchange]:
+        if self._is_kafka:
+            yield from self._kafka_part(source, part)
+        elif self._is_kafka is None:
+            self._undecided.append((source, part))
+            self._is_kafka = verdict = self._recognise(source, part)
+            if verdict is None:
+                return
+            waiting, self._undecided = self._undecided, []
+            for address, each in waiting if verdict else ():
+                yield from self._kafka_part(address, each)
+            if verdict and self._server:
+                self._brokers.add(self._server)
+
+    def _recognise(self, source: Address, part: Piece | Hole) -> bool | None:
+        """Whether this is Kafka at all, and who is the client; None while the bytes do not tell."""
+        if isinstance(part, Piece):
+            if self._client is None:
+                if part.is_segment_start and is_named_request(memoryview(part.data)):
+                    self._decide(source, next(address for address in self._streams if address != source))
+                    self._lose()
+                    return True
+            elif source == self._client and part.position == 0:
+                if self._server is not None and self._server[1] in self._ports:
+                    return True
+                speaks = looks_like_request(memoryview(part.data), None, -1)
+                return speaks is not False and not part.data.startswith(TLS_HANDSHAKE)
+        size = sum(len(each.data) for _, each in self._undecided if isinstance(each, Piece))
+        return False if size > MAX_UNDECIDED_BYTES else None
+
+    # ---- frames to exchanges
+
+    def _kafka_part(self, source: Address, part: Piece | Hole) -> Iterator[Exchange]:
+        if source == self._client:
+            for frame in self._requests.add(part):
+                yield from self._request(frame)
+            for frame in self._responses.search_again():
+                yield from self._response(frame)
+        else:
+            for frame in self._responses.add(part):
+                yield from self._response(frame)
+
+    def _exchange(self) -> Exchange:
+        assert self._client is not None  # decided before any frame is read
+        assert self._server is not None
+        return Exchange(connection=self.number, client=self._client, server=self._server)
+
+    def _request(self, frame: Frame) -> Iterator[Exchange]:
+        header = parse_request_header(memoryview(frame.data))
+        if self._tokens is not None and (header is None or not is_known(header[0], header[1])):
+            # The token itself is a password or a proof of one: it is counted and not kept.
+            self._tokens = None
+            hidden = replace(frame, data=b"")
+            yield replace(self._exchange(), request=hidden, problem="SASL token without a header, hidden")
+            return
+        if header is None:
+            problem = "its header was not captured" if not frame.is_whole else "a frame that is no request"
+            yield replace(self._exchange(), request=frame, problem=problem)
+            return
+        api_key, version, correlation_id, client_id = header
+        self._client_id = client_id if client_id is not None else self._client_id
+        self._last_correlation_id = correlation_id
+        exchange = replace(
+            self._exchange(),
+            api_key=api_key,
+            api_version=version,
+            correlation_id=correlation_id,
+            client_id=client_id,
+            request=frame,
+            expects_response=not is_fire_and_forget(api_key, version, frame),
+            problem=None if is_known(api_key, version) else f"api key {api_key} in version {version} is not known",
+        )
+        self._tokens = exchange if api_key == SASL_HANDSHAKE and version == 0 else None
+        if not exchange.expects_response:
+            yield exchange
+            return
+        if correlation_id in self._early:
+            yield replace(exchange, response=self._early.pop(correlation_id))
+            return
+        if correlation_id in self._open:
+            yield from self._unanswered([correlation_id])
+        if len(self._open) >= MAX_OPEN_REQUESTS:
+            yield from self._unanswered([next(iter(self._open))])
+        self._open[correlation_id] = exchange
+
+    def _response(self, frame: Frame) -> Iterator[Exchange]:
+        if len(frame.data) < 8:
+            problem = "its correlation id was not captured" if not frame.is_whole else "SASL token without a header"
+            yield replace(self._exchange(), response=frame, problem=problem)
+            return
+        correlation_id = int.from_bytes(frame.data[4:8], "big", signed=True)
+        request = self._open.pop(correlation_id, None)
+        if request is None:
+            # Packets of the two directions may stand in the file in the wrong order; finish() tells what stays alone.
+            while len(self._early) >= MAX_OPEN_REQUESTS:
+                del self._early[next(iter(self._early))]
+            self._early[correlation_id] = frame
+            return
+        assert request.request is not None
+        before = [
+            number
+            for number, each in self._open.items()
+            if each.request is not None and each.request.position < request.request.position
+        ]
+        yield from self._unanswered(before)
+        yield replace(request, response=frame)
+
+    def _unanswered(self, correlation_ids: list[int]) -> Iterator[Exchange]:
+        for correlation_id in correlation_ids:
+            exchange = self._open.pop(correlation_id)
+            missing = "there is no response to it in the capture"
+            yield replace(exchange, problem=f"{exchange.problem}; {missing}" if exchange.problem else missing)
+
+    # ---- finding the thread again
+
+    def _looks_like_request(self, view: memoryview, is_packet_start: bool) -> bool | None:
+        verdict = looks_like_request(view, self._client_id, self._last_correlation_id)
+        if not verdict:
+            return verdict
+        header = parse_request_header(view)
+        is_named = header is not None and header[3]  # zeros look like an anonymous Produce
+        return True if is_packet_start and is_named else decodes(view, request_codec, *request_key_of(view))
+
+    def _looks_like_response(self, view: memoryview, is_packet_start: bool) -> bool | None:
+        if len(view) < 8:
+            return None
+        correlation_id = int.from_bytes(view[4:8], "big", signed=True)
+        request = self._open.get(correlation_id)
+        if request is None:  # a packet may begin with the answer to a request before the capture
+            return is_packet_start and 0 <= self._last_correlation_id - correlation_id < MAX_EARLIER_REQUESTS
+        if is_packet_start:
+            return True
+        assert request.api_key is not None
+        assert request.api_version is not None
+        return decodes(view, response_codec, request.api_key, request.api_version)
+
+
+RequestHeader = tuple[int, int, int, str | None]
+
+
+def parse_request_header(view: memoryview) -> RequestHeader | None:
+    """(api key, version, correlation id, client id) of a frame with its length; None where it has none.
+
+    These fields have the same place in all versions of the header but version 0, which only ControlledShutdown v0 has
+    and which ends before the client id (W-84).
+    """
+    if len(view) < HEADER_BYTES - 2:
+        return None
+    api_key, version = request_key_of(view)
+    correlation_id = int.from_bytes(view[8:12], "big", signed=True)
+    size = int.from_bytes(view[12:14], "big", signed=True) if len(view) >= HEADER_BYTES else -1
+    if size < 0:
+        return api_key, version, correlation_id, None
+    try:
+        return api_key, version, correlation_id, bytes(view[HEADER_BYTES : HEADER_BYTES + size]).decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def request_key_of(view: memoryview) -> tuple[int, int]:
+    """(api key, version) at their place."""
+    return int.from_bytes(view[4:6], "big", signed=True), int.from_bytes(view[6:8], "big", signed=True)
+
+
+def is_known(api_key: int, version: int) -> bool:
+    """Whether the catalogue has this request."""
+    try:
+        registry.request(api_key).check_version(version)
+    except UnsupportedVersion:
+        return False
+    return True
+
+
+def looks_like_request(view: memoryview, client_id: str | None, after: int) -> bool | None:
+    """Whether a request's frame begins here, as far as its header tells; None: more bytes would tell.
+
+    client_id: what this connection's requests carry, None while that is not known. after: the last correlation id seen.
+    """
+    if len(view) < HEADER_BYTES:
+        return None
+    length = int.from_bytes(view[:4], "big", signed=True)
+    api_key, version = request_key_of(view)
+    size = int.from_bytes(view[12:14], "big", signed=True)
+    if length < MIN_REQUEST_BYTES or not is_known(api_key, version) or not -1 <= size <= length - 10:
+        return False
+    if int.from_bytes(view[8:12], "big", signed=True) <= after:
+        return False
+    if len(view) < HEADER_BYTES + size:
+        return None
+    header = parse_request_header(view)
+    if header is None:
+        return False
+    name = header[3]
+    return (client_id is None or name == client_id) and (name is None or name.isprintable())
+
+
+def is_named_request(view: memoryview) -> bool:
+    """Whether a whole request with a client id begins here."""
+    header = parse_request_header(view) if looks_like_request(view, None, -1) else None
+    return header is not None and bool(header[3]) and decodes(view, request_codec, header[0], header[1]) is True
+
+
+def decodes(view: memoryview, codec_of: object, api_key: int, version: int) -> bool | None:
+    """Whether the whole frame that begins here is one of this API and version; None while it is not all there."""
+    size = 4 + int.from_bytes(view[:4], "big", signed=True)
+    if len(view) < size:
+        return None
+    try:
+        codec_of(api_key, version).decode(bytes(view[:size]), lenient=True)  # type: ignore[operator]
+    except KwireError:
+        return False
+    return True
+
+
+def is_fire_and_forget(api_key: int, version: int, frame: Frame) -> bool:
+    """Whether this is a Produce with acks=0, which gets no response."""
+    if api_key != PRODUCE or not frame.is_whole:
+        return False
+    try:
+        _, body = request_codec(api_key, version).decode(frame.data, views=True, lenient=True)
+    except KwireError:
+        return False
+    return bool(body.acks == 0)

@@ -1,0 +1,182 @@
+"""`kwire capture`: a packet capture as Kafka requests and responses."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kwire.cli import terminal
+from kwire.cli.command import FINE, FOUND, add_command
+from kwire.cli.quantities import bytes_text, time_text
+from kwire.cli.rows import Column, Format, Row, write_rows
+
+if TYPE_CHECKING:
+    from kwire.capture import CaptureCounts, Exchange
+
+__all__ = ["register"]
+
+NS_PER_MS = 1_000_000
+
+
+def _time(value: int) -> str:
+    return (time_text(value // NS_PER_MS) or "-").replace("T", " ")
+
+
+def _milliseconds(value: float) -> str:
+    return f"{value:.3f}"
+
+
+EXCHANGES = (
+    Column(key="request_time_ns", heading="TIME", show=_time),
+    Column(key="connection", heading="CONN", right=True),
+    Column(key="client", heading="CLIENT"),
+    Column(key="server", heading="BROKER"),
+    Column(key="client_id", heading="CLIENT ID"),
+    Column(pick=lambda row: row["api"] or row["api_key"], heading="API"),
+    Column(key="api_version", heading="V", right=True),
+    Column(key="correlation_id", heading="CORRELATION", right=True),
+    Column(key="request_bytes", heading="REQUEST", show=bytes_text, right=True),
+    Column(key="response_bytes", heading="RESPONSE", show=bytes_text, right=True),
+    Column(key="latency_ms", heading="MS", show=_milliseconds, right=True),
+    Column(key="problem", heading="PROBLEM"),
+)
+SUMMARY = (
+    Column(key="api", heading="API"),
+    Column(key="versions", heading="VERSIONS", show=lambda versions: ",".join(map(str, versions))),
+    Column(key="requests", heading="REQUESTS", right=True),
+    Column(key="unanswered", heading="UNANSWERED", right=True),
+    Column(key="request_bytes", heading="SENT", show=bytes_text, right=True),
+    Column(key="response_bytes", heading="RECEIVED", show=bytes_text, right=True),
+    Column(key="median_ms", heading="MEDIAN MS", show=_milliseconds, right=True),
+    Column(key="p99_ms", heading="P99 MS", show=_milliseconds, right=True),
+    Column(key="clients", heading="CLIENTS", right=True),
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add `capture` to the app."""
+    add_command(app, "capture", capture)
+
+
+def capture(
+    files: Annotated[list[str], typer.Argument(help="pcap or pcapng files; local paths or URLs.", metavar="FILE...")],
+    port: Annotated[
+        list[int] | None,
+        typer.Option(help="Port that brokers listen on; default: recognised by the bytes. Repeatable."),
+    ] = None,
+    api: Annotated[
+        list[str] | None, typer.Option(help="Only APIs of this name or pattern (Fetch, *Group*). Repeatable.")
+    ] = None,
+    client: Annotated[
+        list[str] | None, typer.Option(help="Only clients of this id or pattern (*, ?). Repeatable.")
+    ] = None,
+    problems: Annotated[bool, typer.Option("--problems", help="Only what is missing, unknown or unreadable.")] = False,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="One line an API: counts, bytes, times to answer.")
+    ] = False,
+    bodies: Annotated[
+        bool,
+        typer.Option("--bodies/--no-bodies", help="In JSON: requests and responses decoded, in Kafka's JSON form."),
+    ] = True,
+    format: Annotated[
+        Format, typer.Option(help="table for people, json (an array) or jsonl for programs.")
+    ] = Format.TABLE,
+) -> int:
+    """Show the Kafka requests and responses in packet captures, matched.
+
+    Brokers are recognised by what their connections say; --port names them where a capture is too damaged for that.
+    Passwords of SASL exchanges are not shown. Exit code 1: something in the capture is missing or cannot be read.
+    """
+    from kwire.capture import CaptureCounts
+
+    counts = CaptureCounts()
+    found = FINE
+
+    def rows() -> Iterator[Row]:
+        nonlocal found
+        for file, exchange in _exchanges(files, port or [], counts):
+            if api and not _matches(exchange.api_name or str(exchange.api_key), api):
+                continue
+            if client and not _matches(exchange.client_id or "", client):
+                continue
+            row = exchange.to_json(bodies=bodies and not summary and format is not Format.TABLE)
+            if row["problem"]:
+                found = FOUND
+            elif problems:
+                continue
+            yield {"file": file, **row} if len(files) > 1 else row
+
+    if summary:
+        write_rows(_summary(rows()), SUMMARY, format)
+    else:
+        write_rows(rows(), EXCHANGES, format)
+    if counts.packets and counts.not_tcp == counts.packets:
+        terminal.warn(f"none of {counts.packets} packets is TCP over IP ({counts.fragments} are IP fragments)")
+    elif counts.lost_bytes or counts.fragments:
+        terminal.warn(
+            f"{counts.lost_bytes} bytes between frames are no frames; {counts.fragments} IP fragments left out"
+        )
+    return found
+
+
+def _exchanges(files: list[str], ports: list[int], counts: CaptureCounts) -> Iterator[tuple[str, Exchange]]:
+    from kwire.capture import read_capture
+
+    for file in files:
+        for exchange in read_capture(file, ports=ports, counts=counts):
+            yield file, exchange
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name.lower(), pattern.lower()) for pattern in patterns)
+
+
+@dataclass(slots=True)
+class _Api:
+    """What was seen of one API; every time to answer is kept, in 8 bytes."""
+
+    versions: set[int] = field(default_factory=set)
+    clients: set[str] = field(default_factory=set)
+    times: array[float] = field(default_factory=lambda: array("d"))
+    rows: int = 0
+    requests: int = 0
+    unanswered: int = 0
+    request_bytes: int = 0
+    response_bytes: int = 0
+
+    def add(self, row: Row) -> None:
+        self.rows += 1
+        self.clients.add(row["client"])
+        if row["api_version"] is not None:
+            self.versions.add(row["api_version"])
+        if row["latency_ms"] is not None:
+            self.times.append(row["latency_ms"])
+        self.requests += row["request_bytes"] is not None
+        self.unanswered += row["response_bytes"] is None
+        self.request_bytes += row["request_bytes"] or 0
+        self.response_bytes += row["response_bytes"] or 0
+
+
+def _summary(rows: Iterable[Row]) -> Iterator[Row]:
+    """One row an API, the most frequent first."""
+    apis: dict[str, _Api] = {}
+    for row in rows:
+        apis.setdefault(str(row["api"] or f"api key {row['api_key']}"), _Api()).add(row)
+    for name, seen in sorted(apis.items(), key=lambda item: -item[1].rows):
+        times = sorted(seen.times)
+        yield {
+            "api": name,
+            "versions": sorted(seen.versions),
+            "requests": seen.requests,
+            "unanswered": seen.unanswered,
+            "request_bytes": seen.request_bytes,
+            "response_bytes": seen.response_bytes,
+            "median_ms": times[(len(times) - 1) // 2] if times else None,
+            "p99_ms": times[int((len(times) - 1) * 0.99)] if times else None,
+            "clients": len(seen.clients),
+        }

@@ -1,0 +1,61 @@
+"""`kwire capture` on real captures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kwire.cli.main import run
+
+
+@pytest.fixture(scope="module")
+def pcap(kafka_logs: dict[str, Path]) -> str:
+    return str(next(kafka_logs["wire"].rglob("k391.tcpdump.pcap")))
+
+
+def test_a_table_has_one_line_an_exchange(pcap: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["capture", pcap, "--api", "produce"]) == 0
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert header.split()[:4] == ["TIME", "CONN", "CLIENT", "BROKER"]
+    assert len(lines) == 51
+    assert all(" Produce " in line for line in lines)
+
+
+def test_json_has_decoded_bodies(pcap: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["capture", pcap, "--api", "CreateTopics", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["api"] for row in rows} == {"CreateTopics"}
+    names = {topic["name"] for row in rows for topic in row["request"]["topics"]}
+    assert names
+    assert all(row["response"]["topics"][0]["name"] in names for row in rows)
+    assert all(row["latency_ms"] > 0 for row in rows)
+
+
+def test_problems_are_an_exit_code_and_can_be_listed(pcap: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["capture", pcap, "--problems", "--format", "jsonl", "--no-bodies"]) == 1
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {row["problem"] for row in rows} == {"there is no response to it in the capture"}
+    assert "request" not in rows[0]
+
+
+def test_a_summary_counts_by_api(pcap: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run(["capture", pcap, "--summary", "--format", "json"])
+    rows = {row["api"]: row for row in json.loads(capsys.readouterr().out)}
+    assert (rows["Produce"]["requests"], rows["Produce"]["unanswered"]) == (51, 0)
+    assert rows["Produce"]["versions"] == [7, 9, 10, 11]
+    assert 0 < rows["Produce"]["median_ms"] <= rows["Produce"]["p99_ms"]
+
+
+def test_secrets_are_hidden(pcap: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run(["capture", pcap, "--api", "AlterUserScramCredentials", "--format", "json"])
+    (row,) = json.loads(capsys.readouterr().out)
+    hidden = "KGhpZGRlbik="  # (hidden)
+    assert [(u["salt"], u["saltedPassword"]) for u in row["request"]["upsertions"]] == [(hidden, hidden)]
+
+
+def test_what_is_no_capture_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.pcap").write_bytes(b"no capture")
+    assert run(["capture", str(tmp_path / "x.pcap")]) == 1
+    assert "no pcap or pcapng file" in capsys.readouterr().err
