@@ -1,9 +1,13 @@
 """Kafka's log directories: segments, indexes, checkpoints, and the records in them."""
 
 from kwire.log.checkpoints import LeaderEpoch
+from kwire.log.damage import Damage, Severity
 from kwire.log.file_names import Ignored
+from kwire.log.file_system import FileSystem
+from kwire.log.log_config import LogConfig
 from kwire.log.log_directory import LogDirectory
 from kwire.log.partition_log import PartitionLog
+from kwire.log.partition_writer import Appended, PartitionWriter
 from kwire.log.segment import Segment
 from kwire.log.splits import Split, plan_splits, read_split
 from kwire.log.time_lookup import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, MAX_TIMESTAMP, TimestampAndOffset
@@ -14,11 +18,17 @@ __all__ = [
     "LATEST_TIMESTAMP",
     "MAX_TIMESTAMP",
     "AbortedTransaction",
+    "Appended",
+    "Damage",
+    "FileSystem",
     "Ignored",
     "LeaderEpoch",
+    "LogConfig",
     "LogDirectory",
     "PartitionLog",
+    "PartitionWriter",
     "Segment",
+    "Severity",
     "Split",
     "TimestampAndOffset",
     "plan_splits",

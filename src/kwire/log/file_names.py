@@ -18,6 +18,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from kwire.errors import OptionError
+
 PARTITION_DIRECTORY = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]{1,10})", re.ASCII | re.DOTALL)
 MARKED_DIRECTORY = re.compile(r"\S+-\S+\.\S+-(?P<mark>delete|future|stray)", re.ASCII)
 SEGMENT_FILE = re.compile(
@@ -28,7 +30,28 @@ MARKS = {
     "future": "a replica that is being moved here, not yet current",
     "stray": "a replica that this broker should not have",
 }
+TOPIC = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
+LONGEST_TOPIC = 249
+LARGEST_PARTITION = (1 << 31) - 1
 MAX_OFFSET = (1 << 63) - 1
+
+
+def check_topic(topic: str, partition: int = 0) -> None:
+    """Raises OptionError unless a topic may have this name and a partition this number.
+
+    Source: org.apache.kafka.common.internals.Topic.validate.
+    """
+    if not TOPIC.fullmatch(topic) or topic in (".", "..") or len(topic) > LONGEST_TOPIC:
+        raise OptionError(
+            f"topic name {topic[:300]!r}: 1 to {LONGEST_TOPIC} letters, digits, '.', '_' and '-', not '.' or '..'"
+        )
+    if not 0 <= partition <= LARGEST_PARTITION:
+        raise OptionError(f"partition {partition} of {topic!r}: 0 to {LARGEST_PARTITION}")
+
+
+def segment_file(offset: int, kind: str) -> str:
+    """Name of a segment's file: kind is log, index, timeindex, txnindex or snapshot."""
+    return f"{offset:020d}.{kind}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

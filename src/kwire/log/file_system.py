@@ -18,7 +18,6 @@ import resource
 import shutil
 from collections import OrderedDict
 from collections.abc import Sequence
-from types import TracebackType
 
 from kwire.errors import LogError
 from kwire.log.store import LOCAL_WINDOW_BYTES, cause
@@ -91,7 +90,7 @@ class OpenFile:
     def __enter__(self) -> OpenFile:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
     # ---- reading

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from kwire.errors import CorruptBatch
 from kwire.log.store import StoredFile
+from kwire.records.default_batch import add_to_sequence
 
 OVERHEAD_BYTES = 12  # offset and size, which size does not count
 PREFIX = struct.Struct(">qiib")  # magic is at the same place in every format
-MAGIC_2 = struct.Struct(">hiqqqh")  # from pos 21: attributes to producer epoch
+MAGIC_2 = struct.Struct(">hiqqqhi")  # from pos 21: attributes to base sequence
 MAGIC_1 = struct.Struct(">bq")  # from pos 17: attributes, timestamp
 HEADER_BYTES = 61
 SMALLEST_SIZE = (14, 22, 49)  # of the size field, by magic
@@ -25,13 +26,14 @@ TRANSACTIONAL, CONTROL = 0x10, 0x20
 CODEC_MASK = 0x07
 NO_TIMESTAMP = -1
 NO_PRODUCER_ID = -1
+NO_SEQUENCE = -1
 
 
 class BatchHeader(NamedTuple):
     """What the head of one batch says.
 
     stored_offset: as in the entry: the base offset of magic 2, the (last inner) offset of magic 0 and 1.
-    max_timestamp: ms, -1 without one. producer_id: -1 without one or below magic 2.
+    max_timestamp: ms, -1 without one. producer_id, producer_epoch, base_sequence: -1 without one or below magic 2.
     """
 
     position: int
@@ -43,6 +45,20 @@ class BatchHeader(NamedTuple):
     max_timestamp: int
     producer_id: int
     leader_epoch: int
+    producer_epoch: int = -1
+    base_sequence: int = NO_SEQUENCE
+
+    @property
+    def base_offset(self) -> int:
+        """Offset of the first record of a magic 2 batch."""
+        return self.stored_offset
+
+    @property
+    def last_sequence(self) -> int:
+        """Sequence number of the last record, -1 without one."""
+        if self.base_sequence == NO_SEQUENCE:
+            return NO_SEQUENCE
+        return add_to_sequence(self.base_sequence, self.last_offset - self.stored_offset)
 
     @property
     def is_transactional(self) -> bool:
@@ -55,7 +71,7 @@ class BatchHeader(NamedTuple):
         return bool(self.attributes & CONTROL) and self.magic == 2
 
 
-def parse_header(buf: bytes, at: int, position: int, file: str) -> BatchHeader | None:
+def parse_header(buf: bytes | memoryview, at: int, position: int, file: str) -> BatchHeader | None:
     """The header at buf[at:], which is `position` in the file; None where buf ends too early to tell.
 
     Raises CorruptBatch on a size or magic that no batch can have (R-03), negative offsets, or a span beyond int64.
@@ -75,11 +91,13 @@ def parse_header(buf: bytes, at: int, position: int, file: str) -> BatchHeader |
     if magic == 2:
         if at + HEADER_BYTES > len(buf):
             return None
-        attributes, delta, _, max_timestamp, producer_id, _ = MAGIC_2.unpack_from(buf, at + 21)
+        attributes, delta, _, max_timestamp, producer_id, epoch, sequence = MAGIC_2.unpack_from(buf, at + 21)
         last = offset + delta
         if delta < 0 or last >= 1 << 63:
             raise CorruptBatch(f"last offset delta {delta} after base offset {offset}", position, (), file)
-        return BatchHeader(position, total, offset, last, 2, attributes, max_timestamp, producer_id, leader_epoch)
+        return BatchHeader(
+            position, total, offset, last, 2, attributes, max_timestamp, producer_id, leader_epoch, epoch, sequence
+        )
     if magic == 1:
         if at + 26 > len(buf):
             return None

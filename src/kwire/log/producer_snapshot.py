@@ -14,6 +14,7 @@ Source: rules F-40 to F-42; Kafka's ProducerStateManager.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from kwire.errors import Malformed
@@ -50,3 +51,9 @@ def parse_producer_snapshot(data: bytes) -> list[ProducerState]:
     if count * ENTRY.size != len(data) - HEAD.size:
         raise Malformed(f"a producer snapshot of {count} entries has {len(data) - HEAD.size} bytes of them", 6)
     return [ProducerState._make(fields) for fields in ENTRY.iter_unpack(data[HEAD.size :])]
+
+
+def render_producer_snapshot(states: Sequence[ProducerState]) -> bytes:
+    """The file that parse_producer_snapshot reads."""
+    body = HEAD.pack(1, 0, len(states))[6:] + b"".join(ENTRY.pack(*state) for state in states)
+    return HEAD.pack(1, crc32c(body), len(states))[:6] + body

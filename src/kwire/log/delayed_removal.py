@@ -1,0 +1,43 @@
+"""Files that were renamed to `.deleted` and go when `file.delete.delay.ms` has passed (F-63).
+
+Until then readers that found them may go on.
+"""
+
+from __future__ import annotations
+
+from kwire.log.file_system import FileSystem
+from kwire.log.segment_writer import SegmentWriter
+
+__all__ = ["DelayedRemoval"]
+
+
+class DelayedRemoval:
+    """What waits to be removed. After a crash the next start does it (G-02)."""
+
+    def __init__(self, file_system: FileSystem) -> None:
+        self._file_system = file_system
+        self._waiting: list[tuple[int, SegmentWriter | str]] = []
+
+    def add(self, what: SegmentWriter | str, due_ms: int) -> None:
+        """A segment that has its `.deleted` names already, or the path of a file that has."""
+        self._waiting.append((due_ms, what))
+
+    def remove_due(self, now_ms: int) -> None:
+        """Remove what is due."""
+        due = [what for due_ms, what in self._waiting if due_ms <= now_ms]
+        self._waiting = [each for each in self._waiting if each[0] > now_ms]
+        for what in due:
+            self._remove(what)
+
+    def close(self) -> None:
+        """Let descriptors go; the files stay until the next start."""
+        for _, what in self._waiting:
+            if isinstance(what, SegmentWriter):
+                what.close_files()
+        self._waiting = []
+
+    def _remove(self, what: SegmentWriter | str) -> None:
+        if isinstance(what, str):
+            self._file_system.remove(what)
+        else:
+            what.remove()

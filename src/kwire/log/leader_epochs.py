@@ -1,0 +1,103 @@
+"""Where each leader's records begin: leader-epoch-checkpoint, kept while a log is written.
+
+Source: rules F-04, F-05, A-08; Kafka's LeaderEpochFileCache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from kwire.errors import Malformed
+from kwire.log.checkpoints import LEADER_EPOCHS, LeaderEpoch, end_offset_for, parse_leader_epochs, render_leader_epochs
+from kwire.log.file_system import FileSystem
+
+__all__ = ["LeaderEpochs"]
+
+
+class LeaderEpochs:
+    """The leader epochs of one partition. Every change is written at once, as Kafka does; truncations wait for flush().
+
+    directory: the partition's. A file that cannot be read counts as empty: the epochs come back with the recovery.
+    """
+
+    def __init__(self, file_system: FileSystem, directory: str) -> None:
+        self._file_system, self._path = file_system, str(PurePosixPath(directory) / LEADER_EPOCHS)
+        self._entries: list[LeaderEpoch] = []
+        self._is_written = file_system.exists(self._path)
+        if self._is_written:
+            try:
+                self._entries = parse_leader_epochs(file_system.read_all(self._path))
+            except Malformed:
+                self._is_written = False
+
+    @property
+    def entries(self) -> Sequence[LeaderEpoch]:
+        """Oldest first."""
+        return self._entries
+
+    @property
+    def latest(self) -> int | None:
+        """The latest epoch, None without any."""
+        return self._entries[-1].leader_epoch if self._entries else None
+
+    @property
+    def earliest(self) -> LeaderEpoch | None:
+        """The oldest entry, None without any."""
+        return self._entries[0] if self._entries else None
+
+    def assign(self, leader_epoch: int, start_offset: int) -> None:
+        """Records of leader_epoch begin at start_offset; writes the file if that is new (F-04)."""
+        last = self._entries[-1] if self._entries else None
+        if last is not None and last.leader_epoch == leader_epoch and start_offset >= last.start_offset:
+            return
+        if leader_epoch < 0:
+            return
+        while self._entries and (
+            self._entries[-1].leader_epoch >= leader_epoch or self._entries[-1].start_offset >= start_offset
+        ):
+            self._entries.pop()
+        self._entries.append(LeaderEpoch(leader_epoch=leader_epoch, start_offset=start_offset))
+        self._write()
+
+    def epoch_of(self, offset: int) -> int | None:
+        """The epoch that the record at offset belongs to, None where that is not known."""
+        return next((entry.leader_epoch for entry in reversed(self._entries) if entry.start_offset <= offset), None)
+
+    def end_offset_for(self, leader_epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """(leader epoch, end offset) as OffsetForLeaderEpoch answers it; (-1, -1) is undefined (F-05)."""
+        return end_offset_for(leader_epoch, self._entries, log_end_offset)
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """Take away entries that begin at or after end_offset."""
+        kept = [entry for entry in self._entries if entry.start_offset < end_offset]
+        if len(kept) != len(self._entries) and end_offset >= 0:
+            self._entries, self._is_written = kept, False
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        """Take away what is below start_offset: the newest entry at or below it begins there then."""
+        below = [entry for entry in self._entries if entry.start_offset <= start_offset]
+        if not below or (len(below) == 1 and below[0].start_offset == start_offset):
+            return
+        moved = LeaderEpoch(leader_epoch=below[-1].leader_epoch, start_offset=start_offset)
+        self._entries, self._is_written = [moved, *self._entries[len(below) :]], False
+
+    def clear(self) -> None:
+        """Take all entries away and write that."""
+        if self._entries:
+            self._entries = []
+            self._write()
+
+    def discard(self) -> None:
+        """Take all entries and the file away: a log below magic 2 has none."""
+        self._entries, self._is_written = [], False
+        self._file_system.remove(self._path)
+
+    def flush(self) -> None:
+        """Write the file if truncations are not in it yet."""
+        if not self._is_written and (self._entries or self._file_system.exists(self._path)):
+            self._write()
+
+    def _write(self) -> None:
+        self._file_system.write_atomically(self._path, render_leader_epochs(self._entries))
+        self._is_written = True

@@ -1,0 +1,119 @@
+"""Reading from an open partition: parts of files for a fetch, aborted transactions, offsets by time.
+
+A fetch gives bytes of one segment as they are in its file, from the batch that has the offset on, and may end inside a
+batch: the consumer leaves a cut batch for its next fetch. Nothing of the payload is read here.
+Source: kafka.log.LocalLog.read, collectAbortedTransactions; UnifiedLog.fetchOffsetByTimestamp; rules F-12, F-22, F-32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kwire.errors import LogError
+from kwire.log.file_system import OpenFile
+from kwire.log.segment_list import SegmentList
+from kwire.log.time_lookup import TimestampAndOffset
+from kwire.log.transaction_index import AbortedTransaction
+
+__all__ = ["Fetched", "FilePart"]
+
+
+class FilePart(NamedTuple):
+    """size_bytes of a file from position on. Who sends it later than now holds the file meanwhile: file.hold()."""
+
+    file: OpenFile
+    position: int
+    size_bytes: int
+
+    def read(self) -> bytes:
+        """Its bytes. Raises LogError when the file is shorter."""
+        data = self.file.pread(self.position, self.size_bytes)
+        if len(data) != self.size_bytes:
+            raise LogError(f"ends at byte {self.position + len(data)}, inside a fetch", self.file.url)
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What a fetch gives: parts of files, in order; none where there is nothing to be had.
+
+    offset: that was asked for. first_batch_offset, first_batch_bytes: base offset (of magic 0 and 1 the last one) and
+    size of the first batch, None and 0 without one. next_offset_bound: above every offset in parts.
+    is_first_batch_cut: max_bytes had not even room for the first batch.
+    """
+
+    offset: int
+    parts: Sequence[FilePart] = ()
+    first_batch_offset: int | None = None
+    first_batch_bytes: int = 0
+    next_offset_bound: int = 0
+    is_first_batch_cut: bool = False
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all parts."""
+        return sum(part.size_bytes for part in self.parts)
+
+    def read(self) -> bytes:
+        """The bytes of all parts."""
+        return b"".join(part.read() for part in self.parts)
+
+
+def fetch(
+    segments: SegmentList, offset: int, max_bytes: int, *, limit: int, log_end_offset: int, at_least_one: bool
+) -> Fetched:
+    """Batches from the one that has offset on, none that begins at or above limit; at most max_bytes of them.
+
+    at_least_one: the first batch is given whole even if it is larger than max_bytes.
+    """
+    if offset >= limit:
+        return Fetched(offset, next_offset_bound=offset)
+    for i in range(max(segments.number_of(offset), 0), len(segments)):
+        segment, next_base = segments[i], segments.next_base(i)
+        if segment.base_offset >= limit:
+            break
+        segments.reading(segment)
+        place = segment.place_of(offset)
+        if place is None:
+            continue  # compaction has left a hole up to the next segment
+        end, bound = segment.size_bytes, log_end_offset if next_base is None else next_base
+        if limit < bound:
+            behind = segment.place_of(limit)
+            end, bound = end if behind is None else behind.position, limit
+        size = min(max(max_bytes, place.size_bytes) if at_least_one else max_bytes, end - place.position)
+        if size <= 0:
+            break
+        bound = min(segment.offset_index.offset_behind(place.position + size) or bound, bound)
+        part = FilePart(segment.log, place.position, size)
+        return Fetched(offset, (part,), place.base_offset, place.size_bytes, bound, size < place.size_bytes)
+    return Fetched(offset, next_offset_bound=offset)
+
+
+def aborted_transactions(segments: SegmentList, from_offset: int, to_offset: int) -> list[AbortedTransaction]:
+    """Aborted transactions with data in [from_offset, to_offset), by the transaction indexes (F-32)."""
+    found = []
+    for i in range(max(segments.number_of(from_offset), 0), len(segments)):
+        for entry in segments[i].transaction_index.entries:
+            if entry.last_offset >= from_offset and entry.first_offset < to_offset:
+                found.append(AbortedTransaction(entry.producer_id, entry.first_offset, entry.last_offset))
+            if entry.last_stable_offset >= to_offset:
+                return found
+    return found
+
+
+def offset_for_time(segments: SegmentList, timestamp: int, log_start_offset: int) -> TimestampAndOffset | None:
+    """The first record at or after timestamp (ms) of the first segment whose largest one is not before it."""
+    for segment in segments:
+        if segment.largest_timestamp >= timestamp:
+            found = segment.find_timestamp(timestamp, log_start_offset)
+            if segment is not segments.active:
+                segment.unload()
+            return found
+    return None
+
+
+def offset_of_largest_time(segments: SegmentList) -> TimestampAndOffset | None:
+    """The first record that has the largest timestamp of the log."""
+    return max(segments, key=lambda segment: segment.largest[0]).find_largest_timestamp()

@@ -1,0 +1,382 @@
+"""Opening a partition's directory: interrupted swaps, lost indexes, torn tails, producer state.
+
+    1  *.deleted and unfinished *.cleaned go, with the .swap files of a split that was not finished     G-02
+    2  what complete .swap files replace goes                                                          G-03
+    3  .swap files take their names                                                                    G-04
+    4  indexes without a log go; logs are opened; a missing or broken index is built again             G-05
+    5  after a crash, segments from the recovery point on are checked batch by batch and cut at the
+       first that is not whole; segments behind a cut go                                               G-07, G-08
+    6  a log that ends below its start begins again there; without a segment there is a new one        G-09, G-10
+    7  leader epochs are cut to the log; producer state comes from snapshots and the records behind    G-12, G-13
+
+Source: kafka.log.LogLoader, LogSegment.recover, UnifiedLog.rebuildProducerState 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from kwire.errors import CorruptBatch, Malformed
+from kwire.log.file_names import SEGMENT_FILE, segment_file
+from kwire.log.file_system import FileSystem, OpenFile
+from kwire.log.headers import PREFIX, HeaderWalk
+from kwire.log.index_writer import LARGEST_RELATIVE, InvalidOffset
+from kwire.log.leader_epochs import LeaderEpochs
+from kwire.log.log_config import LogConfig
+from kwire.log.producer_state import ProducerStates
+from kwire.log.segment_list import SegmentList
+from kwire.log.segment_writer import SegmentWriter
+from kwire.log.snapshot_files import SnapshotFiles
+from kwire.log.transaction_index import TransactionIndexEntry
+from kwire.records import AppendOrigin, Batch, ControlRecord, parse_control_record, read_batches
+from kwire.records.batch import FRAME_BYTES
+
+__all__ = ["Loaded", "Loader", "Progress", "control_record_of", "rebuild_producer_state", "recover_segment"]
+
+CHUNK_BYTES = 1 << 20
+INDEX_KINDS = ("index", "timeindex", "txnindex")
+MAX_OFFSET = (1 << 63) - 1
+
+Progress = Callable[[str, int, int], None]  # (the log's name, segments done, segments to do)
+
+
+def checked_batches(log: OpenFile, position: int = 0) -> Iterator[Batch]:
+    """The batches from position on, whole and with the right checksum; ends where the file does, inside one or not.
+
+    Raises CorruptBatch at the first that is not right.
+    """
+    want = CHUNK_BYTES
+    while position < log.end:
+        left = log.end - position
+        data = log.pread(position, min(want, left))
+        begin = position
+        for batch in read_batches(data, position=position, file=log.url):
+            if not batch.is_valid:
+                raise batch.corrupt(f"stored CRC {batch.crc}, computed {batch.computed_crc()}")
+            yield batch
+            position += batch.size_bytes
+        if position > begin:
+            want = CHUNK_BYTES
+            continue
+        if len(data) == left or len(data) < PREFIX.size:
+            return
+        want = PREFIX.unpack_from(data)[1] + FRAME_BYTES
+        if want > left:
+            return
+
+
+def control_record_of(batch: Batch) -> ControlRecord | None:
+    """The control record of a control batch; None for other batches and for emptied ones (P-05)."""
+    if not batch.is_control:
+        return None
+    record = next(batch.records(), None)
+    return None if record is None else parse_control_record(record)
+
+
+def recover_segment(segment: SegmentWriter, producers: ProducerStates, epochs: LeaderEpochs | None) -> int:
+    """Build a segment's indexes anew from its batches and cut it where they end; returns the bytes cut off (G-08).
+
+    producers, epochs: learn what is in the batches. Raises InvalidOffset on offsets that do not rise.
+    """
+    segment.remove_indexes()
+    largest, last_entry, position = (-1, segment.base_offset), 0, 0
+    try:
+        for batch in checked_batches(segment.log):
+            if not 0 <= batch.last_offset - segment.base_offset <= LARGEST_RELATIVE:
+                raise batch.corrupt(f"offset {batch.last_offset} is outside of the segment")
+            if batch.max_timestamp > largest[0]:
+                largest = batch.max_timestamp, batch.last_offset
+            if position - last_entry > segment.index_interval_bytes:
+                segment.offset_index.append(batch.last_offset, position)
+                segment.time_index.append(*largest)
+                last_entry = position
+            position += batch.size_bytes
+            if batch.magic >= 2:
+                if epochs is not None and batch.partition_leader_epoch > (
+                    -1 if epochs.latest is None else epochs.latest
+                ):
+                    epochs.assign(batch.partition_leader_epoch, batch.base_offset)
+                learn(producers, batch, segment)
+                producers.end_offset = batch.last_offset + 1
+    except (CorruptBatch, Malformed):
+        pass  # everything before it is kept
+    cut = segment.log.end - position
+    if cut:
+        segment.log.truncate(position)
+    segment.set_largest(largest)
+    segment.deactivate()
+    return cut
+
+
+def learn(producers: ProducerStates, batch: Batch, segment: SegmentWriter | None = None) -> None:
+    """Take a batch of the log into the state of producers; segment: gets the entries of aborted transactions."""
+    if batch.producer_id < 0:
+        return
+    update = producers.prepare([(batch, control_record_of(batch))], AppendOrigin.REPLICATION)
+    producers.commit(update)
+    for completed in update.completed:
+        if completed.is_aborted and segment is not None:
+            stable = producers.last_stable_offset(completed)
+            segment.transaction_index.append(
+                TransactionIndexEntry(completed.producer_id, completed.first_offset, completed.last_offset, stable)
+            )
+        producers.complete(completed)
+
+
+def rebuild_producer_state(
+    producers: ProducerStates,
+    snapshots: SnapshotFiles,
+    segments: SegmentList,
+    *,
+    log_start_offset: int,
+    end_offset: int,
+    magic: int,
+    is_clean: bool,
+    now_ms: int,
+) -> None:
+    """Bring producers to what was known at end_offset (G-13)."""
+    bases = segments.base_offsets[-2:]
+    if magic < 2 or (snapshots.latest is None and is_clean):
+        for offset in [*bases, end_offset]:  # nothing is scanned, now or when the log is truncated
+            producers.end_offset = offset
+            snapshots.take(producers)
+        return
+    was_empty = producers.is_empty and producers.end_offset >= end_offset
+    snapshots.truncate_and_reload(producers, log_start_offset, end_offset, now_ms)
+    if end_offset > producers.end_offset and not was_empty:
+        for segment in segments.between(producers.end_offset, end_offset):
+            start = max(segment.base_offset, producers.end_offset, log_start_offset)
+            producers.end_offset = start
+            if segment.base_offset in bases or segment.base_offset == end_offset:
+                snapshots.take(producers)
+            replay(producers, segment, start, end_offset)
+    producers.end_offset = end_offset
+    snapshots.take(producers)
+
+
+def replay(producers: ProducerStates, segment: SegmentWriter, start_offset: int, end_offset: int) -> None:
+    """Take the batches of a segment that end in [start_offset, end_offset) into the state of producers."""
+    place = segment.place_of(start_offset)
+    if place is None:
+        return
+    for header in HeaderWalk(segment.log, place.position):
+        if header.last_offset >= end_offset:
+            return
+        if header.producer_id < 0:
+            continue
+        if not header.is_control:
+            producers.commit(producers.prepare([(header, None)], AppendOrigin.REPLICATION))
+            continue
+        for batch in read_batches(segment.log.pread(header.position, header.size_bytes), file=segment.log.url):
+            learn(producers, batch)
+
+
+@dataclass(slots=True, kw_only=True)
+class Loaded:
+    """What was found: the segments, [log_start_offset, log_end_offset), and what is known to be on the disk."""
+
+    segments: SegmentList
+    log_start_offset: int
+    log_end_offset: int
+    recovery_point: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Loader:
+    """Opens one partition's directory. is_clean: the last stop was; nothing is checked then.
+
+    log_start_offset, recovery_point: of the checkpoints, 0 without one. remove_later: takes segments and snapshots with
+    their `.deleted` names.
+    """
+
+    file_system: FileSystem
+    directory: str
+    name: str
+    config: LogConfig
+    is_clean: bool
+    log_start_offset: int
+    recovery_point: int
+    epochs: LeaderEpochs
+    producers: ProducerStates
+    snapshots: SnapshotFiles
+    now_ms: int
+    progress: Progress | None
+    remove_later: Callable[[SegmentWriter | str], None]
+
+    def load(self) -> Loaded:
+        """All passes. Raises LogError where files cannot be read or changed."""
+        self.finish_swaps()
+        segments = self.open_segments()
+        if not self.is_clean:
+            self.recover(segments)
+        end_offset = self.check_end(segments)
+        if not len(segments):
+            segments.add(self._segment(self.log_start_offset, is_new=True))
+        recovery_point = min(self.recovery_point, segments.active.read_next_offset())
+        if self.is_clean and end_offset is not None:
+            recovery_point = end_offset
+        if end_offset is None:
+            end_offset = segments.active.read_next_offset()
+        segments.active.activate()
+        self.epochs.truncate_from_end(end_offset)
+        log_start_offset = max(self.log_start_offset, segments[0].base_offset)
+        self.epochs.truncate_from_start(self.log_start_offset)
+        self.epochs.flush()
+        self.snapshots.remove_stray(segments.base_offsets)
+        rebuild_producer_state(
+            self.producers,
+            self.snapshots,
+            segments,
+            log_start_offset=log_start_offset,
+            end_offset=end_offset,
+            magic=self.config.magic,
+            is_clean=self.is_clean,
+            now_ms=self.now_ms,
+        )
+        return Loaded(
+            segments=segments,
+            log_start_offset=log_start_offset,
+            log_end_offset=end_offset,
+            recovery_point=recovery_point,
+        )
+
+    def _segment(self, base_offset: int, *, is_new: bool = False, suffix: str = "") -> SegmentWriter:
+        return SegmentWriter(
+            self.file_system,
+            self.directory,
+            base_offset,
+            self.config,
+            now_ms=self.now_ms,
+            is_new=is_new,
+            suffix=suffix,
+        )
+
+    def _path(self, name: str) -> str:
+        return f"{self.directory}/{name}"
+
+    # ---- passes 1 to 3
+
+    def finish_swaps(self) -> None:
+        """Finish or undo what a crash has interrupted (G-02 to G-04)."""
+        files = self.file_system
+        cleaned, swap, plain = list[tuple[int, str]](), list[tuple[int, str]](), list[tuple[int, str]]()
+        for name in files.list(self.directory):
+            match = SEGMENT_FILE.fullmatch(name)
+            if match is None:
+                if name.endswith(".deleted") and not name.endswith(".checkpoint.deleted"):
+                    files.remove(self._path(name))
+            elif match["suffix"] == "deleted":
+                files.remove(self._path(name))
+            else:
+                {"cleaned": cleaned, "swap": swap, None: plain}[match["suffix"]].append((int(match["base"]), name))
+        unfinished = min((base for base, _ in cleaned), default=MAX_OFFSET)
+        for _, name in [each for each in swap if each[0] >= unfinished] + cleaned:
+            files.remove(self._path(name))
+        swap = [each for each in swap if each[0] < unfinished]
+        if not swap:
+            return
+        low, high = MAX_OFFSET, -1
+        for base, name in swap:
+            if name.endswith(".log.swap"):
+                low, high = min(low, base), max(high, self._end_of_swap(base, name))
+        for base, name in plain:
+            if low <= base < high:
+                files.remove(self._path(name))
+        for _, name in swap:
+            files.rename(self._path(name), self._path(name.removesuffix(".swap")))
+        files.sync_directory(self.directory)
+
+    def _end_of_swap(self, base_offset: int, name: str) -> int:
+        end = base_offset
+        with self.file_system.open(self._path(name)) as log:
+            for header in HeaderWalk(log):
+                end = header.last_offset + 1
+        return end
+
+    # ---- pass 4
+
+    def open_segments(self) -> SegmentList:
+        """Open every log; build missing or broken indexes again (G-05)."""
+        segments = SegmentList()
+        found: dict[int, set[str]] = {}
+        for name in self.file_system.list(self.directory):
+            match = SEGMENT_FILE.fullmatch(name)
+            if match is not None and match["suffix"] is None and match["kind"] != "snapshot":
+                found.setdefault(int(match["base"]), set()).add(match["kind"])
+        for base_offset, kinds in sorted(found.items()):
+            if "log" not in kinds:
+                for kind in kinds:
+                    self.file_system.remove(self._path(segment_file(base_offset, kind)))
+                continue
+            segment = self._segment(base_offset)
+            if "index" not in kinds or not segment.transaction_index.is_sane:
+                self._recover(segments, segment)
+            segments.add(segment)
+        return segments
+
+    def _recover(self, before: SegmentList, segment: SegmentWriter) -> int:
+        """Recover one segment, with the producer state that the segments before it leave."""
+        snapshots = SnapshotFiles(self.file_system, self.directory)
+        producers = ProducerStates(self.name, expiration_ms=self.producers.expiration_ms)
+        rebuild_producer_state(
+            producers,
+            snapshots,
+            before,
+            log_start_offset=self.log_start_offset,
+            end_offset=segment.base_offset,
+            magic=self.config.magic,
+            is_clean=False,
+            now_ms=self.now_ms,
+        )
+        cut = recover_segment(segment, producers, self.epochs)
+        snapshots.take(producers)
+        return cut
+
+    # ---- pass 5
+
+    def recover(self, segments: SegmentList) -> None:
+        """Check what may not have reached the disk (G-07)."""
+        unflushed = segments.between(self.recovery_point, MAX_OFFSET)
+        for done, segment in enumerate(unflushed):
+            if self.progress is not None:
+                self.progress(self.name, done, len(unflushed))
+            try:
+                cut = self._recover(segments, segment)
+            except InvalidOffset:
+                cut = segment.log.end
+                segment.remove_indexes()
+                segment.log.truncate(0)
+                segment.set_largest((-1, segment.base_offset))
+            if cut:
+                self._remove(segments, unflushed[done + 1 :])
+                break
+        if self.progress is not None:
+            self.progress(self.name, len(unflushed), len(unflushed))
+
+    def _remove(self, segments: SegmentList, removed: list[SegmentWriter]) -> None:
+        self.snapshots.reload()
+        for segment in removed:
+            segments.remove(segment.base_offset)
+            segment.change_suffix(".deleted")
+            self.remove_later(segment)
+            marked = self.snapshots.mark_deleted(segment.base_offset)
+            if marked is not None:
+                self.remove_later(marked)
+
+    # ---- pass 6
+
+    def check_end(self, segments: SegmentList) -> int | None:
+        """The log's end; None, and no segment left, where that is below the log's start (G-09)."""
+        if not len(segments):
+            return None
+        end_offset = segments.active.read_next_offset()
+        if end_offset >= self.log_start_offset:
+            return end_offset
+        self._remove(segments, list(segments))
+        self.epochs.clear()
+        self.producers.clear()
+        self.snapshots.reload()
+        self.snapshots.remove_all()
+        self.producers.snapshot_offset, self.producers.end_offset = 0, self.log_start_offset
+        return None

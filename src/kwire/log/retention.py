@@ -1,0 +1,60 @@
+"""Which segments are too old or too many. Source: rule F-62; kafka.log.UnifiedLog.deleteOldSegments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kwire.log.log_config import LogConfig
+from kwire.log.segment_list import SegmentList
+from kwire.log.segment_writer import SegmentWriter
+
+__all__ = ["below_log_start", "over_size", "over_time"]
+
+Condition = Callable[[SegmentWriter, int | None], bool]  # (segment, base offset of the one behind it)
+
+
+def below_log_start(segments: SegmentList, log_start_offset: int, high_watermark: int, end: int) -> list[SegmentWriter]:
+    """Segments that end at or below the log start."""
+    return oldest(segments, high_watermark, end, lambda _, behind: behind is not None and behind <= log_start_offset)
+
+
+def over_size(segments: SegmentList, config: LogConfig, high_watermark: int, end: int) -> list[SegmentWriter]:
+    """Segments without which the log still holds retention.bytes."""
+    left = segments.size_bytes - config.retention_bytes
+    if config.retention_bytes < 0 or left < 0:
+        return []
+
+    def may_go(segment: SegmentWriter, _: int | None) -> bool:
+        nonlocal left
+        if left < segment.size_bytes:
+            return False
+        left -= segment.size_bytes
+        return True
+
+    return oldest(segments, high_watermark, end, may_go)
+
+
+def over_time(
+    segments: SegmentList, config: LogConfig, high_watermark: int, end: int, now_ms: int
+) -> list[SegmentWriter]:
+    """Segments whose newest record is older than retention.ms."""
+    keep_ms = config.retention_ms
+    if keep_ms < 0:
+        return []
+    return oldest(segments, high_watermark, end, lambda segment, _: now_ms - segment.largest_timestamp > keep_ms)
+
+
+def oldest(segments: SegmentList, high_watermark: int, end: int, condition: Condition) -> list[SegmentWriter]:
+    """Segments from the first one on as long as the condition holds and they are below the high watermark.
+
+    end: of the log. A last segment that is empty stays.
+    """
+    found = []
+    for i, segment in enumerate(segments):
+        behind = segments.next_base(i)
+        if high_watermark < (end if behind is None else behind) or not condition(segment, behind):
+            break
+        if behind is None and segment.size_bytes == 0:
+            break
+        found.append(segment)
+    return found

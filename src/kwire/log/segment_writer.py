@@ -1,0 +1,328 @@
+"""One segment, written: a `.log` file that grows, and its indexes.
+
+An append adds an index entry first when more than `index.interval.bytes` were appended since the last one: (last offset
+of this append, position where it begins). So the first append has none, and an entry says where to begin to read, not
+where an offset is (F-11, F-12).
+Source: rules F-11 to F-22, F-60, F-64; Kafka's LogSegment.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kwire.log.file_names import segment_file
+from kwire.log.file_system import FileSystem, OpenFile
+from kwire.log.headers import NO_TIMESTAMP, BatchHeader, HeaderWalk
+from kwire.log.index_writer import (
+    LARGEST_RELATIVE,
+    InvalidOffset,
+    OffsetIndexWriter,
+    TimeIndexWriter,
+    TransactionIndexWriter,
+)
+from kwire.log.log_config import LogConfig
+from kwire.log.time_lookup import TimestampAndOffset, records_of
+
+__all__ = ["BatchPlace", "SegmentWriter"]
+
+Data = bytes | bytearray | memoryview
+
+
+class BatchPlace(NamedTuple):
+    """Where a batch is in its segment."""
+
+    position: int
+    size_bytes: int
+    base_offset: int  # as stored: of magic 0 and 1 the last offset
+    last_offset: int
+
+
+class SegmentWriter:
+    """A segment of an open partition.
+
+    directory: the partition's. suffix: behind the files' names, ".cleaned" for what waits to be swapped in.
+    base_offset: lower bound of its offsets. log: the `.log` file; its end is the segment's size. created_ms: when this
+    object was made, for a segment whose records have no time.
+    """
+
+    def __init__(
+        self,
+        file_system: FileSystem,
+        directory: str,
+        base_offset: int,
+        config: LogConfig,
+        *,
+        now_ms: int,
+        suffix: str = "",
+        is_new: bool = False,
+    ) -> None:
+        """is_new: make the files, indexes at their full size; otherwise indexes are taken as they are: closed."""
+        self._file_system, self.directory, self.base_offset, self.suffix = file_system, directory, base_offset, suffix
+        self.index_interval_bytes = config.index_interval_bytes
+        self.created_ms = now_ms
+        self.log = file_system.open(self.path("log"), create=is_new)
+        if is_new and config.preallocate:
+            self.log.allocate(config.segment_bytes)
+        max_bytes = config.segment_index_bytes
+        self.offset_index = OffsetIndexWriter(self._open_index("index"), base_offset, max_bytes)
+        self.time_index = TimeIndexWriter(self._open_index("timeindex"), base_offset, max_bytes)
+        self.transaction_index = TransactionIndexWriter(file_system, self.path("txnindex"), base_offset)
+        if is_new:
+            self.offset_index.allocate()
+            self.time_index.allocate()
+        jitter_ms = min(config.segment_jitter_ms, config.segment_ms)
+        self.roll_jitter_ms = random.randrange(jitter_ms) if jitter_ms else 0
+        self._bytes_since_entry = 0
+        self._first_timestamp: int | None = None  # of the first batch, once it was looked at
+        self._largest: tuple[int, int] | None = None  # timestamp and offset, once they were looked at
+        self._last_place: BatchPlace | None = None  # of the last append, if that was one batch
+        self._removed = False
+
+    def _open_index(self, kind: str) -> OpenFile:
+        return self._file_system.open(self.path(kind), create=True)
+
+    def __repr__(self) -> str:
+        return f"SegmentWriter({self.log.url!r}, {self.size_bytes} bytes)"
+
+    def path(self, kind: str) -> str:
+        """Its file of a kind: log, index, timeindex, txnindex."""
+        return f"{self.directory}/{segment_file(self.base_offset, kind)}{self.suffix}"
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of batches."""
+        return self.log.end
+
+    # ---- appending
+
+    def append(
+        self,
+        data: Sequence[Data],
+        last_offset: int,
+        max_timestamp: int,
+        offset_of_max_timestamp: int,
+        *,
+        only_base_offset: int | None = None,
+    ) -> int:
+        """Write batches, with index entries where they are due; returns the position where they begin.
+
+        last_offset: of the last of them. max_timestamp (ms), offset_of_max_timestamp: as validation found them.
+        only_base_offset: of the batch if it is only one, of magic 2.
+        Raises InvalidOffset, before anything is written, where last_offset does not fit the segment.
+        """
+        if not 0 <= last_offset - self.base_offset <= LARGEST_RELATIVE:
+            raise InvalidOffset(
+                f"offset {last_offset} does not fit a segment of base offset {self.base_offset}", self.log.url
+            )
+        position = self.log.end
+        if position == 0:
+            self._first_timestamp = max_timestamp
+        largest = self.largest
+        self.log.append(data)
+        if max_timestamp > largest[0]:
+            self._largest = largest = max_timestamp, offset_of_max_timestamp
+        if self._bytes_since_entry > self.index_interval_bytes:
+            self.offset_index.append(last_offset, position)
+            self.time_index.append(*largest)
+            self._bytes_since_entry = 0
+        size_bytes = self.log.end - position
+        self._bytes_since_entry += size_bytes
+        if only_base_offset is None:
+            self._last_place = None
+        else:
+            self._last_place = BatchPlace(position, size_bytes, only_base_offset, last_offset)
+        return position
+
+    @property
+    def largest(self) -> tuple[int, int]:
+        """(largest timestamp in ms, last offset of the earliest batch that has it); -1 without one.
+
+        Of a segment that was opened, what its time index says: that is all of it where it was closed.
+        """
+        if self._largest is None:
+            self._largest = self.time_index.last_timestamp, self.time_index.last_offset
+        return self._largest
+
+    @property
+    def largest_timestamp(self) -> int:
+        """Largest timestamp in ms, that of the file where no record has one (F-64)."""
+        largest = self.largest[0]
+        return largest if largest >= 0 else self.log.modified_ms()
+
+    def waited_ms(self, now_ms: int, timestamp: int) -> int:
+        """How long this segment has waited for its roll, by the time of new records or, without times, by the clock."""
+        first = self.first_timestamp
+        return timestamp - first if first >= 0 else now_ms - self.created_ms
+
+    @property
+    def first_timestamp(self) -> int:
+        """Largest timestamp of the first batch in ms, -1 without one."""
+        if self._first_timestamp is None:
+            header = next(iter(HeaderWalk(self.log)), None)
+            if header is None:
+                return NO_TIMESTAMP
+            self._first_timestamp = header.max_timestamp
+        return self._first_timestamp
+
+    def should_roll(
+        self, config: LogConfig, now_ms: int, size_bytes: int, last_offset: int, max_timestamp: int
+    ) -> bool:
+        """Whether new batches belong into a new segment (F-60)."""
+        size = self.log.end
+        if size > config.segment_bytes - size_bytes:
+            return True
+        if size and self.waited_ms(now_ms, max_timestamp) > config.segment_ms - self.roll_jitter_ms:
+            return True
+        if self.offset_index.is_full or self.time_index.is_full:
+            return True
+        return not 0 <= last_offset - self.base_offset <= LARGEST_RELATIVE
+
+    def activate(self) -> None:
+        """Give the indexes room: this segment is appended to from now on."""
+        self.offset_index.allocate()
+        self.time_index.allocate()
+
+    def deactivate(self) -> None:
+        """Write the last time index entry and trim the files: nothing is appended any more."""
+        self.time_index.append(*self.largest, may_take_last_slot=True)
+        self.offset_index.trim()
+        self.time_index.trim()
+        self.log.trim()
+
+    # ---- reading
+
+    def batches(self, position: int = 0) -> Iterator[BatchHeader]:
+        """Headers from position on. Raises CorruptBatch where the bytes are none."""
+        walk = HeaderWalk(self.log, position)
+        yield from walk
+        if walk.damage:
+            raise walk.damage
+
+    def place_of(self, offset: int) -> BatchPlace | None:
+        """The first batch that ends at or above offset; None where there is none."""
+        last = self._last_place
+        if last is not None and last.base_offset <= offset <= last.last_offset:
+            return last
+        for header in self.batches(self.offset_index.lookup(offset)):
+            if header.last_offset >= offset:
+                return BatchPlace(header.position, header.size_bytes, header.stored_offset, header.last_offset)
+        return None
+
+    def read_next_offset(self) -> int:
+        """The offset after the last batch, the base offset without one."""
+        next_offset = self.base_offset
+        for header in HeaderWalk(self.log, self.offset_index.last_position):
+            next_offset = header.last_offset + 1
+        return next_offset
+
+    def find_timestamp(self, timestamp: int, start_offset: int) -> TimestampAndOffset | None:
+        """The first record at or after timestamp (ms) and at or above start_offset (F-22). Raises CorruptBatch."""
+        offset = max(self.time_index.lookup(timestamp), start_offset)
+        for header in self.batches(self.offset_index.lookup(offset)):
+            if header.max_timestamp >= timestamp and header.last_offset >= start_offset:
+                for record in records_of(self.log, header):
+                    if record.timestamp >= timestamp and record.offset >= start_offset:
+                        return TimestampAndOffset(record.offset, record.timestamp, record.leader_epoch)
+        return None
+
+    def find_largest_timestamp(self) -> TimestampAndOffset | None:
+        """The first record that has the segment's largest timestamp (KIP-734). Raises CorruptBatch."""
+        timestamp, offset = self.largest
+        for header in self.batches(self.offset_index.lookup(offset)):
+            if header.max_timestamp == timestamp:
+                for record in records_of(self.log, header):
+                    if record.timestamp == timestamp:
+                        return TimestampAndOffset(record.offset, record.timestamp, record.leader_epoch)
+        return None
+
+    # ---- changing
+
+    def truncate_to(self, offset: int, now_ms: int) -> int:
+        """Cut off batches that end at or above offset, with their index entries; returns the bytes cut off.
+
+        The indexes get their full size: what is truncated is active from then on.
+        """
+        place = self.place_of(offset)
+        self._last_place = None
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self.transaction_index.truncate_to(offset)
+        self.activate()
+        before = self.log.end
+        if place is not None:
+            self.log.truncate(place.position)
+        if self.log.end == 0:
+            self.created_ms, self._first_timestamp = now_ms, None
+        self._bytes_since_entry = 0
+        if self.largest[0] >= 0:
+            self._largest = self._read_largest()
+        return before - self.log.end
+
+    def _read_largest(self) -> tuple[int, int]:
+        largest = self.time_index.last_timestamp, self.time_index.last_offset
+        for header in self.batches(self.offset_index.lookup(largest[1])):
+            if header.max_timestamp > largest[0]:
+                largest = header.max_timestamp, header.last_offset
+        return largest
+
+    def set_largest(self, largest: tuple[int, int]) -> None:
+        """Take (timestamp in ms, offset) for the largest so far: who rebuilds the indexes counts anew."""
+        self._largest = largest
+
+    def sync(self) -> None:
+        """Wait until all files are on the disk."""
+        self.log.sync()
+        self.offset_index.sync()
+        self.time_index.sync()
+        self.transaction_index.sync()
+
+    def change_suffix(self, suffix: str) -> None:
+        """Rename all files: ".cleaned" to ".swap" to "", or "" to ".deleted"."""
+        self.suffix = suffix
+        self.log.rename(self.path("log"))
+        self.offset_index.file.rename(self.path("index"))
+        self.time_index.file.rename(self.path("timeindex"))
+        self.transaction_index.rename(self.path("txnindex"))
+
+    def set_modified(self, modified_ms: int) -> None:
+        """Set the modification time of log and indexes."""
+        for kind in ("log", "index", "timeindex"):
+            self._file_system.set_modified(self.path(kind), modified_ms)
+
+    def unload(self) -> None:
+        """Forget index entries until they are asked for."""
+        self.offset_index.unload()
+        self.time_index.unload()
+
+    def close(self) -> None:
+        """Close cleanly: last time index entry, files trimmed. Does not sync."""
+        if self._largest is not None:
+            self.time_index.append(*self._largest, may_take_last_slot=True)
+        self.offset_index.trim()
+        self.time_index.trim()
+        self.log.trim()
+        self.close_files()
+
+    def close_files(self) -> None:
+        """Let the descriptors go and leave the files as they are."""
+        self.log.close()
+        self.offset_index.file.close()
+        self.time_index.file.close()
+        self.transaction_index.close()
+
+    def remove(self) -> None:
+        """Close and remove the files under their present names."""
+        if self._removed:
+            return
+        self._removed = True
+        self.close_files()
+        for kind in ("log", "index", "timeindex", "txnindex"):
+            self._file_system.remove(self.path(kind))
+
+    def remove_indexes(self) -> None:
+        """Take all index entries away and give the indexes their full size."""
+        self.offset_index.reset()
+        self.time_index.reset()
+        self.transaction_index.reset()
