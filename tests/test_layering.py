@@ -40,7 +40,7 @@ STRANGERS = {
 # Third-party packages that only their owners import.
 OWNERS = {
     "pyspark": {"spark"},
-    "numba": {"plan", "records"},
+    "numba": {"plan", "records", "log"},
     "llvmlite": {"plan", "records"},
     "cramjam": {"records"},
     "isal": {"records"},
