@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire.errors import LogError, Malformed
 from kwire.log.checkpoints import (
@@ -25,6 +25,9 @@ from kwire.log.checkpoints import (
 from kwire.log.file_names import SEGMENT_FILE, Ignored, explain_directory, parse_partition_directory
 from kwire.log.partition_log import PartitionLog
 from kwire.log.store import Entry, Store, open_store, parent_of
+
+if TYPE_CHECKING:
+    from kwire.log.damage import Damage
 
 T = TypeVar("T")
 
@@ -109,6 +112,12 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
     def is_clean_shutdown(self) -> bool:
         """Whether the broker stopped cleanly and none has started here since (G-01)."""
         return CLEAN_SHUTDOWN in self._names
+
+    def verify(self) -> list[Damage]:
+        """Everything that is wrong in the directory and its logs, worst first; notes (`is_harmless`) are among it."""
+        from kwire.log.verify import verify_directory
+
+        return verify_directory(self).damages
 
     def _read(self, name: str, parse: Callable[[bytes], T], default: T) -> T:
         """One of the directory's own files; one that is unreadable counts as empty (F-03) and is told in ignored."""

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from kwire.log.damage import Damage
+
 Isolation = Literal["read_uncommitted", "read_committed"]
 ISOLATIONS = ("read_uncommitted", "read_committed")
 OBJECT_CHUNK_BYTES = 1 << 20
@@ -146,11 +148,26 @@ class PartitionLog:
         """Bytes of all `.log` files, as listed."""
         return sum(segment.size_bytes for segment in self.segments)
 
-    def _path(self, name: str) -> str:
+    def path_of(self, name: str) -> str:
+        """A file of this directory, relative to the store."""
         return f"{self.directory}/{name}" if self.directory else name
 
+    def has_file(self, name: str) -> bool:
+        """Whether the listing has a file of this name."""
+        return name in self._entries
+
+    @property
+    def file_names(self) -> list[str]:
+        """All files of this directory, as listed."""
+        return list(self._entries)
+
+    @property
+    def snapshots(self) -> dict[int, str]:
+        """Names of the producer snapshots by their offset."""
+        return self._files.snapshots
+
     def _read_small(self, name: str) -> bytes | None:
-        return self.store.read_all(self._path(name)) if name in self._entries else None
+        return self.store.read_all(self.path_of(name)) if name in self._entries else None
 
     @cached_property
     def topic_id(self) -> uuid.UUID | None:
@@ -159,7 +176,7 @@ class PartitionLog:
         try:
             return None if data is None else parse_partition_metadata(data)
         except Malformed as error:
-            raise LogError(str(error), self.store.url_of(self._path(PARTITION_METADATA))) from error
+            raise LogError(str(error), self.store.url_of(self.path_of(PARTITION_METADATA))) from error
 
     @cached_property
     def leader_epochs(self) -> list[LeaderEpoch]:
@@ -168,7 +185,7 @@ class PartitionLog:
         try:
             return [] if data is None else parse_leader_epochs(data)
         except Malformed as error:
-            raise LogError(str(error), self.store.url_of(self._path(LEADER_EPOCHS))) from error
+            raise LogError(str(error), self.store.url_of(self.path_of(LEADER_EPOCHS))) from error
 
     # ---- offsets
 
@@ -283,6 +300,15 @@ class PartitionLog:
         else:
             answer = find_timestamp(self.segments, timestamp, start)
         return answer if answer is not None and answer.offset < end else None
+
+    def verify(self) -> list[Damage]:
+        """Everything that is wrong here: batches, indexes, snapshots, checkpoints; by file and position.
+
+        Notes (`is_harmless`) are among them. Raises nothing for bad bytes.
+        """
+        from kwire.log.verify import circumstances_of, verify_partition
+
+        return verify_partition(self, circumstances_of(self)).damages
 
     # ---- records
 

@@ -77,6 +77,10 @@ class Segment:
     def has(self) -> frozenset[str]:
         return frozenset(self._paths)
 
+    def path_of(self, kind: str) -> str:
+        """A file of a kind that is there, relative to the store."""
+        return self._paths[kind]
+
     @property
     def is_active(self) -> bool:
         """Whether it is the last one, the one that grows."""

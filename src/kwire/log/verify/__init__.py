@@ -1,0 +1,15 @@
+"""Everything that can be found wrong in a log directory, told place by place."""
+
+from kwire.log.verify.directory import DirectoryFindings, circumstances_of, verify_directory
+from kwire.log.verify.judgement import Circumstances
+from kwire.log.verify.partition import PartitionFindings, SegmentFindings, verify_partition
+
+__all__ = [
+    "Circumstances",
+    "DirectoryFindings",
+    "PartitionFindings",
+    "SegmentFindings",
+    "circumstances_of",
+    "verify_directory",
+    "verify_partition",
+]

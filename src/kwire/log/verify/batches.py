@@ -1,0 +1,482 @@
+"""Every batch of one segment, in stretches of good ones, with the damaged places between them.
+
+    table     headers of the batches of a chunk, by kwire.records' scan
+    check     checksums; a batch whose checksum fails ends at its length only if what follows agrees
+    order     offsets rise and stay in the segment; of two that overlap, the one that does not fit its neighbours
+    records   decompressed and decoded by the columnar kernels, offsets and timestamps of all records looked at
+    resync    behind a place whose length cannot be believed: the next bytes that are a batch with a good checksum
+
+Memory is one chunk (8 MiB, or the largest batch) and its tables, whatever the segment's size.
+Source: rules R-01 to R-04, D-05, D-07, G-08; Kafka's FileLogInputStream, LogSegment.recover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kwire.errors import CorruptBatch
+from kwire.log.chunks import Chunks
+from kwire.log.damage import Kind
+from kwire.log.headers import HEADER_BYTES, BatchHeader, is_zero_tail, parse_header
+from kwire.log.offset_order import ceiling_of, outside, overlapping
+from kwire.log.segment import Segment
+from kwire.log.store import StoredFile
+from kwire.log.verify.resync import Range, next_good
+from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, read_batches
+from kwire.records.column_decoder import CRC_BY_KERNEL
+from kwire.records.columns import ColumnReader
+from kwire.records.kernels import crc32c as crc32c_kernels
+from kwire.records.kernels import table as t
+from kwire.records.kernels.checksums import check_legacy_crcs
+from kwire.wire.checksum import crc32c
+
+__all__ = ["Bad", "Good", "Odd", "SegmentScan"]
+
+Int64s = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+CHUNK_BYTES = 8 << 20
+TABLE_ROWS = 4096
+EXTRA = np.dtype({"names": ["leader_epoch", "producer_epoch", "base_sequence"],
+                  "formats": [">i4", ">i2", ">i4"], "offsets": [12, 51, 53], "itemsize": HEADER_BYTES})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bad:
+    """Bytes [position, position + size_bytes) of a segment that are no good batch.
+
+    offsets: (first, last) that are lost with them, None where there are none or nobody can tell.
+    is_tail: nothing good follows in this segment. restored_offset: where only the offset field of a good batch is
+    wrong and its neighbours leave room for exactly one value, that value.
+    """
+
+    position: int
+    size_bytes: int
+    kind: Kind
+    cause: str
+    offsets: tuple[int, int] | None = None
+    is_tail: bool = False
+    restored_offset: int | None = None
+
+    @property
+    def end(self) -> int:
+        """The position behind it."""
+        return self.position + self.size_bytes
+
+
+class Odd(NamedTuple):
+    """A batch that can be read, and that no broker would have written so. It is in a Good as well."""
+
+    position: int
+    size_bytes: int
+    kind: Kind
+    cause: str
+    offsets: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Good:
+    """Good batches one behind the other: int64 columns, a row a batch; -1 where a format has no such field.
+
+    position: in the file. base: first offset (of magic 2; else as last). max_timestamp: ms. chunk, chunk_position: the
+    bytes they are in.
+    """
+
+    position: Int64s
+    size: Int64s
+    base: Int64s
+    last: Int64s
+    attributes: Int64s
+    max_timestamp: Int64s
+    count: Int64s
+    magic: Int64s
+    producer_id: Int64s
+    producer_epoch: Int64s
+    base_sequence: Int64s
+    leader_epoch: Int64s
+    chunk: memoryview
+    chunk_position: int
+
+    def bytes_of(self, row: int) -> memoryview:
+        """The whole batch."""
+        at = int(self.position[row]) - self.chunk_position
+        return self.chunk[at : at + int(self.size[row])]
+
+
+class SegmentScan:
+    """Reads one segment: iterate over Good, Bad and Odd in file order. Not for two threads at once.
+
+    next_offset: after the last good batch so far, the segment's base before one. advance: told the bytes read.
+    """
+
+    def __init__(self, segment: Segment, *, advance: Callable[[int], None] | None = None) -> None:
+        self.segment = segment
+        self.next_offset = segment.base_offset
+        self.position = 0
+        self._ceiling = ceiling_of(segment)
+        self._advance = advance
+        self._table = np.empty((TABLE_ROWS, t.COLUMN_COUNT), np.int64)
+        self._errors: list[CorruptBatch] = []
+        self._readers: dict[bool, ColumnReader] = {}
+
+    def __iter__(self) -> Iterator[Good | Bad | Odd]:
+        with self.segment.open() as file:
+            size = file.size()
+            chunks = Chunks(
+                file,
+                0,
+                size,
+                chunk_bytes=CHUNK_BYTES,
+                max_batch_bytes=DEFAULT_MAX_DECOMPRESSED_BYTES,
+                buffer=bytearray(),
+            )
+            while (chunk := chunks.next_chunk()) is not None:
+                before = chunks.position
+                for found in self._chunk(file, chunk, before, size):
+                    yield found
+                    if isinstance(found, Bad):
+                        chunks.skip_to(found.end)
+                used = self.position - before
+                if chunks.position < self.position:
+                    if not chunks.advance(self.position - chunks.position):
+                        break
+                elif used == 0 and not chunks.advance(0):
+                    bad = self._tail(file, chunks, size)
+                    yield bad
+                    self.position = bad.end
+                    chunks.skip_to(bad.end)
+                if self._advance:
+                    self._advance(self.position - before)
+
+    # ---- one chunk
+
+    def _chunk(self, file: StoredFile, chunk: memoryview, position: int, size: int) -> Iterator[Good | Bad | Odd]:
+        """The batches of one chunk; self.position is left behind the last one told."""
+        self.position = position
+        data = np.frombuffer(chunk, np.uint8)
+        at, status = 0, t.FULL
+        while status == t.FULL:
+            rows, behind, status = t.scan_batches(data.ctypes.data, len(data), at, self._table)
+            if not rows:
+                break
+            table = self._table[:rows]
+            more = position + behind < size
+            if more and rows > 1 and status in (t.FULL, t.CUT):
+                table = table[:-1]  # the last one is judged with its neighbour behind it
+                behind = int(self._table[rows - 1, t.POSITION])
+                status = t.FULL if status == t.FULL else t.WHOLE
+            self._check(data, table)
+            for found in self._rows(file, data, chunk, table, position, size):
+                yield found
+                if isinstance(found, Bad) and found.end != position + at and self._left(found, table, position):
+                    self.position = found.end
+                    return
+            at = behind
+            self.position = position + at
+        if status == t.UNBELIEVABLE:
+            what = _header_text(chunk[at : at + HEADER_BYTES], file.url)
+            bad = self._unbelievable(file, position + at, size, Kind.HEADER, what)
+            self.position = bad.end
+            yield bad
+
+    def _left(self, bad: Bad, table: Int64s, position: int) -> bool:
+        """Whether a bad place ends inside a row of the table, so that the rows behind it are none."""
+        return not bool((table[:, t.POSITION] + table[:, t.SIZE] + position == bad.end).any())
+
+    def _check(self, data: npt.NDArray[np.uint8], table: Int64s) -> None:
+        """Set FAULT of the rows whose checksum does not hold."""
+        rows = len(table)
+        if CRC_BY_KERNEL:
+            crc32c_kernels.check_default_crcs(data.ctypes.data, table, rows)
+        else:
+            for row in np.flatnonzero(table[:, t.MAGIC] == 2):
+                batch = data.data[table[row, t.POSITION] :][: table[row, t.SIZE]]
+                if crc32c(batch[21:]) != int.from_bytes(batch[17:21], "big"):
+                    table[row, t.FAULT] = t.BAD_CRC
+        if (table[:, t.MAGIC] < 2).any():
+            check_legacy_crcs(data.ctypes.data, table, rows)
+
+    def _rows(
+        self,
+        file: StoredFile,
+        data: npt.NDArray[np.uint8],
+        chunk: memoryview,
+        table: Int64s,
+        position: int,
+        size: int,
+    ) -> Iterator[Good | Bad | Odd]:
+        """Good and Bad of the rows of a table, up to the first bad one whose length cannot be believed."""
+        bad_crc = table[:, t.FAULT] == t.BAD_CRC
+        out = self._out_of_order(table, bad_crc)
+        wrong = np.flatnonzero(bad_crc | out)
+        first = 0
+        for i in wrong.tolist():
+            yield from self._decoded(file, data, chunk, table[first:i], position)
+            if bad_crc[i]:
+                bad = self._bad_checksum(file, table, i, position, size)
+            else:
+                bad = self._bad_order(table, i, out, position)
+            yield bad
+            if bad.end != position + int(table[i, t.POSITION] + table[i, t.SIZE]):
+                return
+            if bad.restored_offset is not None and bad.offsets is not None:
+                self.next_offset = bad.offsets[1] + 1
+            first = i + 1
+        yield from self._decoded(file, data, chunk, table[first:], position)
+
+    # ---- what is wrong with a row
+
+    def _bad_checksum(self, file: StoredFile, table: Int64s, i: int, position: int, size: int) -> Bad:
+        """A batch whose checksum fails: it ends at its length if the next batch goes on where its offsets end."""
+        start, end = position + int(table[i, t.POSITION]), position + int(table[i, t.POSITION] + table[i, t.SIZE])
+        first, last = int(table[i, t.BASE_OFFSET]), int(table[i, t.LAST_OFFSET])
+        data = file.pread(start, end - start)
+        what = "its checksum does not match its bytes"
+        for batch in read_batches(data, position=start, file=file.url):
+            what = f"stored CRC {batch.crc}, computed {batch.computed_crc()}"
+        if self.next_offset <= first <= last < self._ceiling:
+            behind = _header_at(file, end)
+            contiguous = behind is not None and behind.magic == 2 and behind.stored_offset == last + 1
+            if contiguous or (end == size and int(table[i, t.MAGIC]) < 2):
+                return Bad(
+                    position=start,
+                    size_bytes=end - start,
+                    kind=Kind.CHECKSUM,
+                    cause=what,
+                    offsets=(first, last),
+                    is_tail=end == size,
+                )
+        claimed = (first, last) if self.next_offset <= first <= last < self._ceiling else None
+        return self._unbelievable(file, start, size, Kind.CHECKSUM, what, claimed=claimed, claimed_end=end)
+
+    def _unbelievable(
+        self,
+        file: StoredFile,
+        start: int,
+        size: int,
+        kind: Kind,
+        what: str,
+        *,
+        claimed: tuple[int, int] | None = None,
+        claimed_end: int | None = None,
+    ) -> Bad:
+        """From here nothing can be read: up to the next batch whose checksum holds, or the end of the file."""
+        if kind is Kind.HEADER and is_zero_tail(file, start):
+            return Bad(
+                position=start,
+                size_bytes=size - start,
+                kind=Kind.ZEROS,
+                cause=f"{size - start} zero bytes to the end of the file",
+                offsets=self._lost_behind(),
+                is_tail=True,
+            )
+        found = next_good(file, start + 1, size, Range(self.next_offset, self._ceiling))
+        if found is None:
+            offsets = claimed if claimed_end == size else self._lost_behind() or claimed
+            return Bad(position=start, size_bytes=size - start, kind=kind, cause=what, offsets=offsets, is_tail=True)
+        end = found.stored_offset if found.magic == 2 else None
+        offsets = claimed if end is None else (self.next_offset, end - 1) if end > self.next_offset else None
+        if claimed is not None and claimed_end == found.position:
+            offsets = claimed
+        return Bad(position=start, size_bytes=found.position - start, kind=kind, cause=what, offsets=offsets)
+
+    def _lost_behind(self) -> tuple[int, int] | None:
+        """The offsets from here to the next segment, as far as anybody can tell."""
+        end = self.segment.next_base
+        return (self.next_offset, end - 1) if end is not None and end > self.next_offset else None
+
+    def _tail(self, file: StoredFile, chunks: Chunks, size: int) -> Bad:
+        """What stands at the end where no batch is whole, or is too large to be one."""
+        start = chunks.position
+        if is_zero_tail(file, start):
+            return self._unbelievable(file, start, size, Kind.HEADER, "")
+        found = next_good(file, start + 1, size, Range(self.next_offset, self._ceiling))
+        header = _header_at(file, start)
+        if found is None and chunks.refused is None:
+            claimed = None
+            if header is not None and self.next_offset <= header.stored_offset <= header.last_offset < self._ceiling:
+                claimed = (header.stored_offset, header.last_offset)
+            left = size - start
+            length = "" if header is None else f" of {header.size_bytes}"
+            return Bad(
+                position=start,
+                size_bytes=left,
+                kind=Kind.CUT,
+                cause=f"the file ends inside a batch: {left}{length} bytes of it are there",
+                offsets=self._lost_behind() or claimed,
+                is_tail=True,
+            )
+        what = chunks.refused.what if chunks.refused is not None else "its length runs past the end of the file"
+        return self._unbelievable(file, start, size, Kind.HEADER, what)
+
+    def _out_of_order(self, table: Int64s, bad_crc: Mask) -> Mask:
+        """Which rows with a good checksum have offsets that do not fit between their neighbours."""
+        out = np.zeros(len(table), np.bool_)
+        while True:
+            rows = np.flatnonzero(~(out | bad_crc))
+            if not len(rows):
+                return out
+            first, last = table[rows, t.BASE_OFFSET], table[rows, t.LAST_OFFSET]
+            before = np.empty_like(last)
+            before[0], before[1:] = self.next_offset - 1, last[:-1]
+            wrong = (first <= before) | (last >= self._ceiling) | (last < first)
+            if not wrong.any():
+                return out
+            i = int(wrong.argmax())
+            if i and first[i] <= last[i] < self._ceiling and first[i] > before[i - 1]:
+                fits_before = first[i - 1] == before[i - 1] + 1
+                fits_behind = i + 1 < len(rows) and first[i + 1] == last[i] + 1
+                if not fits_before or fits_behind:
+                    i -= 1
+            out[rows[i]] = True
+
+    def _bad_order(self, table: Int64s, i: int, out: Mask, position: int) -> Bad:
+        """A good batch out of place. Its offset is outside the checksum; neighbours may tell the right one."""
+        first, last = int(table[i, t.BASE_OFFSET]), int(table[i, t.LAST_OFFSET])
+        behind = int(table[i + 1, t.BASE_OFFSET]) if i + 1 < len(table) and not out[i + 1] else None
+        span = last - first
+        restored = None
+        if int(table[i, t.MAGIC]) == 2 and behind is not None and behind - self.next_offset == span + 1:
+            restored = self.next_offset
+        what = outside(self.next_offset, self._ceiling)
+        if self.next_offset <= first <= last < self._ceiling and behind is not None:
+            what = overlapping(behind)
+        if restored is not None:
+            offsets: tuple[int, int] | None = (restored, restored + span)
+        elif behind is not None and behind > self.next_offset:
+            offsets = (self.next_offset, behind - 1)
+        else:
+            offsets = None
+        return Bad(
+            position=position + int(table[i, t.POSITION]),
+            size_bytes=int(table[i, t.SIZE]),
+            kind=Kind.OFFSETS,
+            cause=f"offsets {first} to {last}: {what}",
+            offsets=offsets,
+            restored_offset=restored,
+        )
+
+    # ---- records
+
+    def _decoded(
+        self, file: StoredFile, data: npt.NDArray[np.uint8], chunk: memoryview, table: Int64s, position: int
+    ) -> Iterator[Good | Bad | Odd]:
+        """Rows in order with good checksums: their records decoded, those that do not decode told as Bad."""
+        if not len(table):
+            return
+        legacy = bool((table[:, t.MAGIC] < 2).any())
+        start, end = int(table[0, t.POSITION]), int(table[-1, t.POSITION] + table[-1, t.SIZE])
+        reader = self._reader(legacy)
+        wrong: dict[int, str] = {}
+        odd: dict[int, tuple[Kind, str]] = {}
+        ends = table[:, t.LAST_OFFSET]
+        before = self.next_offset - 1
+        for rows in reader.read(chunk[start:end], position=position + start, file=file.url):
+            offsets = rows.column("offset").to_numpy(zero_copy_only=False)
+            times = rows.column("timestamp").cast("int64").to_numpy(zero_copy_only=False) // 1000
+            before = _judge_records(offsets, times, before, table, odd)
+        for error in self._errors:
+            row = int(np.searchsorted(table[:, t.POSITION], error.position - position))
+            wrong[row] = error.what
+        self._errors.clear()
+        for i, (kind, what) in sorted(odd.items()):
+            if i not in wrong:
+                yield Odd(position + int(table[i, t.POSITION]), int(table[i, t.SIZE]), kind, what, _claimed(table, i))
+        first = 0
+        for i in sorted(wrong):
+            if i > first:
+                yield self._good(data, chunk, table[first:i], position)
+            yield Bad(
+                position=position + int(table[i, t.POSITION]),
+                size_bytes=int(table[i, t.SIZE]),
+                kind=Kind.RECORDS,
+                cause=wrong[i],
+                offsets=_claimed(table, i),
+            )
+            first = i + 1
+        if first < len(table):
+            yield self._good(data, chunk, table[first:], position)
+        self.next_offset = int(ends[-1]) + 1
+
+    def _reader(self, check_crc: bool) -> ColumnReader:
+        """check_crc: for the inner messages of magic 0 and 1; the outer checksums are checked by now."""
+        if check_crc not in self._readers:
+            self._readers[check_crc] = ColumnReader(
+                ("offset", "timestamp"), check_crc=check_crc, on_corrupt=self._errors.append, include_control=True
+            )
+        return self._readers[check_crc]
+
+    def _good(self, data: npt.NDArray[np.uint8], chunk: memoryview, table: Int64s, position: int) -> Good:
+        at = table[:, t.POSITION]
+        extra = np.zeros(len(table), EXTRA)
+        magic = table[:, t.MAGIC]
+        default = magic == 2
+        places = at[default][:, None] + np.arange(HEADER_BYTES)
+        extra[default] = np.ascontiguousarray(data[places]).view(EXTRA)[:, 0]
+        self.next_offset = int(table[-1, t.LAST_OFFSET]) + 1
+
+        def field(name: str) -> Int64s:
+            return np.where(default, extra[name].astype(np.int64), -1)
+
+        return Good(
+            position=at + position,
+            size=table[:, t.SIZE].copy(),
+            base=table[:, t.BASE_OFFSET].copy(),
+            last=table[:, t.LAST_OFFSET].copy(),
+            attributes=table[:, t.ATTRIBUTES].copy(),
+            max_timestamp=table[:, t.MAX_TIMESTAMP].copy(),
+            count=table[:, t.COUNT].copy(),
+            magic=magic.copy(),
+            producer_id=table[:, t.PRODUCER_ID].copy(),
+            producer_epoch=field("producer_epoch"),
+            base_sequence=field("base_sequence"),
+            leader_epoch=field("leader_epoch"),
+            chunk=chunk,
+            chunk_position=position,
+        )
+
+
+def _judge_records(offsets: Int64s, times: Int64s, before: int, table: Int64s, odd: dict[int, tuple[Kind, str]]) -> int:
+    """Note batches whose records' offsets do not rise, or whose records are later than the batch says.
+
+    before: offset of the record before these. Returns the last offset.
+    """
+    if not len(offsets):
+        return before
+    ends = table[:, t.LAST_OFFSET]
+    previous = np.empty_like(offsets)
+    previous[0], previous[1:] = before, offsets[:-1]
+    owners = np.minimum(np.searchsorted(ends, offsets), len(ends) - 1)
+    falling = (offsets <= previous) | (offsets > ends[-1])
+    for row in np.unique(owners[falling]).tolist():
+        odd.setdefault(row, (Kind.OFFSETS, "the offsets of its records do not rise"))
+    late = times > table[owners, t.MAX_TIMESTAMP]
+    for row in np.unique(owners[late]).tolist():
+        newest = int(times[late & (owners == row)].max())
+        largest = int(table[row, t.MAX_TIMESTAMP])
+        odd.setdefault(row, (Kind.TIMESTAMPS, f"a record is of {newest} ms, later than the batch's {largest}"))
+    return int(offsets[-1])
+
+
+def _claimed(table: Int64s, i: int) -> tuple[int, int]:
+    return int(table[i, t.BASE_OFFSET]), int(table[i, t.LAST_OFFSET])
+
+
+def _header_at(file: StoredFile, position: int) -> BatchHeader | None:
+    try:
+        return parse_header(file.pread(position, HEADER_BYTES), 0, position, file.url)
+    except CorruptBatch:
+        return None
+
+
+def _header_text(data: memoryview, file: str) -> str:
+    try:
+        parse_header(bytes(data), 0, 0, file)
+    except CorruptBatch as error:
+        return f"no batch: {error.what}"
+    return "no batch starts here"

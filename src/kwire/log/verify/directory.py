@@ -1,0 +1,277 @@
+"""A whole log directory: its own files against its logs, and every log against itself.
+
+Partitions are verified side by side in threads: the kernels that read and check them let go of the interpreter.
+Source: rules F-01 to F-03, G-01 to G-11; Kafka's LogManager, OffsetCheckpointFile, MetaProperties.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from kwire.errors import KwireError, LogError, Malformed
+from kwire.log.checkpoints import (
+    CLEAN_SHUTDOWN,
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    META_PROPERTIES,
+    RECOVERY_POINTS,
+    TopicPartition,
+    parse_offset_checkpoint,
+    parse_properties,
+    parse_uuid,
+)
+from kwire.log.damage import Damage, Kind, Severity
+from kwire.log.file_names import MARKED_DIRECTORY
+from kwire.log.log_directory import LogDirectory
+from kwire.log.partition_log import PartitionLog
+from kwire.log.store import Store, open_store, parent_of
+from kwire.log.verify.judgement import METADATA_TOPIC, Circumstances, Judgement
+from kwire.log.verify.metadata import BOOTSTRAP, verify_metadata_files, verify_metadata_snapshot
+from kwire.log.verify.partition import PartitionFindings, verify_partition
+
+__all__ = ["DirectoryFindings", "circumstances_of", "verify_directory"]
+
+OWN_FILES = (META_PROPERTIES, RECOVERY_POINTS, HIGH_WATERMARKS, LOG_START_OFFSETS, CLEANER_OFFSETS)
+NO_LOGS = frozenset({"remote-log-index-cache"})  # KIP-405 keeps it beside the logs
+
+Offsets = Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RootFiles:
+    """What the directory's own files say. store: where they are. names: those there are. offsets: by file name."""
+
+    store: Store
+    names: frozenset[str]
+    offsets: Mapping[str, Offsets]
+    errors: Sequence[tuple[str, KwireError]]
+
+    @property
+    def is_clean(self) -> bool | None:
+        """Whether the broker stopped cleanly; None where these are no files of a broker."""
+        return CLEAN_SHUTDOWN in self.names if self.names.intersection(OWN_FILES) else None
+
+    def circumstances(self, key: TopicPartition) -> Circumstances:
+        """Those of one partition."""
+        if key[0] == METADATA_TOPIC:  # recovered from the start whenever a broker starts
+            return Circumstances(is_clean=False, recovery_point=0)
+        return Circumstances(
+            is_clean=self.is_clean,
+            recovery_point=self.offsets[RECOVERY_POINTS].get(key),
+            is_compacted=key in self.offsets[CLEANER_OFFSETS],
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class DirectoryFindings:
+    """What verify_directory found: per partition, and all of it by severity, worst first."""
+
+    partitions: list[PartitionFindings] = field(default_factory=list)
+    damages: list[Damage] = field(default_factory=list)
+
+
+def read_root_files(store: Store) -> RootFiles:
+    """The files of a directory of logs. Raises LogError when it cannot be listed."""
+    names = frozenset(entry.name for entry in store.list("") if not entry.is_directory)
+    offsets: dict[str, Offsets] = {}
+    errors: list[tuple[str, KwireError]] = []
+    for name in (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_START_OFFSETS, CLEANER_OFFSETS):
+        offsets[name] = {}
+        if name in names:
+            try:
+                offsets[name] = parse_offset_checkpoint(store.read_all(name))
+            except (LogError, Malformed) as error:
+                errors.append((name, error))
+    return RootFiles(store=store, names=names, offsets=offsets, errors=errors)
+
+
+def circumstances_of(log: PartitionLog) -> Circumstances:
+    """What the directory above a partition says about it; nothing is known where there is none."""
+    try:
+        store = log.store
+        if not log.directory:
+            above = parent_of(store.url)
+            if above is None:
+                return Circumstances()
+            store = open_store(above[0], store.options)
+        return read_root_files(store).circumstances((log.topic, log.partition))
+    except LogError:
+        return Circumstances()
+
+
+def verify_directory(
+    directory: LogDirectory,
+    logs: Sequence[PartitionLog] | None = None,
+    *,
+    advance: Callable[[int], None] | None = None,
+    threads: int | None = None,
+) -> DirectoryFindings:
+    """Everything wrong in a log directory. logs: only these partitions of it; the directory's own files always.
+
+    advance: told bytes of `.log` files as they are read, from several threads. threads: default, one a processor.
+    """
+    chosen = list(directory.values()) if logs is None else list(logs)
+    whole = len(chosen) == 1 and not chosen[0].directory  # a partition's own directory
+    root = None if whole else read_root_files(chosen[0].store)
+
+    def verify(log: PartitionLog) -> PartitionFindings:
+        circumstances = circumstances_of(log) if root is None else root.circumstances((log.topic, log.partition))
+        found = verify_partition(log, circumstances, advance=advance)
+        found.damages += verify_metadata_files(log)
+        return found
+
+    found = DirectoryFindings()
+    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+        found.partitions = list(pool.map(verify, chosen))
+    if root is not None:
+        found.damages += _Root(directory, root, found.partitions, is_whole=logs is None).damages()
+    for each in found.partitions:
+        found.damages += each.damages
+    found.damages.sort(key=lambda each: (-each.severity, each.file, each.position or 0))
+    return found
+
+
+class _Root:
+    """The checks of the directory's own files."""
+
+    def __init__(
+        self, directory: LogDirectory, root: RootFiles, partitions: list[PartitionFindings], *, is_whole: bool
+    ) -> None:
+        self.directory, self.root, self.is_whole = directory, root, is_whole
+        self.partitions = {(each.log.topic, each.log.partition): each for each in partitions}
+        self.found: list[Damage] = []
+
+    def damages(self) -> list[Damage]:
+        """All of them."""
+        self._unreadable()
+        self._clean_shutdown()
+        self._meta_properties()
+        self._partitions_without_directory()
+        self._cleaner_offsets()
+        self._topic_ids()
+        self._directories()
+        if BOOTSTRAP in self.root.names:
+            self.found += verify_metadata_snapshot(self.root.store, BOOTSTRAP)
+        return self.found
+
+    def tell(self, name: str, kind: Kind, cause: str, severity: Severity, effect: str, hint: str) -> None:
+        url = self.root.store.url_of(name)
+        self.found.append(Damage(file=url, kind=kind, cause=cause, severity=severity, effect=effect, hint=hint))
+
+    def _unreadable(self) -> None:
+        for name, error in self.root.errors:
+            if isinstance(error, LogError):
+                judgement = Judgement(
+                    Severity.STOPS_BROKER, "a broker takes the whole directory offline", "look at the disk"
+                )
+                self.tell(name, Kind.UNREADABLE, error.what, *judgement)
+                continue
+            severity, effect = UNREADABLE_CHECKPOINTS[name]
+            self.tell(name, Kind.CHECKPOINT, str(error), severity, effect, "kwire log repair writes it again")
+
+    def _clean_shutdown(self) -> None:
+        if self.root.is_clean is False:
+            effect = "a starting broker recovers the segments from the recovery point on"
+            hint = "nothing, if a broker is running here"
+            what = "it is not there: the broker was not shut down, or it runs"
+            self.tell(CLEAN_SHUTDOWN, Kind.UNCLEAN_STOP, what, Severity.NOTE, effect, hint)
+        elif self.root.is_clean:
+            try:
+                data = self.root.store.read_all(CLEAN_SHUTDOWN)
+                if data.strip():
+                    json.loads(data)["version"]
+            except (LogError, ValueError, KeyError, TypeError):
+                effect = "its presence counts; the broker registers without its last epoch"
+                self.tell(CLEAN_SHUTDOWN, Kind.METADATA, "it is no JSON", Severity.RECOVERS, effect, "nothing")
+
+    def _meta_properties(self) -> None:
+        if META_PROPERTIES not in self.root.names:
+            if self.root.names.intersection(OWN_FILES):
+                hint = "kafka-storage format --ignore-formatted writes it again, with the cluster's own id"
+                what, effect = "there is no such file", "a KRaft broker does not start"
+                self.tell(META_PROPERTIES, Kind.METADATA, what, Severity.STOPS_BROKER, effect, hint)
+            return
+        try:
+            properties = parse_properties(self.root.store.read_all(META_PROPERTIES))
+        except LogError as error:
+            effect = "a broker takes the whole directory offline"
+            self.tell(META_PROPERTIES, Kind.UNREADABLE, error.what, Severity.STOPS_BROKER, effect, "look at the disk")
+            return
+        version = properties.get("version")
+        wrong = []
+        if version not in ("0", "1"):
+            wrong.append(f"version is {version!r}, expected 0 or 1")
+        else:
+            needed = ("cluster.id", "node.id") if version == "1" else ()
+            wrong += [f"{key} is missing" for key in needed if not properties.get(key)]
+            ids = {key: properties[key] for key in ("node.id", "broker.id") if properties.get(key)}
+            wrong += [f"{key} is {value!r}, no number" for key, value in ids.items() if not value.isdecimal()]
+        if "directory.id" in properties:
+            try:
+                parse_uuid(properties["directory.id"])
+            except Malformed as error:
+                wrong.append(f"directory.id: {error.what}")
+        for what in wrong:
+            hint = "correct it: the other directories and nodes of the cluster have the same cluster.id"
+            effect = "a broker does not start"
+            self.tell(META_PROPERTIES, Kind.METADATA, what, Severity.STOPS_BROKER, effect, hint)
+
+    def _partitions_without_directory(self) -> None:
+        there = set(self.directory)
+        gone = sorted(set(self.root.offsets[RECOVERY_POINTS]) - there) if self.is_whole else []
+        for topic, partition in gone:
+            end = self.root.offsets[RECOVERY_POINTS][topic, partition]
+            what = f"it names {topic}-{partition} (recovery point {end}), which has no directory here"
+            severity = Severity.LOSES_RECORDS if self.root.is_clean and end else Severity.NOTE
+            effect = "a broker makes the partition anew, empty, or fetches it from another replica"
+            self.tell(RECOVERY_POINTS, Kind.MISSING_RECORDS, what, severity, effect, "look for the directory")
+
+    def _cleaner_offsets(self) -> None:
+        for key, offset in self.root.offsets[CLEANER_OFFSETS].items():
+            found = self.partitions.get(key)
+            if found is not None and found.segments and offset > found.log_end_offset:
+                what = f"{key[0]}-{key[1]} is said to be clean up to {offset}, its log ends at {found.log_end_offset}"
+                effect = "the cleaner starts again at the log start"
+                hint = "nothing; or kwire log repair"
+                self.tell(CLEANER_OFFSETS, Kind.CHECKPOINT, what, Severity.RECOVERS, effect, hint)
+
+    def _topic_ids(self) -> None:
+        ids: dict[str, dict[str, list[int]]] = {}
+        for topic, partition in self.directory:
+            try:
+                topic_id = self.directory[topic, partition].topic_id
+            except LogError:
+                continue  # told as the partition's own
+            if topic_id is not None:
+                ids.setdefault(topic, {}).setdefault(str(topic_id), []).append(partition)
+        for topic, by_id in ids.items():
+            if len(by_id) > 1:
+                each = "; ".join(f"{topic_id} in {partitions}" for topic_id, partitions in sorted(by_id.items()))
+                what = f"partitions of topic {topic} have different topic ids: {each}"
+                effect = "partitions with another id than the metadata's are stray and do not come online"
+                hint = "kwire cluster shows the topic's id; a partition with another one is of a deleted topic"
+                self.tell(f"{topic}-*", Kind.METADATA, what, Severity.STOPS_CONSUMERS, effect, hint)
+
+    def _directories(self) -> None:
+        for each in self.directory.ignored:
+            if each.name in self.root.names or each.name in NO_LOGS:
+                continue
+            if MARKED_DIRECTORY.fullmatch(each.name):
+                effect, hint = "a broker goes on with it where it stopped", "nothing"
+                self.tell(each.name, Kind.LEFTOVER, each.reason, Severity.NOTE, effect, hint)
+            else:
+                effect, hint = "a broker does not start with it", "move it elsewhere"
+                self.tell(each.name, Kind.LEFTOVER, each.reason, Severity.STOPS_BROKER, effect, hint)
+
+
+UNREADABLE_CHECKPOINTS = {
+    RECOVERY_POINTS: (Severity.RECOVERS, "a starting broker recovers every segment of every log"),
+    LOG_START_OFFSETS: (Severity.MISLEADS, "records that were deleted up to an offset come back"),
+    HIGH_WATERMARKS: (Severity.STOPS_BROKER, "a broker takes the whole directory offline"),
+    CLEANER_OFFSETS: (Severity.STOPS_BROKER, "a broker takes the whole directory offline"),
+}

@@ -1,0 +1,187 @@
+"""`.index` and `.timeindex` held against the batches they speak of, in the same pass over the log.
+
+An offset index entry names a batch start and the last offset of what was appended there; a time index entry names the
+batch with the largest timestamp so far. Entries that point into a damaged place of the log are not judged.
+The entries are in memory (10 MiB a segment by Kafka's default); the batches pass by.
+Source: rules F-10 to F-23; Kafka's OffsetIndex, TimeIndex, AbstractIndex.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kwire.log.store import StoredFile
+from kwire.log.verify.batches import Bad, Good
+
+__all__ = ["IndexFault", "OffsetIndexCheck", "TimeIndexCheck"]
+
+Int64s = npt.NDArray[np.int64]
+
+BLOCK_BYTES = 1 << 20
+MOST_BYTES = 256 << 20  # of entries; Kafka's largest index has 2 GiB by name and 10 MiB by default
+
+
+class IndexFault(NamedTuple):
+    """What is wrong with an index: at which bytes, in words. is_tail: only zeros behind the entries."""
+
+    position: int
+    size_bytes: int
+    cause: str
+    is_tail: bool = False
+
+
+class _Index:
+    """The entries of one index file, and which of them were found wrong."""
+
+    entry_bytes: int
+    names: tuple[str, str]
+
+    def __init__(self, file: StoredFile, base_offset: int) -> None:
+        self.base_offset = base_offset
+        self.size = file.size()
+        self.used = _used_bytes(file)
+        # rounded up: a last entry may end in zeros
+        used = -(-min(self.used, MOST_BYTES) // self.entry_bytes) * self.entry_bytes
+        whole = min(used, self.size // self.entry_bytes * self.entry_bytes)
+        self.count = whole // self.entry_bytes
+        self.data = file.pread(0, whole)
+        self.wrong: dict[int, str] = {}
+        self.judged_to = 0
+
+    def faults(self) -> list[IndexFault]:
+        """Everything found, once the log has passed by."""
+        found = []
+        if self.used > MOST_BYTES:
+            found.append(IndexFault(MOST_BYTES, self.size - MOST_BYTES, "larger than any index is"))
+        if self.wrong:
+            rows = sorted(self.wrong)
+            first, last = rows[0], rows[-1]
+            wrong = "1 entry is wrong" if len(rows) == 1 else f"{len(rows)} entries are wrong"
+            what = f"{wrong} of {self.count}, the first: {self.wrong[first]}"
+            start = first * self.entry_bytes
+            found.append(IndexFault(start, (last + 1) * self.entry_bytes - start, what))
+        left = self.size % self.entry_bytes
+        if left:
+            what = f"its size is no multiple of {self.entry_bytes}: {left} bytes are left over"
+            found.append(IndexFault(self.size - left, left, what))
+        entries = self.count * self.entry_bytes
+        if self.size - left > entries:
+            n = (self.size - left - entries) // self.entry_bytes
+            what = f"{n} empty entries behind the {self.count} used ones"
+            found.append(IndexFault(entries, n * self.entry_bytes, what, is_tail=True))
+        return found
+
+    def blame(self, rows: Int64s, what: str) -> None:
+        """Note these entries, unless something was said about them before."""
+        for row in rows.tolist():
+            self.wrong.setdefault(row, what)
+
+
+class OffsetIndexCheck(_Index):
+    """One `.index` beside its log: call good() and bad() with what passes by, then finish()."""
+
+    entry_bytes = 8
+
+    def __init__(self, file: StoredFile, base_offset: int) -> None:
+        super().__init__(file, base_offset)
+        entries = np.frombuffer(self.data, ">i4").reshape(-1, 2).astype(np.int64)
+        self.offsets, self.positions = entries[:, 0] + base_offset, entries[:, 1]
+        falling = np.flatnonzero((np.diff(self.offsets) <= 0) | (np.diff(self.positions) <= 0)) + 1
+        self.blame(falling, "entries do not rise")
+        self.blame(np.flatnonzero((entries[:, 0] < 0) | (entries[:, 1] < 0)), "an entry is negative")
+        self._order = np.argsort(self.positions, kind="stable")
+        self._sorted = self.positions[self._order]
+
+    def good(self, good: Good) -> None:
+        """Entries that point into these batches."""
+        start, end = int(good.position[0]), int(good.position[-1] + good.size[-1])
+        low, high = np.searchsorted(self._sorted, (start, end))
+        rows = self._order[low:high]
+        if not len(rows):
+            return
+        at = np.searchsorted(good.position, self.positions[rows])
+        at = np.minimum(at, len(good.position) - 1)
+        self.blame(rows[good.position[at] != self.positions[rows]], "it points into the middle of a batch")
+        offsets = self.offsets[rows]
+        owner = np.minimum(np.searchsorted(good.last, offsets), len(good.last) - 1)
+        # an append may be several batches; where it goes on behind these, its last offset cannot be seen from here
+        inside = (good.last[owner] == offsets) | (offsets > good.last[-1])
+        fits = inside & (offsets >= good.base[at])
+        self.blame(rows[~fits], "its offset is not that of the batch at its position")
+
+    def bad(self, bad: Bad) -> None:
+        """Entries that point into a damaged place are passed over."""
+
+    def finish(self, end_position: int) -> list[IndexFault]:
+        """end_position: where the log's bytes end."""
+        beyond = self.positions >= end_position
+        self.blame(
+            np.flatnonzero(beyond & (self.positions + self.offsets - self.base_offset > 0)),
+            "it points behind the end of the log",
+        )
+        return self.faults()
+
+
+class TimeIndexCheck(_Index):
+    """One `.timeindex` beside its log: call good() and bad() with what passes by, then finish()."""
+
+    entry_bytes = 12
+
+    def __init__(self, file: StoredFile, base_offset: int) -> None:
+        super().__init__(file, base_offset)
+        entries = np.frombuffer(self.data, [("time", ">i8"), ("offset", ">i4")])
+        self.times = entries["time"].astype(np.int64)
+        self.offsets = entries["offset"].astype(np.int64) + base_offset
+        self.blame(np.flatnonzero(np.diff(self.times) <= 0) + 1, "timestamps do not rise")
+        self.blame(np.flatnonzero(np.diff(self.offsets) < 0) + 1, "offsets fall")
+        self.blame(np.flatnonzero((self.offsets < base_offset) | (self.times < 0)), "an entry is negative")
+        self._order = np.argsort(self.offsets, kind="stable")
+        self._sorted = self.offsets[self._order]
+        self.largest = -1
+        self.judged_offset = base_offset - 1
+        self._blind = False
+
+    def good(self, good: Good) -> None:
+        """Entries whose offset lies in these batches."""
+        low, high = np.searchsorted(self._sorted, (int(good.base[0]), int(good.last[-1]) + 1))
+        largest = np.maximum(np.maximum.accumulate(good.max_timestamp), self.largest)
+        self.largest = int(largest[-1])
+        self.judged_offset = int(good.last[-1])
+        rows = self._order[low:high]
+        if not len(rows):
+            return
+        at = np.searchsorted(good.last, self.offsets[rows])
+        times = self.times[rows]
+        self.blame(rows[largest[at] > times], "a record before it is later than it says")
+        self.blame(rows[good.max_timestamp[at] != times], "the batch at its offset has another timestamp")
+
+    def bad(self, bad: Bad) -> None:
+        """Behind a damaged place the largest timestamp is not known any more."""
+        self._blind = True
+
+    def finish(self, *, is_closed: bool) -> list[IndexFault]:
+        """is_closed: the segment was rolled or the broker stopped cleanly, so its last entry has the largest time."""
+        if not self._blind:
+            self.blame(np.flatnonzero(self.offsets > self.judged_offset), "its offset is behind the end of the log")
+        found = self.faults()
+        last = int(self.times[-1]) if self.count else -1
+        if is_closed and not self.wrong and not self._blind and self.largest >= 0 and last < self.largest:
+            at = self.count * self.entry_bytes
+            found.append(IndexFault(at, 0, f"its last entry says {last} ms, the segment goes to {self.largest} ms"))
+        return found
+
+
+def _used_bytes(file: StoredFile) -> int:
+    """Bytes before the zeros that end the file."""
+    size = position = file.size()
+    while position > 0:
+        start = max(position - BLOCK_BYTES, 0)
+        block = file.pread(start, position - start).rstrip(b"\0")
+        if block:
+            return start + len(block)
+        position = start
+        size = position
+    return size

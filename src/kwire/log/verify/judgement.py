@@ -1,0 +1,129 @@
+"""What Kafka makes of a damaged place, and what to do about it.
+
+Everything depends on who looks first. After a stop without shutdown a starting broker recovers each segment from the
+one with the recovery point on: it checks every batch there, cuts the log at the first bad one and drops all that is
+behind. Segments below are not looked at until somebody reads them.
+Source: rules G-05, G-07, G-08, D-07; Kafka's LogLoader.recoverLog, LogSegment.recover, FileLogInputStream.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kwire.log.damage import Kind, Severity
+from kwire.log.segment import Segment
+
+__all__ = ["METADATA_TOPIC", "Circumstances", "Judgement", "judge_batch", "judge_index", "judge_odd"]
+
+METADATA_TOPIC = "__cluster_metadata"
+SALVAGE = "kwire log repair keeps what is good on both sides"
+REBUILD = "kwire log index rebuilds it"
+
+
+class Judgement(NamedTuple):
+    """The parts of a Damage that Kafka's behaviour decides."""
+
+    severity: Severity
+    effect: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """What the directory's own files say about one partition.
+
+    is_clean: whether the broker stopped cleanly, None where nothing tells (a partition's directory alone).
+    recovery_point: first offset not known to be flushed, None without an entry. is_compacted: the cleaner was here.
+    """
+
+    is_clean: bool | None = None
+    recovery_point: int | None = None
+    is_compacted: bool = False
+
+    def recovers(self, segment: Segment) -> bool | None:
+        """Whether a starting broker checks every batch of the segment; None where nothing tells (G-07)."""
+        if self.is_clean is None:
+            return None
+        if self.is_clean:
+            return False
+        return segment.next_base is None or segment.next_base > (self.recovery_point or 0)
+
+
+def judge_batch(
+    kind: Kind, *, recovered: bool | None, is_active: bool, is_tail: bool, offsets_behind: int, known_lost: bool
+) -> Judgement:
+    """Of bytes of a `.log` file that are no good batch.
+
+    offsets_behind: how many offsets of the log stand behind the place. is_tail: nothing good is behind it in the file.
+    known_lost: other files say that records were here.
+    """
+    if is_tail and is_active and kind in (Kind.CUT, Kind.ZEROS):
+        if known_lost:
+            return Judgement(
+                Severity.LOSES_RECORDS, "the records that were here are gone", "a replica or a backup may have them"
+            )
+        if recovered is False:
+            effect = "a broker appends behind it, and consumers then stop there"
+            return Judgement(Severity.STOPS_CONSUMERS, effect, "kwire log repair cuts it off")
+        if kind is Kind.ZEROS:
+            return Judgement(Severity.RECOVERS, "a starting broker cuts them off", "nothing; or kwire log repair")
+        return Judgement(
+            Severity.RECOVERS,
+            "a starting broker cuts it off; what was being written was not acknowledged by a flush",
+            "nothing; or kwire log repair, which keeps the bytes",
+        )
+    if kind is Kind.RECORDS:
+        return Judgement(
+            Severity.STOPS_CONSUMERS,
+            "the checksum holds, so brokers hand it out; consumers end there with an error",
+            f"{SALVAGE}; consumers can seek behind it",
+        )
+    if kind is Kind.OFFSETS and not recovered:
+        effect = "brokers hand its records out with wrong offsets, or pass over them"
+        return Judgement(Severity.MISLEADS, effect, "kwire log repair gives it its offsets back where they are certain")
+    if recovered:
+        behind = f" with {offsets_behind} offsets behind it" if offsets_behind else ""
+        effect = f"a starting broker cuts the log here{behind}"
+        return Judgement(Severity.LOSES_RECORDS, effect, f"before a broker starts: {SALVAGE}")
+    if kind is Kind.CUT:
+        effect = "its end is lost; brokers go on in the next segment, and consumers do not notice"
+        return Judgement(Severity.LOSES_RECORDS, effect, "a replica or a backup may have the records")
+    unsure = "" if recovered is False else "; a broker that recovers this segment cuts the log here"
+    return Judgement(
+        Severity.STOPS_CONSUMERS,
+        f"consumers end there with an error{unsure}",
+        f"{SALVAGE}; consumers can seek behind it",
+    )
+
+
+def judge_odd(kind: Kind) -> Judgement:
+    """Of a batch that can be read, and that no broker would have written so."""
+    effects = {
+        Kind.TIMESTAMPS: ("time look-ups and retention go by the batch's own time", "none that keeps the bytes"),
+        Kind.SEQUENCE: ("brokers do not look; records may be there twice", "look at the records around"),
+        Kind.CONTROL: ("consumers of committed data may stop, or wait, there", "look at it with kwire log dump --deep"),
+        Kind.OFFSETS: ("consumers get records with these offsets", "look at it with kwire log dump --deep"),
+        Kind.LEADER_EPOCHS: (
+            "it is outside the checksum; followers may truncate at a wrong offset",
+            "kwire log repair restores it where its neighbours agree",
+        ),
+    }
+    return Judgement(Severity.MISLEADS, *effects[kind])
+
+
+def judge_index(kind: Kind, *, recovered: bool | None, is_missing: bool, is_tail: bool, is_active: bool) -> Judgement:
+    """Of an index that is missing, wrong, or untrimmed (is_tail)."""
+    if is_tail and is_active and recovered is not False:
+        return Judgement(Severity.NOTE, "the file of an active segment is allocated in advance", "nothing")
+    if recovered or (kind is Kind.OFFSET_INDEX and is_missing) or (kind is Kind.TRANSACTION_INDEX and not is_missing):
+        # both make a broker recover this segment, also below the recovery point (G-05)
+        return Judgement(Severity.RECOVERS, "a starting broker rebuilds it", f"nothing; or {REBUILD}")
+    unsure = "" if recovered is False else ", unless a broker recovers this segment"
+    if kind is Kind.OFFSET_INDEX:
+        effect = f"brokers look for offsets in wrong places and may not find them{unsure}"
+    elif kind is Kind.TIME_INDEX:
+        effect = f"offsets for times are wrong, and retention goes by the wrong time{unsure}"
+    else:
+        effect = f"consumers of committed data get records of aborted transactions{unsure}"
+    return Judgement(Severity.MISLEADS, effect, REBUILD)

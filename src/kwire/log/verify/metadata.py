@@ -1,0 +1,148 @@
+"""Files of the metadata log that are no segments: snapshots (`.checkpoint`) and quorum-state.
+
+A snapshot is a record set that begins with a SNAPSHOT_HEADER and ends with a SNAPSHOT_FOOTER control record;
+bootstrap.checkpoint, which formatting a directory writes, is one as well.
+Source: rules F-50, R-42; Kafka's Snapshots, RecordsSnapshotReader, FileQuorumStateStore.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from kwire.errors import CorruptBatch, LogError, Malformed
+from kwire.log.damage import Damage, Kind, Severity
+from kwire.log.headers import is_zero_tail
+from kwire.log.partition_log import PartitionLog
+from kwire.log.store import Store
+from kwire.log.verify.judgement import METADATA_TOPIC
+from kwire.records import ControlRecordType, parse_control_record, read_batches
+
+__all__ = ["BOOTSTRAP", "verify_metadata_files", "verify_metadata_snapshot"]
+
+BOOTSTRAP = "bootstrap.checkpoint"
+QUORUM_STATE = "quorum-state"
+SNAPSHOT = re.compile(r"[0-9]{20}-[0-9]{10}\.checkpoint")
+UNFINISHED = re.compile(r"[0-9]{20}-[0-9]{10}\.checkpoint(\.part|\.deleted)")
+VERSIONS = {
+    0: ("leaderId", "leaderEpoch", "votedId"),
+    1: ("leaderId", "leaderEpoch", "votedId", "votedDirectoryId"),
+}
+
+
+def verify_metadata_files(log: PartitionLog) -> list[Damage]:
+    """What is wrong with the snapshots and quorum-state of `__cluster_metadata-0`; nothing for other logs."""
+    if log.topic != METADATA_TOPIC:
+        return []
+    found: list[Damage] = []
+    snapshots = sorted(name for name in log.file_names if SNAPSHOT.fullmatch(name))
+    for name in snapshots:
+        found += verify_metadata_snapshot(log.store, log.path_of(name), log=log, is_newest=name == snapshots[-1])
+    for name in log.file_names:
+        if UNFINISHED.fullmatch(name):
+            url = log.store.url_of(log.path_of(name))
+            reason = "a snapshot that was not finished" if name.endswith(".part") else "marked for removal"
+            effect = "a starting broker removes it"
+            found.append(_damage(url, Kind.LEFTOVER, Severity.NOTE, reason, effect, "nothing", log))
+    if log.has_file(QUORUM_STATE):
+        found += _quorum_state(log)
+    return found
+
+
+def verify_metadata_snapshot(
+    store: Store, path: str, *, log: PartitionLog | None = None, is_newest: bool = True
+) -> list[Damage]:
+    """What is wrong with one snapshot of the metadata log."""
+    url = store.url_of(path)
+    severity = Severity.STOPS_BROKER if is_newest else Severity.MISLEADS
+    effect = "a starting broker cannot read the cluster's metadata" if is_newest else "a newer one is there"
+    hint = "move it away if an older one and the log behind it are there; another controller has one too"
+    try:
+        return [
+            _damage(url, Kind.METADATA, severity, what, effect, hint, log, position)
+            for position, what in _snapshot_faults(store, path)
+        ]
+    except LogError as error:
+        offline = "a broker takes the whole directory offline"
+        return [_damage(url, Kind.UNREADABLE, Severity.STOPS_BROKER, error.what, offline, "look at the disk", log)]
+
+
+def _snapshot_faults(store: Store, path: str) -> Iterator[tuple[int, str]]:
+    """(position, what is wrong) of the first fault of a snapshot; small files, read whole."""
+    data = store.read_all(path)
+    position = 0
+    first = last = None
+    try:
+        for batch in read_batches(data):
+            position = batch.position + batch.size_bytes
+            batch.check()
+            records = list(batch.records())
+            control = parse_control_record(records[0]).type if batch.is_control and records else None
+            first = control if batch.position == 0 else first
+            last = control
+    except CorruptBatch as error:
+        yield error.position, error.what
+        return
+    except Malformed as error:
+        yield position, error.what
+        return
+    if position < len(data):
+        with store.open(path) as file:
+            zeros = is_zero_tail(file, position)
+        yield position, "zeros behind the last batch" if zeros else "the file ends inside a batch"
+    elif not path.endswith(BOOTSTRAP) or last is not None:
+        if first is not ControlRecordType.SNAPSHOT_HEADER:
+            yield 0, "it does not begin with a snapshot header"
+        if last is not ControlRecordType.SNAPSHOT_FOOTER:
+            yield position, "it does not end with a snapshot footer: it was not finished"
+
+
+def _quorum_state(log: PartitionLog) -> Iterator[Damage]:
+    path = log.path_of(QUORUM_STATE)
+    url = log.store.url_of(path)
+    effect = "a KRaft node does not start"
+    hint = "remove it on one node of several: it votes anew; with a single node restore it from a backup"
+    try:
+        data = log.store.read_all(path)
+    except LogError as error:
+        yield _damage(url, Kind.UNREADABLE, Severity.STOPS_BROKER, error.what, effect, "look at the disk", log)
+        return
+    what = None
+    try:
+        state = json.loads(data)
+        version = state["data_version"]
+        missing = [name for name in VERSIONS[version] if name not in state]
+        if missing:
+            what = f"{missing[0]} is missing"
+        elif not all(isinstance(state[name], int) for name in VERSIONS[0]):
+            what = "a number is none"
+    except (ValueError, TypeError):
+        what = "it is no JSON object"
+    except KeyError as error:
+        what = f"data_version is missing or not 0 or 1: {error}"
+    if what:
+        yield _damage(url, Kind.METADATA, Severity.STOPS_BROKER, what, effect, hint, log)
+
+
+def _damage(
+    url: str,
+    kind: Kind,
+    severity: Severity,
+    cause: str,
+    effect: str,
+    hint: str,
+    log: PartitionLog | None,
+    position: int | None = None,
+) -> Damage:
+    return Damage(
+        file=url,
+        kind=kind,
+        severity=severity,
+        cause=cause,
+        effect=effect,
+        hint=hint,
+        position=position,
+        topic=log.topic if log else None,
+        partition=log.partition if log else None,
+    )

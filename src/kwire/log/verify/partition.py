@@ -1,0 +1,489 @@
+"""One partition held against itself: its batches, its indexes, its snapshots, its checkpoints.
+
+One pass over each segment; everything that speaks of the log is checked while its batches pass by.
+Source: rules F-04 to F-44, F-64, G-02 to G-13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+
+from kwire.errors import LogError, Malformed
+from kwire.log.checkpoints import (
+    LEADER_EPOCHS,
+    PARTITION_METADATA,
+    LeaderEpoch,
+    parse_leader_epochs,
+    parse_partition_metadata,
+)
+from kwire.log.damage import Damage, Kind, Severity
+from kwire.log.file_names import SEGMENT_FILE
+from kwire.log.partition_log import PartitionLog
+from kwire.log.producer_snapshot import parse_producer_snapshot
+from kwire.log.segment import Segment
+from kwire.log.transaction_index import ENTRY as TRANSACTION_ENTRY
+from kwire.log.transaction_index import TransactionIndexEntry, parse_transaction_index
+from kwire.log.verify.batches import Bad, Good, Odd, SegmentScan
+from kwire.log.verify.epochs import LeaderEpochCheck
+from kwire.log.verify.indexes import IndexFault, OffsetIndexCheck, TimeIndexCheck
+from kwire.log.verify.judgement import (
+    METADATA_TOPIC,
+    REBUILD,
+    Circumstances,
+    Judgement,
+    judge_batch,
+    judge_index,
+    judge_odd,
+)
+from kwire.log.verify.producers import Producers
+
+__all__ = ["PartitionFindings", "SegmentFindings", "verify_partition"]
+
+MOST_ODDS = 100  # told one by one for each partition and kind; the rest as one
+SEGMENT_ENDINGS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
+
+
+@dataclass(slots=True, kw_only=True)
+class SegmentFindings:
+    """What one segment's file was found to be. end: position behind the last good batch; bad: in file order."""
+
+    segment: Segment
+    size_bytes: int
+    end: int = 0
+    next_offset: int
+    bad: list[Bad] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class PartitionFindings:
+    """What verify_partition found. log_end_offset: behind the last good batch. damages: by file and position."""
+
+    log: PartitionLog
+    segments: list[SegmentFindings]
+    damages: list[Damage]
+    log_end_offset: int = 0
+    is_compacted: bool = False
+
+
+def verify_partition(
+    log: PartitionLog, circumstances: Circumstances, *, advance: Callable[[int], None] | None = None
+) -> PartitionFindings:
+    """Everything wrong in one partition's directory. advance: told bytes of `.log` files as they are read.
+
+    Raises nothing for bad bytes; a file that cannot be read is a finding.
+    """
+    return _Verifier(log, circumstances, advance).run()
+
+
+class _Verifier:
+    def __init__(self, log: PartitionLog, circumstances: Circumstances, advance: Callable[[int], None] | None) -> None:
+        self.log, self.circumstances, self.advance = log, circumstances, advance
+        self.damages: list[Damage] = []
+        self.odd_counts: dict[Kind, int] = {}
+        self.found = PartitionFindings(log=log, segments=[], damages=self.damages)
+
+    def run(self) -> PartitionFindings:
+        try:
+            segments = self.log.segments
+        except LogError as error:
+            self.tell(self.log.url, Kind.UNREADABLE, _UNREADABLE, error.what)
+            return self.found
+        epochs = self._leader_epochs()
+        self._partition_metadata()
+        base = segments[0].base_offset if segments else 0
+        self.producers = Producers(base, is_compacted=self.circumstances.is_compacted)
+        self.epoch_check = LeaderEpochCheck(epochs)
+        for i, segment in enumerate(segments):
+            if i:
+                self._snapshot(segment.base_offset)
+            self._segment(segment)
+        if segments:
+            self.found.log_end_offset = self.found.segments[-1].next_offset
+            self._snapshots_otherwise(segments)
+            self._log_end(segments, epochs)
+        else:
+            self.found.log_end_offset = self.log.log_start_offset
+        self._epochs_otherwise()
+        self._other_files()
+        for kind, n in self.odd_counts.items():
+            if n > MOST_ODDS:
+                self.tell(self.log.url, kind, judge_odd(kind), f"{n - MOST_ODDS} more batches of this kind")
+        self.found.is_compacted = self.circumstances.is_compacted or self.producers.has_holes
+        self.damages.sort(key=lambda each: (each.file, each.position or 0))
+        return self.found
+
+    def tell(
+        self,
+        file: str,
+        kind: Kind,
+        judgement: Judgement,
+        cause: str,
+        *,
+        position: int | None = None,
+        size_bytes: int | None = None,
+        offsets: tuple[int, int] | None = None,
+    ) -> None:
+        """Add a finding."""
+        self.damages.append(
+            Damage(
+                file=file,
+                cause=cause,
+                kind=kind,
+                severity=judgement.severity,
+                position=position,
+                size_bytes=size_bytes,
+                offsets=offsets,
+                effect=judgement.effect,
+                hint=judgement.hint,
+                topic=self.log.topic,
+                partition=self.log.partition,
+            )
+        )
+
+    # ---- segments
+
+    def _segment(self, segment: Segment) -> None:
+        found = SegmentFindings(segment=segment, size_bytes=segment.size_bytes, next_offset=segment.base_offset)
+        self.found.segments.append(found)
+        with ExitStack() as files:
+            offset_index = time_index = None
+            try:
+                if "index" in segment.has:
+                    file = files.enter_context(self.log.store.open(segment.path_of("index")))
+                    offset_index = OffsetIndexCheck(file, segment.base_offset)
+                if "timeindex" in segment.has:
+                    file = files.enter_context(self.log.store.open(segment.path_of("timeindex")))
+                    time_index = TimeIndexCheck(file, segment.base_offset)
+            except LogError as error:
+                self.tell(error.file or segment.url, Kind.UNREADABLE, _UNREADABLE, error.what)
+            self.producers.take_aborted()
+            scan = SegmentScan(segment, advance=self.advance)
+            try:
+                for each in scan:
+                    self._take(segment, found, each, offset_index, time_index)
+            except LogError as error:
+                self.tell(error.file or segment.url, Kind.UNREADABLE, _UNREADABLE, error.what)
+                self.producers.lost()
+            found.next_offset = scan.next_offset
+            found.size_bytes = max(scan.position, found.end)
+            self._bad_places(segment, found)
+            self._offset_index(segment, found, offset_index)
+            self._time_index(segment, time_index)
+        self._transaction_index(segment, found)
+
+    def _take(
+        self,
+        segment: Segment,
+        found: SegmentFindings,
+        each: Good | Bad | Odd,
+        offset_index: OffsetIndexCheck | None,
+        time_index: TimeIndexCheck | None,
+    ) -> None:
+        if isinstance(each, Good):
+            found.end = int(each.position[-1] + each.size[-1])
+            if offset_index:
+                offset_index.good(each)
+            if time_index:
+                time_index.good(each)
+            for odd in [*self.producers.good(each), *self.epoch_check.good(each)]:
+                self._odd(segment, odd)
+        elif isinstance(each, Bad):
+            found.bad.append(each)
+            if offset_index:
+                offset_index.bad(each)
+            if time_index:
+                time_index.bad(each)
+            if each.kind not in (Kind.CUT, Kind.ZEROS):
+                self.producers.lost()
+        else:
+            self._odd(segment, each)
+
+    def _odd(self, segment: Segment, odd: Odd) -> None:
+        self.odd_counts[odd.kind] = self.odd_counts.get(odd.kind, 0) + 1
+        if self.odd_counts[odd.kind] <= MOST_ODDS:
+            place = {"position": odd.position, "size_bytes": odd.size_bytes}
+            self.tell(segment.url, odd.kind, judge_odd(odd.kind), odd.cause, offsets=odd.offsets, **place)
+
+    def _bad_places(self, segment: Segment, found: SegmentFindings) -> None:
+        """Tell the damaged places of a segment; a tail of the log swallows what other files say was behind it."""
+        if segment.is_active and found.bad and found.bad[-1].is_tail:
+            known_end = self._known_end(found.next_offset)
+            if known_end > found.next_offset:
+                last = found.bad[-1]
+                first = last.offsets[0] if last.offsets else found.next_offset
+                end = max(known_end - 1, last.offsets[1] if last.offsets else 0)
+                found.bad[-1] = replace(last, offsets=(first, end))
+        end_of_log = self.log.log_end_offset if self._recovers(segment) else 0
+        for bad in found.bad:
+            known_lost = bad.offsets is not None and self._known_end(found.next_offset) > bad.offsets[0]
+            behind = max(end_of_log - bad.offsets[1] - 1, 0) if bad.offsets else 0
+            judgement = judge_batch(
+                bad.kind,
+                recovered=self._recovers(segment),
+                is_active=segment.is_active,
+                is_tail=bad.is_tail,
+                offsets_behind=behind,
+                known_lost=known_lost,
+            )
+            place = {"position": bad.position, "size_bytes": bad.size_bytes}
+            self.tell(segment.url, bad.kind, judgement, bad.cause, offsets=bad.offsets, **place)
+
+    def _recovers(self, segment: Segment) -> bool | None:
+        """Whether a starting broker checks every batch of a segment; one without offset index always (G-05)."""
+        return "index" not in segment.has or self.circumstances.recovers(segment)
+
+    # ---- indexes
+
+    def _index_fault(self, segment: Segment, kind: Kind, suffix: str, fault: IndexFault | None) -> None:
+        """Tell what is wrong with an index; None stands for a file that is not there."""
+        judgement = judge_index(
+            kind,
+            recovered=self._recovers(segment),
+            is_missing=fault is None,
+            is_tail=fault is not None and fault.is_tail,
+            is_active=segment.is_active,
+        )
+        if fault is None:
+            file = f"{segment.url.removesuffix('.swap').removesuffix('.log')}.{suffix}"
+            self.tell(file, kind, judgement, "there is no such file")
+            return
+        if judgement.severity is Severity.NOTE:
+            kind = Kind.UNCLEAN_STOP
+            if self.log.topic == METADATA_TOPIC:
+                return  # nobody ever closes it
+        file = self.log.store.url_of(segment.path_of(suffix))
+        self.tell(file, kind, judgement, fault.cause, position=fault.position, size_bytes=fault.size_bytes)
+
+    def _offset_index(self, segment: Segment, found: SegmentFindings, check: OffsetIndexCheck | None) -> None:
+        if "index" not in segment.has:
+            self._index_fault(segment, Kind.OFFSET_INDEX, "index", None)
+        for fault in check.finish(found.size_bytes) if check else ():
+            self._index_fault(segment, Kind.OFFSET_INDEX, "index", fault)
+
+    def _time_index(self, segment: Segment, check: TimeIndexCheck | None) -> None:
+        if "timeindex" not in segment.has:
+            self._index_fault(segment, Kind.TIME_INDEX, "timeindex", None)
+        is_closed = not segment.is_active or self.circumstances.is_clean is True
+        for fault in check.finish(is_closed=is_closed) if check else ():
+            self._index_fault(segment, Kind.TIME_INDEX, "timeindex", fault)
+
+    def _transaction_index(self, segment: Segment, found: SegmentFindings) -> None:
+        """The file against the aborted transactions whose markers were met."""
+        met = self.producers.take_aborted()
+        if "txnindex" not in segment.has:
+            if met:
+                self._index_fault(segment, Kind.TRANSACTION_INDEX, "txnindex", None)
+            return
+        try:
+            data = self.log.store.read_all(segment.path_of("txnindex"))
+        except LogError as error:
+            self.tell(error.file or segment.url, Kind.UNREADABLE, _UNREADABLE, error.what)
+            return
+        left = len(data) % TRANSACTION_ENTRY.size
+        entries = parse_transaction_index(data[: len(data) - left], segment.base_offset, segment.next_base)
+        if left:
+            what = f"its size is no multiple of {TRANSACTION_ENTRY.size}: {left} bytes are left over"
+            fault = IndexFault(len(data) - left, left, what)
+            self._index_fault(segment, Kind.TRANSACTION_INDEX, "txnindex", fault)
+        if entries is None:
+            fault = IndexFault(0, len(data), "an entry has another version, negative numbers, or is out of order")
+            self._index_fault(segment, Kind.TRANSACTION_INDEX, "txnindex", fault)
+            return
+        for row, what in self._wrong_aborts(entries, met):
+            at = row * TRANSACTION_ENTRY.size
+            judgement = judge_index(
+                Kind.TRANSACTION_INDEX,
+                recovered=self._recovers(segment),
+                is_missing=True,  # nobody checks entries that are whole
+                is_tail=False,
+                is_active=segment.is_active,
+            )
+            file = self.log.store.url_of(segment.path_of("txnindex"))
+            size = TRANSACTION_ENTRY.size if row < len(entries) else 0
+            self.tell(file, Kind.TRANSACTION_INDEX, judgement, what, position=at, size_bytes=size)
+
+    def _wrong_aborts(
+        self, entries: list[TransactionIndexEntry], met: list[TransactionIndexEntry]
+    ) -> list[tuple[int, str]]:
+        """(row, what is wrong with it); a row behind the last one is an entry that is missing."""
+        found = []
+        by_marker = {entry.last_offset: entry for entry in met}
+        listed = {entry.last_offset for entry in entries}
+        for row, entry in enumerate(entries):
+            log = by_marker.get(entry.last_offset)
+            if log == entry:
+                continue
+            if log is not None:
+                if self.producers.has_holes and log.producer_id == entry.producer_id:
+                    continue  # compaction took the first batches of the transaction, or another one's
+                found.append((row, f"it says {_abort_text(entry)}, the log {_abort_text(log)}"))
+            elif not self.producers.has_holes and self.producers.saw_all_since(entry.first_offset):
+                found.append((row, f"it says {_abort_text(entry)}, and the log has no such transaction"))
+        found += [
+            (len(entries), f"{_abort_text(entry)} is missing") for entry in met if entry.last_offset not in listed
+        ]
+        return found
+
+    # ---- snapshots
+
+    def _snapshot(self, offset: int) -> None:
+        """The producer snapshot at a place of the log, against what was seen so far."""
+        name = self.log.snapshots.get(offset)
+        if name is None:
+            return
+        file = self.log.store.url_of(self.log.path_of(name))
+        try:
+            producers = parse_producer_snapshot(self.log.store.read_all(self.log.path_of(name)))
+        except LogError as error:
+            self.tell(file, Kind.UNREADABLE, _UNREADABLE, error.what)
+            return
+        except Malformed as error:
+            self.tell(file, Kind.SNAPSHOT, _SNAPSHOT_CORRUPT, error.what, position=error.position)
+            return
+        for what in self.producers.disagreements(producers)[:5]:
+            self.tell(file, Kind.SNAPSHOT, _SNAPSHOT_WRONG, what)
+
+    def _snapshots_otherwise(self, segments: list[Segment]) -> None:
+        """Snapshots that are not at a segment's start, and those that are missing."""
+        starts = {segment.base_offset for segment in segments[1:]}
+        end = self.found.log_end_offset
+        for offset, name in self.log.snapshots.items():
+            if offset == end and offset not in starts:
+                self._snapshot(offset)
+            elif offset not in starts:
+                file = self.log.path_of(name)
+                try:
+                    parse_producer_snapshot(self.log.store.read_all(file))
+                except LogError as error:
+                    self.tell(self.log.store.url_of(file), Kind.UNREADABLE, _UNREADABLE, error.what)
+                except Malformed as error:
+                    url = self.log.store.url_of(file)
+                    self.tell(url, Kind.SNAPSHOT, _SNAPSHOT_CORRUPT, error.what, position=error.position)
+        has = sorted(self.log.snapshots)
+        for start in sorted(starts):
+            if has and start not in self.log.snapshots and has[0] < start:
+                file = self.log.store.url_of(self.log.path_of(f"{start:020d}.snapshot"))
+                self.tell(file, Kind.SNAPSHOT, _SNAPSHOT_MISSING, "there is no such file")
+
+    # ---- what small files say
+
+    def _leader_epochs(self) -> list[LeaderEpoch] | None:
+        if not self.log.has_file(LEADER_EPOCHS):
+            return None
+        path = self.log.path_of(LEADER_EPOCHS)
+        try:
+            return parse_leader_epochs(self.log.store.read_all(path))
+        except LogError as error:
+            self.tell(self.log.store.url_of(path), Kind.UNREADABLE, _UNREADABLE, error.what)
+        except Malformed as error:
+            url = self.log.store.url_of(path)
+            self.tell(url, Kind.LEADER_EPOCHS, _EPOCHS_CORRUPT, error.what, position=error.position)
+        return None
+
+    def _epochs_otherwise(self) -> None:
+        url = self.log.store.url_of(self.log.path_of(LEADER_EPOCHS))
+        for epoch, offset in sorted(self.epoch_check.missing.items()) if hasattr(self, "epoch_check") else ():
+            what = f"no entry for leader epoch {epoch}, which the log has from offset {offset} on"
+            self.tell(url, Kind.LEADER_EPOCHS, _EPOCHS_WRONG, what)
+
+    def _partition_metadata(self) -> None:
+        if not self.log.has_file(PARTITION_METADATA):
+            return
+        path = self.log.path_of(PARTITION_METADATA)
+        try:
+            parse_partition_metadata(self.log.store.read_all(path))
+        except LogError as error:
+            self.tell(self.log.store.url_of(path), Kind.UNREADABLE, _UNREADABLE, error.what)
+        except Malformed as error:
+            self.tell(self.log.store.url_of(path), Kind.METADATA, _METADATA_CORRUPT, error.what)
+
+    def _known_end(self, log_end: int) -> int:
+        """The highest log end that files other than the log speak of."""
+        return max(log_end, self.log.high_watermark or 0, self.circumstances.recovery_point or 0, *self.log.snapshots)
+
+    def _log_end(self, segments: list[Segment], epochs: list[LeaderEpoch] | None) -> None:
+        """What speaks of records above the log's end, or of a log start above it (G-09)."""
+        end, last = self.found.log_end_offset, self.found.segments[-1]
+        start = self.log.log_start_offset
+        if start > max(end, segments[0].base_offset):
+            what = f"the log start checkpoint says {start}, the log ends at {end}"
+            effect = "a starting broker deletes every segment and goes on at the log start"
+            judgement = Judgement(Severity.LOSES_RECORDS, effect, "correct log-start-offset-checkpoint")
+            self.tell(segments[-1].url, Kind.MISSING_RECORDS, judgement, what, offsets=(end, start - 1))
+            return
+        if last.bad and last.bad[-1].is_tail:
+            return
+        sayings = []
+        if (self.log.high_watermark or 0) > end:
+            sayings.append(f"the high watermark checkpoint says {self.log.high_watermark}")
+        if (self.circumstances.recovery_point or 0) > end:
+            sayings.append(f"the recovery point checkpoint says {self.circumstances.recovery_point}")
+        sayings += [f"there is a producer snapshot of {offset}" for offset in self.log.snapshots if offset > end][-1:]
+        beyond = [entry for entry in epochs or () if entry.start_offset > end]
+        sayings += [f"leader epoch {entry.leader_epoch} starts at {entry.start_offset}" for entry in beyond[-1:]]
+        if sayings:
+            known = max(self._known_end(end), *(entry.start_offset for entry in beyond), 0)
+            what = f"the log ends at offset {end}; {', '.join(sayings)}"
+            self.tell(
+                segments[-1].url,
+                Kind.MISSING_RECORDS,
+                _MISSING,
+                what,
+                position=last.size_bytes,
+                size_bytes=0,
+                offsets=(end, known - 1),
+            )
+
+    def _other_files(self) -> None:
+        for each in self.log.ignored:
+            url = self.log.store.url_of(self.log.path_of(each.name))
+            self.tell(url, Kind.LEFTOVER, _LEFTOVER, each.reason)
+        for name in self.log.file_names:
+            if name.endswith(SEGMENT_ENDINGS) and SEGMENT_FILE.fullmatch(name) is None:
+                url = self.log.store.url_of(self.log.path_of(name))
+                self.tell(url, Kind.LEFTOVER, _NOT_A_NUMBER, "the name of a segment's file without an offset")
+
+
+def _abort_text(entry: TransactionIndexEntry) -> str:
+    return (
+        f"producer {entry.producer_id} aborted offsets {entry.first_offset} to {entry.last_offset} "
+        f"(last stable offset {entry.last_stable_offset})"
+    )
+
+
+_UNREADABLE = Judgement(
+    Severity.STOPS_BROKER, "a broker takes the whole directory offline", "look at the disk, and at the file's owner"
+)
+_SNAPSHOT_CORRUPT = Judgement(
+    Severity.RECOVERS, "a starting broker deletes it and replays the log from an older one", f"nothing; or {REBUILD}"
+)
+_SNAPSHOT_WRONG = Judgement(
+    Severity.MISLEADS,
+    "a broker may refuse producers that are right, take what is there twice, or not know an open transaction",
+    REBUILD,
+)
+_SNAPSHOT_MISSING = Judgement(
+    Severity.RECOVERS, "a starting broker replays the log from an older one", f"nothing; or {REBUILD}"
+)
+_EPOCHS_CORRUPT = Judgement(
+    Severity.STOPS_BROKER, "a broker takes the whole directory offline", "kwire log repair rebuilds it from the batches"
+)
+_EPOCHS_WRONG = Judgement(
+    Severity.MISLEADS,
+    "a follower may truncate at a wrong offset when the leader changes",
+    "kwire log repair rebuilds it from the batches",
+)
+_METADATA_CORRUPT = Judgement(
+    Severity.STOPS_BROKER,
+    "a broker takes the whole directory offline",
+    "write it again with the topic id that kwire cluster shows; other partitions of the topic have the same file",
+)
+_MISSING = Judgement(
+    Severity.LOSES_RECORDS,
+    "records are gone; a broker goes on at the log's end, and gives their offsets to others",
+    "a replica or a backup may have them",
+)
+_LEFTOVER = Judgement(Severity.NOTE, "a starting broker removes it, or renames what is complete", "nothing")
+_NOT_A_NUMBER = Judgement(Severity.STOPS_BROKER, "a broker takes the whole directory offline", "move it elsewhere")

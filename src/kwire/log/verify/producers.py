@@ -1,0 +1,184 @@
+"""What the log itself says about producers and transactions, to hold snapshots and `.txnindex` files against.
+
+Followed batch by batch: the last sequence of each idempotent producer, which transactions are open, which were
+aborted. A log may begin in the middle (retention), have holes (compaction) or damage; what happened there is not known,
+and nothing is told that might be explained by it.
+Source: rules F-30 to F-44, P-01 to P-08; Kafka's ProducerStateManager, ProducerAppendInfo.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from kwire.errors import CorruptBatch, Malformed
+from kwire.log.damage import Kind
+from kwire.log.producer_snapshot import ProducerState
+from kwire.log.transaction_index import TransactionIndexEntry
+from kwire.log.verify.batches import Good, Odd
+from kwire.records import ControlRecordType, parse_control_record, read_batches
+from kwire.records.attributes import CONTROL_FLAG, TRANSACTIONAL_FLAG
+
+__all__ = ["Producer", "Producers"]
+
+MOST_PRODUCERS = 1_000_000
+SEQUENCES = 1 << 31
+
+
+@dataclass(slots=True)
+class Producer:
+    """The last that was seen of a producer. last_sequence, last_offset: -1 before data."""
+
+    epoch: int
+    last_sequence: int = -1
+    last_offset: int = -1
+
+
+class Marker(NamedTuple):
+    """What a control batch says; abort is None where it is no transaction marker."""
+
+    abort: bool | None
+    fault: str | None = None
+
+
+class Producers:
+    """Follows a partition's batches: call good() for each stretch, lost() for each damaged place.
+
+    known_from: what stands at or above this offset was seen without a gap. has_holes: compaction was here.
+    aborted: of the segment since take_aborted() was called last.
+    """
+
+    def __init__(self, known_from: int, *, is_compacted: bool) -> None:
+        self.known: dict[int, Producer] = {}
+        self.open: dict[int, int] = {}
+        self.known_from: int | None = known_from
+        self.has_holes = is_compacted
+        self._aborted: list[TransactionIndexEntry] = []
+        self._next = known_from
+
+    def lost(self) -> None:
+        """A damaged place: nobody knows what was in it."""
+        self.known.clear()
+        self.open.clear()
+        self.known_from = None
+
+    def saw_all_since(self, offset: int) -> bool:
+        """Whether every batch from offset on was seen."""
+        return self.known_from is not None and offset >= self.known_from
+
+    def take_aborted(self) -> list[TransactionIndexEntry]:
+        """The aborted transactions whose marker was met since the last call."""
+        taken, self._aborted = self._aborted, []
+        return taken
+
+    def good(self, good: Good) -> list[Odd]:
+        """Follow these batches; returns those that no producer would have written."""
+        if self.known_from is None:
+            self.known_from = int(good.base[0])
+        elif int(good.base[0]) != self._next:
+            self.has_holes |= bool(good.magic[0] == 2)
+        whole = (good.count == good.last - good.base + 1) | (good.magic < 2)
+        self.has_holes |= not whole.all() or bool(
+            (good.base[1:] != good.last[:-1] + 1).any() and (good.magic == 2).all()
+        )
+        self._next = int(good.last[-1]) + 1
+        found: list[Odd] = []
+        is_control = (good.magic == 2) & (good.attributes & CONTROL_FLAG != 0)
+        rows = np.flatnonzero((good.producer_id >= 0) | is_control)
+        columns = (good.producer_id, good.producer_epoch, good.base_sequence, good.base, good.last, good.attributes)
+        for row, producer_id, epoch, sequence, base, last, attributes in zip(
+            rows.tolist(), *(column[rows].tolist() for column in columns), strict=True
+        ):
+            if attributes & CONTROL_FLAG:
+                what = self._control(good, row, producer_id, epoch, last, bool(attributes & TRANSACTIONAL_FLAG))
+                kind = Kind.CONTROL
+            else:
+                what, kind = self._data(producer_id, epoch, sequence, base, last), Kind.SEQUENCE
+                if attributes & TRANSACTIONAL_FLAG:
+                    self.open.setdefault(producer_id, base)
+            if what:
+                found.append(Odd(int(good.position[row]), int(good.size[row]), kind, what, (base, last)))
+        return found
+
+    def _data(self, producer_id: int, epoch: int, sequence: int, base: int, last: int) -> str | None:
+        state = self.known.get(producer_id)
+        if state is None:
+            while len(self.known) >= MOST_PRODUCERS:
+                self.known.pop(next(iter(self.known)))
+            state = self.known[producer_id] = Producer(epoch)
+        what = None
+        if epoch < state.epoch:
+            what = f"producer {producer_id} goes back from epoch {state.epoch} to {epoch}"
+        elif epoch == state.epoch and state.last_sequence >= 0 and sequence > 0:
+            # sequence 0 again is how old clients went on after retention had deleted all of theirs
+            behind = (state.last_sequence - sequence) % SEQUENCES
+            if behind < SEQUENCES // 2:
+                what = f"producer {producer_id} goes back from sequence {state.last_sequence} to {sequence}"
+        state.epoch = epoch
+        state.last_sequence = -1 if sequence < 0 else (sequence + last - base) % SEQUENCES
+        state.last_offset = last
+        return what
+
+    def _control(
+        self, good: Good, row: int, producer_id: int, epoch: int, last: int, transactional: bool
+    ) -> str | None:
+        marker = _marker(good, row)
+        if marker.abort is None:
+            return marker.fault
+        if not transactional or producer_id < 0:
+            return "a transaction marker outside a transaction"
+        first = self.open.pop(producer_id, None)
+        if first is not None and marker.abort:
+            stable = min(self.open.values(), default=last + 1)
+            self._aborted.append(TransactionIndexEntry(producer_id, first, last, stable))
+        state = self.known.get(producer_id)
+        if state is None or epoch > state.epoch:
+            self.known[producer_id] = Producer(epoch)
+        return marker.fault
+
+    def disagreements(self, snapshot: list[ProducerState]) -> list[str]:
+        """What a snapshot at this place says otherwise than the log.
+
+        A producer that the log knows may have expired from the snapshot, so only the other way round is told.
+        """
+        if self.has_holes or self.known_from is None:
+            return []
+        found = []
+        for entry in snapshot:
+            if entry.last_offset < self.known_from:
+                continue
+            state = self.known.get(entry.producer_id)
+            open_at = self.open.get(entry.producer_id, -1)
+            if state is None:
+                if len(self.known) < MOST_PRODUCERS:
+                    found.append(f"producer {entry.producer_id} has no batch in the log before it")
+                continue
+            log = (state.epoch, state.last_sequence, state.last_offset)
+            said = (entry.producer_epoch, entry.last_sequence, entry.last_offset)
+            if log != said:
+                found.append(
+                    f"producer {entry.producer_id} has epoch, sequence, offset {said} here and {log} in the log"
+                )
+            elif open_at != entry.current_transaction_first_offset:
+                found.append(
+                    f"producer {entry.producer_id}'s open transaction starts at "
+                    f"{entry.current_transaction_first_offset} here and at {open_at} in the log"
+                )
+        return found
+
+
+def _marker(good: Good, row: int) -> Marker:
+    try:
+        for batch in read_batches(good.bytes_of(row)):
+            records = list(batch.records())
+            if len(records) > 1 and batch.is_transactional:
+                return Marker(None, f"a marker batch of {len(records)} records")
+            parsed = [parse_control_record(record) for record in records]
+            if not parsed or parsed[0].type not in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
+                return Marker(None)
+            return Marker(parsed[0].type == ControlRecordType.ABORT)
+    except (CorruptBatch, Malformed) as error:
+        return Marker(None, error.what)
+    return Marker(None)

@@ -1,0 +1,75 @@
+"""The next good batch behind a damaged place: bytes that look like a header, and whose checksum holds.
+
+A length field that is wrong leads nowhere, so nothing behind it can be believed before a checksum says so. Every byte
+is looked at; the `.index` would be quicker and would pass over good batches that stand before the next entry.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kwire.errors import CorruptBatch
+from kwire.log.headers import BatchHeader, parse_header
+from kwire.log.store import StoredFile
+from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, read_batches
+from kwire.records.kernels.find_batch import find_header
+
+__all__ = ["Range", "next_good", "valid_batch"]
+
+WINDOW_BYTES = 1 << 20
+HEADER_BYTES = 61
+FREE_CHECKS_BYTES = 64 << 20
+CHECKS_PER_BYTE = 64  # a file made of nothing but believable headers must not cost the square of its size
+
+
+class Range(NamedTuple):
+    """Offsets that a batch may have: [floor, ceiling)."""
+
+    floor: int
+    ceiling: int
+
+
+def valid_batch(file: StoredFile, position: int, stop: int, offsets: Range) -> BatchHeader | None:
+    """The header of the batch at position if its offsets are in range and its checksum holds, else None."""
+    try:
+        header = parse_header(file.pread(position, HEADER_BYTES), 0, position, file.url)
+    except CorruptBatch:
+        return None
+    if header is None or position + header.size_bytes > stop or header.size_bytes > DEFAULT_MAX_DECOMPRESSED_BYTES:
+        return None
+    if header.stored_offset < offsets.floor or header.last_offset >= offsets.ceiling:
+        return None
+    try:
+        for batch in read_batches(file.pread(position, header.size_bytes)):
+            return header if batch.is_valid and batch.attributes & 7 <= 4 else None
+    except CorruptBatch:
+        return None
+    return None
+
+
+def next_good(file: StoredFile, position: int, stop: int, offsets: Range) -> BatchHeader | None:
+    """The first batch in [position, stop) whose offsets are in range and whose checksum holds; None without one."""
+    budget = FREE_CHECKS_BYTES
+    while position < stop:
+        window = file.pread(position, min(WINDOW_BYTES + HEADER_BYTES, stop - position))
+        # zeros behind: a message of magic 0 or 1 at the end is shorter than the header that is looked for
+        data = np.frombuffer(window + bytes(HEADER_BYTES), np.uint8)
+        ends_here = position + len(window) >= stop
+        length = len(data) if ends_here else len(window)
+        budget += len(window) * CHECKS_PER_BYTE
+        at = 0
+        while True:
+            at = find_header(data.ctypes.data, length, at, stop - position, offsets.floor, offsets.ceiling)
+            if at < 0 or at >= WINDOW_BYTES:
+                break
+            size = 12 + int.from_bytes(window[at + 8 : at + 12], "big", signed=True)
+            budget -= size
+            if budget >= 0 and (found := valid_batch(file, position + at, stop, offsets)) is not None:
+                return found
+            at += 1
+        if ends_here and len(window) <= WINDOW_BYTES:
+            return None
+        position += WINDOW_BYTES
+    return None

@@ -1,0 +1,36 @@
+"""Where in bytes a batch could start: the search behind a damaged place, before any checksum is asked."""
+# mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
+
+from __future__ import annotations
+
+from numba import njit
+
+from kwire.records.batch import FRAME_BYTES, SMALLEST_SIZE
+from kwire.records.kernels.memory import load_int32, load_int64, load_uint8
+from kwire.records.kernels.table import DEFAULT_HEADER_BYTES, SMALLEST_DEFAULT_SIZE
+
+__all__ = ["find_header"]
+
+
+@njit(nogil=True, cache=True)
+def find_header(start, length, position, left, floor, ceiling):
+    """The first position in [position, length) where the header of a batch can be; -1 without one.
+
+    start, length: address and number of the bytes; a header of 61 bytes that they cut off is not looked at.
+    left: bytes from address start to the end of the file, which no batch may pass.
+    floor, ceiling: the batch's offsets have to lie in [floor, ceiling).
+    """
+    while position + DEFAULT_HEADER_BYTES <= length:
+        at = start + position
+        magic = load_uint8(at + 16)
+        if magic <= 2:
+            size = load_int32(at + 8)
+            offset = load_int64(at)
+            if SMALLEST_SIZE <= size <= left - position - FRAME_BYTES and floor <= offset < ceiling:
+                if magic < 2:
+                    return position
+                delta = load_int32(at + 23)
+                if size >= SMALLEST_DEFAULT_SIZE and 0 <= delta < ceiling - offset and load_int32(at + 57) >= 0:
+                    return position
+        position += 1
+    return -1
