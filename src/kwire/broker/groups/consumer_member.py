@@ -1,0 +1,96 @@
+"""One member of a consumer group: what it asked for, what it has, and how far it has come towards what it is to have.
+
+    state                  it waits for                                          then
+    STABLE                 nothing: it has what it was to have at its epoch      a new target assignment
+    UNREVOKED_PARTITIONS   the member itself, to say that it gave partitions up  the next epoch
+    UNRELEASED_PARTITIONS  other members, to give up what it is to have          STABLE
+    UNKNOWN                (written by a newer broker) the member, to rejoin
+
+Members are values: a change makes a new one, which becomes the group's when its record has been written.
+
+Source: KIP-848; org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroupMember, MemberState.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+from uuid import UUID
+
+__all__ = ["LEAVE_EPOCH", "LEAVE_STATIC_EPOCH", "Assignment", "ConsumerMember", "MemberState", "to_assignment"]
+
+LEAVE_EPOCH = -1
+"""Member epoch of a heartbeat that leaves the group."""
+LEAVE_STATIC_EPOCH = -2
+"""Member epoch of a heartbeat that leaves for a while: the instance's partitions stay with it."""
+
+Assignment = Mapping[UUID, frozenset[int]]
+"""Partitions by topic id, no topic without partitions."""
+
+
+class MemberState(enum.IntEnum):
+    """By the numbers in the log; see the module's head."""
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1
+    UNRELEASED_PARTITIONS = 2
+    UNKNOWN = 127
+
+    @classmethod
+    def _missing_(cls, value: object) -> MemberState:
+        return cls.UNKNOWN
+
+
+class TopicWithPartitions(Protocol):
+    """What every message calls it."""
+
+    topic_id: UUID
+    partitions: list[int]
+
+
+def to_assignment(topics: Iterable[TopicWithPartitions]) -> Assignment:
+    """The partitions that a message lists."""
+    return {topic.topic_id: frozenset(topic.partitions) for topic in topics if topic.partitions}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerMember:
+    """See the module's head.
+
+    epoch: of the group, up to which the member has come; previous_epoch: the one before, with which a heartbeat may
+    still come whose answer was lost. classic_session_timeout_ms, classic_protocols: of a member that speaks the
+    classic protocol (None and nothing for others).
+    """
+
+    member_id: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout_ms: int = -1
+    topic_names: frozenset[str] = frozenset()
+    topic_regex: str | None = None
+    assignor: str | None = None
+    epoch: int = 0
+    previous_epoch: int = -1
+    state: MemberState = MemberState.STABLE
+    assigned: Assignment = dataclasses.field(default_factory=dict)
+    pending_revocation: Assignment = dataclasses.field(default_factory=dict)
+    classic_session_timeout_ms: int | None = None
+    classic_protocols: tuple[tuple[str, bytes], ...] = ()
+
+    def replace(self, **changes: Any) -> ConsumerMember:
+        """The same member with other values."""
+        return dataclasses.replace(self, **changes)
+
+    @property
+    def uses_classic_protocol(self) -> bool:
+        """Whether it joined with JoinGroup."""
+        return self.classic_session_timeout_ms is not None
+
+    def is_reconciled_to(self, target_epoch: int) -> bool:
+        """Whether it has what it is to have at that epoch."""
+        return self.state is MemberState.STABLE and self.epoch == target_epoch

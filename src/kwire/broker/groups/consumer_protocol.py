@@ -1,0 +1,465 @@
+"""ConsumerGroupHeartbeat: joining, staying, changing and leaving, all in one request.
+
+A heartbeat is worked off in this order; each step looks at what the one before has made of the group:
+
+    1. the member: known, at its epoch, not fenced; a new one, or an instance's new member, is made
+    2. its subscription; a change of it, or of the topics, raises the group's epoch
+    3. the target assignment, made anew when it is behind the group's epoch
+    4. the member's next step from what it has to what it is to have
+
+All of it is written as one batch of records before anything of it is believed.
+
+Source: KIP-848; org.apache.kafka.coordinator.group.GroupMetadataManager.consumerGroupHeartbeat.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import UUID
+
+from kwire.broker.context import RequestContext
+from kwire.broker.groups import assignors, records
+from kwire.broker.groups.consumer_group import ConsumerGroup
+from kwire.broker.groups.consumer_member import (
+    LEAVE_STATIC_EPOCH,
+    Assignment,
+    ConsumerMember,
+    MemberState,
+    to_assignment,
+)
+from kwire.broker.groups.reconciliation import reconcile
+from kwire.broker.groups.records import GroupRecord
+from kwire.broker.groups.store import GroupStore
+from kwire.broker.groups.subscription import ResolvedRegex, member_topics, subscribed_topics, topics_metadata
+from kwire.broker.groups.topic_regex import TopicRegex
+from kwire.broker.identifiers import new_uuid, uuid_text
+from kwire.errors import BrokerError
+from kwire.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from kwire.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
+from kwire.messages.consumer_group_heartbeat_response import TopicPartitions as AssignedPartitions
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+__all__ = ["ASSIGNORS", "ConsumerProtocol", "Step"]
+
+ASSIGNORS: dict[str, assignors.Assignor] = {
+    "uniform": assignors.assign_uniformly,
+    "range": assignors.assign_ranges,
+}
+CLIENT_MADE_MEMBER_ID_VERSION = 1
+"""From this version on, members bring an id that they made themselves, so a lost answer leaves no ghost behind."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class Step:
+    """A member's change on its way: the member as it was taken in, as it becomes, and the records that say so.
+
+    replaces: the member id whose place it takes, its own unless an instance comes back under a new one.
+    moved: whether the last of the four steps changed it.
+    """
+
+    before: ConsumerMember
+    member: ConsumerMember
+    replaces: str
+    records: list[GroupRecord]
+    moved: bool = False
+
+
+class ConsumerProtocol:
+    """The requests of consumer groups.
+
+    downgrade: makes the group a classic one if nobody but its classic members would be left without that member, and
+    returns whether it did; see migration.
+    """
+
+    def __init__(self, store: GroupStore) -> None:
+        self.store = store
+        self.downgrade: Callable[[ConsumerGroup, str], bool] = lambda group, leaving: False
+
+    def default_assignor(self) -> str:
+        """The first of group.consumer.assignors, by its name or by its Java class."""
+        first = self.store.settings.group_consumer_assignors.split(",")[0].strip()
+        name = first.rpartition(".")[2].removesuffix("Assignor").lower()
+        return name if name in ASSIGNORS else "uniform"
+
+    # --- the request ---
+
+    def check(self, request: ConsumerGroupHeartbeatRequest, version: int) -> None:
+        """Raises BrokerError for a request that says too little, too much or nonsense."""
+        for name, text in (
+            ("GroupId", request.group_id),
+            ("InstanceId", request.instance_id),
+            ("RackId", request.rack_id),
+        ):
+            if text is not None and not text.strip():
+                raise refusal(ErrorCode.INVALID_REQUEST, f"{name} can't be empty.")
+        epoch = request.member_epoch
+        if (epoch != 0 or version >= CLIENT_MADE_MEMBER_ID_VERSION) and not request.member_id.strip():
+            raise refusal(ErrorCode.INVALID_REQUEST, "MemberId can't be empty.")
+        if epoch == 0:
+            if request.rebalance_timeout_ms == -1:
+                raise refusal(ErrorCode.INVALID_REQUEST, "RebalanceTimeoutMs must be provided in first request.")
+            if request.topic_partitions is None or request.topic_partitions:
+                raise refusal(ErrorCode.INVALID_REQUEST, "TopicPartitions must be empty when (re-)joining.")
+            if not request.subscribed_topic_names and not request.subscribed_topic_regex:
+                what = "SubscribedTopicNames"
+                if version >= CLIENT_MADE_MEMBER_ID_VERSION:
+                    what = "Either SubscribedTopicNames or SubscribedTopicRegex"
+                raise refusal(ErrorCode.INVALID_REQUEST, f"{what} must be set in first request.")
+        elif epoch == LEAVE_STATIC_EPOCH:
+            if request.instance_id is None:
+                raise refusal(ErrorCode.INVALID_REQUEST, "InstanceId can't be null.")
+        elif epoch < LEAVE_STATIC_EPOCH:
+            raise refusal(ErrorCode.INVALID_REQUEST, "MemberEpoch is invalid.")
+        if request.server_assignor is not None and request.server_assignor not in ASSIGNORS:
+            raise refusal(
+                ErrorCode.UNSUPPORTED_ASSIGNOR,
+                f"ServerAssignor {request.server_assignor} is not supported. "
+                f"Supported assignors: {', '.join(ASSIGNORS)}.",
+            )
+        if request.subscribed_topic_regex:
+            TopicRegex(request.subscribed_topic_regex)
+
+    def heartbeat(
+        self,
+        group: ConsumerGroup,
+        context: RequestContext,
+        request: ConsumerGroupHeartbeatRequest,
+        written_before: list[GroupRecord],
+        may_see: Callable[[str], bool],
+    ) -> ConsumerGroupHeartbeatResponse:
+        """A heartbeat that does not leave.
+
+        written_before: what makes the group, to be written along. may_see: whether the sender may know of a topic that
+        its regular expression finds. Raises BrokerError.
+        """
+        member_id = request.member_id or uuid_text(new_uuid())
+        self.check_size(group, member_id)
+        owned = None if request.topic_partitions is None else to_assignment(request.topic_partitions)
+        step = self._take_in(group, member_id, request, owned, written_before)
+        step.member = step.member.replace(
+            instance_id=request.instance_id or step.member.instance_id,
+            rack_id=request.rack_id or step.member.rack_id,
+            rebalance_timeout_ms=(
+                step.member.rebalance_timeout_ms if request.rebalance_timeout_ms == -1 else request.rebalance_timeout_ms
+            ),
+            assignor=request.server_assignor or step.member.assignor,
+            topic_names=(
+                step.member.topic_names
+                if request.subscribed_topic_names is None
+                else frozenset(request.subscribed_topic_names)
+            ),
+            topic_regex=(
+                step.member.topic_regex
+                if request.subscribed_topic_regex is None
+                else request.subscribed_topic_regex or None  # an empty one takes it back
+            ),
+            client_id=context.client_id,
+            client_host=context.client_host,
+            classic_session_timeout_ms=None,
+            classic_protocols=(),
+        )
+        member = self.update(group, step, owned, may_see)
+        self.start_session(group.group_id, member.member_id, self.store.settings.group_consumer_session_timeout_ms)
+        response = ConsumerGroupHeartbeatResponse(
+            member_id=member.member_id,
+            member_epoch=member.epoch,
+            heartbeat_interval_ms=self.store.settings.group_consumer_heartbeat_interval_ms,
+        )
+        tells_all = request.rebalance_timeout_ms != -1 and owned is not None
+        tells_all = tells_all and (request.subscribed_topic_names is not None or bool(request.subscribed_topic_regex))
+        if request.member_epoch == 0 or tells_all or member.assigned != step.before.assigned:
+            response.assignment = ConsumerGroupHeartbeatResponse.Assignment(
+                topic_partitions=[
+                    AssignedPartitions(topic_id=topic_id, partitions=sorted(partitions))
+                    for topic_id, partitions in member.assigned.items()
+                ]
+            )
+        return response
+
+    def check_size(self, group: ConsumerGroup, member_id: str) -> None:
+        """Raises BrokerError: GROUP_MAX_SIZE_REACHED for one member too many."""
+        limit = self.store.settings.group_consumer_max_size
+        if len(group.members) >= limit and member_id not in group.members:
+            raise refusal(
+                ErrorCode.GROUP_MAX_SIZE_REACHED,
+                f"The consumer group has reached its maximum capacity of {limit} members.",
+            )
+
+    # --- 1. the member ---
+
+    def _take_in(
+        self,
+        group: ConsumerGroup,
+        member_id: str,
+        request: ConsumerGroupHeartbeatRequest,
+        owned: Assignment | None,
+        written: list[GroupRecord],
+    ) -> Step:
+        joins = request.member_epoch == 0
+        if request.instance_id is None:
+            member = group.members.get(member_id) or ConsumerMember(member_id=member_id) if joins else None
+            member = member or group.member(member_id)
+            check_epoch(member, request.member_epoch, owned)
+            return Step(before=member, member=member, replaces=member_id, records=written)
+        static = group.static_member(request.instance_id)
+        if joins and static is None:
+            member = group.members.get(member_id) or ConsumerMember(member_id=member_id)
+            return Step(before=member, member=member, replaces=member_id, records=written)
+        if joins and static is not None:
+            if static.epoch != LEAVE_STATIC_EPOCH:
+                raise refusal(
+                    ErrorCode.UNRELEASED_INSTANCE_ID,
+                    f"Static member {member_id} with instance id {request.instance_id} cannot join the group because "
+                    f"the instance id is owned by {static.member_id} member.",
+                )
+            return self.replace_static(group, static, member_id, written)
+        static = self.instance(group, request.instance_id, member_id)
+        check_epoch(static, request.member_epoch, owned)
+        return Step(before=static, member=static, replaces=member_id, records=written)
+
+    def instance(self, group: ConsumerGroup, instance_id: str, member_id: str) -> ConsumerMember:
+        """The instance's member, under that member id. Raises BrokerError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID."""
+        static = group.static_member(instance_id)
+        if static is None:
+            raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+        if static.member_id != member_id:
+            raise refusal(
+                ErrorCode.FENCED_INSTANCE_ID,
+                f"Static member {member_id} with instance id {instance_id} was fenced by member {static.member_id}.",
+            )
+        return static
+
+    def replace_static(
+        self, group: ConsumerGroup, static: ConsumerMember, member_id: str, written: list[GroupRecord]
+    ) -> Step:
+        """A new member in the place of an instance's old one, with what that had."""
+        new = static.replace(member_id=member_id, epoch=0, previous_epoch=0)
+        if static.member_id != member_id:
+            written.extend(self.departure(group.group_id, static.member_id))
+        written.append(records.member_subscription(group.group_id, new))
+        written.append(records.target_assignment(group.group_id, member_id, group.target.get(static.member_id, {})))
+        written.append(records.current_assignment(group.group_id, new))
+        self.cancel_timers(group.group_id, static.member_id)
+        return Step(before=new, member=new, replaces=static.member_id, records=written)
+
+    # --- 2. subscriptions ---
+
+    def update(
+        self, group: ConsumerGroup, step: Step, owned: Assignment | None, may_see: Callable[[str], bool]
+    ) -> ConsumerMember:
+        """Steps 2 to 4, written; returns the member as it is then. Raises BrokerError, and nothing has changed."""
+        member = step.member
+        if member != step.before:
+            step.records.append(records.member_subscription(group.group_id, member))
+        names_changed = member.topic_names != step.before.topic_names
+        regex_changed = member.topic_regex != step.before.topic_regex
+        epoch, target_epoch = group.epoch, group.assignment_epoch
+        target = group.target_of(member)
+        after = {m.member_id: m for m in group.members.values() if m.member_id != step.replaces}
+        after[member.member_id] = member
+        if names_changed or regex_changed or group.look_again or step.before.member_id not in group.members:
+            regexes = self._resolve(group, after, step.records, may_see)
+            topics = topics_metadata(
+                subscribed_topics(after.values(), regexes), self.store.topics, self.store.settings.broker_rack or None
+            )
+            rises = names_changed or regex_changed or topics != group.topics
+            if topics != group.topics:
+                step.records.append(records.subscription_metadata(group.group_id, topics))
+            if rises:
+                epoch += 1
+                step.records.append(records.group_epoch(group.group_id, epoch))
+        else:
+            regexes, topics = group.regexes, group.topics
+        if epoch > target_epoch:
+            target = self._assign(group, after, member, step.replaces, regexes, epoch, step.records)
+            target_epoch = epoch
+        member = self._reconcile(group, step, target_epoch, target, owned)
+        self.store.write(group.group_id, step.records)
+        stored = self.store.consumer_group(group.group_id)
+        stored.look_again = False
+        if step.moved:
+            self.watch_rebalance(stored, member)
+        return member
+
+    def _resolve(
+        self,
+        group: ConsumerGroup,
+        after: dict[str, ConsumerMember],
+        written: list[GroupRecord],
+        may_see: Callable[[str], bool],
+    ) -> dict[str, ResolvedRegex]:
+        """What the regular expressions find now; adds records for those that are new or find something else."""
+        regexes = {}
+        for pattern in dict.fromkeys(m.topic_regex for m in after.values() if m.topic_regex):
+            known = group.regexes.get(pattern)
+            try:
+                matching = TopicRegex(pattern).select(topic.name for topic in self.store.topics)
+            except BrokerError:  # too much work for the topics there are by now; whoever brings a new one is told
+                if known is None:
+                    raise
+                matching = known.topics
+            found = frozenset(name for name in matching if may_see(name))
+            if known is None or known.topics != found:
+                now_ms = self.store.clock.now_ms()
+                known = ResolvedRegex(topics=found, version=0, timestamp_ms=now_ms)  # 0: a Kafka is to look itself
+                written.append(records.regex(group.group_id, pattern, known))
+            regexes[pattern] = known
+        written.extend(records.regex_tombstone(group.group_id, p) for p in group.regexes if p not in regexes)
+        return regexes
+
+    # --- 3. the target assignment ---
+
+    def _assign(
+        self,
+        group: ConsumerGroup,
+        after: dict[str, ConsumerMember],
+        member: ConsumerMember,
+        replaces: str,
+        regexes: dict[str, ResolvedRegex],
+        epoch: int,
+        written: list[GroupRecord],
+    ) -> Assignment:
+        """Make the target assignment for these members; returns what the member is to have."""
+        counts: dict[UUID, int] = {}
+        specifications = {}
+        for member_id, one in after.items():
+            found = [topic for name in sorted(member_topics(one, regexes)) if (topic := self.store.topics.get(name))]
+            counts.update((topic.topic_id, len(topic.partitions)) for topic in found)
+            specifications[member_id] = assignors.MemberToAssign(
+                instance_id=one.instance_id,
+                topic_ids=tuple(topic.topic_id for topic in found),
+                target=group.target.get(replaces if one is member else member_id, {}),
+            )
+        assignor = ASSIGNORS[group.preferred_assignor(after.values(), self.default_assignor())]
+        assignment = assignor(assignors.GroupToAssign(members=specifications, partition_counts=counts))
+        for member_id in after:
+            target = assignment.get(member_id, {})
+            if group.target.get(member_id) != target:
+                written.append(records.target_assignment(group.group_id, member_id, target))
+        written.append(records.target_epoch(group.group_id, epoch))
+        return assignment.get(member.member_id, {})
+
+    # --- 4. the next step ---
+
+    def _reconcile(
+        self, group: ConsumerGroup, step: Step, target_epoch: int, target: Assignment, owned: Assignment | None
+    ) -> ConsumerMember:
+        member = reconcile(step.member, target_epoch, target, group.is_held, owned)
+        step.moved = member is not step.member
+        if step.moved:
+            step.records.append(records.current_assignment(group.group_id, member))
+        return member
+
+    # --- leaving ---
+
+    def leave(self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
+        """A heartbeat with epoch -1 or -2. Raises BrokerError."""
+        if request.instance_id is None:
+            member = group.member(request.member_id)
+        else:
+            member = self.instance(group, request.instance_id, request.member_id)
+        if request.member_epoch == LEAVE_STATIC_EPOCH:
+            away = member.replace(epoch=LEAVE_STATIC_EPOCH, pending_revocation={})
+            self.store.write(group.group_id, [records.current_assignment(group.group_id, away)])
+            self.store.timers.cancel(("rebalance", group.group_id, member.member_id))
+        else:
+            self.fence(group, [member])
+        return ConsumerGroupHeartbeatResponse(member_id=member.member_id, member_epoch=request.member_epoch)
+
+    @staticmethod
+    def departure(group_id: str, member_id: str) -> list[GroupRecord]:
+        """A member's tombstones, in the order that a reader can follow."""
+        return [
+            records.current_assignment_tombstone(group_id, member_id),
+            records.target_assignment_tombstone(group_id, member_id),
+            records.member_subscription_tombstone(group_id, member_id),
+        ]
+
+    def fence(self, group: ConsumerGroup, members: list[ConsumerMember]) -> None:
+        """Take members out of the group, whose epoch rises. Raises BrokerError when it cannot be written."""
+        if len(members) == 1 and self.downgrade(group, members[0].member_id):
+            return
+        gone = {member.member_id for member in members}
+        written = [record for member_id in sorted(gone) for record in self.departure(group.group_id, member_id)]
+        after = {m.member_id: m for m in group.members.values() if m.member_id not in gone}
+        kept = {
+            pattern: r for pattern, r in group.regexes.items() if any(m.topic_regex == pattern for m in after.values())
+        }
+        written.extend(records.regex_tombstone(group.group_id, p) for p in group.regexes if p not in kept)
+        topics = topics_metadata(
+            subscribed_topics(after.values(), kept), self.store.topics, self.store.settings.broker_rack or None
+        )
+        if topics != group.topics:
+            written.append(records.subscription_metadata(group.group_id, topics))
+        written.append(records.group_epoch(group.group_id, group.epoch + 1))
+        self.store.write(group.group_id, written)
+        for member_id in gone:
+            self.cancel_timers(group.group_id, member_id)
+
+    # --- timers ---
+
+    def start_session(self, group_id: str, member_id: str, timeout_ms: int) -> None:
+        """The member was heard of; it has so long until it must be again."""
+        self.store.timers.start(
+            ("session", group_id, member_id),
+            timeout_ms,
+            lambda: self.expire(group_id, member_id, "its session expired"),
+        )
+
+    def watch_rebalance(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+        """Give a member that has to give up partitions its rebalance timeout for it.
+
+        One that speaks the classic protocol has other timers: it has to join again, see migration.
+        """
+        name = ("rebalance", group.group_id, member.member_id)
+        if member.state is not MemberState.UNREVOKED_PARTITIONS or member.uses_classic_protocol:
+            self.store.timers.cancel(name)
+            return
+
+        def late() -> None:
+            now = group.members.get(member.member_id)
+            if now is not None and now.epoch == member.epoch:
+                self.expire(group.group_id, member.member_id, f"it did not leave epoch {member.epoch} in time")
+
+        self.store.timers.start(name, member.rebalance_timeout_ms, late)
+
+    def expire(self, group_id: str, member_id: str, why: str) -> None:
+        """A timer ran out: take the member out, if it is still there."""
+        group = self.store.groups.get(group_id)
+        member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
+        if not isinstance(group, ConsumerGroup) or not isinstance(member, ConsumerMember):
+            return
+        log.info("group %s: member %s is fenced: %s", group_id, member_id, why)
+        try:
+            self.fence(group, [member])
+        except BrokerError as error:
+            log.warning("group %s: member %s stays for now: %s", group_id, member_id, error)
+            self.start_session(group_id, member_id, self.store.settings.group_consumer_session_timeout_ms)
+
+    def cancel_timers(self, group_id: str, member_id: str) -> None:
+        """Nothing is due for the member any more."""
+        for what in ("session", "rebalance", "join", "sync"):
+            self.store.timers.cancel((what, group_id, member_id))
+
+
+def check_epoch(member: ConsumerMember, epoch: int, owned: Assignment | None) -> None:
+    """Raises BrokerError: FENCED_MEMBER_EPOCH, unless it is the member's epoch, or its last and the answer was lost."""
+    if epoch == member.epoch:
+        return
+    behind = epoch < member.epoch
+    if (
+        behind
+        and epoch == member.previous_epoch
+        and owned is not None
+        and all(partitions <= member.assigned.get(topic_id, frozenset()) for topic_id, partitions in owned.items())
+    ):
+        return
+    raise refusal(
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        f"The consumer group member has a {'smaller' if behind else 'greater'} member epoch ({epoch}) than the one "
+        f"known by the group coordinator ({member.epoch}). The member must abandon all its partitions and rejoin.",
+    )

@@ -1,0 +1,246 @@
+"""The group coordinator: what handlers call, and what decides which of the two protocols a request belongs to.
+
+It is one object of one thread. Requests that wait (JoinGroup, SyncGroup) are handed a callable for the answer; all
+others return it. A request that is refused raises BrokerError with Kafka's error code; nothing has changed then.
+
+Source: org.apache.kafka.coordinator.group.GroupCoordinatorService, GroupCoordinatorShard.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+
+from kwire.broker.clock import Clock, Timers
+from kwire.broker.context import RequestContext
+from kwire.broker.groups import records
+from kwire.broker.groups.answers import JoinAnswer, SyncAnswer
+from kwire.broker.groups.classic_group import ClassicGroup, ClassicState
+from kwire.broker.groups.classic_protocol import ClassicProtocol
+from kwire.broker.groups.consumer_group import ConsumerGroup
+from kwire.broker.groups.consumer_member import LEAVE_EPOCH, LEAVE_STATIC_EPOCH, MemberState
+from kwire.broker.groups.consumer_protocol import ConsumerProtocol
+from kwire.broker.groups.migration import Migration
+from kwire.broker.groups.offsets import GroupOffsets, group_tombstones, is_empty
+from kwire.broker.groups.offsets_log import OffsetsLog
+from kwire.broker.groups.records import GroupRecord
+from kwire.broker.groups.store import GroupStore
+from kwire.broker.settings import Settings
+from kwire.broker.topics import TopicRegistry
+from kwire.errors import BrokerError
+from kwire.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from kwire.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
+from kwire.messages.join_group_request import JoinGroupRequest
+from kwire.messages.join_group_response import JoinGroupResponse
+from kwire.messages.leave_group_request import LeaveGroupRequest
+from kwire.messages.leave_group_response import LeaveGroupResponse
+from kwire.messages.sync_group_request import SyncGroupRequest
+from kwire.messages.sync_group_response import SyncGroupResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+__all__ = ["GroupCoordinator"]
+
+log = logging.getLogger(__name__)
+
+
+class GroupCoordinator:
+    """See the module's head.
+
+    store: the groups themselves, to be read by handlers that describe them. offsets: what handlers of offsets call.
+    """
+
+    def __init__(
+        self, clock: Clock, timers: Timers, settings: Settings, topics: TopicRegistry, offsets_log: OffsetsLog
+    ) -> None:
+        self.store = GroupStore(clock, timers, settings, topics, offsets_log)
+        self.offsets = GroupOffsets(self.store)
+        self.classic = ClassicProtocol(self.store)
+        self.consumers = ConsumerProtocol(self.store)
+        self.migration = Migration(self.store, self.classic.rebalance, self.consumers)
+
+    # --- starting and stopping ---
+
+    def start(self) -> None:
+        """Read the log, and give every member its session to be heard of again. Raises LogError, DecodeError."""
+        self.store.load()
+        settings = self.store.settings
+        for group in list(self.store.groups.values()):
+            if isinstance(group, ClassicGroup):
+                for member in group.members.values():
+                    self.classic.rebalance.restart_session(group, member)
+                if len(group.members) > settings.group_max_size:
+                    self.classic.rebalance.prepare(group, "it has more members than group.max.size")
+                continue
+            for one in group.members.values():
+                timeout_ms = one.classic_session_timeout_ms or settings.group_consumer_session_timeout_ms
+                self.consumers.start_session(group.group_id, one.member_id, timeout_ms)
+                if one.state is MemberState.UNREVOKED_PARTITIONS:
+                    self.consumers.watch_rebalance(group, one)
+        self._expire_later()
+
+    def stop(self) -> None:
+        """No timer runs any more, and whoever waits is told to look for another coordinator."""
+        self.store.timers.cancel_all()
+        code = int(ErrorCode.NOT_COORDINATOR)
+        for group in self.store.groups.values():
+            if isinstance(group, ClassicGroup):
+                for member in group.members.values():
+                    group.answer_join(member, JoinGroupResponse(member_id=member.member_id, error_code=code))
+                    group.answer_sync(member, SyncGroupResponse(error_code=code))
+
+    def _expire_later(self) -> None:
+        def expire() -> None:
+            self.offsets.expire()
+            self._expire_later()
+
+        self.store.timers.start(("expire",), self.store.settings.offsets_retention_check_interval_ms, expire)
+
+    # --- what happens elsewhere ---
+
+    def topics_changed(self) -> None:
+        """Topics were made, deleted or got more partitions: consumer groups look at them with the next heartbeat."""
+        for group in self.store.groups.values():
+            if isinstance(group, ConsumerGroup):
+                group.look_again = True
+
+    def topics_deleted(self, names: Iterable[str]) -> None:
+        """Topics were deleted: so are all offsets of them."""
+        try:
+            self.offsets.forget_topics(names)
+        except BrokerError as error:
+            log.warning("offsets of deleted topics stay: %s", error)
+        self.topics_changed()
+
+    def complete_transaction(self, producer_id: int, commit: bool, partitions: Iterable[int] | None = None) -> None:
+        """A producer's markers stand in partitions of `__consumer_offsets` (None: in all it has written to)."""
+        open_transactions = self.store.offsets.open_transactions(producer_id)
+        chosen = None if partitions is None else frozenset(partitions)
+        for transaction in open_transactions:
+            if chosen is None or transaction[0] in chosen:
+                self.store.offsets.end(transaction, commit=commit)
+
+    # --- the classic protocol ---
+
+    def join(
+        self,
+        context: RequestContext,
+        request: JoinGroupRequest,
+        answer: JoinAnswer,
+        may_see: Callable[[str], bool] = lambda topic: True,
+    ) -> None:
+        """JoinGroup. Raises BrokerError."""
+        check_group_id(request.group_id)
+        settings = self.store.settings
+        shortest, longest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
+        if not shortest <= request.session_timeout_ms <= longest:
+            raise refusal(ErrorCode.INVALID_SESSION_TIMEOUT, f"session timeouts are {shortest} to {longest} ms")
+        group = self.store.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            if group.members:
+                self.migration.join(group, context, request, answer, may_see)
+                return
+            self.store.write(group.group_id, group_tombstones(group))
+        self.classic.join(context, request, answer)
+
+    def sync(self, request: SyncGroupRequest, answer: SyncAnswer) -> None:
+        """SyncGroup. Raises BrokerError."""
+        check_group_id(request.group_id)
+        group = self.store.groups.get(request.group_id)
+        if group is None or is_empty(group):
+            raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"Group {request.group_id} has no members.")
+        if isinstance(group, ClassicGroup):
+            self.classic.sync(group, request, answer)
+        else:
+            answer(self.migration.sync(group, request))
+
+    def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation_id: int) -> None:
+        """Heartbeat. Raises BrokerError."""
+        group = self._group_of_member(group_id)
+        protocol = self.classic if isinstance(group, ClassicGroup) else self.migration
+        protocol.heartbeat(group, member_id, instance_id, generation_id)  # type: ignore[arg-type]
+
+    def leave(self, request: LeaveGroupRequest) -> LeaveGroupResponse:
+        """LeaveGroup, of version 3 and above: with members. Raises BrokerError."""
+        group = self._group_of_member(request.group_id)
+        if isinstance(group, ClassicGroup):
+            return self.classic.leave(group, request)
+        return self.migration.leave(group, request)
+
+    def _group_of_member(self, group_id: str) -> ClassicGroup | ConsumerGroup:
+        check_group_id(group_id)
+        group = self.store.groups.get(group_id)
+        if group is None:
+            raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"Group {group_id} not found.")
+        return group
+
+    # --- the consumer protocol ---
+
+    def consumer_heartbeat(
+        self,
+        context: RequestContext,
+        request: ConsumerGroupHeartbeatRequest,
+        may_see: Callable[[str], bool] = lambda topic: True,
+    ) -> ConsumerGroupHeartbeatResponse:
+        """ConsumerGroupHeartbeat. Raises BrokerError."""
+        self.consumers.check(request, context.api_version)
+        if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
+            return self.consumers.leave(self.store.consumer_group(request.group_id), request)
+        existing = self.store.groups.get(request.group_id)
+        written: list[GroupRecord] = []
+        if request.member_epoch != 0:
+            group = self.store.consumer_group(request.group_id)
+        elif isinstance(existing, ConsumerGroup):
+            group = existing
+        elif existing is None or is_empty(existing):
+            group = ConsumerGroup(group_id=request.group_id)
+            if existing is not None:
+                written.append(records.group_metadata_tombstone(request.group_id))
+        else:
+            group, written = self.migration.upgrade(existing)
+        response = self.consumers.heartbeat(group, context, request, written, may_see)
+        if isinstance(existing, ClassicGroup):
+            self.migration.upgraded(existing)
+        return response
+
+    # --- groups as such ---
+
+    def delete(self, group_id: str) -> None:
+        """Delete a group without members, with its offsets. Raises BrokerError: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP."""
+        group = self.store.group(group_id)
+        if not is_empty(group):
+            raise refusal(ErrorCode.NON_EMPTY_GROUP, "The group is not empty.")
+        self.store.write(group_id, [*self.offsets.all_tombstones(group_id), *group_tombstones(group)])
+        if isinstance(group, ClassicGroup):
+            for member_id in group.pending_joins:
+                self.store.timers.cancel(("session", group_id, member_id))
+
+    def listed(self, states: Iterable[str], types: Iterable[str]) -> list[tuple[str, str, str, str]]:
+        """(group id, protocol type, state, type) of the groups in one of these states and of these types; none: of any.
+
+        Both are compared without regard to case.
+        """
+        wanted_states = {state.strip().lower() for state in states}
+        wanted_types = {kind.lower() for kind in types}
+        found = []
+        for group in self.store.groups.values():
+            classic = isinstance(group, ClassicGroup)
+            kind = "classic" if classic else "consumer"
+            protocol = (group.protocol_type or "") if isinstance(group, ClassicGroup) else "consumer"
+            if (not wanted_states or group.state.lower() in wanted_states) and (
+                not wanted_types or kind in wanted_types
+            ):
+                found.append((group.group_id, protocol, str(group.state), kind))
+        return found
+
+    def commit_heard_of(self, group: ClassicGroup | ConsumerGroup, member_id: str) -> None:
+        """A member of a classic group committed offsets: it is alive."""
+        if isinstance(group, ClassicGroup) and group.state in (ClassicState.STABLE, ClassicState.PREPARING_REBALANCE):
+            member = group.members.get(member_id)
+            if member is not None:
+                self.classic.rebalance.restart_session(group, member)
+
+
+def check_group_id(group_id: str) -> None:
+    """Raises BrokerError: INVALID_GROUP_ID for the empty one, which only simple consumers may use."""
+    if not group_id:
+        raise refusal(ErrorCode.INVALID_GROUP_ID, "the group id is empty")

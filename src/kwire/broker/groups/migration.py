@@ -1,0 +1,347 @@
+"""Members of both protocols in one group, and groups that change their protocol while their members work (KIP-848).
+
+A classic group of consumers becomes a consumer group when the first member joins with the consumer protocol; its
+members go on with JoinGroup, SyncGroup and Heartbeat, which are translated:
+
+    JoinGroup   a heartbeat that says what the member subscribes to and owns; generation = member epoch; no leader
+    SyncGroup   what the member has been assigned
+    Heartbeat   REBALANCE_IN_PROGRESS when there is something for the member to learn by joining again
+    LeaveGroup  leaves
+
+It becomes a classic group again when the last member that speaks the consumer protocol leaves.
+group.consumer.migration.policy allows the one, the other, both or neither.
+
+Source: org.apache.kafka.coordinator.group.GroupMetadataManager (convertToConsumerGroup, convertToClassicGroup,
+classicGroupJoinToConsumerGroup and the others), ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from uuid import UUID
+
+from kwire.broker.context import RequestContext
+from kwire.broker.groups import records
+from kwire.broker.groups.answers import JoinAnswer
+from kwire.broker.groups.classic_group import ClassicGroup, ClassicMember, ClassicState
+from kwire.broker.groups.classic_protocol import MEMBER_ID_REQUIRED_VERSION, protocols_of
+from kwire.broker.groups.classic_rebalance import ClassicRebalance
+from kwire.broker.groups.consumer_group import ConsumerGroup
+from kwire.broker.groups.consumer_member import Assignment, ConsumerMember, MemberState
+from kwire.broker.groups.consumer_protocol import ConsumerProtocol, Step
+from kwire.broker.groups.embedded_protocol import (
+    CONSUMER_PROTOCOL_TYPE,
+    embedded_version,
+    read_assignment,
+    read_subscription,
+    write_assignment,
+)
+from kwire.broker.groups.records import GroupRecord
+from kwire.broker.groups.store import GroupStore
+from kwire.broker.identifiers import new_uuid, uuid_text
+from kwire.errors import BrokerError, DecodeError
+from kwire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
+from kwire.messages.consumer_protocol_assignment import TopicPartition as EmbeddedTopicPartition
+from kwire.messages.join_group_request import JoinGroupRequest
+from kwire.messages.join_group_response import JoinGroupResponse
+from kwire.messages.leave_group_request import LeaveGroupRequest
+from kwire.messages.leave_group_response import LeaveGroupResponse, MemberResponse
+from kwire.messages.sync_group_request import SyncGroupRequest
+from kwire.messages.sync_group_response import SyncGroupResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+__all__ = ["Migration"]
+
+
+class Migration:
+    """See the module's head."""
+
+    def __init__(self, store: GroupStore, rebalance: ClassicRebalance, consumers: ConsumerProtocol) -> None:
+        self.store, self.rebalance, self.consumers = store, rebalance, consumers
+        consumers.downgrade = self.downgrade
+
+    def _allows(self, direction: str) -> bool:
+        return self.store.settings.group_consumer_migration_policy.strip().lower() in (direction, "bidirectional")
+
+    # --- groups ---
+
+    def upgrade(self, classic: ClassicGroup) -> tuple[ConsumerGroup, list[GroupRecord]]:
+        """The consumer group that takes a classic one's place, and the records that say so, not yet written.
+
+        Raises BrokerError: GROUP_ID_NOT_FOUND when the group has to stay as it is.
+        """
+        stays = refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {classic.group_id} is not a consumer group.")
+        too_many = len(classic.members) > self.store.settings.group_consumer_max_size
+        if not self._allows("upgrade") or not classic.uses_consumer_protocol or too_many:
+            raise stays
+        group = ConsumerGroup(
+            group_id=classic.group_id, epoch=classic.generation_id, assignment_epoch=classic.generation_id
+        )
+        try:
+            for member in classic.members.values():
+                self._upgrade_member(group, classic, member)
+        except DecodeError as error:
+            raise refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"{stays.what} Its members cannot be read: {error}") from error
+        group_id = group.group_id
+        members = list(group.members.values())
+        written = [records.group_metadata_tombstone(group_id)]
+        written += [records.member_subscription(group_id, member) for member in members]
+        written.append(records.group_epoch(group_id, group.epoch))
+        written += [records.target_assignment(group_id, m.member_id, group.target[m.member_id]) for m in members]
+        written.append(records.target_epoch(group_id, group.assignment_epoch))
+        written += [records.current_assignment(group_id, member) for member in members]
+        return group, written
+
+    def _upgrade_member(self, group: ConsumerGroup, classic: ClassicGroup, member: ClassicMember) -> None:
+        subscription = read_subscription(member.metadata(classic.protocol_name)) if classic.protocol_name else None
+        assigned = self._by_id((t.topic, t.partitions) for t in read_assignment(member.assignment).assigned_partitions)
+        group.target[member.member_id] = assigned
+        group.put(
+            ConsumerMember(
+                member_id=member.member_id,
+                instance_id=member.instance_id,
+                rack_id=subscription.rack_id or None if subscription else None,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout_ms=member.rebalance_timeout_ms,
+                topic_names=frozenset(subscription.topics) if subscription else frozenset(),
+                epoch=group.epoch,
+                previous_epoch=group.epoch,
+                state=MemberState.STABLE,
+                assigned=assigned,
+                classic_session_timeout_ms=member.session_timeout_ms,
+                classic_protocols=member.protocols,
+            )
+        )
+
+    def upgraded(self, classic: ClassicGroup) -> None:
+        """The upgrade is written: members that wait are sent to join again, and the sessions go on."""
+        for what in ("join", "sync"):
+            self.store.timers.cancel((what, classic.group_id))
+        again = int(ErrorCode.REBALANCE_IN_PROGRESS)
+        for member in classic.members.values():
+            classic.answer_join(member, JoinGroupResponse(member_id=member.member_id, error_code=again))
+            classic.answer_sync(member, SyncGroupResponse(error_code=again))
+            self.consumers.start_session(classic.group_id, member.member_id, member.session_timeout_ms)
+
+    def downgrade(self, group: ConsumerGroup, leaving: str) -> bool:
+        """Make a classic group of it if, without that member, none of the consumer protocol is left; whether it did.
+
+        Raises BrokerError when it cannot be written.
+        """
+        rest = [member for member in group.members.values() if member.member_id != leaving]
+        member = group.members[leaving]
+        if member.uses_classic_protocol or not rest or not all(m.uses_classic_protocol for m in rest):
+            return False
+        if not self._allows("downgrade") or len(rest) > self.store.settings.group_max_size:
+            return False
+        group_id = group.group_id
+        classic = ClassicGroup(
+            group_id=group_id,
+            state=ClassicState.STABLE,
+            state_since_ms=self.store.clock.now_ms(),
+            generation_id=group.epoch,
+            protocol_type=CONSUMER_PROTOCOL_TYPE,
+        )
+        for one in rest:
+            classic.add(self._downgraded_member(one))
+        classic.protocol_name = classic.select_protocol()
+        classic.subscribed_topics = classic.find_subscribed_topics()
+        for down in classic.members.values():
+            down.assignment = self._embed(group.target.get(down.member_id, {}), down.metadata(classic.protocol_name))
+        written = [records.current_assignment_tombstone(group_id, member_id) for member_id in group.members]
+        written += [records.target_assignment_tombstone(group_id, member_id) for member_id in group.members]
+        written.append(records.target_epoch_tombstone(group_id))
+        written += [records.member_subscription_tombstone(group_id, member_id) for member_id in group.members]
+        written += [records.regex_tombstone(group_id, pattern) for pattern in group.regexes]
+        written.append(records.subscription_metadata_tombstone(group_id))
+        written.append(records.group_epoch_tombstone(group_id))
+        assignments = {down.member_id: down.assignment for down in classic.members.values()}
+        written.append(records.group_metadata(classic, assignments))
+        self.store.write(group_id, written, apply=False)
+        for member_id in group.members:
+            self.consumers.cancel_timers(group_id, member_id)
+        self.store.groups[group_id] = classic
+        for down in classic.members.values():
+            self.rebalance.restart_session(classic, down)
+        self.rebalance.prepare(classic, "the last member of the consumer protocol left")
+        return True
+
+    @staticmethod
+    def _downgraded_member(member: ConsumerMember) -> ClassicMember:
+        assert member.classic_session_timeout_ms is not None
+        return ClassicMember(
+            member_id=member.member_id,
+            instance_id=member.instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            session_timeout_ms=member.classic_session_timeout_ms,
+            protocol_type=CONSUMER_PROTOCOL_TYPE,
+            protocols=member.classic_protocols,
+        )
+
+    def _by_id(self, topics: Iterable[tuple[str, list[int]]]) -> Assignment:
+        """Partitions of topics by name, those of topics that are not there any more left out."""
+        found: dict[UUID, frozenset[int]] = {}
+        for name, partitions in topics:
+            topic = self.store.topics.get(name)
+            if topic is not None and partitions:
+                found[topic.topic_id] = found.get(topic.topic_id, frozenset()) | frozenset(partitions)
+        return found
+
+    def _embed(self, assignment: Assignment, metadata: bytes) -> bytes:
+        """An assignment in the version of the member's own metadata. Raises BrokerError if that cannot be read."""
+        topics = [
+            EmbeddedTopicPartition(topic=topic.name, partitions=sorted(partitions))
+            for topic_id, partitions in assignment.items()
+            if (topic := self.store.topics.with_id(topic_id)) is not None
+        ]
+        try:
+            version = embedded_version(metadata)
+        except DecodeError as error:
+            raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"the member's metadata: {error}") from error
+        return write_assignment(ConsumerProtocolAssignment(assigned_partitions=topics), version)
+
+    # --- classic requests to a consumer group ---
+
+    def join(
+        self,
+        group: ConsumerGroup,
+        context: RequestContext,
+        request: JoinGroupRequest,
+        answer: JoinAnswer,
+        may_see: Callable[[str], bool],
+    ) -> None:
+        """JoinGroup of a member that speaks the classic protocol. Raises BrokerError."""
+        member_id = request.member_id or uuid_text(new_uuid())
+        self.consumers.check_size(group, member_id)
+        protocols = protocols_of(request)
+        if not group.supports_classic(request.protocol_type, [name for name, _ in protocols]):
+            raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"Member {member_id}'s protocols are not supported.")
+        is_new, instance_id = not request.member_id, request.group_instance_id
+        if is_new and instance_id is None and context.api_version >= MEMBER_ID_REQUIRED_VERSION:
+            answer(JoinGroupResponse(member_id=member_id, error_code=int(ErrorCode.MEMBER_ID_REQUIRED)))
+            return
+        try:
+            subscription = read_subscription(protocols[0][1])
+        except DecodeError as error:
+            raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"the member's subscription: {error}") from error
+        step = self._take_in(group, member_id, instance_id, is_new)
+        step.member = step.member.replace(
+            instance_id=instance_id or step.member.instance_id,
+            rack_id=subscription.rack_id or step.member.rack_id,
+            rebalance_timeout_ms=request.rebalance_timeout_ms,
+            topic_names=frozenset(subscription.topics),
+            topic_regex=None,
+            client_id=context.client_id,
+            client_host=context.client_host,
+            classic_session_timeout_ms=request.session_timeout_ms,
+            classic_protocols=protocols,
+        )
+        owned = self._by_id((topic.topic, topic.partitions) for topic in subscription.owned_partitions)
+        member = self.consumers.update(group, step, owned, may_see)
+        self.store.timers.cancel(("join", group.group_id, member_id))
+        self.consumers.start_session(group.group_id, member_id, request.session_timeout_ms)
+        self.store.timers.start(
+            ("sync", group.group_id, member_id),
+            request.rebalance_timeout_ms,
+            lambda: self.consumers.expire(group.group_id, member_id, "it did not send SyncGroup in time"),
+        )
+        answer(
+            JoinGroupResponse(
+                member_id=member.member_id,
+                generation_id=member.epoch,
+                protocol_type=CONSUMER_PROTOCOL_TYPE,
+                protocol_name=protocols[0][0],
+            )
+        )
+
+    def _take_in(self, group: ConsumerGroup, member_id: str, instance_id: str | None, is_new: bool) -> Step:
+        known = group.members.get(member_id) or ConsumerMember(member_id=member_id)
+        if instance_id is not None:
+            static = group.static_member(instance_id)
+            if static is not None and is_new:
+                return self.consumers.replace_static(group, static, member_id, [])
+            if not is_new:
+                known = self.consumers.instance(group, instance_id, member_id)
+        return Step(before=known, member=known, replaces=member_id, records=[])
+
+    def _classic_member(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
+        """Raises BrokerError: UNKNOWN_MEMBER_ID for one of the consumer protocol too, FENCED_INSTANCE_ID."""
+        if instance_id is None:
+            member = group.member(member_id)
+        else:
+            member = self.consumers.instance(group, instance_id, member_id)
+        if not member.uses_classic_protocol:
+            raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} does not use the classic protocol.")
+        return member
+
+    def sync(self, group: ConsumerGroup, request: SyncGroupRequest) -> SyncGroupResponse:
+        """SyncGroup of a member that speaks the classic protocol. Raises BrokerError."""
+        member = self._classic_member(group, request.member_id, request.group_instance_id)
+        check_generation(member, request.generation_id)
+        name, metadata = member.classic_protocols[0]
+        if request.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE) or request.protocol_name not in (None, name):
+            raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"the member's protocol is {name}")
+        if group.epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
+            self._wait_for_join(group, member)
+            raise refusal(ErrorCode.REBALANCE_IN_PROGRESS, f"group {group.group_id} is at epoch {group.epoch}")
+        assert member.classic_session_timeout_ms is not None
+        self.store.timers.cancel(("sync", group.group_id, member.member_id))
+        self.consumers.start_session(group.group_id, member.member_id, member.classic_session_timeout_ms)
+        return SyncGroupResponse(
+            protocol_type=request.protocol_type,
+            protocol_name=request.protocol_name,
+            assignment=self._embed(member.assigned, metadata),
+        )
+
+    def heartbeat(self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int) -> None:
+        """Heartbeat of a member that speaks the classic protocol. Raises BrokerError."""
+        member = self._classic_member(group, member_id, instance_id)
+        check_generation(member, generation_id)
+        assert member.classic_session_timeout_ms is not None
+        self.consumers.start_session(group.group_id, member_id, member.classic_session_timeout_ms)
+        if (
+            member.epoch < group.epoch
+            or member.state is MemberState.UNREVOKED_PARTITIONS
+            or (member.state is MemberState.UNRELEASED_PARTITIONS and not group.waits_for_others(member))
+        ):
+            self._wait_for_join(group, member)
+            raise refusal(ErrorCode.REBALANCE_IN_PROGRESS, "the member has to join again")
+
+    def _wait_for_join(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+        self.store.timers.start_if_absent(
+            ("join", group.group_id, member.member_id),
+            member.rebalance_timeout_ms,
+            lambda: self.consumers.expire(group.group_id, member.member_id, "it did not join again in time"),
+        )
+
+    def leave(self, group: ConsumerGroup, request: LeaveGroupRequest) -> LeaveGroupResponse:
+        """LeaveGroup of members that speak the classic protocol, each with its own result. Raises BrokerError."""
+        results, left = [], {}
+        for identity in request.members:
+            member_id, instance_id = identity.member_id, identity.group_instance_id
+            result = MemberResponse(member_id=member_id, group_instance_id=instance_id)
+            try:
+                if not member_id and instance_id is not None:
+                    static = group.static_member(instance_id)
+                    member_id = result.member_id = static.member_id if static is not None else ""
+                member = self._classic_member(group, member_id, instance_id)
+                left[member.member_id] = member
+            except BrokerError as error:
+                result.error_code = error.code
+            results.append(result)
+        if left:
+            self.consumers.fence(group, list(left.values()))
+        return LeaveGroupResponse(members=results)
+
+
+def check_generation(member: ConsumerMember, generation_id: int) -> None:
+    """Raises BrokerError: ILLEGAL_GENERATION."""
+    if member.epoch != generation_id:
+        raise refusal(
+            ErrorCode.ILLEGAL_GENERATION,
+            f"The request generation id {generation_id} is not equal to the member epoch {member.epoch} of member "
+            f"{member.member_id}.",
+        )

@@ -1,0 +1,241 @@
+"""Committing, fetching, deleting and forgetting offsets, checked against the group they belong to.
+
+A group that is not there is made by a commit outside any generation (a "simple" consumer, which assigns itself its
+partitions). A classic group's member commits within its generation, a consumer group's member at its epoch.
+
+Offsets are forgotten offsets.retention.minutes after (KIP-211)
+
+    the group became empty             for groups that had members of the classic protocol
+    the last commit                    for topics that no member reads any more, and for simple consumers
+    the time that the commit itself named (versions 2 to 4 of OffsetCommit)
+
+and a group that has neither members nor offsets left is forgotten with them.
+
+Source: org.apache.kafka.coordinator.group.OffsetMetadataManager, ClassicGroup.validateOffsetCommit and
+offsetExpirationCondition, ConsumerGroup.validateOffsetCommit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kwire.broker.groups import records
+from kwire.broker.groups.classic_group import ClassicGroup, ClassicState
+from kwire.broker.groups.consumer_group import ConsumerGroup
+from kwire.broker.groups.offset_table import CommittedOffset, TopicPartition
+from kwire.broker.groups.offsets_log import NO_PRODUCER, Producer
+from kwire.broker.groups.records import GroupRecord
+from kwire.broker.groups.store import Group, GroupStore
+from kwire.errors import BrokerError
+from kwire.messages.offset_commit_value import OffsetCommitValue
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+__all__ = ["NO_RETENTION", "GroupOffsets"]
+
+NO_RETENTION = -1
+"""A commit that leaves the time of its expiry to the broker."""
+MEMBER_EPOCH_VERSION = 9
+"""The first version of OffsetCommit that a member of the consumer protocol may use, and that knows its errors."""
+MINUTE_MS = 60_000
+
+
+class GroupOffsets:
+    """See the module's head."""
+
+    def __init__(self, store: GroupStore) -> None:
+        self.store = store
+
+    # --- committing ---
+
+    def check_commit(
+        self, group_id: str, member_id: str, instance_id: str | None, epoch: int, *, version: int, transactional: bool
+    ) -> Group:
+        """The group that a member commits for, made if it is not there and nobody claims to be a member.
+
+        epoch: the generation, or the member's epoch; negative outside both. version: of OffsetCommit.
+        Raises BrokerError.
+        """
+        group = self.store.groups.get(group_id)
+        if group is None:
+            if epoch >= 0:
+                if version >= MEMBER_EPOCH_VERSION and not transactional:
+                    raise refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+                raise refusal(ErrorCode.ILLEGAL_GENERATION, f"Group {group_id} not found.")
+            return self.store.new_classic_group(group_id)
+        if isinstance(group, ClassicGroup):
+            self._check_classic(group, member_id, instance_id, epoch, transactional)
+        else:
+            self._check_consumer(group, member_id, epoch, version, transactional)
+        return group
+
+    @staticmethod
+    def _check_classic(
+        group: ClassicGroup, member_id: str, instance_id: str | None, epoch: int, transactional: bool
+    ) -> None:
+        if epoch < 0 and group.state is ClassicState.EMPTY:
+            return
+        if epoch >= 0 or member_id or instance_id is not None:
+            group.check_member(member_id, instance_id)
+            if epoch != group.generation_id:
+                raise refusal(ErrorCode.ILLEGAL_GENERATION, f"the generation is {group.generation_id}")
+        elif not transactional:
+            raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"group {group.group_id} has members of its own")
+        if not transactional and group.state is ClassicState.COMPLETING_REBALANCE:
+            raise refusal(ErrorCode.REBALANCE_IN_PROGRESS, "the assignment has not come yet")
+
+    @staticmethod
+    def _check_consumer(group: ConsumerGroup, member_id: str, epoch: int, version: int, transactional: bool) -> None:
+        if epoch < 0 and not group.members:
+            return
+        member = group.member(member_id)
+        if not transactional and not member.uses_classic_protocol and version < MEMBER_EPOCH_VERSION:
+            raise refusal(
+                ErrorCode.UNSUPPORTED_VERSION,
+                "OffsetCommit version 9 or above must be used by members using the modern group protocol",
+            )
+        if epoch != member.epoch:
+            old = transactional or member.uses_classic_protocol
+            raise refusal(
+                ErrorCode.ILLEGAL_GENERATION if old else ErrorCode.STALE_MEMBER_EPOCH,
+                f"The received member epoch {epoch} does not match the expected member epoch {member.epoch}.",
+            )
+
+    def is_too_large(self, metadata: str | None) -> bool:
+        """Whether a commit's metadata is longer than offset.metadata.max.bytes, which Kafka counts in UTF-16 units."""
+        limit = self.store.settings.offset_metadata_max_bytes
+        if metadata is None or len(metadata) * 2 <= limit:
+            return False
+        return len(metadata.encode("utf-16-be", "surrogatepass")) // 2 > limit
+
+    def commit(
+        self,
+        group_id: str,
+        commits: Sequence[tuple[TopicPartition, OffsetCommitValue]],
+        producer: Producer = NO_PRODUCER,
+    ) -> None:
+        """Commit offsets that were checked, all or none. Raises BrokerError."""
+        written = [records.offset_commit(group_id, *partition, value) for partition, value in commits]
+        self.store.write(group_id, written, producer)
+
+    # --- fetching ---
+
+    def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> bool:
+        """Whether the group is there. Raises BrokerError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION."""
+        group = self.store.groups.get(group_id)
+        if isinstance(group, ConsumerGroup) and not (member_id is None and epoch < 0):
+            member = group.member(member_id or "")
+            if epoch != member.epoch:
+                classic = member.uses_classic_protocol
+                raise refusal(
+                    ErrorCode.ILLEGAL_GENERATION if classic else ErrorCode.STALE_MEMBER_EPOCH,
+                    f"The received member epoch {epoch} does not match the expected member epoch {member.epoch}.",
+                )
+        return group is not None
+
+    # --- deleting ---
+
+    def check_delete(self, group_id: str) -> Group:
+        """The group whose offsets are to be deleted. Raises BrokerError: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP."""
+        group = self.store.group(group_id)
+        if (
+            isinstance(group, ClassicGroup)
+            and group.state is not ClassicState.EMPTY
+            and not group.uses_consumer_protocol
+        ):
+            raise refusal(ErrorCode.NON_EMPTY_GROUP, f"group {group_id} has members that are no consumers")
+        return group
+
+    def delete(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
+        """Delete those that are there. Raises BrokerError."""
+        offsets = self.store.offsets
+        written = [
+            records.offset_tombstone(group_id, *partition)
+            for partition in dict.fromkeys(partitions)
+            if offsets.get(group_id, partition) is not None or offsets.is_pending(group_id, partition)
+        ]
+        self.store.write(group_id, written)
+
+    def all_tombstones(self, group_id: str) -> list[GroupRecord]:
+        """What deletes all offsets of a group, those of open transactions too."""
+        partitions = dict.fromkeys(self.store.offsets.of_group(group_id))
+        partitions.update(dict.fromkeys(self.store.offsets.pending_partitions(group_id)))
+        return [records.offset_tombstone(group_id, *partition) for partition in partitions]
+
+    def forget_topics(self, names: Iterable[str]) -> None:
+        """Topics were deleted: so are all offsets of them. Raises BrokerError."""
+        gone = frozenset(names)
+        for group_id in list(self.store.groups):
+            partitions = [p for p in self.store.offsets.of_group(group_id) if p[0] in gone]
+            partitions += [p for p in self.store.offsets.pending_partitions(group_id) if p[0] in gone]
+            self.delete(group_id, partitions)
+
+    # --- forgetting ---
+
+    def expire(self) -> None:
+        """Forget what has been kept long enough; see the module's head. A group that cannot be written stays."""
+        for group_id, group in list(self.store.groups.items()):
+            expired = self._expired(group)
+            written = [records.offset_tombstone(group_id, *partition) for partition in expired]
+            everything = len(expired) == len(self.store.offsets.of_group(group_id))
+            if everything and not self.store.offsets.has_open_transaction(group_id) and is_empty(group):
+                written.extend(group_tombstones(group))
+            try:
+                self.store.write(group_id, written)
+            except BrokerError:
+                continue
+
+    def _expired(self, group: Group) -> list[TopicPartition]:
+        offsets = self.store.offsets.of_group(group.group_id)
+        if (
+            isinstance(group, ClassicGroup)
+            and group.protocol_type is not None
+            and group.state is not ClassicState.EMPTY
+        ):
+            readable = group.state is ClassicState.STABLE and group.subscribed_topics is not None
+            if not (group.uses_consumer_protocol and readable):
+                return []
+        subscribed = frozenset(group.subscribed_topics()) if isinstance(group, ConsumerGroup) else None
+        now_ms = self.store.clock.now_ms()
+        return [
+            partition
+            for partition, offset in offsets.items()
+            if self._is_over(group, offset, now_ms)
+            and not (group.is_subscribed_to(partition[0]) if subscribed is None else partition[0] in subscribed)
+            and not self.store.offsets.is_pending(group.group_id, partition)
+        ]
+
+    def _is_over(self, group: Group, offset: CommittedOffset, now_ms: int) -> bool:
+        if offset.value.expire_timestamp != NO_RETENTION:
+            return now_ms >= offset.value.expire_timestamp
+        since_ms = offset.value.commit_timestamp
+        if (
+            isinstance(group, ClassicGroup)
+            and group.protocol_type is not None
+            and group.state is ClassicState.EMPTY
+            and group.state_since_ms != -1
+        ):
+            since_ms = group.state_since_ms
+        return now_ms - since_ms >= self.store.settings.offsets_retention_minutes * MINUTE_MS
+
+
+def is_empty(group: Group) -> bool:
+    """Whether a group has no members, and nobody is about to join."""
+    if isinstance(group, ClassicGroup):
+        return group.state is ClassicState.EMPTY
+    return not group.members
+
+
+def group_tombstones(group: Group) -> list[GroupRecord]:
+    """What deletes a group, its offsets aside."""
+    group_id = group.group_id
+    if isinstance(group, ClassicGroup):
+        return [records.group_metadata_tombstone(group_id)]
+    return [
+        *(records.current_assignment_tombstone(group_id, member_id) for member_id in group.members),
+        *(records.target_assignment_tombstone(group_id, member_id) for member_id in group.target),
+        records.target_epoch_tombstone(group_id),
+        *(records.member_subscription_tombstone(group_id, member_id) for member_id in group.members),
+        *(records.regex_tombstone(group_id, pattern) for pattern in group.regexes),
+        records.subscription_metadata_tombstone(group_id),
+        records.group_epoch_tombstone(group_id),
+    ]

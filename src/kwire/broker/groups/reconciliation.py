@@ -1,0 +1,103 @@
+"""One member's next step from what it has to what it is to have.
+
+Of a member's partitions: what it has and is to keep stays; what it has and is not to keep it must give up first, at its
+old epoch; what it is to have and nobody holds it gets, with the new epoch; what another still holds it waits for.
+
+Source: KIP-848; org.apache.kafka.coordinator.group.modern.consumer.CurrentAssignmentBuilder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from uuid import UUID
+
+from kwire.broker.groups.consumer_member import Assignment, ConsumerMember, MemberState
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+__all__ = ["reconcile"]
+
+NONE: frozenset[int] = frozenset()
+
+
+def reconcile(
+    member: ConsumerMember,
+    target_epoch: int,
+    target: Assignment,
+    is_held: Callable[[UUID, int], bool],
+    owned: Assignment | None,
+) -> ConsumerMember:
+    """The member after its next step; the same object when there is none to take.
+
+    owned: what the member says it has, None when it does not say. is_held: whether anybody holds a partition.
+    Raises BrokerError: FENCED_MEMBER_EPOCH for a state that only a newer broker knows.
+    """
+    match member.state:
+        case MemberState.STABLE:
+            if member.epoch == target_epoch:
+                return member
+            return _next(member, member.epoch, target_epoch, target, is_held, owned)
+        case MemberState.UNREVOKED_PARTITIONS:
+            if _owns_any(owned, member.pending_revocation):
+                return member
+            return _next(member, member.epoch + 1, target_epoch, target, is_held, owned)
+        case MemberState.UNRELEASED_PARTITIONS:
+            return _next(member, member.epoch, target_epoch, target, is_held, owned)
+        case MemberState.UNKNOWN:
+            if owned is None or owned:
+                raise refusal(
+                    ErrorCode.FENCED_MEMBER_EPOCH,
+                    "The consumer group member is in a unknown state. "
+                    "The member must abandon all its partitions and rejoin.",
+                )
+            return _next(member, target_epoch, target_epoch, target, is_held, owned)
+
+
+def _owns_any(owned: Assignment | None, given_up: Assignment) -> bool:
+    """Whether the member still has any of these. One that does not say is taken to."""
+    if owned is None:
+        return True
+    return any(not partitions.isdisjoint(given_up.get(topic_id, NONE)) for topic_id, partitions in owned.items())
+
+
+def _next(
+    member: ConsumerMember,
+    epoch: int,
+    target_epoch: int,
+    target: Assignment,
+    is_held: Callable[[UUID, int], bool],
+    owned: Assignment | None,
+) -> ConsumerMember:
+    """The step from a member at that epoch; see the module's head."""
+    waits = False
+    kept: dict[UUID, frozenset[int]] = {}
+    to_give_up: dict[UUID, frozenset[int]] = {}
+    to_get: dict[UUID, frozenset[int]] = {}
+    for topic_id in dict.fromkeys((*member.assigned, *target)):
+        wanted, has = target.get(topic_id, NONE), member.assigned.get(topic_id, NONE)
+        missing = wanted - has
+        free = frozenset(partition for partition in missing if not is_held(topic_id, partition))
+        waits = waits or len(free) < len(missing)
+        for into, partitions in ((kept, has & wanted), (to_give_up, has - wanted), (to_get, free)):
+            if partitions:
+                into[topic_id] = partitions
+    if to_give_up and _owns_any(owned, to_give_up):
+        return _moved(member, MemberState.UNREVOKED_PARTITIONS, epoch, kept, to_give_up)
+    assigned = {t: kept.get(t, NONE) | to_get.get(t, NONE) for t in dict.fromkeys((*kept, *to_get))}
+    state = MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE
+    return _moved(member, state, target_epoch, assigned, {})
+
+
+def _moved(
+    member: ConsumerMember,
+    state: MemberState,
+    epoch: int,
+    assigned: Mapping[UUID, frozenset[int]],
+    pending_revocation: Mapping[UUID, frozenset[int]],
+) -> ConsumerMember:
+    return member.replace(
+        state=state,
+        epoch=epoch,
+        previous_epoch=member.epoch,
+        assigned=assigned,
+        pending_revocation=pending_revocation,
+    )

@@ -1,0 +1,52 @@
+"""Timers by name: at most one runs under each, and a new one takes the old one's place.
+
+Source: org.apache.kafka.coordinator.group.runtime.CoordinatorTimer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from kwire.broker.clock import TimerHandle, Timers
+
+__all__ = ["NamedTimers"]
+
+
+class NamedTimers:
+    """What is due later for groups and members. Names are tuples: (what, group id, member id)."""
+
+    def __init__(self, timers: Timers) -> None:
+        self._timers = timers
+        self._running: dict[Hashable, TimerHandle] = {}
+
+    def start(self, name: Hashable, delay_ms: int, callback: Callable[[], object]) -> None:
+        """Call back after so many milliseconds, instead of what ran under this name."""
+        self.cancel(name)
+
+        def fire() -> None:
+            if self._running.get(name) is handle:
+                del self._running[name]
+                callback()
+
+        handle = self._timers.call_later(delay_ms, fire)
+        self._running[name] = handle
+
+    def start_if_absent(self, name: Hashable, delay_ms: int, callback: Callable[[], object]) -> None:
+        """start, unless one runs under this name."""
+        if name not in self._running:
+            self.start(name, delay_ms, callback)
+
+    def cancel(self, name: Hashable) -> None:
+        """Forget what runs under this name, if anything does."""
+        handle = self._running.pop(name, None)
+        if handle is not None:
+            handle.cancel()
+
+    def cancel_all(self) -> None:
+        """Forget everything: the broker stops."""
+        for handle in self._running.values():
+            handle.cancel()
+        self._running.clear()
+
+    def __contains__(self, name: Hashable) -> bool:
+        return name in self._running

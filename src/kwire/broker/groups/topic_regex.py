@@ -1,0 +1,434 @@
+"""Regular expressions over topic names: RE2's language, matched in time that grows with the name alone.
+
+Members of a consumer group subscribe by patterns that a stranger wrote, so the matcher must not be one that can be made
+to search for ever, as backtracking ones can. A pattern becomes a machine whose states are walked all at once, a
+character at a time (Thompson): a name of n characters costs at most n times the states. Topics have only the characters
+a-z, A-Z, 0-9, '.', '_' and '-', so a character class is the subset of those that it holds.
+
+    literals, escapes       \\. \\x41 \\x{41} \\101 \\Q...\\E and \\a \\f \\n \\r \\t \\v
+    any, classes            . [a-z] [^a-z] [[:alpha:]] \\d \\w \\s \\D \\W \\S \\pL \\p{Lu} \\P{Greek}
+    groups, alternatives    (...) (?:...) (?P<name>...) (?<name>...) (?i) (?i:...) a|b
+    repetition              * + ? {n} {n,} {n,m}, also with ? behind it, which changes nothing for a whole match
+    places                  ^ $ \\A \\z \\b \\B
+
+As in RE2 there are no back references and no looking around, and a repetition counts to 1000 at most. A pattern is
+matched against the whole name. One of more than MAX_STATES states is refused, and so is one that needs more than
+MAX_STEPS steps for the topics there are, which is a second's work.
+
+Source: com.google.re2j's syntax; org.apache.kafka.coordinator.group.modern.consumer.TopicRegexResolver.
+"""
+
+from __future__ import annotations
+
+import string
+import unicodedata
+from collections.abc import Callable, Iterable
+
+from kwire.errors import BrokerError
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+__all__ = ["TopicRegex"]
+
+MAX_STATES = 5_000
+MAX_STEPS = 2_000_000
+MAX_PATTERN = 4_096
+MAX_REPEAT = 1_000
+MAX_DEPTH = 100
+
+WORD = frozenset(string.ascii_letters + string.digits + "_")
+ALPHABET = WORD | frozenset(".-")
+DIGITS, SPACES = frozenset(string.digits), frozenset("\t\n\f\r ")
+PERL = {"d": DIGITS, "w": WORD, "s": SPACES}
+POSIX = {
+    "alnum": frozenset(string.ascii_letters + string.digits),
+    "alpha": frozenset(string.ascii_letters),
+    "ascii": frozenset(chr(i) for i in range(128)),
+    "blank": frozenset("\t "),
+    "cntrl": frozenset(chr(i) for i in (*range(32), 127)),
+    "digit": DIGITS,
+    "graph": frozenset(chr(i) for i in range(33, 127)),
+    "lower": frozenset(string.ascii_lowercase),
+    "print": frozenset(chr(i) for i in range(32, 127)),
+    "punct": frozenset(string.punctuation),
+    "space": SPACES | {"\v"},
+    "upper": frozenset(string.ascii_uppercase),
+    "word": WORD,
+    "xdigit": frozenset(string.hexdigits),
+}
+CONTROLS = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+# A machine is a list of states; a state is (kind, what, next states):
+# CHARS (set, one next), PLACE (condition on position, one next), FORK (any number of nexts), END.
+CHARS, PLACE, FORK, END = range(4)
+Place = Callable[[str, int], bool]
+State = tuple[int, frozenset[str] | Place | None, list[int]]
+Fragment = tuple[int, list[int]]
+"""Where a part of the machine begins, and its states whose next is still open."""
+
+
+def at_word_border(name: str, at: int) -> bool:
+    """Whether a word begins or ends there."""
+    before = at > 0 and name[at - 1] in WORD
+    return before != (at < len(name) and name[at] in WORD)
+
+
+PLACES: dict[str, Place] = {
+    "A": lambda name, at: at == 0,
+    "z": lambda name, at: at == len(name),
+    "b": at_word_border,
+    "B": lambda name, at: not at_word_border(name, at),
+}
+
+
+class TopicRegex:
+    """A pattern, ready to match. Raises BrokerError: INVALID_REGULAR_EXPRESSION, with what is wrong and where."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern, self._pos, self._depth = pattern, 0, 0
+        self._ignore_case = False
+        self._states: list[State] = []
+        if len(pattern) > MAX_PATTERN:
+            raise self._wrong(f"longer than {MAX_PATTERN} characters")
+        start, opens = self._alternatives()
+        if self._pos < len(pattern):
+            raise self._wrong("unexpected )")
+        end = self._state(END, None)
+        self._connect(opens, end)
+        self._start, self._steps = start, 0
+
+    def select(self, names: Iterable[str]) -> frozenset[str]:
+        """Those that match as a whole. Raises BrokerError: INVALID_REGULAR_EXPRESSION for too much work."""
+        self._steps = 0
+        return frozenset(name for name in names if self.matches(name))
+
+    def matches(self, name: str) -> bool:
+        """Whether the whole name matches. Raises as select does, for all names since the last select."""
+        states = self._reach([self._start], name, 0)
+        for at, character in enumerate(name):
+            nexts = [
+                following
+                for state in states
+                if self._states[state][0] == CHARS and character in self._states[state][1]  # type: ignore[operator]
+                for following in self._states[state][2]
+            ]
+            if not nexts:
+                return False
+            states = self._reach(nexts, name, at + 1)
+        return any(self._states[state][0] == END for state in states)
+
+    def _reach(self, begin: Iterable[int], name: str, at: int) -> set[int]:
+        """All states that can be reached at this place without taking a character."""
+        reached: set[int] = set()
+        waiting = list(begin)
+        while waiting:
+            state = waiting.pop()
+            if state in reached:
+                continue
+            reached.add(state)
+            self._steps += 1
+            kind, what, nexts = self._states[state]
+            if kind == FORK or (kind == PLACE and what(name, at)):  # type: ignore[misc, operator]
+                waiting.extend(nexts)
+        if self._steps > MAX_STEPS:
+            raise self._wrong("it takes too many steps for the topics there are")
+        return reached
+
+    # --- machine ---
+
+    def _state(self, kind: int, what: frozenset[str] | Place | None, nexts: Iterable[int] = ()) -> int:
+        if len(self._states) >= MAX_STATES:
+            raise self._wrong(f"it needs more than {MAX_STATES} states")
+        self._states.append((kind, what, list(nexts)))
+        return len(self._states) - 1
+
+    def _one(self, kind: int, what: frozenset[str] | Place | None) -> Fragment:
+        state = self._state(kind, what)
+        return state, [state]
+
+    def _characters(self, characters: Iterable[str]) -> Fragment:
+        found = set(characters)
+        if self._ignore_case:
+            found |= {c.swapcase() for c in found}
+        return self._one(CHARS, ALPHABET & found)
+
+    def _connect(self, opens: Iterable[int], to: int) -> None:
+        for state in opens:
+            self._states[state][2].append(to)
+
+    # --- grammar ---
+
+    def _wrong(self, what: str) -> BrokerError:
+        where = f" at character {self._pos}" if self._pos else ""
+        return refusal(
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            f"SubscribedTopicRegex `{self._pattern[:100]}` is not a valid regular expression: {what}{where}.",
+        )
+
+    def _peek(self, text: str) -> bool:
+        return self._pattern.startswith(text, self._pos)
+
+    def _take(self, text: str) -> bool:
+        if self._peek(text):
+            self._pos += len(text)
+            return True
+        return False
+
+    def _next(self) -> str:
+        if self._pos >= len(self._pattern):
+            raise self._wrong("it ends too early")
+        self._pos += 1
+        return self._pattern[self._pos - 1]
+
+    def _alternatives(self) -> Fragment:
+        """a|b|c; flags that are set inside hold to its end."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise self._wrong("nested too deeply")
+        ignore_case = self._ignore_case
+        parts = [self._sequence()]
+        while self._take("|"):
+            parts.append(self._sequence())
+        self._ignore_case = ignore_case
+        self._depth -= 1
+        if len(parts) == 1:
+            return parts[0]
+        fork = self._state(FORK, None, [start for start, _ in parts])
+        return fork, [state for _, opens in parts for state in opens]
+
+    def _sequence(self) -> Fragment:
+        start, opens = self._one(FORK, None)
+        while self._pos < len(self._pattern) and self._pattern[self._pos] not in "|)":
+            begin = self._pos, self._ignore_case
+            part = self._atom()
+            part = self._repeated(part, begin)
+            self._connect(opens, part[0])
+            opens = part[1]
+        return start, opens
+
+    def _repeated(self, part: Fragment, begin: tuple[int, bool]) -> Fragment:
+        """What stands behind an atom. Counted repetition reads the atom again, from where it begins."""
+        atom_end = self._pos
+        for sign, least, most in (("*", 0, None), ("+", 1, None), ("?", 0, 1)):
+            if self._take(sign):
+                return self._times(part, begin, atom_end, least, most)
+        if self._peek("{"):
+            counts = self._counts()
+            if counts is not None:
+                return self._times(part, begin, atom_end, *counts)
+        return part
+
+    def _counts(self) -> tuple[int, int | None] | None:
+        """{n}, {n,} or {n,m}; None where the brace is only a brace."""
+        end = self._pattern.find("}", self._pos)
+        least, comma, most = self._pattern[self._pos + 1 : max(end, 0)].partition(",")
+        if end < 0 or not is_number(least) or not (most == "" or is_number(most)):
+            return None
+        low = int(least)
+        high = low if not comma else int(most) if most else None
+        if low > MAX_REPEAT or (high is not None and (high > MAX_REPEAT or high < low)):
+            raise self._wrong("invalid repeat count")
+        self._pos = end + 1
+        return low, high
+
+    def _times(self, part: Fragment, begin: tuple[int, bool], atom_end: int, least: int, most: int | None) -> Fragment:
+        self._take("?")
+        if self._pos < len(self._pattern) and self._pattern[self._pos] in "*+?":
+            raise self._wrong("invalid nested repetition operator")
+        after = self._pos
+        copies = [part]
+        while len(copies) < max(least, 1 if most is None else most):
+            copies.append(self._again(begin, atom_end))
+        self._pos = after
+        start, opens = self._one(FORK, None)
+        skipped: list[int] = []
+        if most == 0:
+            return start, opens
+        for index, (copy_start, copy_opens) in enumerate(copies):
+            self._connect(opens, copy_start)
+            if index >= least:
+                skipped.extend(opens)
+            opens = copy_opens
+        if most is None:
+            loop = self._state(FORK, None, [copies[-1][0]])
+            self._connect(opens, loop)
+            opens = [loop]
+        return start, opens + skipped
+
+    def _again(self, begin: tuple[int, bool], atom_end: int) -> Fragment:
+        """Another copy of the atom that stands there."""
+        self._pos, self._ignore_case = begin
+        part = self._atom()
+        assert self._pos == atom_end  # the same text is the same atom
+        return part
+
+    def _atom(self) -> Fragment:
+        character = self._next()
+        match character:
+            case "(":
+                return self._group()
+            case "[":
+                return self._one(CHARS, self._class())
+            case ".":
+                return self._one(CHARS, ALPHABET)
+            case "^":
+                return self._one(PLACE, PLACES["A"])
+            case "$":
+                return self._one(PLACE, PLACES["z"])
+            case "\\":
+                return self._escape()
+            case "*" | "+" | "?":
+                raise self._wrong(f"missing argument to repetition operator {character}")
+        return self._characters(character)
+
+    def _group(self) -> Fragment:
+        ignore_case = self._ignore_case
+        if self._take("?"):
+            if self._take("P<") or (not self._peek("<=") and not self._peek("<!") and self._take("<")):
+                name = self._pattern[self._pos : self._pattern.find(">", self._pos)]
+                if not name or not set(name) <= WORD:
+                    raise self._wrong("invalid named capture")
+                self._pos += len(name) + 1
+            elif self._flags():
+                return self._one(FORK, None)
+        part = self._alternatives()
+        if not self._take(")"):
+            raise self._wrong("missing closing )")
+        self._ignore_case = ignore_case
+        return part
+
+    def _flags(self) -> bool:
+        """What stands between (? and ) or a colon; whether it was ), so that the flags hold for what follows."""
+        on = True
+        while True:
+            flag = self._next()
+            if flag == "i":
+                self._ignore_case = on
+            elif flag == "-" and on:
+                on = False
+            elif flag == ":":
+                return False
+            elif flag == ")":
+                return True
+            elif flag not in "msU":  # they change nothing for one line that matches or does not
+                raise self._wrong("invalid or unsupported Perl syntax: (?")
+
+    def _escape(self) -> Fragment:
+        character = self._next()
+        if character in PLACES:
+            return self._one(PLACE, PLACES[character])
+        if character == "Q":
+            end = self._pattern.find("\\E", self._pos)
+            text = self._pattern[self._pos : end if end >= 0 else None]
+            self._pos = len(self._pattern) if end < 0 else end + 2
+            start, opens = self._one(FORK, None)
+            for one in text:
+                part = self._characters(one)
+                self._connect(opens, part[0])
+                opens = part[1]
+            return start, opens
+        self._pos -= 1
+        named = self._named_class()
+        return self._characters(self._escaped() if named is None else named)
+
+    def _named_class(self) -> frozenset[str] | None:
+        r"""Behind a backslash: \d and its like, or a Unicode class; None for anything else."""
+        character = self._next()
+        if character.lower() in PERL:
+            found = PERL[character.lower()]
+            return found if character.islower() else ALPHABET - found
+        if character in "pP":
+            name = self._next()
+            if name == "{":
+                end = self._pattern.find("}", self._pos)
+                name = self._pattern[self._pos : max(end, self._pos)]
+                self._pos += len(name) + 1
+            negated = name.startswith("^") != (character == "P")
+            inside = self._unicode_class(name.removeprefix("^"))
+            return ALPHABET - inside if negated else inside
+        self._pos -= 1
+        return None
+
+    def _unicode_class(self, name: str) -> frozenset[str]:
+        """A general category or a script, as far as topic names can tell: they have no letters but Latin ones."""
+        if name == "Any":
+            return ALPHABET
+        if name == "Latin":
+            return POSIX["alpha"]
+        if name == "Common":
+            return ALPHABET - POSIX["alpha"]
+        if len(name) > 2 and name[:1].isupper() and name.replace("_", "").isalpha():
+            return frozenset()
+        if len(name) in (1, 2) and name[:1] in "CLMNPSZ":
+            return frozenset(c for c in ALPHABET if unicodedata.category(c).startswith(name))
+        raise self._wrong(f"invalid character class range \\p{{{name}}}")
+
+    def _escaped(self) -> str:
+        """The character that stands for itself, or for another, behind a backslash."""
+        character = self._next()
+        if character in CONTROLS:
+            return CONTROLS[character]
+        if character == "x":
+            if self._take("{"):
+                end = self._pattern.find("}", self._pos)
+                digits = self._pattern[self._pos : max(end, self._pos)]
+                self._pos += len(digits) + 1
+            else:
+                digits = self._next() + self._next()
+            if not digits or not set(digits) <= set(string.hexdigits) or int(digits, 16) > 0x10FFFF:
+                raise self._wrong("invalid escape sequence \\x")
+            return chr(int(digits, 16))
+        if character in "01234567":
+            digits = character
+            while len(digits) < 3 and self._pos < len(self._pattern) and self._pattern[self._pos] in "01234567":
+                digits += self._next()
+            if len(digits) == 1 and character != "0":
+                raise self._wrong(f"invalid escape sequence \\{digits}")  # would be a back reference
+            return chr(int(digits, 8))
+        if character in POSIX["punct"] or ord(character) > 127:
+            return character
+        raise self._wrong(f"invalid escape sequence \\{character}")
+
+    def _class(self) -> frozenset[str]:
+        negated = self._take("^")
+        found: set[str] = set()
+        first = True
+        while first or not self._take("]"):
+            first = False
+            if self._take("[:"):
+                found |= self._posix_class()
+                continue
+            low = self._class_member()
+            if isinstance(low, frozenset):
+                found |= low
+                continue
+            high = low
+            if self._peek("-") and not self._peek("-]"):
+                self._take("-")
+                member = self._class_member()
+                if isinstance(member, frozenset) or member < low:
+                    raise self._wrong("invalid character class range")
+                high = member
+            found.update(c for c in ALPHABET | {low} if low <= c <= high)
+        if self._ignore_case:
+            found |= {c.swapcase() for c in found}
+        return ALPHABET - found if negated else ALPHABET & found
+
+    def _class_member(self) -> str | frozenset[str]:
+        if self._take("\\"):
+            named = self._named_class()
+            return self._escaped() if named is None else named
+        return self._next()
+
+    def _posix_class(self) -> frozenset[str]:
+        negated = self._take("^")
+        end = self._pattern.find(":]", self._pos)
+        name = self._pattern[self._pos : max(end, self._pos)]
+        if name not in POSIX:
+            raise self._wrong("invalid character class range [:")
+        self._pos = end + 2
+        return ALPHABET - POSIX[name] if negated else POSIX[name]
+
+
+def is_number(text: str) -> bool:
+    """Whether these are ASCII digits, few enough to be a count."""
+    return 0 < len(text) < 6 and text.isascii() and text.isdigit()
