@@ -13,12 +13,18 @@ from typing import Annotated
 import typer
 
 import kwire
-from kwire.cli import capture, codec, log, schema
+from kwire.cli import capture, codec, internal, log, schema
 
 __all__ = ["GROUPS", "main", "run"]
 
 # Each adds its commands to the app, in the order `kwire --help` shows them.
-GROUPS: tuple[Callable[[typer.Typer], None], ...] = (log.register, schema.register, codec.register, capture.register)
+GROUPS: tuple[Callable[[typer.Typer], None], ...] = (
+    log.register,
+    internal.register,
+    schema.register,
+    codec.register,
+    capture.register,
+)
 
 
 def _version(value: bool) -> None:

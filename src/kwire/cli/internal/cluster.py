@@ -1,0 +1,251 @@
+"""`kwire cluster`: brokers, topics, settings, users and the rest, as the metadata log has them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kwire.cli.command import FINE
+from kwire.cli.internal.moment import parse_moment, require_topic, shown_time, tell_problems
+from kwire.cli.internal.record_table import write_history
+from kwire.cli.log.directories import open_directory
+from kwire.cli.quantities import time_text
+from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.errors import LogError, OptionError
+
+if TYPE_CHECKING:
+    from kwire.log import LogDirectory
+    from kwire.log.internal import Cluster
+
+__all__ = ["cluster"]
+
+
+class Part(enum.StrEnum):
+    """What PART may be: kwire.log.internal.cluster_rows.ClusterPart, and two of the log itself."""
+
+    OVERVIEW = "overview"
+    BROKERS = "brokers"
+    CONTROLLERS = "controllers"
+    TOPICS = "topics"
+    PARTITIONS = "partitions"
+    CONFIGS = "configs"
+    QUOTAS = "quotas"
+    USERS = "users"
+    ACLS = "acls"
+    FEATURES = "features"
+    VOTERS = "voters"
+    TOKENS = "tokens"
+    SNAPSHOTS = "snapshots"
+
+
+def cluster(
+    path: Annotated[str, typer.Argument(help="Log directory or __cluster_metadata-0; a local path or a URL.")],
+    part: Annotated[Part, typer.Argument(metavar="[PART]", help="|".join(Part))] = Part.OVERVIEW,
+    history: Annotated[bool, typer.Option("--history", help="Every record, in the order of the log.")] = False,
+    at_offset: Annotated[int | None, typer.Option(metavar="N", help="As after the records below this offset.")] = None,
+    at_time: Annotated[str | None, typer.Option(metavar="TIME", help="As at this time: ISO 8601 (UTC) or ms.")] = None,
+    redact: Annotated[
+        bool,
+        typer.Option(
+            "--redact/--show-secrets",
+            help="Without the values of SCRAM credentials, delegation tokens and passwords; the default.",
+        ),
+    ] = True,
+    shape: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+) -> int:
+    """Show a cluster's brokers, topics, settings, users, ACLs.
+
+    From its metadata log and snapshots, without a controller.
+    The state starts from the newest snapshot at or below the offset or time asked for.
+    Exit code 1 if a record cannot be read, or nothing is left that tells of so early a time; 2 for wrong usage.
+    """
+    if history and part is not Part.OVERVIEW:
+        raise OptionError(f"--history shows all records: leave {part} out")
+    moment = parse_moment(at_offset, at_time)
+    directory = open_directory(path)
+    from kwire.log.internal import METADATA_TOPIC, read_cluster_records, replay_cluster
+
+    require_topic(directory, METADATA_TOPIC)
+    if history:
+        records = read_cluster_records(directory, at_offset=moment.at_offset, at_time=moment.at_time)
+        return write_history(records, shape, redact=redact)
+    if part is Part.SNAPSHOTS:
+        write_rows(_snapshots(directory), COLUMNS[part], shape)
+        return FINE
+    state = replay_cluster(directory, at_offset=moment.at_offset, at_time=moment.at_time)
+    if part is Part.OVERVIEW:
+        write_rows(_overview(directory, state), COLUMNS[part], shape)
+    else:
+        from kwire.log.internal.cluster_rows import ClusterPart, cluster_rows
+
+        write_rows(cluster_rows(state, ClusterPart(part), redact=redact), COLUMNS[part], shape)
+    return tell_problems(state.problems)
+
+
+def _snapshots(directory: LogDirectory) -> Iterator[Row]:
+    from kwire.log.internal import list_snapshots, read_snapshot_records
+
+    for snapshot in list_snapshots(directory):
+        timestamp, records, whole = None, 0, False
+        for record in read_snapshot_records(directory, snapshot):
+            if record.kind == "SNAPSHOT_HEADER":
+                timestamp = getattr(record.value, "last_contained_log_timestamp", None)
+            whole = record.kind == "SNAPSHOT_FOOTER"
+            records += not record.is_control
+        yield {
+            "file": snapshot.name,
+            "end_offset": snapshot.end_offset,
+            "epoch": snapshot.epoch,
+            "last_contained_timestamp": timestamp,
+            "records": records,
+            "is_whole": whole,
+        }
+
+
+def _overview(directory: LogDirectory, state: Cluster) -> Iterator[Row]:
+    topics = state.topics.values()
+    partitions = [each for topic in topics for each in topic.partitions.values()]
+    facts: dict[str, Any] = {
+        "cluster id": _cluster_id(directory),
+        "records below offset": state.end_offset,
+        "last record": time_text(state.end_timestamp),
+        "from the snapshot at": state.snapshot_offset,
+        "metadata.version": state.features.get("metadata.version"),
+        "kraft.version": state.kraft_version,
+        "quorum leader": None if state.leader < 0 else state.leader,
+        "voters": len(state.voters),
+        "controllers": len(state.controllers),
+        "brokers": len(state.brokers),
+        "fenced brokers": sum(each.fenced for each in state.brokers.values()),
+        "topics": len(topics),
+        "partitions": len(partitions),
+        "partitions without leader": sum(each.leader < 0 for each in partitions),
+        "under-replicated partitions": sum(not set(each.replicas) <= set(each.isr) for each in partitions),
+        "settings": sum(map(len, state.configs.values())),
+        "quotas": sum(map(len, state.quotas.values())),
+        "users": len(state.users),
+        "acls": len(state.acls),
+        "delegation tokens": len(state.tokens),
+        "next producer id": None if state.next_producer_id < 0 else state.next_producer_id,
+        "records of an unfinished transaction": len(state.open_transaction or ()),
+    }
+    for fact, value in facts.items():
+        yield {"fact": fact, "value": value}
+
+
+def _cluster_id(directory: LogDirectory) -> str | None:
+    try:
+        return directory.meta_properties.get("cluster.id")
+    except LogError:
+        return None
+
+
+def _listed(name: str) -> Any:
+    return lambda row: ",".join(map(str, row[name])) or None
+
+
+def _endpoints(row: Row) -> str | None:
+    return " ".join(f"{each['name']}://{each['host']}:{each['port']}" for each in row["endpoints"]) or None
+
+
+def _broker_state(row: Row) -> str:
+    if row["in_controlled_shutdown"]:
+        return "fenced, shut down" if row["fenced"] else "shutting down"
+    return "fenced" if row["fenced"] else "active"
+
+
+def _entity(row: Row) -> str:
+    return " ".join(f"{each['type']}={each['name'] or '<default>'}" for each in row["entity"])
+
+
+def _quota(value: float) -> str:
+    return f"{value:.0f}" if value == int(value) else str(value)
+
+
+NODE = Column(key="node_id", heading="NODE", right=True)
+LEADER = Column(pick=lambda row: "leader" if row["is_leader"] else None, heading="ROLE")
+ENDPOINTS = Column(pick=_endpoints, heading="ENDPOINTS")
+TOPIC = Column(key="topic", heading="TOPIC")
+TOPIC_ID = Column(key="topic_id", heading="ID")
+
+COLUMNS: dict[Part, tuple[Column, ...]] = {
+    Part.OVERVIEW: (Column(key="fact", heading="WHAT"), Column(key="value", heading="IS")),
+    Part.BROKERS: (
+        NODE,
+        Column(pick=_broker_state, heading="STATE"),
+        Column(key="epoch", heading="EPOCH", right=True),
+        Column(key="rack", heading="RACK"),
+        Column(key="leads", heading="LEADS", right=True),
+        ENDPOINTS,
+    ),
+    Part.CONTROLLERS: (NODE, LEADER, ENDPOINTS),
+    Part.TOPICS: (
+        TOPIC,
+        Column(key="partitions", heading="PARTITIONS", right=True),
+        Column(key="replication_factor", heading="REPLICAS", right=True),
+        Column(key="leaderless", heading="NO LEADER", right=True),
+        Column(key="under_replicated", heading="UNDER-REPLICATED", right=True),
+        Column(key="configs", heading="SETTINGS", right=True),
+        TOPIC_ID,
+    ),
+    Part.PARTITIONS: (
+        TOPIC,
+        Column(key="partition", heading="PARTITION", right=True),
+        Column(key="leader", heading="LEADER", right=True),
+        Column(key="leader_epoch", heading="EPOCH", right=True),
+        Column(pick=_listed("replicas"), heading="REPLICAS"),
+        Column(pick=_listed("isr"), heading="ISR"),
+        Column(pick=_listed("elr"), heading="ELR"),
+        Column(pick=_listed("adding_replicas"), heading="ADDING"),
+        Column(pick=_listed("removing_replicas"), heading="REMOVING"),
+    ),
+    Part.CONFIGS: (
+        Column(key="resource_type", heading="OF"),
+        Column(pick=lambda row: row["resource_name"] or "<default>", heading="NAME"),
+        Column(key="name", heading="SETTING"),
+        Column(key="value", heading="VALUE"),
+    ),
+    Part.QUOTAS: (
+        Column(pick=_entity, heading="FOR"),
+        Column(key="quota", heading="QUOTA"),
+        Column(key="value", heading="VALUE", show=_quota, right=True),
+    ),
+    Part.USERS: (
+        Column(key="user", heading="USER"),
+        Column(key="mechanism", heading="MECHANISM"),
+        Column(key="iterations", heading="ITERATIONS", right=True),
+        Column(key="salt", heading="SALT"),
+        Column(key="stored_key", heading="STORED KEY"),
+        Column(key="server_key", heading="SERVER KEY"),
+    ),
+    Part.ACLS: (
+        Column(key="principal", heading="PRINCIPAL"),
+        Column(key="permission", heading="PERMISSION"),
+        Column(key="operation", heading="OPERATION"),
+        Column(key="resource_type", heading="RESOURCE"),
+        Column(key="pattern_type", heading="PATTERN"),
+        Column(key="resource_name", heading="NAME"),
+        Column(key="host", heading="HOST"),
+    ),
+    Part.FEATURES: (Column(key="feature", heading="FEATURE"), Column(key="level", heading="LEVEL", right=True)),
+    Part.VOTERS: (NODE, LEADER, Column(key="directory_id", heading="DIRECTORY"), ENDPOINTS),
+    Part.TOKENS: (
+        Column(key="token_id", heading="TOKEN"),
+        Column(key="owner", heading="OWNER"),
+        Column(key="requester", heading="REQUESTER"),
+        Column(key="issue_timestamp", heading="ISSUED", show=shown_time),
+        Column(key="expiration_timestamp", heading="EXPIRES", show=shown_time),
+        Column(key="max_timestamp", heading="AT MOST UNTIL", show=shown_time),
+    ),
+    Part.SNAPSHOTS: (
+        Column(key="file", heading="FILE"),
+        Column(key="end_offset", heading="END OFFSET", right=True),
+        Column(key="epoch", heading="EPOCH", right=True),
+        Column(key="last_contained_timestamp", heading="LAST TIME", show=shown_time),
+        Column(key="records", heading="RECORDS", right=True),
+        Column(pick=lambda row: None if row["is_whole"] else "not finished", heading="DAMAGE"),
+    ),
+}

@@ -1,0 +1,174 @@
+"""`kwire group`: groups, their members and committed offsets, as `__consumer_offsets` has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kwire.cli.internal.moment import Moment, matching, parse_moment, require_topic, shown_time, tell_problems
+from kwire.cli.internal.record_table import write_history
+from kwire.cli.log.directories import open_directory
+from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.errors import OptionError
+
+if TYPE_CHECKING:
+    from kwire.log import LogDirectory
+    from kwire.log.internal import Group, Groups, TypedRecord
+
+__all__ = ["group"]
+
+
+def group(
+    path: Annotated[str, typer.Argument(help="Log directory or a partition of __consumer_offsets; a path or a URL.")],
+    name: Annotated[
+        str | None, typer.Argument(metavar="[GROUP]", help="Only this group, or those of a pattern (*, ?).")
+    ] = None,
+    offsets: Annotated[
+        bool, typer.Option("--offsets", help="Committed offsets and lag, a line a partition; given with a GROUP.")
+    ] = False,
+    members: Annotated[bool, typer.Option("--members", help="Members and what is assigned to them.")] = False,
+    history: Annotated[bool, typer.Option("--history", help="Every record, in the order of the log.")] = False,
+    at_offset: Annotated[
+        int | None, typer.Option(metavar="N", help="As after the records below this offset of the partition.")
+    ] = None,
+    at_time: Annotated[str | None, typer.Option(metavar="TIME", help="As at this time: ISO 8601 (UTC) or ms.")] = None,
+    shape: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+) -> int:
+    """Show consumer, share and streams groups.
+
+    LAG is counted to the end of the partition's log, where that log is here too; there is none for a past state.
+    Exit code 1 if a record cannot be read; the rest is shown still.
+    """
+    if offsets + members + history > 1:
+        raise OptionError("--offsets, --members or --history, one of them")
+    moment = parse_moment(at_offset, at_time)
+    directory = open_directory(path)
+    from kwire.log.internal import GROUPS_TOPIC, read_group_records, replay_groups
+
+    count = require_topic(directory, GROUPS_TOPIC)
+    if at_offset is not None and count > 1 and name is None:
+        raise OptionError(f"--at-offset counts in one partition, and there are {count}: name a GROUP, or a partition")
+    if history:
+        records = read_group_records(directory, at_offset=moment.at_offset, at_time=moment.at_time)
+        return write_history(_about(records, name), shape)
+    state = replay_groups(directory, at_offset=moment.at_offset, at_time=moment.at_time)
+    chosen = [state.groups[each] for each in matching(list(state.groups), name, "group")]
+    if members:
+        write_rows(_members(directory, chosen), MEMBER_COLUMNS, shape)
+    elif offsets or name is not None:
+        write_rows(_offsets(directory, chosen, moment), OFFSET_COLUMNS, shape)
+    else:
+        write_rows(_groups(directory, state, moment), GROUP_COLUMNS, shape)
+    return tell_problems(state.problems)
+
+
+def _about(records: Iterator[TypedRecord], pattern: str | None) -> Iterator[TypedRecord]:
+    """The records about the groups of a pattern; all without one."""
+    import fnmatch
+
+    from kwire.log.internal.groups import group_of
+
+    for record in records:
+        if pattern is None or ((about := group_of(record)) is not None and fnmatch.fnmatchcase(about, pattern)):
+            yield record
+
+
+def _groups(directory: LogDirectory, state: Groups, moment: Moment) -> Iterator[Row]:
+    from kwire.log.internal.group_rows import LogEnds, group_row
+
+    ends = LogEnds(None if moment.is_past else directory)
+    for _, each in sorted(state.groups.items()):
+        yield group_row(each, ends)
+
+
+def _offsets(directory: LogDirectory, groups: list[Group], moment: Moment) -> Iterator[Row]:
+    from kwire.log.internal import SHARE_STATE_TOPIC, replay_share_state
+    from kwire.log.internal.group_rows import LogEnds, offset_rows, share_row
+
+    ends = LogEnds(None if moment.is_past else directory)
+    names = _names(directory, groups)
+    shared = {each.group_id for each in groups if each.kind == "share"}
+    for each in groups:
+        yield from offset_rows(each, ends, names)
+    # offsets of another topic mean nothing there; its records' times do
+    if shared and moment.at_offset is None and any(topic == SHARE_STATE_TOPIC for topic, _ in directory):
+        for share in replay_share_state(directory, at_time=moment.at_time).partitions.values():
+            if share.group_id in shared:
+                row = share_row(share, ends, names)
+                yield row | {"offset": row["start_offset"]}
+
+
+def _members(directory: LogDirectory, groups: list[Group]) -> Iterator[Row]:
+    from kwire.log.internal.group_rows import member_rows
+
+    names = _names(directory, groups)
+    for each in groups:
+        yield from member_rows(each, names)
+
+
+def _names(directory: LogDirectory, groups: list[Group]) -> dict[Any, str]:
+    """Topic id -> name, looked up only where some group has ids."""
+    from kwire.log.internal import topic_names
+
+    if all(each.kind == "classic" for each in groups):
+        return {}
+    names: dict[Any, str] = {}
+    for each in groups:
+        names.update(each.topic_names)
+    return names | topic_names(directory)
+
+
+def _assigned(row: Row) -> str | None:
+    parts = [f"{each['topic'] or each['topic_id']}:{_numbers(each['partitions'])}" for each in row["assigned"]]
+    parts += [f"{each['subtopology']}:{_numbers(each['partitions'])}" for each in row["active_tasks"]]
+    return " ".join(parts) or None
+
+
+def _numbers(numbers: list[int]) -> str:
+    return ",".join(map(str, numbers))
+
+
+def _subscribed(row: Row) -> str | None:
+    return ",".join(row["subscribed_topics"]) or row["subscribed_regex"]
+
+
+GROUP_COLUMNS = (
+    Column(key="group", heading="GROUP"),
+    Column(key="kind", heading="KIND"),
+    Column(key="state", heading="STATE"),
+    Column(key="members", heading="MEMBERS", right=True),
+    Column(key="partitions", heading="PARTITIONS", right=True),
+    Column(key="lag", heading="LAG", right=True),
+    Column(key="epoch", heading="EPOCH", right=True),
+    Column(key="protocol", heading="ASSIGNOR"),
+    Column(key="last_timestamp", heading="LAST RECORD", show=shown_time),
+)
+OFFSET_COLUMNS = (
+    Column(key="group", heading="GROUP"),
+    Column(key="topic", heading="TOPIC"),
+    Column(key="partition", heading="PARTITION", right=True),
+    Column(key="offset", heading="OFFSET", right=True),
+    Column(key="log_end_offset", heading="LOG END", right=True),
+    Column(key="lag", heading="LAG", right=True),
+    Column(pick=lambda row: row.get("commit_timestamp") or row.get("timestamp"), heading="COMMITTED", show=shown_time),
+    Column(key="member_id", heading="MEMBER"),
+    Column(key="client_host", heading="HOST"),
+    Column(key="client_id", heading="CLIENT"),
+    Column(
+        pick=lambda row: "in a transaction" if row.get("in_transaction") else row.get("metadata") or None,
+        heading="METADATA",
+    ),
+)
+MEMBER_COLUMNS = (
+    Column(key="group", heading="GROUP"),
+    Column(key="member_id", heading="MEMBER"),
+    Column(key="instance_id", heading="INSTANCE"),
+    Column(key="client_host", heading="HOST"),
+    Column(key="client_id", heading="CLIENT"),
+    Column(key="epoch", heading="EPOCH", right=True),
+    Column(key="state", heading="STATE"),
+    Column(pick=_subscribed, heading="SUBSCRIBED"),
+    Column(pick=_assigned, heading="ASSIGNED"),
+)

@@ -1,0 +1,66 @@
+"""--history: the records of an internal topic one a line, as they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from kwire.cli.command import FINE, FOUND
+from kwire.cli.escaping import compact_json
+from kwire.cli.internal.moment import shown_time, tell_problem
+from kwire.cli.rows import Column, Format, Row, write_rows
+
+if TYPE_CHECKING:
+    from kwire.log.internal import TypedRecord
+
+__all__ = ["write_history"]
+
+
+def write_history(records: Iterable[TypedRecord], shape: Format, *, redact: bool = True) -> int:
+    """Print them. The exit code: FOUND if one could not be read; what is wrong is in its line and on standard error."""
+    from kwire.log.internal import record_row
+
+    found = FINE
+
+    def rows() -> Iterator[Row]:
+        nonlocal found
+        for record in records:
+            if record.error is not None:
+                found = FOUND
+                tell_problem(record)
+            yield record_row(record, redact=redact)
+
+    write_rows(rows(), COLUMNS, shape)
+    return found
+
+
+def _key(row: Row) -> str | None:
+    if row["key"] is None:
+        return None
+    return " ".join(f"{name}={_text(value)}" for name, value in row["key"].items())
+
+
+def _value(row: Row) -> str | None:
+    if row["error"] is not None:
+        return f"ERROR {row['error']}"
+    if row["is_tombstone"]:
+        return "(deleted)"
+    if row["coordinator_epoch"] is not None:
+        return f"producer={row['producer_id']} epoch={row['producer_epoch']}"
+    if row["value"] is None:
+        return None
+    return " ".join(f"{name}={_text(value)}" for name, value in row["value"].items())
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else compact_json(value)
+
+
+COLUMNS = (
+    Column(key="partition", heading="PARTITION", right=True),
+    Column(key="offset", heading="OFFSET", right=True),
+    Column(key="timestamp", heading="TIME", show=shown_time),
+    Column(key="kind", heading="KIND"),
+    Column(pick=_key, heading="KEY"),
+    Column(pick=_value, heading="VALUE"),
+)

@@ -1,0 +1,232 @@
+"""Groups, members, committed offsets, transactions and share partitions as rows of plain values.
+
+Rows are what `kwire group`, `kwire txn` and Spark's `kafka-internal` show: JSON's types, times in ms, ids as Kafka
+writes them, None where nothing is known.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from uuid import UUID
+
+from kwire.errors import DecodeError, LogError
+from kwire.log.internal.group_members import AssignedPartitions, Member
+from kwire.log.internal.groups import CommittedOffset, Group
+from kwire.log.internal.history import Source
+from kwire.log.internal.share_state import SharePartition
+from kwire.log.internal.transactions import Transaction
+from kwire.log.log_directory import LogDirectory
+from kwire.schema.rendering import uuid_text
+
+__all__ = ["LogEnds", "group_row", "member_rows", "offset_rows", "share_row", "transaction_row"]
+
+Row = dict[str, Any]
+Names = Mapping[UUID, str]
+
+
+class LogEnds:
+    """Log ends of the partitions beside the internal topics: what lag is counted against."""
+
+    def __init__(self, source: Source | None) -> None:
+        """source: None knows no log, as for a state of the past."""
+        self._directory = source if isinstance(source, LogDirectory) else None
+        self._known: dict[tuple[str, int], int | None] = {}
+
+    def of(self, topic: str, partition: int) -> int | None:
+        """The log end offset; None where the partition's log is not here or cannot be read."""
+        place = (topic, partition)
+        if place not in self._known:
+            self._known[place] = None
+            if self._directory is not None and place in self._directory:
+                with contextlib.suppress(LogError, DecodeError):
+                    self._known[place] = self._directory[place].log_end_offset
+        return self._known[place]
+
+
+def group_row(group: Group, ends: LogEnds) -> Row:
+    """A group in one line. lag: over all its partitions, None unless all their logs are here."""
+    lags = [_lag(ends.of(*place), committed.offset) for place, committed in group.offsets.items()]
+    known = [lag for lag in lags if lag is not None]
+    return {
+        "group": group.group_id,
+        "kind": group.kind,
+        "state": group.state,
+        "epoch": _known(group.epoch),
+        "assignment_epoch": _known(group.assignment_epoch),
+        "protocol_type": group.protocol_type or None,
+        "protocol": group.protocol,
+        "leader": group.leader,
+        "members": len(group.members),
+        "partitions": len(group.offsets),
+        "pending_offsets": len(group.pending_offsets),
+        "lag": sum(known) if lags and len(known) == len(lags) else None,
+        "state_timestamp": _known(group.state_timestamp),
+        "coordinator_partition": group.partition,
+        "last_offset": group.last_offset,
+        "last_timestamp": group.last_timestamp,
+    }
+
+
+def offset_rows(group: Group, ends: LogEnds, names: Names) -> Iterator[Row]:
+    """Committed offsets by topic and partition, those in open transactions, and assigned partitions without one."""
+    owners = {
+        (name, number): member
+        for member in group.members.values()
+        for each in member.assigned
+        if (name := _topic(each, names)) is not None
+        for number in each.partitions
+    }
+    for topic, number in sorted(group.offsets.keys() | owners.keys()):
+        committed = group.offsets.get((topic, number))
+        yield _offset_row(group, topic, number, committed, owners.get((topic, number)), ends)
+    for _, pending in sorted(group.pending_offsets.items()):
+        owner = owners.get((pending.topic, pending.partition))
+        row = _offset_row(group, pending.topic, pending.partition, pending, owner, ends)
+        yield row | {"in_transaction": True}
+
+
+def _offset_row(
+    group: Group, topic: str, partition: int, committed: CommittedOffset | None, owner: Member | None, ends: LogEnds
+) -> Row:
+    end = ends.of(topic, partition)
+    return {
+        "group": group.group_id,
+        "kind": group.kind,
+        "topic": topic,
+        "partition": partition,
+        "offset": committed.offset if committed else None,
+        "log_end_offset": end,
+        "lag": _lag(end, committed.offset) if committed else None,
+        "leader_epoch": _known(committed.leader_epoch) if committed else None,
+        "metadata": committed.metadata if committed else None,
+        "commit_timestamp": _known(committed.commit_timestamp) if committed else None,
+        "expire_timestamp": _known(committed.expire_timestamp) if committed else None,
+        "producer_id": _known(committed.producer_id) if committed else None,
+        "in_transaction": False,
+        "record_offset": committed.record_offset if committed else None,
+        "member_id": owner.member_id if owner else None,
+        "instance_id": owner.instance_id if owner else None,
+        "client_id": owner.client_id if owner else None,
+        "client_host": owner.client_host if owner else None,
+    }
+
+
+def member_rows(group: Group, names: Names) -> Iterator[Row]:
+    """The members of a group, by member id."""
+    for _, member in sorted(group.members.items()):
+        yield {
+            "group": group.group_id,
+            "kind": group.kind,
+            "member_id": member.member_id,
+            "instance_id": member.instance_id,
+            "client_id": member.client_id,
+            "client_host": member.client_host,
+            "rack_id": member.rack_id,
+            "state": None if group.kind == "classic" else member.state_name,
+            "epoch": _known(member.epoch),
+            "previous_epoch": _known(member.previous_epoch),
+            "subscribed_topics": list(member.subscribed_topics),
+            "subscribed_regex": member.subscribed_regex,
+            "assignor": member.assignor,
+            "assigned": _partitions(member.assigned, names),
+            "revoking": _partitions(member.revoking, names),
+            "target": None if member.target is None else _partitions(member.target, names),
+            "active_tasks": _tasks(member.active_tasks),
+            "standby_tasks": _tasks(member.standby_tasks),
+            "warmup_tasks": _tasks(member.warmup_tasks),
+            "process_id": member.process_id,
+            "session_timeout_ms": _known(member.session_timeout_ms),
+            "rebalance_timeout_ms": _known(member.rebalance_timeout_ms),
+        }
+
+
+def share_row(share: SharePartition, ends: LogEnds, names: Names) -> Row:
+    """A share group's partition. lag: records that still need a delivery, as kafka-share-groups counts them."""
+    topic = names.get(share.topic_id)
+    end = None if topic is None else ends.of(topic, share.partition)
+    lag = None
+    if end is not None and share.start_offset >= 0:
+        lag = max(end - share.start_offset - max(share.delivery_complete_count, 0), 0)
+    return {
+        "group": share.group_id,
+        "kind": "share",
+        "topic": topic,
+        "topic_id": uuid_text(share.topic_id),
+        "partition": share.partition,
+        "start_offset": _known(share.start_offset),
+        "log_end_offset": end,
+        "lag": lag,
+        "delivery_complete_count": _known(share.delivery_complete_count),
+        "leader_epoch": _known(share.leader_epoch),
+        "state_epoch": share.state_epoch,
+        "snapshot_epoch": share.snapshot_epoch,
+        "ranges": [
+            {
+                "first_offset": each.first_offset,
+                "last_offset": each.last_offset,
+                "state": each.state_name,
+                "delivery_count": each.delivery_count,
+            }
+            for each in share.ranges
+        ],
+        "create_timestamp": _known(share.create_timestamp),
+        "write_timestamp": _known(share.write_timestamp),
+        "state_partition": share.state_partition,
+        "record_offset": share.record_offset,
+        "timestamp": share.timestamp,
+    }
+
+
+def transaction_row(transaction: Transaction) -> Row:
+    """A transactional id."""
+    return {
+        "transactional_id": transaction.transactional_id,
+        "state": transaction.state,
+        "is_open": transaction.is_open,
+        "producer_id": transaction.producer_id,
+        "producer_epoch": transaction.producer_epoch,
+        "previous_producer_id": _known(transaction.previous_producer_id),
+        "next_producer_id": _known(transaction.next_producer_id),
+        "timeout_ms": transaction.timeout_ms,
+        "start_timestamp": _known(transaction.start_timestamp),
+        "last_update_timestamp": _known(transaction.last_update_timestamp),
+        "partitions": [
+            {"topic": topic, "partitions": list(numbers)} for topic, numbers in sorted(transaction.partitions.items())
+        ],
+        "client_transaction_version": transaction.client_transaction_version,
+        "coordinator_partition": transaction.partition,
+        "record_offset": transaction.record_offset,
+        "timestamp": transaction.timestamp,
+    }
+
+
+def _known(number: int) -> int | None:
+    """Kafka's -1 for "none" as None."""
+    return None if number == -1 else number
+
+
+def _lag(end: int | None, offset: int) -> int | None:
+    return None if end is None else end - offset  # below 0 where the log has lost records: Kafka's tools show it too
+
+
+def _topic(assigned: AssignedPartitions, names: Names) -> str | None:
+    if assigned.topic is not None or assigned.topic_id is None:
+        return assigned.topic
+    return names.get(assigned.topic_id)
+
+
+def _partitions(assigned: Iterable[AssignedPartitions], names: Names) -> list[Row]:
+    return [
+        {
+            "topic": _topic(each, names),
+            "topic_id": None if each.topic_id is None else uuid_text(each.topic_id),
+            "partitions": list(each.partitions),
+        }
+        for each in assigned
+    ]
+
+
+def _tasks(tasks: Mapping[str, tuple[int, ...]]) -> list[Row]:
+    return [{"subtopology": name, "partitions": list(numbers)} for name, numbers in sorted(tasks.items())]
