@@ -7,22 +7,27 @@ a result silently.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
-from urllib.parse import urlsplit
+from typing import Any, Literal
 
 from kwire.errors import OptionError
 from kwire.spark.offsets import Limit, NoMatch, check_limits, parse_limit
+from kwire.spark.option_values import (
+    is_storage,
+    parse_choice,
+    parse_columns,
+    parse_flag,
+    parse_paths,
+    parse_positive,
+    parse_storage,
+)
 from kwire.spark.topics import Matching, Selection, nearest, parse_assign, parse_pattern, parse_subscribe
 
 Mode = Literal["FAILFAST", "DROPMALFORMED", "PERMISSIVE"]
 Isolation = Literal["read_uncommitted", "read_committed"]
-Choice = TypeVar("Choice", bound=str)
 
 PAGE = "docs/spark.md"
-STORAGE_PREFIX = "storage."
 
 NAMES = (
     "path",
@@ -113,21 +118,23 @@ def parse_options(options: Mapping[str, str]) -> LogOptions:
     )
     check_limits(start, end)
     return LogOptions(
-        paths=_paths(given),
-        storage=_storage(given),
+        paths=parse_paths(given),
+        storage=parse_storage(given),
         selection=_selection(given),
         start=start,
         end=end,
-        no_match=_choice(given, "startingOffsetsByTimestampStrategy", "error", ("error", "latest")),
-        fail_on_data_loss=_flag(given, "failOnDataLoss", True),
-        include_headers=_flag(given, "includeHeaders", False),
-        min_partitions=_positive(given, "minPartitions"),
-        max_records=_positive(given, "maxRecordsPerPartition"),
-        isolation=_choice(given, "kafka.isolation.level", "read_uncommitted", ("read_uncommitted", "read_committed")),
-        columns=_columns(given),
-        pushdown=_flag(given, "pushdown", False),
-        check_crc=_flag(given, "checkCrc", True),
-        mode=_choice(given, "mode", "FAILFAST", ("FAILFAST", "DROPMALFORMED", "PERMISSIVE")),
+        no_match=parse_choice(given, "startingOffsetsByTimestampStrategy", "error", ("error", "latest")),
+        fail_on_data_loss=parse_flag(given, "failOnDataLoss", True),
+        include_headers=parse_flag(given, "includeHeaders", False),
+        min_partitions=parse_positive(given, "minPartitions"),
+        max_records=parse_positive(given, "maxRecordsPerPartition"),
+        isolation=parse_choice(
+            given, "kafka.isolation.level", "read_uncommitted", ("read_uncommitted", "read_committed")
+        ),
+        columns=parse_columns(given),
+        pushdown=parse_flag(given, "pushdown", False),
+        check_crc=parse_flag(given, "checkCrc", True),
+        mode=parse_choice(given, "mode", "FAILFAST", ("FAILFAST", "DROPMALFORMED", "PERMISSIVE")),
     )
 
 
@@ -135,7 +142,7 @@ def _refuse_others(given: Mapping[str, str]) -> None:
     known = {name.lower() for name in NAMES}
     refused = {name.lower(): (name, reason) for name, reason in REFUSED.items()}
     for key in given:
-        if key in known or (key.startswith(STORAGE_PREFIX) and len(key) > len(STORAGE_PREFIX)):
+        if key in known or is_storage(key):
             continue
         if key in refused:
             name, reason = refused[key]
@@ -148,50 +155,8 @@ def _refuse_others(given: Mapping[str, str]) -> None:
         raise OptionError(f"Unknown option '{key}'{hint}; {PAGE} lists the options of kafka-log")
 
 
-def _paths(given: Mapping[str, str]) -> tuple[str, ...]:
-    """`path`, and `paths` as Spark sends it for load(["a", "b"]): a JSON array."""
-    paths = [given["path"]] if "path" in given else []
-    if "paths" in given:
-        try:
-            more = json.loads(given["paths"])
-        except ValueError:
-            more = None
-        if not isinstance(more, list) or not all(isinstance(path, str) for path in more):
-            raise OptionError("Option 'paths': expected a JSON array of strings")
-        paths += more
-    if not paths or not all(path.strip() for path in paths):
-        raise OptionError("Option 'path' must be specified: a Kafka log directory, a glob or a URL")
-    for path in paths:
-        # "zip://inner::sftp://user:password@host/file" is a URL in a URL
-        if any("://" in part and urlsplit(part).password is not None for part in path.split("::")):
-            raise OptionError(
-                "Option 'path' holds a password, which plans and errors would show; use storage.* options"
-            )
-    return tuple(paths)
-
-
-def _storage(given: Mapping[str, str]) -> dict[str, Any]:
-    """`storage.NAME` options without the prefix.
-
-    JSON objects, arrays, true, false and numbers are taken as such, anything else as the string it is; so are the
-    values of names that look like credentials, since an access key may be all digits.
-    """
-    found: dict[str, Any] = {}
-    for key, text in given.items():
-        if not key.startswith(STORAGE_PREFIX):
-            continue
-        name = key.removeprefix(STORAGE_PREFIX)
-        found[name] = text
-        if not any(part in name for part in ("key", "secret", "token", "password", "user")):
-            try:
-                found[name] = json.loads(text)
-            except ValueError:
-                continue
-    return found
-
-
 def _selection(given: Mapping[str, str]) -> Selection:
-    include_internal = _flag(given, "includeInternal", False)
+    include_internal = parse_flag(given, "includeInternal", False)
     parsers: dict[str, Callable[[str], Selection]] = {
         "assign": parse_assign,
         "subscribe": parse_subscribe,
@@ -201,44 +166,3 @@ def _selection(given: Mapping[str, str]) -> Selection:
     if len(chosen) > 1:
         raise OptionError("Only one of the following options can be specified: assign, subscribe, subscribePattern")
     return parsers[chosen[0]](given[chosen[0]]) if chosen else Matching(None, include_internal)
-
-
-def _columns(given: Mapping[str, str]) -> tuple[str, ...] | None:
-    if "columns" not in given:
-        return None
-    columns = tuple(name.strip() for name in given["columns"].split(","))
-    if not any(columns):
-        raise OptionError("Option 'columns' names no column")
-    return columns
-
-
-def _flag(given: Mapping[str, str], name: str, default: bool) -> bool:
-    text = given.get(name.lower())
-    if text is None:
-        return default
-    if text.strip().lower() not in ("true", "false"):
-        raise OptionError(f"Option '{name}': expected true or false, got '{text}'")
-    return text.strip().lower() == "true"
-
-
-def _positive(given: Mapping[str, str], name: str) -> int | None:
-    text = given.get(name.lower())
-    if text is None:
-        return None
-    try:
-        value = int(text)
-    except ValueError:
-        raise OptionError(f"Option '{name}': expected a whole number, got '{text}'") from None
-    if value <= 0:
-        raise OptionError(f"Option '{name}' must be positive, got {value}")
-    return value
-
-
-def _choice(given: Mapping[str, str], name: str, default: Choice, choices: tuple[Choice, ...]) -> Choice:
-    text = given.get(name.lower())
-    if text is None:
-        return default
-    for choice in choices:
-        if text.strip().lower() == choice.lower():
-            return choice
-    raise OptionError(f"Option '{name}': expected one of {', '.join(choices)}, got '{text}'{nearest(text, choices)}")
