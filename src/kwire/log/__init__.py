@@ -6,6 +6,7 @@ from kwire.log.file_names import Ignored
 from kwire.log.file_system import FileSystem
 from kwire.log.log_config import LogConfig
 from kwire.log.log_directory import LogDirectory
+from kwire.log.log_manager import LogManager
 from kwire.log.partition_log import PartitionLog
 from kwire.log.partition_writer import Appended, PartitionWriter
 from kwire.log.segment import Segment
@@ -25,6 +26,7 @@ __all__ = [
     "LeaderEpoch",
     "LogConfig",
     "LogDirectory",
+    "LogManager",
     "PartitionLog",
     "PartitionWriter",
     "Segment",

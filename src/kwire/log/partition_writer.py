@@ -40,6 +40,7 @@ from kwire.records import (
     ControlRecord,
     ControlRecordType,
     RejectedRecords,
+    TimestampType,
     read_batches,
     validate_and_assign_offsets,
     write_transaction_marker,
@@ -53,6 +54,7 @@ Data = bytes | bytearray | memoryview
 OFFSET_OUT_OF_RANGE, UNSUPPORTED_FOR_MESSAGE_FORMAT = 1, 43
 OFFSET_SPAN = (1 << 31) - 1
 NO_TIMESTAMP = -1
+TIMESTAMP_TYPES = {kind.text: kind for kind in (TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME)}
 MAX_OFFSET = (1 << 63) - 1
 
 
@@ -193,7 +195,7 @@ class PartitionWriter:
             "to_magic": config.magic,
             "compression_type": config.codec,
             "compression_level": config.compression_level,
-            "message_timestamp_type": config.message_timestamp_type,
+            "message_timestamp_type": TIMESTAMP_TYPES[config.message_timestamp_type],
             "message_timestamp_before_max_ms": config.message_timestamp_before_max_ms,
             "message_timestamp_after_max_ms": config.message_timestamp_after_max_ms,
             "compacted": config.is_compacted,

@@ -1,0 +1,331 @@
+"""A whole log directory, open for writing: its partitions, checkpoints and clean stop.
+
+    meta.properties                    whose directory it is; made when there is none
+    .lock                              held while it is open
+    .kafka_cleanshutdown               there after close(): the next open checks nothing (G-01). Removed by open()
+    recovery-point-offset-checkpoint   per partition: what is below is on the disk
+    replication-offset-checkpoint      per partition: the high watermark
+    log-start-offset-checkpoint        of partitions whose log start is inside their first segment
+
+Kafka boots on what is written here, and what Kafka has left is opened here. One thread owns it; nothing runs by itself:
+the owner calls flush_due, write_checkpoints and apply_retention now and then.
+Source: kafka.log.LogManager, ReplicaManager.checkpointHighWatermarks 3.9.1; rules F-01 to F-03, G-01, G-11, G-14.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import os
+import uuid
+from collections.abc import Collection, Mapping
+
+from kwire.errors import LogError, Malformed, OptionError
+from kwire.log.checkpoints import (
+    CLEAN_SHUTDOWN,
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    META_PROPERTIES,
+    RECOVERY_POINTS,
+    TopicPartition,
+    parse_offset_checkpoint,
+    parse_properties,
+    render_clean_shutdown,
+    render_offset_checkpoint,
+    render_properties,
+)
+from kwire.log.directory_lock import DirectoryLock
+from kwire.log.file_names import MARKED_DIRECTORY, check_topic, parse_partition_directory
+from kwire.log.file_system import FileSystem
+from kwire.log.log_config import LogConfig
+from kwire.log.partition_writer import PartitionWriter
+from kwire.log.recovery import Progress
+
+__all__ = ["LogManager"]
+
+METADATA_TOPIC = "__cluster_metadata"  # KRaft's own log, of which LogManager knows nothing
+NO_LOGS = ("remote-log-index-cache",)
+LONGEST_NAME = 255
+
+
+class LogManager:
+    """An open log directory. Made by open().
+
+    path: the directory. logs: the partitions by topic and number. node_id, cluster_id, directory_id: of
+    meta.properties, directory_id "" where that has none. was_clean: how the last stop was. ignored: directories that
+    are left alone.
+    default_config, configs: settings of topics without and with their own.
+    """
+
+    def __init__(self, path: str, file_system: FileSystem, default_config: LogConfig, now_ms: int) -> None:
+        """Use open()."""
+        self.path, self._files, self.default_config = os.path.abspath(path), file_system, default_config
+        self.configs: dict[str, LogConfig] = {}
+        self.logs: dict[TopicPartition, PartitionWriter] = {}
+        self.node_id, self.cluster_id, self.directory_id = -1, "", ""
+        self.was_clean = False
+        self.ignored: list[str] = []
+        self._now_ms = now_ms
+        self._written: dict[str, dict[TopicPartition, int]] = {}
+        self._removed: list[tuple[int, str]] = []  # (due, directory)
+        self._lock: DirectoryLock | None = None
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        now_ms: int,
+        file_system: FileSystem | None = None,
+        default_config: LogConfig | None = None,
+        configs: Mapping[str, LogConfig] | None = None,
+        node_id: int | None = None,
+        cluster_id: str | None = None,
+        left_alone: Collection[str] = (METADATA_TOPIC,),
+        progress: Progress | None = None,
+    ) -> LogManager:
+        """Lock and open a log directory, or make it; recover what a crash has left.
+
+        configs: of topics with settings of their own. node_id, cluster_id: for a new directory, 1 and a random one by
+        default; an old one must have the same where they are given. left_alone: topics that are not opened.
+        progress: told of segments that are recovered.
+        Raises LogError: in use, another node's, a directory that is none of a partition; OptionError.
+        """
+        manager = cls(os.fspath(path), file_system or FileSystem(), default_config or LogConfig(), now_ms)
+        manager.configs = dict(configs or {})
+        if not manager._files.is_directory(manager.path):
+            manager._files.make_directory(manager.path)
+        manager._lock = DirectoryLock(manager.path)
+        try:
+            manager._load_properties(node_id, cluster_id)
+            manager._load_logs(left_alone, progress)
+        except BaseException:
+            manager._give_up()
+            raise
+        return manager
+
+    def __repr__(self) -> str:
+        return f"LogManager({self.path!r}, {len(self.logs)} partitions)"
+
+    def __enter__(self) -> LogManager:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        self.close()
+
+    def _path(self, name: str) -> str:
+        return f"{self.path}/{name}"
+
+    # ---- opening
+
+    def _load_properties(self, node_id: int | None, cluster_id: str | None) -> None:
+        path = self._path(META_PROPERTIES)
+        if not self._files.exists(path):
+            self.node_id = 1 if node_id is None else node_id
+            self.cluster_id = cluster_id or random_id()
+            self.directory_id = random_id()
+            properties = {
+                "version": "1",
+                "cluster.id": self.cluster_id,
+                "node.id": str(self.node_id),
+                "directory.id": self.directory_id,
+            }
+            written = datetime.datetime.fromtimestamp(self._now_ms / 1000, datetime.UTC)
+            self._files.write_atomically(path, render_properties(properties, written))
+            return
+        found = parse_properties(self._files.read_all(path))
+        text = found.get("node.id", found.get("broker.id", ""))
+        if not text.isdecimal():
+            raise LogError("it names no node.id or broker.id", path)
+        self.node_id, self.cluster_id = int(text), found.get("cluster.id", "")
+        self.directory_id = found.get("directory.id", "")
+        if node_id is not None and node_id != self.node_id:
+            raise LogError(f"this is the directory of node {self.node_id}, not of node {node_id}", path)
+        if cluster_id is not None and cluster_id != self.cluster_id:
+            raise LogError(f"this is a directory of cluster {self.cluster_id}, not of {cluster_id}", path)
+
+    def _load_logs(self, left_alone: Collection[str], progress: Progress | None) -> None:
+        self.was_clean = self._files.exists(self._path(CLEAN_SHUTDOWN))
+        if self.was_clean:
+            self._files.remove(self._path(CLEAN_SHUTDOWN))
+            self._files.sync_directory(self.path)
+        recovery_points = self._read_checkpoint(RECOVERY_POINTS)
+        log_starts = self._read_checkpoint(LOG_START_OFFSETS)
+        for name in self._files.list(self.path):
+            if not self._files.is_directory(self._path(name)) or name in NO_LOGS:
+                continue
+            marked = MARKED_DIRECTORY.fullmatch(name)
+            which = parse_partition_directory(name)
+            if marked is not None and marked["mark"] == "delete":
+                self._removed.append((self._now_ms + self.default_config.file_delete_delay_ms, self._path(name)))
+            elif marked is not None or (which is not None and which[0] in left_alone):
+                self.ignored.append(name)
+            elif which is None:
+                raise LogError("not named like a partition; a log directory holds nothing else", self._path(name))
+            else:
+                self.logs[which] = PartitionWriter.open(
+                    self._files,
+                    self._path(name),
+                    *which,
+                    self.config_of(which[0]),
+                    clean=self.was_clean,
+                    log_start_offset=log_starts.get(which, 0),
+                    recovery_point=recovery_points.get(which, 0),
+                    now_ms=self._now_ms,
+                    progress=progress,
+                )
+
+    def _read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
+        """A checkpoint; one that cannot be read counts as empty (F-03)."""
+        path = self._path(name)
+        if not self._files.exists(path):
+            return {}
+        try:
+            self._written[name] = parse_offset_checkpoint(self._files.read_all(path))
+        except Malformed:
+            return {}
+        return dict(self._written[name])
+
+    def _give_up(self) -> None:
+        """Close after a failed open, so that the next one finds what this one found."""
+        try:
+            for log in self.logs.values():
+                log.close() if self.was_clean else log.abandon()
+            if self.was_clean:
+                self._write_clean_shutdown(-1)
+        finally:
+            assert self._lock is not None
+            self._lock.release()
+
+    # ---- partitions
+
+    def config_of(self, topic: str) -> LogConfig:
+        """The settings of a topic."""
+        return self.configs.get(topic, self.default_config)
+
+    def set_config(self, topic: str, config: LogConfig | None) -> None:
+        """Give a topic other settings, None for the default ones; its open logs take them at once."""
+        if config is None:
+            self.configs.pop(topic, None)
+        else:
+            self.configs[topic] = config
+        for (name, _), log in self.logs.items():
+            if name == topic:
+                log.config = self.config_of(topic)
+
+    def create(
+        self,
+        topic: str,
+        partition: int,
+        *,
+        now_ms: int,
+        topic_id: uuid.UUID | None = None,
+        config: LogConfig | None = None,
+    ) -> PartitionWriter:
+        """Make a partition. config: becomes the topic's. Raises OptionError on a wrong name or one that is there."""
+        check_topic(topic, partition)
+        if (topic, partition) in self.logs or self._files.exists(self._path(f"{topic}-{partition}")):
+            raise OptionError(f"partition {partition} of {topic!r} exists")
+        if config is not None:
+            self.set_config(topic, config)
+        log = PartitionWriter.open(
+            self._files,
+            self._path(f"{topic}-{partition}"),
+            topic,
+            partition,
+            self.config_of(topic),
+            now_ms=now_ms,
+            topic_id=topic_id,
+        )
+        self.logs[topic, partition] = log
+        return log
+
+    def delete(self, topic: str, partition: int, *, now_ms: int) -> None:
+        """Remove a partition: its directory is renamed now and removed after file.delete.delay.ms."""
+        log = self.logs.pop((topic, partition), None)
+        if log is None:
+            raise OptionError(f"there is no partition {partition} of {topic!r}")
+        log.abandon()
+        suffix = f"-{partition}.{uuid.uuid4().hex}-delete"
+        marked = self._path(topic[: LONGEST_NAME - len(suffix)] + suffix)
+        self._files.rename(log.directory, marked)
+        self._files.sync_directory(self.path)
+        self._removed.append((now_ms + log.config.file_delete_delay_ms, marked))
+        self.write_checkpoints()
+
+    # ---- from time to time
+
+    def flush_due(self, now_ms: int) -> None:
+        """Sync segments that were rolled, and logs whose flush.ms has passed."""
+        for log in self.logs.values():
+            if now_ms - log.flushed_ms >= log.config.flush_ms:
+                log.flush(now_ms=now_ms)
+            else:
+                log.flush_rolled()
+
+    def write_checkpoints(self) -> None:
+        """Write recovery points, high watermarks and log starts, each file where something has changed."""
+        logs = self.logs
+        self._write_checkpoint(RECOVERY_POINTS, {which: log.recovery_point for which, log in logs.items()})
+        self._write_checkpoint(HIGH_WATERMARKS, {which: log.high_watermark for which, log in logs.items()})
+        inside = {which: log for which, log in logs.items() if log.log_start_offset > log.segments[0].base_offset}
+        self._write_checkpoint(LOG_START_OFFSETS, {which: log.log_start_offset for which, log in inside.items()})
+        for log in logs.values():
+            log.leader_epochs.flush()
+
+    def _write_checkpoint(self, name: str, offsets: dict[TopicPartition, int]) -> None:
+        if self._written.get(name) != offsets:
+            self._files.write_atomically(self._path(name), render_offset_checkpoint(offsets))
+            self._written[name] = offsets
+
+    def apply_retention(self, now_ms: int) -> dict[TopicPartition, list[int]]:
+        """Remove segments over retention, files and directories whose delay has passed, and idle producers.
+
+        Returns the base offsets of the segments that went.
+        """
+        gone = {}
+        for which, log in self.logs.items():
+            removed = log.delete_old_segments(now_ms)
+            if removed:
+                gone[which] = removed
+            log.delete_due_files(now_ms)
+            log.producers.remove_expired(now_ms)
+        due = [directory for due_ms, directory in self._removed if due_ms <= now_ms]
+        self._removed = [each for each in self._removed if each[0] > now_ms]
+        for directory in due:
+            for name in self._files.list(directory):
+                self._files.remove(f"{directory}/{name}")
+            self._files.remove(directory)
+        return gone
+
+    # ---- closing
+
+    def close(self, *, clean: bool = True, broker_epoch: int = -1) -> None:
+        """Flush and close all logs, write the checkpoints and, last, the clean shutdown file; release the lock.
+
+        clean=False leaves everything as a crash of this process would. broker_epoch: of KRaft, where there is one.
+        """
+        if self._lock is None:
+            return
+        try:
+            if clean:
+                for log in self.logs.values():
+                    log.close()
+                self.write_checkpoints()
+                self._write_clean_shutdown(broker_epoch)
+            else:
+                for log in self.logs.values():
+                    log.abandon()
+        finally:
+            self._lock.release()
+            self._lock = None
+
+    def _write_clean_shutdown(self, broker_epoch: int) -> None:
+        self._files.write_atomically(self._path(CLEAN_SHUTDOWN), render_clean_shutdown(broker_epoch))
+
+
+def random_id() -> str:
+    """A random uuid in Kafka's form; as Kafka's, it does not begin with a dash."""
+    while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+        pass
+    return text
