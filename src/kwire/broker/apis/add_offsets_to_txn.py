@@ -1,0 +1,45 @@
+"""AddOffsetsToTxn (api key 25), versions 0 to 4: a transaction will commit offsets of this group.
+
+    2  PRODUCER_FENCED, which is INVALID_PRODUCER_EPOCH before    4  TRANSACTION_ABORTABLE may come (KIP-890)
+
+The group's partition of `__consumer_offsets` becomes part of the transaction, so that its end reaches the group too.
+Source: kafka.server.KafkaApis.handleAddOffsetsToTxnRequest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.groups.placement import partition_for
+from kwire.broker.internal_topics import GROUP_METADATA_TOPIC, create_missing
+from kwire.broker.node import Node
+from kwire.broker.transactions import ProducerIdAndEpoch
+from kwire.errors import BrokerError
+from kwire.messages import AddOffsetsToTxnResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 25
+VERSIONS = (0, 4)
+
+FENCED_KNOWN_FROM = 2
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> AddOffsetsToTxnResponse:
+    if not node.may(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
+        raise refusal(
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, f"no access to transactional id {request.transactional_id}"
+        )
+    if not node.may(context, Operation.READ, ResourceType.GROUP, request.group_id):
+        raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {request.group_id}")
+    offsets = create_missing(node, GROUP_METADATA_TOPIC)
+    partition = (GROUP_METADATA_TOPIC, partition_for(request.group_id, len(offsets.partitions)))
+    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
+    try:
+        node.transactions.add_partitions(request.transactional_id, producer, frozenset({partition}))
+    except BrokerError as error:
+        if error.code == ErrorCode.PRODUCER_FENCED and context.api_version < FENCED_KNOWN_FROM:
+            raise refusal(ErrorCode.INVALID_PRODUCER_EPOCH, error.what) from error
+        raise
+    return AddOffsetsToTxnResponse()

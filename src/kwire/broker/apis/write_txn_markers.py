@@ -1,0 +1,86 @@
+"""WriteTxnMarkers (api key 27), versions 0 to 2: end transactions in partitions, for coordinators and administrators.
+
+    2  the transaction version of the marker (KIP-1228)
+
+The coordinator of this node writes its markers without asking over the wire; this is for tools that abort a hanging
+transaction (KIP-664).
+Source: kafka.server.KafkaApis.handleWriteTxnMarkersRequest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import CLUSTER, Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.broker.transactions import Marker, TopicPartition
+from kwire.broker.transactions.partitions import write_marker
+from kwire.errors import BrokerError, LogError
+from kwire.messages import WriteTxnMarkersResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 27
+VERSIONS = (0, 2)
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> WriteTxnMarkersResponse:
+    if not node.may(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER) and not node.may(
+        context, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER
+    ):
+        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
+    return WriteTxnMarkersResponse(markers=[result(node, each) for each in request.markers])
+
+
+def result(node: Node, asked: Any) -> Any:
+    """What came of one marker, by partition."""
+    marker = Marker(asked.producer_id, asked.producer_epoch, asked.transaction_result, asked.coordinator_epoch)
+    return WriteTxnMarkersResponse.WritableTxnMarkerResult(
+        producer_id=asked.producer_id,
+        topics=[
+            WriteTxnMarkersResponse.WritableTxnMarkerTopicResult(
+                name=topic.name,
+                partitions=[
+                    WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult(
+                        partition_index=index, error_code=outcome(node, (topic.name, index), marker)
+                    )
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in asked.topics
+        ],
+    )
+
+
+def outcome(node: Node, partition: TopicPartition, marker: Marker) -> ErrorCode:
+    """Write it; NONE or what went wrong."""
+    try:
+        write_marker(node, partition, marker)
+    except BrokerError as error:
+        return ErrorCode(error.code)
+    except LogError:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    return ErrorCode.NONE
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> WriteTxnMarkersResponse:
+    return WriteTxnMarkersResponse(
+        markers=[
+            WriteTxnMarkersResponse.WritableTxnMarkerResult(
+                producer_id=each.producer_id,
+                topics=[
+                    WriteTxnMarkersResponse.WritableTxnMarkerTopicResult(
+                        name=topic.name,
+                        partitions=[
+                            WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult(
+                                partition_index=index, error_code=code
+                            )
+                            for index in topic.partition_indexes
+                        ],
+                    )
+                    for topic in each.topics
+                ],
+            )
+            for each in request.markers
+        ]
+    )

@@ -1,0 +1,184 @@
+"""The coordinator on a node's partitions: its log, its markers, and data that claims to belong to a transaction."""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kwire.broker.features import SUPPORTED, TRANSACTION_VERSION
+from kwire.broker.groups.placement import partition_for
+from kwire.broker.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, create_missing
+from kwire.broker.node import Node
+from kwire.broker.topics import Partition
+from kwire.broker.transactions.admission import ClientSupport, admit, produce_error
+from kwire.broker.transactions.coordinator import Marker, TransactionCoordinator
+from kwire.broker.transactions.log_records import read_key, read_value, write_key, write_value
+from kwire.broker.transactions.metadata import ProducerIdAndEpoch, TopicPartition, TransactionMetadata
+from kwire.broker.transactions.producer_ids import ProducerIds
+from kwire.errors import DecodeError, OptionError, UnsupportedVersion
+from kwire.messages import ProducerIdsRecord
+from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.records import AppendOrigin, BatchBuilder, read_batches
+from kwire.records.attributes import TRANSACTIONAL_FLAG
+from kwire.records.default_batch import HEADER
+
+if TYPE_CHECKING:
+    from kwire.log.partition_writer import PartitionWriter
+
+__all__ = ["TransactionStateLog", "check_produced", "open_coordinator", "write_marker"]
+
+logger = logging.getLogger(__name__)
+
+HIGHEST_VERSION = SUPPORTED[TRANSACTION_VERSION][1]
+PRODUCER = struct.Struct(">qh")
+ATTRIBUTES_POS, PRODUCER_POS = 22, 43  # in a batch's header; of the attributes the low byte
+LOAD_BYTES = 5 * 1024 * 1024
+"""Read at a time when the log is replayed. Source: transaction.state.log.load.buffer.size."""
+
+
+def open_coordinator(node: Node) -> TransactionCoordinator:
+    """The node's coordinator, started. The groups have to be there: completed transactions tell them.
+
+    Raises OptionError for a transaction version that there is not.
+    """
+    version = node.settings.transaction_version
+    if not 0 <= version <= HIGHEST_VERSION:
+        raise OptionError(f"transaction_version is {version}: 0 to {HIGHEST_VERSION}")
+
+    def claim_producer_ids(size: int) -> int:
+        first = node.image.next_producer_id
+        broker = node.image.brokers.get(node.node_id)
+        record = ProducerIdsRecord(
+            broker_id=node.node_id,
+            broker_epoch=-1 if broker is None else broker.broker_epoch,
+            next_producer_id=first + size,
+        )
+        node.controller.commit([(record, 0)])
+        return first
+
+    coordinator = TransactionCoordinator(
+        clock=node.clock,
+        timers=node.timers,
+        settings=node.settings,
+        transaction_version=version,
+        log=TransactionStateLog(node, version),
+        markers=PartitionMarkers(node),
+        producer_ids=ProducerIds(claim_producer_ids),
+    )
+    coordinator.start()
+    return coordinator
+
+
+class TransactionStateLog:
+    """`__transaction_state`, made when the first transactional id comes. transaction_version: see log_records."""
+
+    def __init__(self, node: Node, transaction_version: int) -> None:
+        self._node, self._transaction_version = node, transaction_version
+
+    def append(self, transaction: TransactionMetadata) -> None:
+        """See TransactionLog."""
+        self._write(transaction.transactional_id, write_value(transaction, self._transaction_version))
+
+    def remove(self, transactional_id: str) -> None:
+        """See TransactionLog."""
+        self._write(transactional_id, None)
+
+    def coordinator_epoch(self, transactional_id: str) -> int:
+        """See TransactionLog."""
+        return self._partition(transactional_id).leader_epoch
+
+    def replay(self) -> Iterator[TransactionMetadata]:
+        """See TransactionLog. A record that cannot be read is left out, and the log says so."""
+        topic = self._node.topics.get(TRANSACTION_STATE_TOPIC)
+        for partition in () if topic is None else topic.partitions.values():
+            if partition.log is not None:
+                yield from replay_partition(partition.name, partition.log)
+
+    def _partition(self, transactional_id: str) -> Partition:
+        topic = create_missing(self._node, TRANSACTION_STATE_TOPIC)
+        return topic.partitions[partition_for(transactional_id, len(topic.partitions))]
+
+    def _write(self, transactional_id: str, value: bytes | None) -> None:
+        now_ms = self._node.clock.now_ms()
+        builder = BatchBuilder()
+        builder.append(write_key(transactional_id), value, timestamp=now_ms)
+        partition = self._partition(transactional_id)
+        partition.append(builder.build(), now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
+
+
+def replay_partition(name: str, log: PartitionWriter) -> Iterator[TransactionMetadata]:
+    """The last state of every transactional id in one partition."""
+    values: dict[str, TransactionMetadata] = {}
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        data = log.fetch(offset, LOAD_BYTES).read()
+        for batch in read_batches(data):
+            for record in () if batch.is_control else batch.records():
+                try:
+                    transactional_id = read_key(record.key or b"")
+                    if transactional_id is None:
+                        logger.warning("%s, offset %d: a record of an unknown type", name, record.offset)
+                    elif record.value is None:
+                        values.pop(transactional_id, None)
+                    else:
+                        values[transactional_id] = read_value(transactional_id, record.value)
+                except (DecodeError, UnsupportedVersion) as error:
+                    logger.warning("%s, offset %d: %s", name, record.offset, error)
+            offset = batch.last_offset + 1
+    return iter(values.values())
+
+
+class PartitionMarkers:
+    """Markers into a node's partitions."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def write_marker(self, partition: TopicPartition, marker: Marker) -> None:
+        """See MarkerWriter."""
+        write_marker(self._node, partition, marker)
+
+
+def write_marker(node: Node, partition: TopicPartition, marker: Marker) -> None:
+    """End a transaction in one partition. Raises BrokerError or LogError; then nothing is written."""
+    found = node.topics.partition(*partition)
+    if found is None:
+        raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no {partition[0]}-{partition[1]}")
+    if found.opened.config.magic < 2:
+        raise refusal(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, f"{found.name} is older than transactions")
+    found.append_marker(
+        marker.producer_id,
+        marker.producer_epoch,
+        commit=marker.commit,
+        coordinator_epoch=marker.coordinator_epoch,
+        now_ms=node.clock.now_ms(),
+    )
+    if found.topic.name == GROUP_METADATA_TOPIC:
+        node.groups.complete_transaction(marker.producer_id, marker.commit, (found.index,))
+
+
+def check_produced(
+    node: Node, partition: Partition, records: bytes | memoryview, transactional_id: str | None, version: int
+) -> None:
+    """Whether a Produce request of that version may append these records, as far as transactions go.
+
+    Only the first batch is looked at: a request that may be transactional has one. Raises BrokerError.
+    """
+    if len(records) < HEADER.size or records[16] < 2 or not records[ATTRIBUTES_POS] & TRANSACTIONAL_FLAG:
+        return
+    if transactional_id is None:
+        raise refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "transactional records need a transactional id")
+    producer = ProducerIdAndEpoch(*PRODUCER.unpack_from(records, PRODUCER_POS))
+    entry = partition.opened.producers.entries.get(producer.producer_id)
+    if entry is not None and entry.transaction_first_offset is not None and entry.producer_epoch == producer[1]:
+        return
+    support = ClientSupport.of_produce(version)
+    if support != ClientSupport.ADD and not node.settings.transaction_partition_verification_enable:
+        return
+    this = (partition.topic.name, partition.index)
+    code = admit(node.transactions, transactional_id, producer, frozenset({this}), support).get(this)
+    if code is not None:
+        what = f"{partition.name} is not part of a transaction of producer {producer.producer_id} that may go on"
+        raise refusal(produce_error(code, support), what)
