@@ -29,6 +29,7 @@ class MetadataImage:
     """The state that the records make.
 
     features: name -> level. configs: (resource type, name) -> settings. brokers: id -> its last registration.
+    topic_watchers: told of a topic that has got a partition (True), or is gone (False).
     """
 
     def __init__(self) -> None:
@@ -37,6 +38,7 @@ class MetadataImage:
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.brokers: dict[int, Any] = {}
         self.next_producer_id = 0
+        self.topic_watchers: list[Callable[[Topic, bool], object]] = []
         self._kept: dict[str, list[Any]] = {}
         self._subscribers: dict[str, Callable[[Any], object]] = {}
 
@@ -68,6 +70,11 @@ class MetadataImage:
         if topic is not None:
             self.topics.remove(topic)
             self.configs.pop((TOPIC_RESOURCE, topic.name), None)
+            self._tell_watchers(topic, exists=False)
+
+    def _tell_watchers(self, topic: Topic, *, exists: bool) -> None:
+        for watch in self.topic_watchers:
+            watch(topic, exists)
 
     def _apply_PartitionRecord(self, record: Any) -> None:  # noqa: N802
         topic = self.topics.with_id(record.topic_id)
@@ -80,6 +87,7 @@ class MetadataImage:
             leader_epoch=record.leader_epoch,
             partition_epoch=record.partition_epoch,
         )
+        self._tell_watchers(topic, exists=True)
 
     def _apply_PartitionChangeRecord(self, record: Any) -> None:  # noqa: N802
         topic = self.topics.with_id(record.topic_id)
