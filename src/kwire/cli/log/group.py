@@ -6,6 +6,7 @@ import typer
 
 from kwire.cli.command import add_command
 from kwire.cli.log.dump import dump
+from kwire.cli.log.export import export
 from kwire.cli.log.ls import ls
 from kwire.cli.log.report import report
 
@@ -20,4 +21,5 @@ def register(app: typer.Typer) -> None:
     add_command(group, "ls", ls)
     add_command(group, "dump", dump)
     add_command(group, "report", report)
+    add_command(group, "export", export)
     app.add_typer(group)

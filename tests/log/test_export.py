@@ -1,0 +1,171 @@
+"""Exported files hold what Kafka's consumer got, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from kwire.errors import CorruptBatch, LogError, OptionError
+from kwire.log import LogDirectory
+from kwire.log.export import Range, export_logs
+from kwire.log.file_system import FileSystem
+from kwire.records.columns import COLUMNS, arrow_schema
+from tests import golden
+from tests.log.expected import ISOLATIONS, consumed, read_objects, rows_of
+
+
+@pytest.fixture
+def modern(kafka_logs: dict[str, Path]) -> LogDirectory:
+    return LogDirectory(kafka_logs["modern"] / "data")
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+@pytest.mark.parametrize("shape", ["parquet", "arrow"])
+def test_files_hold_what_the_consumer_got(
+    shape: Any, isolation: Any, modern: LogDirectory, kafka_logs: dict[str, Path], tmp_path: Path
+) -> None:
+    keys = [("txn", 0), ("txn", 1), ("orders", 1), ("trimmed", 0), ("empty", 0), ("logappend", 0), ("compacted", 1)]
+    done = export_logs(
+        [modern[key] for key in keys], str(tmp_path / "out"), shape=shape, isolation=isolation, headers=True
+    )
+    assert [(each.topic, each.partition) for each in done] == keys
+    for each in done:
+        assert each.path == str(tmp_path / "out" / each.topic / f"partition={each.partition}" / f"records.{shape}")
+        data = pq.ParquetFile(each.path).read() if shape == "parquet" else pa.ipc.open_file(each.path).read_all()
+        assert data.schema.equals(arrow_schema(COLUMNS))
+        expected, _ = consumed(kafka_logs["modern"] / "expected", each.topic, each.partition, isolation)
+        assert rows_of(data.to_batches()) == expected
+        assert each.records == len(expected)
+    assert not list((tmp_path / "out").rglob("*.part"))
+
+
+def test_a_topics_directory_reads_as_one_dataset(modern: LogDirectory, tmp_path: Path) -> None:
+    logs = [modern["orders", partition] for partition in range(3)]
+    export_logs(logs, str(tmp_path / "out"), shape="parquet")
+    table = ds.dataset(tmp_path / "out" / "orders", partitioning="hive").to_table()
+    assert table.num_rows == 20_001
+    assert set(table.column("partition").to_pylist()) == {0, 1, 2}
+    assert "headers" not in table.column_names
+
+
+def test_one_file_for_all(modern: LogDirectory, tmp_path: Path) -> None:
+    target = tmp_path / "all.parquet"
+    export_logs([modern["txn", 0], modern["txn", 1]], str(target), shape="parquet", one_file=True, headers=True)
+    rows = rows_of(pq.read_table(target).to_batches())
+    assert rows == read_objects(modern["txn", 0]) + read_objects(modern["txn", 1])
+    with pytest.raises(OptionError, match="already"):
+        export_logs([modern["txn", 0]], str(target), shape="parquet", one_file=True)
+
+
+def test_ranges_of_offsets_and_of_times(modern: LogDirectory, tmp_path: Path) -> None:
+    log = modern["orders", 2]
+    rows = read_objects(log)
+    since, until = rows[2000].timestamp, rows[3000].timestamp
+    wanted = Range(start_offset=100, end_offset=5000, since_ms=since, until_ms=until)
+    (done,) = export_logs([log], str(tmp_path / "out"), shape="parquet", records=wanted, headers=True)
+    kept = [row for row in rows if 100 <= row.offset < 5000 and since <= row.timestamp < until]
+    assert 500 < len(kept) < 1500
+    assert rows_of(pq.ParquetFile(done.path).read().to_batches()) == kept
+
+
+def test_json_lines_are_kcats_envelope(modern: LogDirectory, tmp_path: Path) -> None:
+    log = modern["orders", 0]
+    (done,) = export_logs([log], str(tmp_path / "a"), shape="jsonl", headers=True, as_base64=True)
+    lines = [json.loads(line) for line in Path(done.path).read_text().splitlines()]
+    assert list(lines[0]) == ["topic", "partition", "offset", "tstype", "ts", "headers", "key", "payload"]
+    rows = read_objects(log)
+    assert len(lines) == len(rows)
+    for line, row in zip(lines, rows, strict=True):
+        flat = [each for key, value in row.headers for each in (key, value)]
+        assert line["headers"][::2] == flat[::2]
+        assert [golden.unpack(value) for value in line["headers"][1::2]] == flat[1::2]
+        assert (line["offset"], line["ts"], line["tstype"]) == (row.offset, row.timestamp, "create")
+        assert (golden.unpack(line["key"]), golden.unpack(line["payload"])) == (row.key, row.value)
+    text = [row for row in rows if row.value is not None and row.offset < 500]
+    (done,) = export_logs([log], str(tmp_path / "b"), shape="jsonl", records=Range(end_offset=500))
+    read = [json.loads(line) for line in Path(done.path).read_text().splitlines()]
+    assert [line["payload"].encode() for line in read if line["payload"] is not None] == [row.value for row in text]
+    assert "headers" not in read[0]
+
+
+def test_bytes_that_are_no_text_want_base64(modern: LogDirectory, tmp_path: Path) -> None:
+    with pytest.raises(
+        OptionError, match=r"__consumer_offsets-0 offset 0: the (key|value) is no UTF-8 text: use base64"
+    ):
+        export_logs([modern["__consumer_offsets", 0]], str(tmp_path / "out"), shape="jsonl")
+    assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+
+
+def test_row_groups_bound_the_memory(modern: LogDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kwire.log.export.ROW_GROUP_ROWS", 1000)
+    monkeypatch.setattr("kwire.records.column_decoder.DEFAULT_MAX_ROWS", 500, raising=False)
+    (done,) = export_logs([modern["orders", 0]], str(tmp_path / "out"), shape="parquet")
+    metadata = pq.ParquetFile(done.path).metadata
+    assert sum(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)) == done.records
+    assert metadata.row_group(0).column(0).compression == "ZSTD"
+    told: list[int] = []
+    export_logs([modern["orders", 0]], str(tmp_path / "again"), shape="parquet", progress=told.append)
+    assert sum(told) == modern["orders", 0].size_bytes
+
+
+def test_a_target_in_use_is_left_alone(modern: LogDirectory, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").write_text("x")
+    with pytest.raises(OptionError, match="not an empty directory"):
+        export_logs([modern["txn", 0]], str(tmp_path / "mine"), shape="parquet")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["file"]
+
+
+def test_damage_leaves_no_file_that_looks_whole(copied: Any, tmp_path: Path) -> None:
+    directory = copied("modern", "txn-0")
+    path = directory / "txn-0" / "00000000000000000172.log"
+    data = bytearray(path.read_bytes())
+    data[5000] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(CorruptBatch):
+        export_logs([LogDirectory(directory)["txn", 0]], str(tmp_path / "out"), shape="parquet")
+    assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+
+
+@pytest.fixture
+def full_disk() -> Iterator[None]:
+    """No file may grow beyond 20 kB."""
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, old[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    signal.signal(signal.SIGXFSZ, handler)
+
+
+@pytest.mark.parametrize("shape", ["parquet", "arrow", "jsonl"])
+def test_a_disk_without_room_is_a_log_error(shape: Any, modern: LogDirectory, tmp_path: Path, full_disk: None) -> None:
+    with pytest.raises(LogError, match=r"records\.\w+\.part: cannot be written"):
+        export_logs([modern["orders", 0]], str(tmp_path / "out"), shape=shape, as_base64=True)
+    assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+
+
+def test_a_directory_that_cannot_be_made_is_a_log_error(modern: LogDirectory, tmp_path: Path) -> None:
+    class ReadOnly(FileSystem):
+        def make_directory(self, path: str) -> None:
+            raise LogError("cannot be created: Read-only file system", path)
+
+    with pytest.raises(LogError, match="Read-only"):
+        export_logs([modern["txn", 0]], str(tmp_path / "out"), shape="parquet", file_system=ReadOnly())
+
+
+def test_a_topic_name_cannot_leave_the_target(modern: LogDirectory, tmp_path: Path) -> None:
+    log = modern["txn", 0]
+    log.topic = "../../escaped"
+    with pytest.raises(LogError, match="no topic name"):
+        export_logs([log], str(tmp_path / "a" / "b"), shape="parquet")
+    assert not (tmp_path / "escaped").exists()
