@@ -47,6 +47,25 @@ def expand_glob(path: str, storage: Mapping[str, Any]) -> list[str]:
     return sorted(found)
 
 
+def expand_files(path: str, storage: Mapping[str, Any]) -> list[str]:
+    """The files that a path means, sorted: itself, those in a directory, or what matches a pattern in its last part.
+
+    Names that begin with a dot or an underscore are passed over, as Spark does. Raises LogError where nothing is.
+    """
+    if _MAGIC.search(path.partition("::")[0]) and not ("://" not in path and os.path.exists(path)):
+        found = {place for variant in _variants(path) for place in _matches(variant, storage, any_file=True)}
+        if not found:
+            raise LogError("nothing matches this pattern", path)
+        return sorted(found)
+    store = open_store(path, storage)
+    if store.is_file():
+        return [path]
+    names = [entry.name for entry in store.list("") if not entry.is_directory and entry.name[0] not in "._"]
+    if not names:
+        raise LogError("no files in this directory", path)
+    return [store.url_of(name) for name in sorted(names)]
+
+
 def _variants(path: str) -> Iterator[str]:
     """The path once for each of the alternatives in `{a,b}`."""
     alternatives = _ALTERNATIVES.search(path)
@@ -57,7 +76,7 @@ def _variants(path: str) -> Iterator[str]:
         yield from _variants(path[: alternatives.start()] + choice + path[alternatives.end() :])
 
 
-def _matches(path: str, storage: Mapping[str, Any]) -> list[str]:
+def _matches(path: str, storage: Mapping[str, Any], *, any_file: bool = False) -> list[str]:
     head, separator, tail = path.partition("::")
     scheme, mark, rest = head.rpartition("://")
     parts = rest.split("/")
@@ -75,6 +94,7 @@ def _matches(path: str, storage: Mapping[str, Any]) -> list[str]:
             for entry in store.list(folder)
             if fnmatchcase(entry.name, part)
             and not MARKED_DIRECTORY.fullmatch(entry.name)
-            and (entry.is_directory or (is_last and entry.name.endswith(".log")))
+            and (not any_file or is_last != entry.is_directory)
+            and (entry.is_directory or (is_last and (any_file or entry.name.endswith(".log"))))
         ]
     return [store.url_of(place) for place in below]

@@ -1,0 +1,243 @@
+"""The data source `kafka-capture`: packet captures as a DataFrame, one row a request with its response.
+
+One task reads one file: a connection's packets are not told apart without reading all before them. Reader and options
+pickle; the planner imports neither numba nor pyarrow. Options and columns: docs/capture.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Literal
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from kwire.errors import KwireError, OptionError
+from kwire.spark.option_values import (
+    parse_choice,
+    parse_columns,
+    parse_paths,
+    parse_storage,
+    refuse_unknown,
+)
+from kwire.spark.topics import nearest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from kwire.capture import Exchange
+
+__all__ = ["COLUMNS", "CaptureOptions", "KafkaCaptureSource", "parse_options"]
+
+PAGE = "docs/capture.md"
+NAMES = ("path", "paths", "ports", "apis", "clients", "columns", "bodies", "mode")
+BATCH_ROWS = 4096
+BATCH_BYTES = 8 << 20
+
+Mode = Literal["FAILFAST", "PERMISSIVE"]
+Bodies = Literal["json", "bytes", "none"]
+
+COLUMNS = {
+    "file": "string",
+    "connection": "bigint",
+    "client": "string",
+    "server": "string",
+    "client_id": "string",
+    "api_key": "int",
+    "api": "string",
+    "api_version": "int",
+    "correlation_id": "int",
+    "request_time": "timestamp",
+    "response_time": "timestamp",
+    "latency_ms": "double",
+    "request_bytes": "bigint",
+    "response_bytes": "bigint",
+    "problem": "string",
+    "request": "string",
+    "response": "string",
+}
+BODIES = ("request", "response")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureOptions:
+    """Everything a query asked for. ports, apis, clients: empty for all."""
+
+    paths: tuple[str, ...]
+    storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    ports: tuple[int, ...] = ()
+    apis: tuple[str, ...] = ()
+    clients: tuple[str, ...] = ()
+    columns: tuple[str, ...] | None = None
+    bodies: Bodies = "json"
+    mode: Mode = "FAILFAST"
+
+
+def parse_options(options: Mapping[str, str]) -> CaptureOptions:
+    """Check the options of one query; raises OptionError naming the option and what would be right."""
+    given = {key.lower(): value for key, value in options.items()}
+    refuse_unknown(given, NAMES, "kafka-capture", PAGE)
+    return CaptureOptions(
+        paths=parse_paths(given),
+        storage=parse_storage(given),
+        ports=tuple(_port(text) for text in _words(given, "ports")),
+        apis=_words(given, "apis"),
+        clients=_words(given, "clients"),
+        columns=parse_columns(given),
+        bodies=parse_choice(given, "bodies", "json", ("json", "bytes", "none")),
+        mode=parse_choice(given, "mode", "FAILFAST", ("FAILFAST", "PERMISSIVE")),
+    )
+
+
+def _words(given: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return tuple(word for word in (part.strip() for part in given.get(name, "").split(",")) if word)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 1 << 16:
+        raise OptionError(f"Option 'ports': expected port numbers with commas between, got '{text}'")
+    return int(text)
+
+
+def column_types(options: CaptureOptions) -> dict[str, str]:
+    """The columns of a query and their types. Raises OptionError for an unknown or repeated one."""
+    types = {name: "binary" if name in BODIES and options.bodies == "bytes" else kind for name, kind in COLUMNS.items()}
+    if options.columns is None:
+        return {name: kind for name, kind in types.items() if name not in BODIES or options.bodies != "none"}
+    for name in options.columns:
+        if name not in types:
+            raise OptionError(
+                f"Option 'columns': unknown column '{name}'{nearest(name, types)}; there are {', '.join(types)}"
+            )
+    if len(set(options.columns)) < len(options.columns):
+        raise OptionError(f"Option 'columns' names a column twice: {', '.join(options.columns)}")
+    return {name: types[name] for name in options.columns}
+
+
+class CapturePartition(InputPartition):
+    """What one Spark task reads: one file."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+
+class CaptureReader(DataSourceReader):
+    """Plans and reads one query."""
+
+    def __init__(self, options: CaptureOptions) -> None:
+        self.options = options
+
+    def partitions(self) -> list[CapturePartition]:
+        """One task a file. Raises LogError for a path where nothing is."""
+        from kwire.spark.paths import expand_files
+
+        return [
+            CapturePartition(file) for path in self.options.paths for file in expand_files(path, self.options.storage)
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one file as Arrow batches; called in a worker.
+
+        Raises LogError where it cannot be read, Malformed where it is no capture or damaged, behind the rows before the
+        damage; in mode PERMISSIVE a damaged file ends with a row that says so.
+        """
+        if not isinstance(partition, CapturePartition):
+            return  # Spark's stand-in where there is nothing to read
+        from kwire.spark.kernel_cache import prepare_kernel_cache
+
+        prepare_kernel_cache()
+        yield from read_file(partition.path, self.options)
+
+
+def read_file(path: str, options: CaptureOptions) -> Iterator[pa.RecordBatch]:
+    """The exchanges of a file as Arrow batches with the columns asked for."""
+    import pyarrow as pa
+
+    from kwire.capture import read_capture
+
+    types = column_types(options)
+    schema = pa.schema([(name, _arrow_type(kind)) for name, kind in types.items()])
+    rows: list[dict[str, Any]] = []
+    size = 0
+    try:
+        for exchange in read_capture(path, ports=options.ports, storage_options=options.storage):
+            if not _is_wanted(exchange, options):
+                continue
+            rows.append(_row(exchange, path, options, types))
+            size += sum(frame.size_bytes for frame in (exchange.request, exchange.response) if frame)
+            if len(rows) >= BATCH_ROWS or size >= BATCH_BYTES:
+                yield pa.RecordBatch.from_pylist(rows, schema)
+                rows, size = [], 0
+    except KwireError as error:
+        if options.mode == "FAILFAST":
+            raise
+        rows.append({"file": path, "problem": str(error)})
+    if rows:
+        yield pa.RecordBatch.from_pylist([{name: row.get(name) for name in types} for row in rows], schema)
+
+
+def _arrow_type(kind: str) -> pa.DataType:
+    import pyarrow as pa
+
+    return {
+        "string": pa.string(),
+        "binary": pa.binary(),
+        "int": pa.int32(),
+        "bigint": pa.int64(),
+        "double": pa.float64(),
+        "timestamp": pa.timestamp("us", "UTC"),
+    }[kind]
+
+
+def _is_wanted(exchange: Exchange, options: CaptureOptions) -> bool:
+    name = exchange.api_name or str(exchange.api_key)
+    return (not options.apis or any(fnmatchcase(name.lower(), each.lower()) for each in options.apis)) and (
+        not options.clients or any(fnmatchcase(exchange.client_id or "", each) for each in options.clients)
+    )
+
+
+def _row(exchange: Exchange, path: str, options: CaptureOptions, types: Mapping[str, str]) -> dict[str, Any]:
+    """One exchange; bodies only where they are asked for."""
+    import msgspec
+
+    wanted = [name for name in BODIES if name in types]
+    row = exchange.to_json(bodies=bool(wanted) and options.bodies == "json")
+    row["file"] = path
+    row["request_time"] = None if exchange.request is None else exchange.request.time_ns // 1000
+    row["response_time"] = None if exchange.response is None else exchange.response.time_ns // 1000
+    for name in wanted:
+        if options.bodies == "json":
+            body = row[name]
+            row[name] = None if body is None else msgspec.json.encode(body).decode()
+        else:
+            frame = getattr(exchange, name)
+            row[name] = None if frame is None else frame.data
+    return {name: row.get(name) for name in types}
+
+
+class KafkaCaptureSource(DataSource):
+    """`spark.read.format("kafka-capture")`; options and columns: docs/capture.md."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "kafka-capture"
+
+    def schema(self) -> str:
+        """The columns that the options choose, as DDL. Raises OptionError."""
+        return ", ".join(f"{name} {kind}" for name, kind in column_types(parse_options(self.options)).items())
+
+    def reader(self, schema: StructType) -> CaptureReader:
+        """A reader. A schema may choose columns; it does not convert. Raises OptionError."""
+        options = parse_options(self.options)
+        types = column_types(options)
+        asked = {field.name: field.dataType.simpleString() for field in schema.fields}
+        for name, kind in asked.items():
+            if types.get(name, COLUMNS.get(name)) != kind:
+                raise OptionError(
+                    f"The schema: column {name} of type {kind}{nearest(name, types)}; "
+                    f"there are {', '.join(f'{n} {k}' for n, k in types.items())}"
+                )
+        return CaptureReader(replace(options, columns=tuple(asked)))

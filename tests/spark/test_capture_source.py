@@ -1,0 +1,99 @@
+"""`kafka-capture`: what kwire.capture reads, as rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kwire.capture import read_capture
+from kwire.errors import LogError, Malformed, OptionError
+from kwire.spark.capture_source import CaptureReader, column_types, parse_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@pytest.fixture(scope="module")
+def folder(kafka_logs: dict[str, Path]) -> Path:
+    return next(kafka_logs["wire"].rglob("k391.clean.pcap")).parent
+
+
+def load(spark: SparkSession, path: Path, **options: Any) -> DataFrame:
+    return spark.read.format("kafka-capture").options(**options).load(str(path))
+
+
+def test_rows_are_the_exchanges_of_all_files(spark: SparkSession, folder: Path) -> None:
+    frame = load(spark, folder / "k*.clean.pcap")
+    rows = [row.asDict() for row in frame.collect()]
+    expected = {
+        (str(path), each.client[1], each.correlation_id): each
+        for path in sorted(folder.glob("k*.clean.pcap"))
+        for each in read_capture(path)
+    }
+    assert len(rows) == len(expected)
+    for row in rows:
+        each = expected[row["file"], int(row["client"].rpartition(":")[2]), row["correlation_id"]]
+        message = each.request_message()
+        assert json.loads(row["request"]) == json.loads(json.dumps(message.to_json(version=each.api_version)))
+        assert row["api"] == each.api_name
+        assert row["latency_ms"] == (None if each.latency_ns is None else each.latency_ns / 1e6)
+    assert frame.rdd.getNumPartitions() == 2
+
+
+def test_apis_clients_and_columns_narrow_what_is_read(spark: SparkSession, folder: Path) -> None:
+    frame = load(spark, folder / "k391.clean.pcap", apis="produce,*Txn*", columns="api,request_bytes")
+    assert frame.columns == ["api", "request_bytes"]
+    transactional = {"AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn", "TxnOffsetCommit"}
+    assert {row.api for row in frame.collect()} == {"Produce", *transactional}
+    counted = frame.groupBy("api").count().collect()
+    assert {row.api: row["count"] for row in counted}["Produce"] == 51
+
+
+def test_bodies_are_json_bytes_or_left_out(spark: SparkSession, folder: Path) -> None:
+    path = folder / "k391.clean.pcap"
+    assert "request" not in load(spark, path, bodies="none").columns
+    rows = load(spark, path, bodies="bytes", apis="CreateTopics").collect()
+    frames = {each.request.data for each in read_capture(path) if each.request and each.api_name == "CreateTopics"}
+    assert {bytes(row.request) for row in rows} == frames
+
+
+def test_a_damaged_file_fails_or_ends_with_a_row(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
+    data = bytearray((folder / "k391.clean.pcap").read_bytes())
+    position = 24
+    for _ in range(400):
+        position += 16 + int.from_bytes(data[position + 8 : position + 12], "little")
+    data[position + 8 : position + 12] = b"\xff\xff\xff\xff"
+    (tmp_path / "damaged.pcap").write_bytes(data)
+    reader = CaptureReader(parse_options({"path": str(tmp_path)}))
+    (partition,) = reader.partitions()
+    with pytest.raises(Malformed, match="damaged"):
+        list(reader.read(partition))
+    rows = load(spark, tmp_path, mode="PERMISSIVE", bodies="none").collect()
+    assert len(rows) > 50
+    assert [row.problem for row in rows if row.connection is None] == [
+        f"{tmp_path}/damaged.pcap: packet of 4294967295 captured and "
+        f"{int.from_bytes(data[position + 12 : position + 16], 'little')} original bytes, at byte {position}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"port": "9092"}, r"Unknown option 'port' \(did you mean 'ports'\?\); docs/capture.md"),
+        ({"ports": "9092;9093"}, "Option 'ports': expected port numbers"),
+        ({"columns": "apis"}, r"unknown column 'apis' \(did you mean 'api'\?\)"),
+        ({"bodies": "xml"}, "Option 'bodies': expected one of json, bytes, none"),
+    ],
+)
+def test_wrong_options_are_refused_with_what_would_be_right(options: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        column_types(parse_options({"path": "x", **options}))
+
+
+def test_a_path_where_nothing_is_is_refused(tmp_path: Path) -> None:
+    for path in (tmp_path / "missing", tmp_path / "*.pcap", tmp_path):
+        with pytest.raises(LogError):
+            CaptureReader(parse_options({"path": str(path)})).partitions()
