@@ -7,7 +7,8 @@ Source: rules X-10 to X-12, X-34, X-36; kafka.log.Cleaner.doClean, buildOffsetMa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -31,11 +32,21 @@ __all__ = ["CHUNK_BYTES", "CleaningPass"]
 CHUNK_BYTES = 1 << 20
 
 
+@dataclass(slots=True)
+class Piece:
+    """Some bytes of a segment that begin with a batch. used: bytes of them that were whole batches."""
+
+    data: memoryview
+    position: int
+    file: str
+    used: int = 0
+
+
 class CleaningPass:
     """A pass over one log: build_map(), then clean(group) for each of groups(), in order.
 
     log, plan: what is cleaned. offset_map: empty. stats: counts, growing. end_offset: after build_map, the first offset
-    that is not clean: the new cleaner checkpoint.
+    that is not clean: the new cleaner checkpoint (X-36).
     """
 
     def __init__(
@@ -50,55 +61,43 @@ class CleaningPass:
 
     # ---- the map
 
-    def build_map(self) -> int:
+    def build_map(self) -> Iterator[None]:
         """Read the keys from the first dirty offset on, to the plan's end or as far as the map has room (X-10 to X-12).
 
-        Returns end_offset. Raises CorruptBatch, LogError.
+        Yields after each chunk; end_offset counts once it is through. Raises CorruptBatch, LogError.
         """
         plan, transactions = self.plan, CleanedTransactions()
         dirty = self.log.segments_from(plan.first_dirty_offset, plan.end_offset)
         transactions.add(entry for each in dirty for entry in each.aborted)
         transactions.add(entry for each in self._behind(plan.end_offset) for entry in each.aborted)
         sections = Sections(self._max_decompressed_bytes)
+        outcome: npt.NDArray[np.int64] = np.zeros(3, np.int64)
+        is_full = False
         for i, segment in enumerate(dirty):
-            if not self._map_segment(segment, sections, transactions):
+            for piece in self._pieces(segment, segment.position_of(plan.first_dirty_offset)):
+                piece.used = sections.load(piece.data, piece.position, piece.file)
+                is_full = self._map_table(sections, transactions, outcome)
+                self.stats.map_bytes_read += piece.used
+                yield
+                if is_full:
+                    break
+            if is_full:
                 break
-            behind = dirty[i + 1].base_offset if i + 1 < len(dirty) else plan.end_offset
-            self._map.advance(behind - 1)
+            self._map.advance((dirty[i + 1].base_offset if i + 1 < len(dirty) else plan.end_offset) - 1)
+        self.stats.map_records_read = int(outcome[k.RECORDS_READ])
         self.stats.map_utilization = self._map.utilization
-        self.end_offset = max(self._map.latest_offset + 1, plan.first_dirty_offset)
-        return self.end_offset
+        if self._map.latest_offset >= 0:
+            self.end_offset = self._map.latest_offset + 1
 
     def _behind(self, offset: int) -> Sequence[SourceSegment]:
         """Segments from offset on: their indexes have the aborted transactions that began before it."""
         return [each for each in self.log.segments if each.base_offset >= offset]
 
-    def _map_segment(self, segment: SourceSegment, sections: Sections, transactions: CleanedTransactions) -> bool:
-        """Put a segment's keys into the map; False when it is full."""
-        start = self.plan.first_dirty_offset
-        outcome: npt.NDArray[np.int64] = np.zeros(3, np.int64)
-        is_full = False
-
-        def use(chunk: memoryview, position: int, url: str) -> int | None:
-            nonlocal is_full
-            used = sections.load(chunk, position, url)
-            is_full = self._map_table(sections, transactions, outcome)
-            self.stats.map_bytes_read += used
-            return None if is_full else used
-
-        self._read(segment, segment.position_of(start), use)
-        self.stats.map_records_read += int(outcome[k.RECORDS_READ])
-        return not is_full
-
-    def _map_table(
-        self, sections: Sections, transactions: CleanedTransactions, outcome: npt.NDArray[np.int64]
-    ) -> bool:
+    def _map_table(self, sections: Sections, transactions: CleanedTransactions, outcome: npt.NDArray[np.int64]) -> bool:
         """Put the keys of the batches of a chunk into the map; True when it is full."""
         table = sections.table
         attributes, is_default = table[:, t.ATTRIBUTES], table[:, t.MAGIC] == 2
-        alone = (attributes & CODEC_MASK != 0) | (
-            is_default & (attributes & (CONTROL_FLAG | TRANSACTIONAL_FLAG) != 0)
-        )
+        alone = (attributes & CODEC_MASK != 0) | (is_default & (attributes & (CONTROL_FLAG | TRANSACTIONAL_FLAG) != 0))
         borders = np.flatnonzero(alone).tolist()
         done = 0
         for row in [*borders, len(table)]:
@@ -120,8 +119,10 @@ class CleaningPass:
         is_default = entry[t.MAGIC] == 2
         if is_default and attributes & CONTROL_FLAG:
             transactions.on_control(sections.batch(row))
-        elif is_default and attributes & TRANSACTIONAL_FLAG and transactions.on_data(
-            int(entry[t.PRODUCER_ID]), last_offset
+        elif (
+            is_default
+            and attributes & TRANSACTIONAL_FLAG
+            and transactions.on_data(int(entry[t.PRODUCER_ID]), last_offset)
         ):
             pass  # aborted: its keys mean nothing
         else:
@@ -152,17 +153,17 @@ class CleaningPass:
     # ---- the segments
 
     def groups(self) -> list[list[SourceSegment]]:
-        """The segments to clean, those together that become one."""
+        """The segments to clean, those together that become one; none when there was nothing dirty."""
         config = self.log.config
         return group_segments(
-            self.log.segments_from(0, self.end_offset),
+            self.log.segments_from(0, self._map.latest_offset + 1),
             max_bytes=config.segment_bytes,
             max_index_bytes=config.segment_index_bytes,
             end_offset=self.plan.end_offset,
         )
 
-    def clean(self, group: Sequence[SourceSegment], write: Callable[[memoryview], None]) -> None:
-        """Give what is left of a group's batches to `write`, chunk by chunk; a chunk is valid during that call.
+    def clean(self, group: Sequence[SourceSegment]) -> Iterator[memoryview]:
+        """What is left of a group's batches, chunk by chunk (perhaps empty); each is valid until the next is asked for.
 
         Raises CorruptBatch, LogError.
         """
@@ -178,17 +179,14 @@ class CleaningPass:
                 delete_retention_ms=self.log.config.delete_retention_ms,
                 max_decompressed_bytes=self._max_decompressed_bytes,
             )
-        record_filter, horizon = self._filter, self._old_horizon_ms()
+        horizon = self._old_horizon_ms()
         for segment in group:
             keeps = segment.modified_ms > horizon
-
-            def use(chunk: memoryview, position: int, url: str, keeps: bool = keeps) -> int:
-                used, left = record_filter.clean(chunk, position, url, keeps_old_tombstones=keeps)
-                if len(left):
-                    write(left)
-                return used
-
-            self._read(segment, 0, use)
+            for piece in self._pieces(segment, 0):
+                piece.used, left = self._filter.clean(
+                    piece.data, piece.position, piece.file, keeps_old_tombstones=keeps
+                )
+                yield left
             self.stats.segments_read += 1
         self.stats.segments_written += 1
 
@@ -203,11 +201,8 @@ class CleaningPass:
 
     # ---- reading
 
-    def _read(
-        self, segment: SourceSegment, position: int, use: Callable[[memoryview, int, str], int | None]
-    ) -> None:
-        """Give a segment from position on to use(chunk, its position, url), which returns the bytes it could use, or
-        None to end.
+    def _pieces(self, segment: SourceSegment, position: int) -> Iterator[Piece]:
+        """A segment from position on, in pieces; who takes one sets its `used`.
 
         Raises CorruptBatch where the file ends inside a batch: the rest of a closed segment was lost.
         """
@@ -222,10 +217,9 @@ class CleaningPass:
                 buffer=self._buffer,
             )
             while (chunk := chunks.next_chunk()) is not None:
-                used = use(chunk, chunks.position, file.url)
-                if used is None:
-                    return
-                if not chunks.advance(used):
+                piece = Piece(chunk, chunks.position, file.url)
+                yield piece
+                if not chunks.advance(piece.used):
                     break
             self._buffer = chunks.buffer
             if chunks.refused is not None:

@@ -10,18 +10,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from kwire.errors import LogError, Malformed
 from kwire.log.cleaner.retention import LastRecord
 from kwire.log.headers import HeaderWalk
 from kwire.log.log_config import LogConfig
+from kwire.log.partition_log import PartitionLog
+from kwire.log.producer_state import ProducerStates
+from kwire.log.recovery import control_record_of
 from kwire.log.segment import Segment
 from kwire.log.segment_writer import SegmentWriter
 from kwire.log.store import StoredFile
 from kwire.log.transaction_index import TransactionIndexEntry
+from kwire.records import AppendOrigin, read_batches
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-__all__ = ["LogState", "OpenSegment", "SourceSegment", "StoredSegment"]
+    from kwire.log.partition_writer import PartitionWriter
+
+__all__ = ["LogState", "OpenSegment", "SourceSegment", "StoredSegment", "open_state", "stored_state"]
 
 
 class SourceSegment(Protocol):
@@ -171,3 +178,68 @@ class LogState:
             return []
         first = max((i for i, each in enumerate(self.segments) if each.base_offset <= from_offset), default=0)
         return [each for each in self.segments[first:] if each.base_offset < to_offset]
+
+
+def last_records_of(producers: ProducerStates) -> dict[int, LastRecord]:
+    """What each producer wrote last. Source: UnifiedLog.lastRecordsOfActiveProducers."""
+    return {
+        producer_id: LastRecord(entry.last_offset if entry.last_offset >= 0 else None, entry.producer_epoch)
+        for producer_id, entry in producers.entries.items()
+    }
+
+
+def open_state(log: PartitionWriter) -> LogState:
+    """A log that is open."""
+    return LogState(
+        topic=log.topic,
+        partition=log.partition,
+        config=log.config,
+        segments=[OpenSegment(each) for each in log.segments],
+        log_start_offset=log.log_start_offset,
+        log_end_offset=log.log_end_offset,
+        last_stable_offset=log.last_stable_offset,
+        last_records=last_records_of(log.producers),
+    )
+
+
+def stored_state(log: PartitionLog, config: LogConfig, now_ms: int) -> LogState:
+    """A log of which only the files are there, as they are. Raises LogError, CorruptBatch."""
+    return LogState(
+        topic=log.topic,
+        partition=log.partition,
+        config=config,
+        segments=[StoredSegment(each) for each in log.segments],
+        log_start_offset=log.log_start_offset,
+        log_end_offset=log.log_end_offset,
+        last_stable_offset=log.last_stable_offset,
+        last_records=last_records_of(stored_producers(log, config, now_ms)),
+    )
+
+
+def stored_producers(log: PartitionLog, config: LogConfig, now_ms: int) -> ProducerStates:
+    """The producers of a log: its newest valid snapshot, and the batches behind it (G-13)."""
+    producers = ProducerStates(f"{log.topic}-{log.partition}", expiration_ms=config.producer_id_expiration_ms)
+    start = log.log_start_offset
+    for offset in sorted((each for each in log.snapshots if each <= log.log_end_offset), reverse=True):
+        name = log.snapshots[offset]
+        try:
+            producers.load(log.store.read_all(f"{log.directory}/{name}" if log.directory else name), now_ms)
+        except (LogError, Malformed):  # F-42: an older one may do
+            continue
+        start = offset
+        break
+    for segment in log.segments_between(start, log.log_end_offset):
+        with segment.open() as file:
+            for header in HeaderWalk(file, segment.start_for(file, start)):
+                if header.stored_offset < start or header.producer_id < 0:
+                    continue
+                marker = None
+                if header.is_control:
+                    data = file.pread(header.position, header.size_bytes)
+                    marker = control_record_of(next(read_batches(data, position=header.position, file=file.url)))
+                update = producers.prepare([(header, marker)], AppendOrigin.REPLICATION)
+                producers.commit(update)
+                for completed in update.completed:
+                    producers.complete(completed)
+    producers.remove_expired(now_ms)
+    return producers

@@ -216,9 +216,7 @@ class RecordFilter:
             self._outcome,
         )
         if done < last:
-            raise self._sections.fault(
-                int(done), int(self._outcome[k.FAULT_NUMBER]), int(self._outcome[k.FAULT_INDEX])
-            )
+            raise self._sections.fault(int(done), int(self._outcome[k.FAULT_NUMBER]), int(self._outcome[k.FAULT_INDEX]))
 
     # ---- output
 
@@ -235,9 +233,7 @@ class RecordFilter:
         self._room.data[self._used : self._used + len(data)] = data
         self._used += len(data)
 
-    def _rebuild(
-        self, row: int, batch: Batch | None, keeps: npt.NDArray[np.uint8], *, has_new_horizon: bool
-    ) -> None:
+    def _rebuild(self, row: int, batch: Batch | None, keeps: npt.NDArray[np.uint8], *, has_new_horizon: bool) -> None:
         """Write a batch with the records that are kept, at least one of them. batch: of that row, if it is at hand."""
         entry = self._sections.table[row]
         horizon = self._new_horizon_ms if has_new_horizon else None

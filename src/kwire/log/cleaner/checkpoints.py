@@ -1,0 +1,53 @@
+"""`cleaner-offset-checkpoint` of a log directory: up to where each log is compacted.
+
+Source: rules X-01, X-36, F-02, F-03; kafka.log.LogCleanerManager.updateCheckpoints, maybeTruncateCheckpoint.
+"""
+
+from __future__ import annotations
+
+from kwire.errors import Malformed
+from kwire.log.checkpoints import CLEANER_OFFSETS, TopicPartition, parse_offset_checkpoint, render_offset_checkpoint
+from kwire.log.file_system import FileSystem
+
+__all__ = ["CleanerCheckpoints"]
+
+
+class CleanerCheckpoints:
+    """First dirty offset by (topic, partition). directory: the log directory. An unreadable file counts as empty."""
+
+    def __init__(self, file_system: FileSystem, directory: str) -> None:
+        self._files, self._directory = file_system, directory
+        self._path = f"{directory}/{CLEANER_OFFSETS}"
+        self._offsets: dict[TopicPartition, int] = {}
+        if file_system.exists(self._path):
+            try:
+                self._offsets = parse_offset_checkpoint(file_system.read_all(self._path))
+            except Malformed:
+                pass  # F-03: all logs count as dirty from their start
+
+    def get(self, key: TopicPartition) -> int | None:
+        """The first dirty offset, None for a log that was never cleaned."""
+        return self._offsets.get(key)
+
+    def put(self, key: TopicPartition, offset: int) -> None:
+        """Note that a log is clean below offset; entries of partitions that are gone go too."""
+        self._offsets[key] = offset
+        self._write()
+
+    def truncate(self, key: TopicPartition, offset: int) -> None:
+        """The log was cut at offset: what comes there now is dirty."""
+        if self._offsets.get(key, 0) > offset:
+            self.put(key, offset)
+
+    def remove(self, key: TopicPartition) -> None:
+        """The log is gone."""
+        if self._offsets.pop(key, None) is not None:
+            self._write()
+
+    def _write(self) -> None:
+        self._offsets = {
+            (topic, partition): offset
+            for (topic, partition), offset in self._offsets.items()
+            if self._files.is_directory(f"{self._directory}/{topic}-{partition}")
+        }
+        self._files.write_atomically(self._path, render_offset_checkpoint(self._offsets))

@@ -1,0 +1,184 @@
+"""The cleaner of a log directory: chooses logs, compacts them, swaps segments in.
+
+A pass works in steps of one chunk, so that a broker's loop can serve its clients in between: `steps(log)` is a generator,
+`clean(log)` runs it to its end. Between steps the log may grow, lose segments or be closed; a group whose segments are not
+all there any more is left alone, and the pass ends.
+
+    write <base>.log.cleaned and indexes -> PartitionWriter.replace_segments (X-35) ... -> cleaner-offset-checkpoint
+
+Whenever that is interrupted, the log has the old segments or the new ones, group by group; a checkpoint that was not
+written costs another pass over what is clean already.
+Source: kafka.log.LogCleaner, LogCleanerManager, Cleaner.cleanSegments.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from kwire.errors import KwireError
+from kwire.log.cleaner.checkpoints import CleanerCheckpoints
+from kwire.log.cleaner.cleaner_stats import CleanerStats
+from kwire.log.cleaner.cleaning_pass import CleaningPass
+from kwire.log.cleaner.cleaning_plan import CleaningPlan, make_plan
+from kwire.log.cleaner.log_state import OpenSegment, SourceSegment, open_state
+from kwire.log.cleaner.offset_map import DEFAULT_LOAD_FACTOR, DEFAULT_MEMORY_BYTES, OffsetMap
+from kwire.log.cleaner.sections import Table
+from kwire.log.file_system import FileSystem
+from kwire.log.partition_writer import PartitionWriter
+from kwire.log.segment_writer import SegmentWriter
+from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
+from kwire.records.kernels import table as t
+
+__all__ = ["Cleaner"]
+
+APPEND_BYTES = 32 << 10  # of one append to a new segment, and so between its index entries
+TABLE_ROWS = 4096
+Steps = Generator[None, None, CleanerStats]
+
+
+class Cleaner:
+    """Compacts logs of one log directory.
+
+    directory: where the partitions' directories and the checkpoint are. dedupe_buffer_bytes, load_factor: of the offset
+    map (log.cleaner.dedupe.buffer.size, log.cleaner.io.buffer.load.factor). max_decompressed_bytes: of a batch.
+    random_bytes: where secrets of offset maps come from.
+    uncleanable: logs that failed, by (topic, partition); they are not chosen again.
+    """
+
+    def __init__(
+        self,
+        file_system: FileSystem,
+        directory: str,
+        *,
+        dedupe_buffer_bytes: int = DEFAULT_MEMORY_BYTES,
+        load_factor: float = DEFAULT_LOAD_FACTOR,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        random_bytes: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        self.checkpoints = CleanerCheckpoints(file_system, directory)
+        self.uncleanable: dict[tuple[str, int], KwireError] = {}
+        self._dedupe_buffer_bytes, self._load_factor = dedupe_buffer_bytes, load_factor
+        self._max_decompressed_bytes, self._random_bytes = max_decompressed_bytes, random_bytes
+        self._rows: Table = np.empty((TABLE_ROWS, t.COLUMN_COUNT), np.int64)
+
+    def plan(self, log: PartitionWriter, now_ms: int) -> CleaningPlan:
+        """What a pass over a log would do now."""
+        return make_plan(open_state(log), self.checkpoints.get((log.topic, log.partition)), now_ms)
+
+    def choose(self, logs: Iterable[PartitionWriter], now_ms: int) -> list[PartitionWriter]:
+        """The logs with cleanup.policy=compact that are due, the dirtiest first (X-03)."""
+        found = []
+        for log in logs:
+            if log.config.is_compacted and (log.topic, log.partition) not in self.uncleanable:
+                plan = self.plan(log, now_ms)
+                if plan.resets_checkpoint:
+                    self.checkpoints.put((log.topic, log.partition), plan.first_dirty_offset)
+                if plan.is_due(log.config):
+                    found.append((plan.dirty_ratio, log))
+        return [log for _, log in sorted(found, key=lambda each: each[0], reverse=True)]
+
+    def clean(self, log: PartitionWriter, now_ms: int) -> CleanerStats:
+        """One pass over a log, whether it is due or not. Raises what steps() raises."""
+        steps = self.steps(log, now_ms)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                stats: CleanerStats = end.value
+                return stats
+
+    def clean_fully(self, log: PartitionWriter, now_ms: int) -> CleanerStats:
+        """Passes over a log until all that can be is clean: more than one when the offset map is too small for its keys."""
+        stats = CleanerStats()
+        key = log.topic, log.partition
+        while True:
+            end_offset = self.plan(log, now_ms).end_offset
+            before = self.checkpoints.get(key)
+            stats.add(self.clean(log, now_ms))
+            reached = self.checkpoints.get(key)
+            if reached is None or reached >= end_offset or reached == before:
+                return stats
+
+    def steps(self, log: PartitionWriter, now_ms: int) -> Steps:
+        """One pass over a log, a chunk a step; returns its stats.
+
+        Raises CorruptBatch at a damaged batch and LogError for files that fail; segments that were not swapped in yet
+        stay as they are, and the log counts as uncleanable.
+        """
+        key = log.topic, log.partition
+        state = open_state(log)
+        plan = make_plan(state, self.checkpoints.get(key), now_ms)
+        offset_map = OffsetMap(self._dedupe_buffer_bytes, self._load_factor, secret=self._random_bytes(16))
+        work = CleaningPass(state, plan, offset_map, now_ms=now_ms, max_decompressed_bytes=self._max_decompressed_bytes)
+        try:
+            yield from work.build_map()
+            for group in work.groups():
+                if not (yield from self._clean_group(log, work, group, now_ms)):
+                    return work.stats
+            self.checkpoints.put(key, work.end_offset)
+        except KwireError as error:
+            self.uncleanable[key] = error
+            raise
+        return work.stats
+
+    def _clean_group(
+        self, log: PartitionWriter, work: CleaningPass, group: Sequence[SourceSegment], now_ms: int
+    ) -> Generator[None, None, bool]:
+        """Compact a group into one segment and put it in its place; False when the group is not there any more."""
+        cleaned = log.new_cleaned_segment(group[0].base_offset, now_ms=now_ms)
+        try:
+            for left in work.clean(group):
+                self._append(cleaned, left)
+                yield
+                if not are_there(log, group):
+                    cleaned.remove()
+                    return False
+            for entry in work.take_aborted():
+                cleaned.transaction_index.append(entry)
+            cleaned.deactivate()
+            cleaned.sync()
+            cleaned.set_modified(group[-1].modified_ms)
+        except BaseException:  # an interrupt too: nothing half written stays
+            cleaned.remove()
+            raise
+        cleaned.close_files()
+        log.replace_segments([each.base_offset for each in group], [group[0].base_offset], now_ms=now_ms)
+        return True
+
+    def _append(self, cleaned: SegmentWriter, data: memoryview) -> None:
+        """Append batches to a new segment, with an index entry every APPEND_BYTES as long as the indexes have room."""
+        for rows in self._appends(data):
+            if cleaned.offset_index.is_full or cleaned.time_index.is_full:
+                cleaned.index_interval_bytes = cleaned.log.end + len(data)
+            start, end = int(rows[0, t.POSITION]), int(rows[-1, t.POSITION] + rows[-1, t.SIZE])
+            largest = int(rows[:, t.MAX_TIMESTAMP].argmax())
+            cleaned.append(
+                [data[start:end]],
+                int(rows[-1, t.LAST_OFFSET]),
+                int(rows[largest, t.MAX_TIMESTAMP]),
+                int(rows[largest, t.LAST_OFFSET]),
+            )
+
+    def _appends(self, data: memoryview) -> Iterator[Table]:
+        """Header tables of stretches of data, of whole batches and about APPEND_BYTES."""
+        array = np.frombuffer(data, np.uint8)
+        at = 0
+        while at < len(array):
+            count, at, _ = t.scan_batches(array.ctypes.data, len(array), at, self._rows)
+            ends = self._rows[:count, t.POSITION] + self._rows[:count, t.SIZE]
+            first = 0
+            while first < count:
+                last = int(np.searchsorted(ends, self._rows[first, t.POSITION] + APPEND_BYTES, "right"))
+                last = max(last, first + 1)
+                yield self._rows[first:last]
+                first = last
+
+
+def are_there(log: PartitionWriter, group: Sequence[SourceSegment]) -> bool:
+    """Whether a log is open and still has these very segments."""
+    return not log.is_closed and all(
+        isinstance(each, OpenSegment) and log.segments.get(each.base_offset) is each.segment for each in group
+    )

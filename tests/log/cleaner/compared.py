@@ -1,0 +1,43 @@
+"""Two directories of the same partition, after two cleaners: what has to be the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kwire.log.file_names import SEGMENT_FILE
+from kwire.records import Batch, read_batches
+from kwire.records.default_batch import HEADER
+from kwire.records.legacy_batch import LegacyBatch
+
+CRC_AND_SIZE = {4, 1}  # fields of HEADER that depend on the compressor
+
+
+def segment_files(directory: Path, kind: str = "log") -> list[Path]:
+    """A partition's files of a kind that count, by name."""
+    return [path for path in sorted(directory.glob(f"*.{kind}")) if SEGMENT_FILE.fullmatch(path.name)]
+
+
+def batch_content(batch: Batch) -> Any:
+    """All of a batch that has to be the same: its bytes, or its fields and what is compressed in it."""
+    batch.check()
+    if not batch.compression:
+        return bytes(batch.buffer)
+    if isinstance(batch, LegacyBatch):
+        fields = (batch.magic, batch.attributes, batch.last_offset, batch.max_timestamp)
+        return fields, bytes(batch.inner_payload())
+    fields = tuple(field for i, field in enumerate(HEADER.unpack_from(batch.buffer)) if i not in CRC_AND_SIZE)
+    return fields, bytes(batch.decompress(batch.buffer[HEADER.size :]))
+
+
+def log_content(directory: Path) -> dict[str, list[Any]]:
+    """The batches of each segment."""
+    return {
+        path.name: [batch_content(batch) for batch in read_batches(path.read_bytes(), file=str(path))]
+        for path in segment_files(directory)
+    }
+
+
+def transaction_content(directory: Path) -> dict[str, bytes]:
+    """The transaction indexes that are not empty."""
+    return {path.name: data for path in segment_files(directory, "txnindex") if (data := path.read_bytes())}

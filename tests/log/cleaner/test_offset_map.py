@@ -1,0 +1,60 @@
+"""The map of the newest offsets, beside a dict."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kwire.errors import OptionError
+from kwire.log.cleaner.offset_map import SLOT_BYTES, OffsetMap
+
+SECRET = bytes(range(16))
+
+
+@pytest.mark.requirement("X-10", "X-11")
+@given(st.lists(st.binary(max_size=3), max_size=300))
+def test_the_last_offset_of_each_key_is_found(keys: list[bytes]) -> None:
+    offset_map = OffsetMap(400 * SLOT_BYTES, secret=SECRET)
+    expected: dict[bytes, int] = {}
+    for offset, key in enumerate(keys):
+        assert offset_map.put(key, offset)
+        expected[key] = offset
+        assert offset_map.latest_offset == offset
+    assert len(offset_map) == len(expected)
+    assert offset_map.utilization == len(expected) / 400
+    for key in [*keys, b"another key"]:
+        assert offset_map.get(key) == expected.get(key, -1)
+
+
+@pytest.mark.requirement("X-11")
+def test_a_full_map_takes_nothing_more_and_keeps_what_it_has() -> None:
+    offset_map = OffsetMap(10 * SLOT_BYTES, 0.9, secret=SECRET)
+    for i in range(9):
+        assert offset_map.put(b"key-%d" % i, 100 + i)
+    assert not offset_map.put(b"key-9", 109)
+    assert not offset_map.put(b"key-0", 110)  # as in Kafka: the pass ends at the next record with a key, whichever
+    assert offset_map.latest_offset == 108
+    assert [offset_map.get(b"key-%d" % i) for i in range(10)] == [*range(100, 109), -1]
+
+
+def test_a_map_that_is_filled_to_the_last_slot_but_one_still_finds_everything() -> None:
+    offset_map = OffsetMap(7 * SLOT_BYTES, 1.0, secret=SECRET)
+    assert [offset_map.put(b"%d" % i, i) for i in range(8)] == [True] * 6 + [False] * 2
+    assert [offset_map.get(b"%d" % i) for i in range(8)] == [0, 1, 2, 3, 4, 5, -1, -1]
+
+
+@pytest.mark.requirement("X-12")
+def test_an_empty_map_covers_nothing_until_it_is_told_so() -> None:
+    offset_map = OffsetMap(1 << 20, secret=SECRET)
+    assert offset_map.latest_offset == -1
+    offset_map.advance(41)
+    assert (offset_map.latest_offset, len(offset_map)) == (41, 0)
+
+
+@pytest.mark.parametrize(
+    ("memory_bytes", "load_factor"), [(0, 0.9), (SLOT_BYTES, 0.9), (1 << 20, 0.0), (1 << 20, 1.1), (100, -1)]
+)
+def test_a_map_without_room_is_refused(memory_bytes: int, load_factor: float) -> None:
+    with pytest.raises(OptionError, match=r"log\.cleaner\."):
+        OffsetMap(memory_bytes, load_factor, secret=SECRET)
