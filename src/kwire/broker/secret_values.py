@@ -1,0 +1,69 @@
+"""Settings that must not be seen: they show no more than that they are there, wherever they are printed.
+
+Source: org.apache.kafka.common.config.types.Password.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kwire.errors import OptionError
+
+__all__ = ["HIDDEN", "NO_SECRET", "NO_USERS", "Secret", "Users"]
+
+HIDDEN = "[hidden]"
+
+
+class Secret:
+    """One text, such as a password. Only `text` has it."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str | Secret = "") -> None:
+        if not isinstance(text, str | Secret):
+            raise OptionError("a secret setting is not a text")
+        self.text: str = text if isinstance(text, str) else text.text
+
+    def __repr__(self) -> str:
+        return HIDDEN if self.text else "''"
+
+    __str__ = __repr__
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+class Users(Mapping[str, str]):
+    """Passwords by user's name."""
+
+    def __init__(self, users: Mapping[str, str] | None = None) -> None:
+        if users is not None and not isinstance(users, Mapping):
+            raise OptionError("users: a mapping of names to passwords is wanted")
+        self._users = dict(users or {})
+        for name, password in self._users.items():
+            if not (isinstance(name, str) and name and isinstance(password, str) and password):
+                raise OptionError("users: names and passwords are texts, and not empty")
+
+    def __getitem__(self, name: str) -> str:
+        return self._users[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._users)
+
+    def __len__(self) -> int:
+        return len(self._users)
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(f'{name!r}: {HIDDEN}' for name in self._users)}}}"
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._users.items()))
+
+
+NO_SECRET, NO_USERS = Secret(), Users()

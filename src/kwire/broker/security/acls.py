@@ -1,0 +1,173 @@
+"""Access control entries: what they are, the set of them, and finding some by a filter.
+
+Each is a record of the metadata log (AccessControlEntryRecord, RemoveAccessControlEntryRecord), known by an id; adding
+one that is there already adds none. Source: org.apache.kafka.controller.AclControlManager,
+org.apache.kafka.common.resource.ResourcePatternFilter, acl.AccessControlEntryFilter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import IntEnum
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from kwire.broker.authorization import CLUSTER, Operation, ResourceType
+from kwire.broker.identifiers import new_uuid
+from kwire.broker.image import MetadataImage
+from kwire.messages import AccessControlEntryRecord, RemoveAccessControlEntryRecord
+from kwire.messages.base import Message
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+__all__ = ["WILDCARD", "Acl", "AclFilter", "Acls", "PatternType", "Permission"]
+
+WILDCARD = "*"
+RESOURCE_TYPES, OPERATIONS = frozenset(ResourceType), frozenset(Operation)
+
+Commit = Callable[[list[tuple[Message, int]]], object]
+
+
+class PatternType(IntEnum):
+    """How a resource's name is meant."""
+
+    UNKNOWN = 0
+    ANY = 1
+    MATCH = 2
+    LITERAL = 3
+    PREFIXED = 4
+
+
+class Permission(IntEnum):
+    """What an entry says."""
+
+    UNKNOWN = 0
+    ANY = 1
+    DENY = 2
+    ALLOW = 3
+
+
+class Acl(NamedTuple):
+    """One entry. The numbers are those of ResourceType, PatternType, Operation and Permission."""
+
+    resource_type: int
+    resource_name: str
+    pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
+
+
+class AclFilter(NamedTuple):
+    """What entries have to be like; None and ANY are every value."""
+
+    resource_type: int = ResourceType.ANY
+    resource_name: str | None = None
+    pattern_type: int = PatternType.ANY
+    principal: str | None = None
+    host: str | None = None
+    operation: int = Operation.ANY
+    permission_type: int = Permission.ANY
+
+    def matches(self, acl: Acl) -> bool:
+        return (
+            self.resource_type in (ResourceType.ANY, acl.resource_type)
+            and self._matches_name(acl)
+            and self.principal in (None, acl.principal)
+            and self.host in (None, acl.host)
+            and self.operation in (Operation.ANY, acl.operation)
+            and self.permission_type in (Permission.ANY, acl.permission_type)
+        )
+
+    def _matches_name(self, acl: Acl) -> bool:
+        """MATCH finds what decides about a resource of that name, not only what is called so."""
+        if self.pattern_type not in (PatternType.ANY, PatternType.MATCH, acl.pattern_type):
+            return False
+        name = self.resource_name
+        if name is None:
+            return True
+        if self.pattern_type != PatternType.MATCH:
+            return name == acl.resource_name
+        if acl.pattern_type == PatternType.PREFIXED:
+            return name.startswith(acl.resource_name)
+        return acl.resource_name in (name, WILDCARD)
+
+    def check(self) -> None:
+        """Raises BrokerError: INVALID_REQUEST for numbers that mean nothing."""
+        for value, values, what in (
+            (self.resource_type, RESOURCE_TYPES, "patternFilter"),
+            (self.pattern_type, frozenset(PatternType), "patternFilter"),
+            (self.operation, OPERATIONS, "entryFilter"),
+            (self.permission_type, frozenset(Permission), "entryFilter"),
+        ):
+            if value not in values or value == 0:
+                raise refusal(ErrorCode.INVALID_REQUEST, f"Unknown {what}.")
+
+
+class Acls:
+    """The entries. commit: writes metadata records and applies them to the image, from where they come back."""
+
+    def __init__(self, image: MetadataImage, commit: Commit) -> None:
+        self._commit = commit
+        self._by_id: dict[UUID, Acl] = {}
+        self._by_resource: dict[tuple[int, int, str], list[Acl]] = {}
+        image.subscribe("AccessControlEntryRecord", self._added)
+        image.subscribe("RemoveAccessControlEntryRecord", self._removed)
+
+    def __iter__(self) -> Iterator[Acl]:
+        return iter(self._by_id.values())
+
+    def on(self, resource_type: int, pattern_type: int, name: str) -> list[Acl]:
+        """Entries with exactly that resource pattern."""
+        return self._by_resource.get((resource_type, pattern_type, name), [])
+
+    def add(self, acl: Acl) -> None:
+        """Raises BrokerError for an entry that makes no sense."""
+        check(acl)
+        if acl not in self._by_id.values():
+            self._commit([(AccessControlEntryRecord(id=new_uuid(), **acl._asdict()), 0)])
+
+    def remove(self, filter_: AclFilter) -> list[Acl]:
+        """Those removed. Raises BrokerError for a filter that makes no sense."""
+        filter_.check()
+        found = [(key, acl) for key, acl in self._by_id.items() if filter_.matches(acl)]
+        if found:
+            self._commit([(RemoveAccessControlEntryRecord(id=key), 0) for key, _ in found])
+        return [acl for _, acl in found]
+
+    def _added(self, record: Any) -> None:
+        acl = Acl(*(getattr(record, name) for name in Acl._fields))
+        self._by_id[record.id] = acl
+        self._by_resource.setdefault((acl.resource_type, acl.pattern_type, acl.resource_name), []).append(acl)
+
+    def _removed(self, record: Any) -> None:
+        acl = self._by_id.pop(record.id, None)
+        if acl is not None:
+            key = (acl.resource_type, acl.pattern_type, acl.resource_name)
+            self._by_resource[key].remove(acl)
+            if not self._by_resource[key]:
+                del self._by_resource[key]
+
+
+def check(acl: Acl) -> None:
+    """Raises BrokerError: INVALID_REQUEST for an entry that makes no sense."""
+    what = None
+    if acl.resource_type not in RESOURCE_TYPES or acl.resource_type <= ResourceType.ANY:
+        what = f"Invalid resourceType {acl.resource_type}"
+    elif acl.pattern_type not in (PatternType.LITERAL, PatternType.PREFIXED):
+        what = f"Invalid patternType {acl.pattern_type}"
+    elif acl.operation not in OPERATIONS or acl.operation <= Operation.ANY:
+        what = f"Invalid operation {acl.operation}"
+    elif acl.permission_type not in (Permission.DENY, Permission.ALLOW):
+        what = f"Invalid permissionType {acl.permission_type}"
+    elif not acl.resource_name:
+        what = "Invalid empty resource name"
+    elif acl.resource_type == ResourceType.CLUSTER and acl.resource_name != CLUSTER:
+        what = f"The only valid name for the CLUSTER resource is {CLUSTER}"
+    elif ":" not in acl.principal:
+        what = (
+            f"Could not parse principal from `{acl.principal}` (no colon is present separating the principal type "
+            + ("from the principal name)")
+        )
+    if what is not None:
+        raise refusal(ErrorCode.INVALID_REQUEST, what)

@@ -1,0 +1,159 @@
+"""Quotas: kept and told, not enforced; a test that sets one can read it back.
+
+Each is a record of the metadata log (ClientQuotaRecord): an entity, which is a user, a client id, both, or an address,
+where a name of None is the default of its kind; a key; a number.
+Source: org.apache.kafka.controller.ClientQuotaControlManager, org.apache.kafka.image.ClientQuotasImage; KIP-546.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from kwire.broker.image import MetadataImage
+from kwire.messages import ClientQuotaRecord
+from kwire.messages.base import Message
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+__all__ = ["Entity", "Quotas"]
+
+USER, CLIENT_ID, IP = "user", "client-id", "ip"
+TYPES = (USER, CLIENT_ID, IP)
+MAX_INT32, MAX_INT64 = 2**31 - 1, 2**63 - 1
+CLIENT_KEYS: dict[str, int | None] = {
+    "producer_byte_rate": MAX_INT64,
+    "consumer_byte_rate": MAX_INT64,
+    "request_percentage": None,
+    "controller_mutation_rate": None,
+}
+"""Keys of users and client ids, with the largest whole number; None for those that take fractions."""
+IP_KEYS: dict[str, int | None] = {"connection_creation_rate": MAX_INT32}
+FRACTION = 1e-6
+EXACT, DEFAULT, SPECIFIED = range(3)
+
+Entity = frozenset[tuple[str, str | None]]
+Commit = Callable[[list[tuple[Message, int]]], object]
+
+
+class Quotas:
+    """All quotas by entity. commit: writes metadata records and applies them to the image; they come back from it."""
+
+    def __init__(self, image: MetadataImage, commit: Commit) -> None:
+        self._commit = commit
+        self._quotas: dict[Entity, dict[str, float]] = {}
+        image.subscribe("ClientQuotaRecord", self._apply)
+
+    def alter(self, parts: Iterable[tuple[str, str | None]], ops: Iterable[Any], *, validate_only: bool) -> None:
+        """Set or remove quotas of one entity. ops: with key, value and remove. Raises BrokerError; nothing is done."""
+        pairs = list(parts)
+        keys = check_entity(pairs)
+        changes: dict[str, float | None] = {}
+        for op in ops:
+            if op.key in changes:
+                raise invalid(f"Duplicate quota key {op.key} not updating quota for this entity {dict(pairs)}")
+            changes[op.key] = None if op.remove else op.value
+            if not op.remove:
+                check_value(keys, op.key, op.value)
+        present = self._quotas.get(frozenset(pairs), {})
+        records = [(quota_record(pairs, key, value), 0) for key, value in changes.items() if present.get(key) != value]
+        if records and not validate_only:
+            self._commit(records)
+
+    def find(self, components: Iterable[Any], *, strict: bool) -> dict[Entity, Mapping[str, float]]:
+        """Quotas of entities that fit a request's filter. Raises BrokerError."""
+        exact: dict[str, str | None] = {}
+        some: set[str] = set()
+        for component in components:
+            check_component(component, {*exact, *some})
+            if component.match_type == SPECIFIED:
+                some.add(component.entity_type)
+            else:
+                exact[component.entity_type] = component.match
+        named = {*exact, *some}
+        if IP in named and len(named) > 1:
+            raise invalid(
+                "Invalid entity filter component combination. IP filter component should not be used with user or "
+                "clientId filter component."
+            )
+        return {
+            entity: quotas
+            for entity, quotas in self._quotas.items()
+            if (not strict or len(entity) == len(named))
+            and exact.items() <= set(entity)
+            and named <= {kind for kind, _ in entity}
+        }
+
+    def _apply(self, record: Any) -> None:
+        entity = frozenset((part.entity_type, part.entity_name) for part in record.entity)
+        quotas = self._quotas.setdefault(entity, {})
+        if record.remove:
+            quotas.pop(record.key, None)
+        else:
+            quotas[record.key] = record.value
+        if not quotas:
+            del self._quotas[entity]
+
+
+def check_entity(pairs: list[tuple[str, str | None]]) -> dict[str, int | None]:
+    """The keys that the entity can have. Raises BrokerError."""
+    if not pairs:
+        raise invalid("Invalid empty client quota entity")
+    kinds = set()
+    for kind, name in pairs:
+        if kind not in TYPES:
+            raise invalid(f"Unhandled client quota entity type: {kind}")
+        if kind in kinds:
+            raise invalid(f"Invalid client quota entity, duplicate entity entry {kind}")
+        if name == "":
+            raise invalid(f"Empty {kind} not supported")
+        kinds.add(kind)
+    if IP not in kinds:
+        return CLIENT_KEYS
+    if len(kinds) > 1:
+        raise invalid("Invalid quota entity combination, IP entity should not be combined with User or ClientId")
+    address = dict(pairs)[IP]
+    try:
+        if address is not None:
+            ipaddress.ip_address(address)
+    except ValueError:
+        raise invalid(f"{address} is not a valid IP or resolvable host.") from None
+    return IP_KEYS
+
+
+def check_value(keys: Mapping[str, int | None], key: str, value: float) -> None:
+    """Raises BrokerError."""
+    if key not in keys:
+        raise invalid(f"Invalid configuration key {key}")
+    if not value > 0:
+        raise invalid(f"Quota {key} must be greater than 0")
+    largest = keys[key]
+    if largest is not None:
+        if value > largest:
+            raise invalid(f"Proposed value for {key} is too large for a {'INT' if largest == MAX_INT32 else 'LONG'}.")
+        if value % 1.0 > FRACTION:
+            raise invalid(f"{key} cannot be a fractional value.")
+
+
+def check_component(component: Any, before: set[str]) -> None:
+    """One part of a filter. Raises BrokerError."""
+    kind, match_type = component.entity_type, component.match_type
+    if not kind:
+        raise invalid("Invalid empty entity type.")
+    if kind in before:
+        raise invalid(f"Entity type {kind} cannot appear more than once in the filter.")
+    if kind not in TYPES:
+        raise refusal(ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}")
+    if match_type not in (EXACT, DEFAULT, SPECIFIED):
+        raise invalid(f"Unknown match type {match_type}")
+    if (component.match is None) == (match_type == EXACT):
+        raise invalid("An exact match needs a name, and the other kinds of match have none.")
+
+
+def quota_record(pairs: list[tuple[str, str | None]], key: str, value: float | None) -> Message:
+    entity = [ClientQuotaRecord.EntityData(entity_type=kind, entity_name=name) for kind, name in pairs]
+    return ClientQuotaRecord(entity=entity, key=key, value=value or 0.0, remove=value is None)
+
+
+def invalid(what: str) -> Exception:
+    return refusal(ErrorCode.INVALID_REQUEST, what)

@@ -1,0 +1,168 @@
+"""SCRAM, the server's side: the user proves that it knows its password, the server that it knew it, and nobody says it.
+
+    client-first   gs2-header "," n=user "," r=client nonce
+    server-first   r=both nonces "," s=salt "," i=iterations
+    client-final   c=gs2-header in base64 "," r=both nonces "," p=proof
+    server-final   v=signature
+
+Kept of a password: salt, iterations and two keys, neither of which lets anyone log in as the user. Channel binding is
+refused (a gs2-header of y or p), and so is its claim in the client's last message, which Kafka does not look at.
+
+A name that nobody has goes the same way as one that is there, with a salt that stays the same for that name, and fails
+at the proof: neither what is sent nor how long it takes tells the two apart. Kafka fails at the name instead.
+
+Source: RFC 5802, RFC 7677; org.apache.kafka.common.security.scram.internals.ScramSaslServer, ScramMessages.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from kwire.broker.secret_values import HIDDEN
+from kwire.broker.security.errors import AuthenticationFailed
+
+__all__ = ["MAX_ITERATIONS", "MIN_ITERATIONS", "ScramCredential", "ScramMechanism", "ScramServer", "keys_of"]
+
+MIN_ITERATIONS, MAX_ITERATIONS = 4096, 16384
+NONCE_BYTES = 24
+TOKEN_EXTENSION = "tokenauth=true"
+
+_VALUE = r"[\x01-\x2b\x2d-\x7f]+"  # all but comma
+_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
+_NONCE = r"[\x21-\x2b\x2d-\x7e]+"
+_EXTENSIONS = rf"(?:,[A-Za-z]+={_VALUE})*"
+CLIENT_FIRST = re.compile(
+    rf"(?P<header>n,(?:a=(?P<authzid>{_NAME}))?,)(?P<bare>n=(?P<name>{_NAME}),r=(?P<nonce>{_NONCE}){_EXTENSIONS})"
+)
+CLIENT_FINAL = re.compile(
+    rf"(?P<bare>c=(?P<binding>[a-zA-Z0-9/+=]+),r=(?P<nonce>{_NONCE}){_EXTENSIONS}),p=(?P<proof>[a-zA-Z0-9/+=]+)"
+)
+
+
+class ScramMechanism(IntEnum):
+    """The number is the one in requests and records."""
+
+    SHA_256 = 1
+    SHA_512 = 2
+
+    @property
+    def label(self) -> str:
+        """As SASL calls it."""
+        return f"SCRAM-{self.name.replace('_', '-')}"
+
+    @property
+    def algorithm(self) -> str:
+        """As hashlib calls it."""
+        return self.name.replace("_", "").lower()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScramCredential:
+    """What is kept of a password. The keys are secrets, and do not show."""
+
+    salt: bytes
+    iterations: int
+    stored_key: bytes
+    server_key: bytes
+
+    def __repr__(self) -> str:
+        return f"ScramCredential({HIDDEN}, iterations={self.iterations})"
+
+    @classmethod
+    def of(cls, mechanism: ScramMechanism, password: str, *, iterations: int = MIN_ITERATIONS) -> ScramCredential:
+        """With a salt of its own."""
+        salt = secrets.token_bytes(NONCE_BYTES)
+        salted = hashlib.pbkdf2_hmac(mechanism.algorithm, password.encode(), salt, iterations)
+        stored_key, server_key = keys_of(mechanism, salted)
+        return cls(salt=salt, iterations=iterations, stored_key=stored_key, server_key=server_key)
+
+
+def keys_of(mechanism: ScramMechanism, salted_password: bytes) -> tuple[bytes, bytes]:
+    """(stored key, server key)."""
+    client_key = hmac.digest(salted_password, b"Client Key", mechanism.algorithm)
+    return (
+        hashlib.new(mechanism.algorithm, client_key).digest(),
+        hmac.digest(salted_password, b"Server Key", mechanism.algorithm),
+    )
+
+
+class ScramServer:
+    """One authentication. find: the credential of a user; None for a user that is not there.
+
+    pepper: what salts for users that are not there are made with; the same as long as the server runs.
+    """
+
+    def __init__(self, mechanism: ScramMechanism, find: Callable[[str], ScramCredential | None], pepper: bytes) -> None:
+        self.user: str | None = None
+        self._mechanism, self._find, self._pepper = mechanism, find, pepper
+        self._name = self._header = self._first = self._nonce = ""
+        self._credential: ScramCredential | None = None
+
+    def step(self, message: bytes) -> bytes:
+        """The answer to the client's next message; `user` is set after the last. Raises AuthenticationFailed."""
+        try:
+            text = message.decode("ascii")
+        except UnicodeDecodeError:
+            text = ""  # names in other letters are not for SCRAM, as in Kafka
+        return self._take_final(text) if self._first else self._take_first(text)
+
+    def _take_first(self, text: str) -> bytes:
+        match = CLIENT_FIRST.fullmatch(text)
+        if match is None or TOKEN_EXTENSION in match["bare"].split(",")[2:]:  # no delegation tokens here
+            raise AuthenticationFailed()
+        self._name = unescape(match["name"])
+        if match["authzid"] is not None and unescape(match["authzid"]) != self._name:
+            raise AuthenticationFailed(
+                "Authentication failed: Client requested an authorization id that is different from username"
+            )
+        found = self._find(self._name)
+        self._credential = found or self._nobody()
+        self._header = match["header"]
+        self._nonce = match["nonce"] + secrets.token_urlsafe(NONCE_BYTES)
+        salt = base64.b64encode(self._credential.salt).decode()
+        answer = f"r={self._nonce},s={salt},i={self._credential.iterations}"
+        self._first = f"{match['bare']},{answer}"
+        return answer.encode()
+
+    def _take_final(self, text: str) -> bytes:
+        credential, self._credential = self._credential, None
+        match = CLIENT_FINAL.fullmatch(text)
+        if match is None or credential is None or match["nonce"] != self._nonce:
+            raise AuthenticationFailed()
+        binding, proof = from_base64(match["binding"]), from_base64(match["proof"])
+        if binding != self._header.encode() or len(proof) != len(credential.stored_key):
+            raise AuthenticationFailed()
+        algorithm = self._mechanism.algorithm
+        signed = f"{self._first},{match['bare']}".encode()
+        signature = hmac.digest(credential.stored_key, signed, algorithm)
+        client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
+        if not hmac.compare_digest(hashlib.new(algorithm, client_key).digest(), credential.stored_key):
+            raise AuthenticationFailed()
+        self.user = self._name
+        return b"v=" + base64.b64encode(hmac.digest(credential.server_key, signed, algorithm))
+
+    def _nobody(self) -> ScramCredential:
+        """A credential that no password fits, the same salt every time for one name."""
+        salt = hmac.digest(self._pepper, self._name.encode(), "sha256")[:NONCE_BYTES]
+        key = secrets.token_bytes(hashlib.new(self._mechanism.algorithm).digest_size)
+        return ScramCredential(salt=salt, iterations=MIN_ITERATIONS, stored_key=key, server_key=key)
+
+
+def unescape(name: str) -> str:
+    return name.replace("=2C", ",").replace("=3D", "=")
+
+
+def from_base64(text: str) -> bytes:
+    """Raises AuthenticationFailed for what is no base64."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        raise AuthenticationFailed() from None

@@ -1,0 +1,113 @@
+"""Security of one node: who is on the other end, and what it may do.
+
+A connection asks `check_request` before a request is read further than its api key. On a listener without SASL that is
+always granted: the principal is the client certificate's, if there is one. Handlers ask `Node.may`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.context import Peer, RequestContext
+from kwire.broker.security.acls import Acls
+from kwire.broker.security.authorizer import Authorizer
+from kwire.broker.security.credentials import Credentials
+from kwire.broker.security.plain import PlainServer
+from kwire.broker.security.quotas import Quotas
+from kwire.broker.security.scram import ScramMechanism, ScramServer
+from kwire.broker.security.sessions import SaslServer, SaslSession
+from kwire.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kwire.broker.node import Node
+
+__all__ = ["Security"]
+
+PLAIN = "PLAIN"
+SCRAM = {mechanism.label: mechanism for mechanism in ScramMechanism}
+AUTHORIZERS = frozenset(
+    {"org.apache.kafka.metadata.authorizer.StandardAuthorizer", "kafka.security.authorizer.AclAuthorizer"}
+)
+PEPPER_BYTES = 32
+
+
+class Security:
+    """Raises OptionError for settings that make no sense."""
+
+    def __init__(self, node: Node) -> None:
+        settings = node.settings
+        self._settings, self._clock = settings, node.clock
+        names = [name.strip() for name in settings.sasl_enabled_mechanisms.split(",") if name.strip()]
+        if unknown := [name for name in names if name != PLAIN and name not in SCRAM]:
+            raise OptionError(f"sasl_enabled_mechanisms: {unknown[0]!r} is none of {', '.join([PLAIN, *SCRAM])}")
+        image, commit = node.image, node.controller.commit
+        self.acls = Acls(image, commit)
+        self.quotas = Quotas(image, commit)
+        self.credentials = Credentials(image, commit, settings.users, [SCRAM[name] for name in names if name in SCRAM])
+        self.mechanisms = self._servers(names)
+        self.authorizer = self._make_authorizer()
+
+    def may(self, context: RequestContext, operation: Operation, kind: ResourceType, name: str) -> bool:
+        """Whether the sender of a request may do that to a resource."""
+        peer = context.peer
+        return self.authorizer is None or self.authorizer.may(peer.principal, peer.host, operation, kind, name)
+
+    def may_on_any(self, context: RequestContext, operation: Operation, kind: ResourceType) -> bool:
+        """Whether the sender of a request may do that to any resource of the kind."""
+        peer = context.peer
+        return self.authorizer is None or self.authorizer.may_on_any(peer.principal, peer.host, operation, kind)
+
+    def session(self, peer: Peer) -> SaslSession | None:
+        """The connection's login; None where no login is asked for."""
+        if not peer.security_protocol.startswith("SASL"):
+            return None
+        if peer.authentication is None:
+            lifetime_ms = self._settings.connections_max_reauth_ms
+            peer.authentication = SaslSession(peer, self._clock, self.mechanisms, lifetime_ms)
+        session: SaslSession = peer.authentication
+        return session
+
+    def check_request(self, peer: Peer, api_key: int) -> None:
+        """Raises BrokerError for a request that must not be looked at; the connection has to end."""
+        session = self.session(peer)
+        if session is not None:
+            session.check_request(api_key)
+
+    def takes_bare_token(self, peer: Peer) -> bool:
+        """Whether the next frame of the connection is a token and no request."""
+        session = self.session(peer)
+        return session is not None and session.takes_bare_tokens
+
+    def take_bare_token(self, peer: Peer, token: bytes) -> bytes:
+        """The token to send back. Raises BrokerError: the connection has to end, without an answer."""
+        session = self.session(peer)
+        assert session is not None  # takes_bare_token
+        return session.take(token).token
+
+    def _servers(self, names: list[str]) -> dict[str, Callable[[], SaslServer]]:
+        credentials, pepper = self.credentials, secrets.token_bytes(PEPPER_BYTES)
+        servers: dict[str, Callable[[], SaslServer]] = {}
+        for name in names:
+            if name == PLAIN:
+                servers[name] = partial(PlainServer, credentials.password)
+            else:
+                mechanism = SCRAM[name]
+                servers[name] = partial(ScramServer, mechanism, partial(credentials.scram, mechanism=mechanism), pepper)
+        return servers
+
+    def _make_authorizer(self) -> Authorizer | None:
+        settings = self._settings
+        name = settings.authorizer_class_name
+        if name and name not in AUTHORIZERS:
+            raise OptionError(f"authorizer_class_name is {name!r}: org.apache.kafka...StandardAuthorizer or none")
+        if not name and not settings.acls:
+            return None
+        principals = [text.strip() for text in settings.super_users.split(";") if text.strip()]
+        if wrong := [text for text in principals if ":" not in text]:
+            raise OptionError(f"super_users: {wrong[0]!r} should look like User:{wrong[0]}")
+        return Authorizer(self.acls, principals, default=settings.allow_everyone_if_no_acl_found)
