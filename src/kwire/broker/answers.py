@@ -22,11 +22,11 @@ from kwire.protocol.frames import response_codec
 from kwire.wire.varint import write_unsigned_varint
 
 if TYPE_CHECKING:
-    from kwire.log.partition_writer import FilePart
+    from kwire.log.log_reads import FilePart
 
     Piece = bytes | bytearray | memoryview | FilePart
 
-__all__ = ["RECORDS_ELSEWHERE", "SplicedResponse", "encode_answer"]
+__all__ = ["RECORDS_ELSEWHERE", "SplicedResponse", "encode_answer", "piece_bytes"]
 
 RECORDS_ELSEWHERE = secrets.token_bytes(16)
 """What a response has in place of records that come from elsewhere."""
@@ -43,6 +43,11 @@ class SplicedResponse:
     payloads: list[Sequence[Piece]]
 
 
+def piece_bytes(piece: Piece) -> int:
+    """The size of a piece."""
+    return len(piece) if isinstance(piece, bytes | bytearray | memoryview) else piece.size_bytes
+
+
 def encode_answer(api_key: int, version: int, correlation_id: int, answer: Any) -> list[Piece]:
     """The frame of a response, in pieces. Raises EncodeError when the response does not fit its version."""
     codec = response_codec(api_key, version)
@@ -56,7 +61,7 @@ def encode_answer(api_key: int, version: int, correlation_id: int, answer: Any) 
     start, total = 4, len(frame) - 4
     for payload in answer.payloads:
         at = frame.index(RECORDS_ELSEWHERE, start)
-        size = sum(map(len, payload))
+        size = sum(piece_bytes(piece) for piece in payload)
         prefix = bytearray()
         if flexible:
             write_unsigned_varint(prefix, size + 1)

@@ -7,14 +7,18 @@ with Broker() as broker:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from kwire.broker import startup
 from kwire.broker.clock import Clock, LoopTimers
+from kwire.broker.housekeeping import Housekeeping
 from kwire.broker.node import Node
 from kwire.broker.server import Server
 from kwire.broker.settings import Settings
@@ -90,10 +94,7 @@ class Broker:
         self._thread = threading.Thread(target=self._run, name="kwire broker", daemon=True)
         self._thread.start()
         self._ready.wait()
-        if self._problem is not None:
-            self._thread.join()
-            self._thread = None
-            raise self._problem
+        self._raise_problem()
 
     def stop(self) -> None:
         """Stop cleanly: connections closed, logs flushed, checkpoints and Kafka's mark of a clean stop written."""
@@ -104,8 +105,13 @@ class Broker:
             loop.call_soon_threadsafe(stop.set)
         self._thread.join()
         self._thread = None
+        self._raise_problem()
+
+    def _raise_problem(self) -> None:
+        """Raise what ended the thread, if anything has."""
         if self._problem is not None:
             problem, self._problem = self._problem, None
+            self._thread = None
             raise problem
 
     def __enter__(self) -> Broker:
@@ -141,16 +147,25 @@ class Broker:
     async def _serve(self) -> None:
         loop = self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        node = Node(self.settings, Clock(), LoopTimers(loop))
-        server = Server(node, loop)
-        server.start()
-        try:
+        with contextlib.ExitStack() as cleanup:
+            directory = self.data_dir
+            if directory is None:
+                directory = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="kwire-broker-")))
+            node = Node(self.settings, Clock(), LoopTimers(loop))
+            server = Server(node, loop)
+            cleanup.callback(server.close)
+            server.bind()
+            startup.start(node, directory)
+            cleanup.callback(startup.stop, node)
+            housekeeping = Housekeeping(node)
+            housekeeping.start()
+            cleanup.callback(housekeeping.stop)
+            server.listen()
+            cleanup.callback(server.close)
             self._node = node
             self._ready.set()
             load_kernels()
             await self._stop.wait()
-        finally:
-            server.close()
 
 
 def new_loop() -> asyncio.AbstractEventLoop:

@@ -12,6 +12,7 @@ sendfile; small ones are read instead and go in one call with what stands before
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import os
 import socket
@@ -21,14 +22,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from kwire.broker.answers import encode_answer
+from kwire.broker.answers import encode_answer, piece_bytes
 from kwire.broker.context import Peer
-from kwire.broker.dispatch import Call, answer, read_request
+from kwire.broker.dispatch import Call, answer, outcome, read_request
 from kwire.broker.node import Node
-from kwire.errors import KwireError, Malformed
+from kwire.errors import KwireError, LogError, Malformed
 
 if TYPE_CHECKING:
     from kwire.broker.answers import Piece
+    from kwire.log.file_system import OpenFile
 
 __all__ = ["ClientConnection"]
 
@@ -52,13 +54,14 @@ class ClientConnection:
         "_frame",
         "_frames",
         "_head",
+        "_held",
         "_loop",
         "_max_frame_bytes",
         "_out",
         "_reading",
         "_scratch",
-        "_task",
         "_tls_wants_write",
+        "_waiting",
         "_writing",
         "busy",
         "last_active",
@@ -84,7 +87,8 @@ class ClientConnection:
         self._filled = 0
         self._frames: deque[bytes | memoryview] = deque()
         self._out: deque[Piece] = deque()
-        self._task: asyncio.Task[None] | None = None
+        self._held: list[OpenFile] = []
+        self._waiting: asyncio.Future[Any] | None = None  # what a handler has not answered yet
         self._reading = self._writing = self._tls_wants_write = False
         self.busy = False  # a request is being handled or its answer being sent
         self.last_active = time.monotonic()
@@ -93,7 +97,7 @@ class ClientConnection:
     @property
     def is_waiting(self) -> bool:
         """Whether a handler has not answered yet."""
-        return self._task is not None
+        return self._waiting is not None
 
     # Receiving
 
@@ -127,6 +131,9 @@ class ClientConnection:
             self.close(str(error))
         except OSError as error:
             self.close(f"{error}", level=logging.DEBUG)
+        except Exception:
+            log.exception("connection %s", self.peer.connection_id)
+            self.close("an error of the broker's own")
 
     def _readable_again(self) -> None:
         if self._reading:
@@ -209,23 +216,25 @@ class ClientConnection:
             self.close(f"{type(error).__name__}: {error}")
             return
         found = answer(self.node, call)
-        if asyncio.iscoroutine(found):
+        if isinstance(found, asyncio.Future):
             self.busy = True
-            self._task = self._loop.create_task(self._wait(call, found))
+            self._waiting = found
+            found.add_done_callback(functools.partial(self._answered, call))
         else:
             self._reply(call, found)
 
-    async def _wait(self, call: Call, found: Any) -> None:
-        body = await found
-        self._task = None
+    def _answered(self, call: Call, done: asyncio.Future[Any]) -> None:
+        self._waiting = None
         self.busy = False
-        if self.sock.fileno() >= 0:
-            self._reply(call, body)
-            self.process()
+        if not done.cancelled():
+            body = outcome(call, done)
+            if self.sock.fileno() >= 0:
+                self._reply(call, body)
+                self.process()
 
     def _reply(self, call: Call, body: Any) -> None:
         if not call.expects_reply:
-            if self.peer.values.pop("close", None):  # acks=0 and an error: all that is left to tell the client
+            if self.peer.must_close:  # acks=0 and an error: all that can be told
                 self.close("a request that is not answered failed")
             return
         context = call.context
@@ -250,14 +259,17 @@ class ClientConnection:
                     self._send_file()
         except (BlockingIOError, InterruptedError, ssl.SSLWantWriteError):
             self.busy = True
+            self._hold_files()
             self._want_write()
             return
-        except ssl.SSLWantReadError:
+        except ssl.SSLWantReadError:  # a handshake, before anything was sent
             self.busy = True
+            self._hold_files()
             return
         except (OSError, KwireError) as error:
             self.close(f"{error}", level=logging.DEBUG)
             return
+        self._let_files_go()
         self.last_active = time.monotonic()
         self.busy = False
 
@@ -280,9 +292,9 @@ class ClientConnection:
         size = 0
         while out:
             piece = out[0]
-            if parts and size + len(piece) > JOINED_BYTES:
+            if parts and size + piece_bytes(piece) > JOINED_BYTES:
                 break
-            data = piece if isinstance(piece, bytes | bytearray | memoryview) else read_part(piece)
+            data = piece if isinstance(piece, bytes | bytearray | memoryview) else piece.read()
             parts.append(data)
             size += len(data)
             out.popleft()
@@ -298,15 +310,27 @@ class ClientConnection:
         out = self._out
         part: Any = out[0]
         if self._is_tls:
-            out[0] = read_part(part)
+            out[0] = part.read()
             return
         sent = os.sendfile(self.sock.fileno(), part.file.fileno(), part.position, part.size_bytes)
         if sent == 0:
-            raise OSError("a log file ended before its records")
+            raise LogError("the file ended before the records that were to be sent", part.file.url)
         if sent < part.size_bytes:
-            out[0] = type(part)(file=part.file, position=part.position + sent, size_bytes=part.size_bytes - sent)
+            out[0] = part._replace(position=part.position + sent, size_bytes=part.size_bytes - sent)
         else:
             out.popleft()
+
+    def _hold_files(self) -> None:
+        """Keep the files of what waits open, whatever happens to their segments meanwhile."""
+        if not self._held:
+            for piece in self._out:
+                if not isinstance(piece, bytes | bytearray | memoryview):
+                    piece.file.hold()
+                    self._held.append(piece.file)
+
+    def _let_files_go(self) -> None:
+        while self._held:
+            self._held.pop().release()
 
     def _want_write(self) -> None:
         if not self._writing:
@@ -338,15 +362,8 @@ class ClientConnection:
         self.sock.close()
         self._frames.clear()
         self._out.clear()
+        self._let_files_go()
         self._frame, self._filled, self._head = None, 0, b""
-        if self._task is not None:
-            self._task.cancel()
+        if self._waiting is not None:
+            self._waiting.cancel()
         self._closed(self)
-
-
-def read_part(part: Any) -> bytes:
-    """The bytes of a piece of a file."""
-    data = os.pread(part.file.fileno(), part.size_bytes, part.position)
-    if len(data) < part.size_bytes:
-        raise OSError("a log file ended before its records")
-    return data

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 __all__ = ["ANONYMOUS", "Peer", "RequestContext"]
@@ -17,7 +17,8 @@ class Peer:
 
     connection_id: Kafka's text, local address-remote address-number. listener: name of the listener that took it.
     principal: who it is, once that is known. authentication: what the security handlers keep between two requests.
-    client_software: (name, version) as the ApiVersions request gave them.
+    client_software: (name, version) as the ApiVersions request gave them. must_close: end the connection after this
+    request, which is not answered.
     """
 
     connection_id: str
@@ -28,7 +29,7 @@ class Peer:
     principal: str = ANONYMOUS
     authentication: Any = None
     client_software: tuple[str, str] = ("unknown", "unknown")
-    values: dict[str, Any] = field(default_factory=dict)
+    must_close: bool = False
 
 
 @dataclass(slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kwire.broker.configs import topic_log_config
 from kwire.broker.identifiers import new_uuid
 from kwire.broker.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from kwire.broker.topics import Topic, check_name
@@ -35,8 +36,7 @@ class Controller:
 
     def commit(self, records: Sequence[tuple[Message, int]]) -> None:
         """Write records (with their versions) to the metadata log and apply them."""
-        if self._node.metadata_log is not None:
-            self._node.metadata_log.append(records)
+        self._node.metadata_log.append(records)
         for record, _ in records:
             self._node.image.apply(record)
 
@@ -83,10 +83,8 @@ class Controller:
 
     def check_topic_configs(self, configs: Mapping[str, str]) -> None:
         """Whether a topic can have these settings."""
-        from kwire.log.log_config import LogConfig
-
         try:
-            LogConfig.parse({**self._node.settings.topic_defaults(), **configs})
+            topic_log_config(self._node.settings, configs)
         except OptionError as error:
             raise refusal(ErrorCode.INVALID_CONFIG, str(error)) from None
 

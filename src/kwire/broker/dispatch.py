@@ -7,9 +7,8 @@ becomes UNKNOWN_SERVER_ERROR, so that one bad request never takes others along.
 
 from __future__ import annotations
 
-import inspect
+import asyncio
 import logging
-from collections.abc import Awaitable
 from types import ModuleType
 from typing import Any
 
@@ -24,7 +23,7 @@ from kwire.plan import Codec
 from kwire.protocol.error_codes import ErrorCode
 from kwire.protocol.frames import request_codec, request_key
 
-__all__ = ["Call", "answer", "read_request"]
+__all__ = ["Call", "answer", "outcome", "read_request"]
 
 log = logging.getLogger("kwire.broker")
 
@@ -48,7 +47,7 @@ class Call:
 
 def read_request(frame: bytes | memoryview, peer: Peer) -> Call:
     """The request in a frame with its length. Raises DecodeError, UnsupportedVersion: the connection has to end."""
-    api_key, version = request_key(frame)
+    api_key, version = request_key(bytes(frame[:8]))
     module = apis.handlers().get(api_key)
     if module is None:
         raise UnsupportedVersion(f"request with api key {api_key}, which is not served here")
@@ -85,22 +84,22 @@ def decode(codec: Codec, frame: bytes | memoryview, views: bool) -> Any:
 
 
 def answer(node: Node, call: Call) -> Any:
-    """The response's body, or an awaitable of it that does not raise."""
+    """The response's body, or a future of it; `outcome` takes the body from a future that is done."""
     try:
         found = call.module.handle(node, call.context, call.request)
     except Exception as error:
         return refuse(call, error)
-    if isinstance(found, Message | SplicedResponse) or not inspect.isawaitable(found):
-        return found
-    return wait_for(call, found)
+    return found if isinstance(found, Message | SplicedResponse) else asyncio.ensure_future(found)
 
 
-async def wait_for(call: Call, found: Awaitable[Any]) -> Any:
-    """An awaited response."""
-    try:
-        return await found
-    except Exception as error:
-        return refuse(call, error)
+def outcome(call: Call, done: asyncio.Future[Any]) -> Any:
+    """The response's body out of a future that is done and was not cancelled."""
+    error = done.exception()
+    if error is None:
+        return done.result()
+    if not isinstance(error, Exception):
+        raise error
+    return refuse(call, error)
 
 
 def refuse(call: Call, error: Exception) -> Any:

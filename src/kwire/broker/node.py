@@ -5,43 +5,49 @@ One thread owns it, so nothing here is locked; nothing here waits for anything b
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.clock import Clock, Timers
+from kwire.broker.configs import dynamic_settings, topic_log_config
 from kwire.broker.context import RequestContext
 from kwire.broker.controller import Controller
-from kwire.broker.identifiers import new_uuid, uuid_text
+from kwire.broker.fetch_sessions import FetchSessions
 from kwire.broker.image import MetadataImage
 from kwire.broker.settings import Settings
 from kwire.broker.topics import Topic
+from kwire.messages.base import ZERO_UUID
+
+if TYPE_CHECKING:
+    from kwire.broker.metadata_log import MetadataLog
+    from kwire.broker.transactions import TransactionCoordinator
+    from kwire.log.log_manager import LogManager
 
 __all__ = ["Node"]
 
 
 class Node:
-    """One broker's state.
+    """One broker's state. `startup.start` opens its log directory; before that, log_manager and what follows is absent.
 
-    endpoints: listener name -> (host, port) that clients are told. groups, transactions, security: None until their
-    owners set them; without security everybody may do everything.
+    given_settings: as at the start; settings: with what was changed since. endpoints: listener name -> (host, port)
+    that clients are told. security: None lets everybody do everything.
     """
 
-    def __init__(self, settings: Settings, clock: Clock, timers: Timers, *, cluster_id: str | None = None) -> None:
-        self.settings, self.clock, self.timers = settings, clock, timers
-        self.cluster_id = cluster_id or uuid_text(new_uuid())
-        self.node_id = settings.node_id
-        self.directory_id = new_uuid()
+    log_manager: LogManager
+    metadata_log: MetadataLog
+    groups: Any
+    transactions: TransactionCoordinator
+
+    def __init__(self, settings: Settings, clock: Clock, timers: Timers) -> None:
+        self.given_settings = self.settings = settings
+        self.clock, self.timers = clock, timers
+        self.node_id, self.cluster_id, self.directory_id = settings.node_id, "", ZERO_UUID
         self.endpoints: dict[str, tuple[str, int]] = {}
         self.image = MetadataImage()
         self.topics = self.image.topics
-        self.metadata_log: Any = None
-        self.log_manager: Any = None
         self.controller = Controller(self)
-        self.groups: Any = None
-        self.transactions: Any = None
+        self.fetch_sessions = FetchSessions(clock, settings.max_incremental_fetch_session_cache_slots)
         self.security: Any = None
-        self.on_close: list[Callable[[], object]] = []
 
     def may(self, context: RequestContext, operation: Operation, kind: ResourceType, name: str) -> bool:
         """Whether the sender of a request may do that to a resource."""
@@ -54,13 +60,34 @@ class Node:
     # Logs
 
     def open_logs(self, topic: Topic) -> None:
-        """Open the logs of those partitions of a topic that have none yet."""
+        """Open the logs of those partitions of a topic that have none yet; make those that are not there."""
+        manager, now_ms = self.log_manager, self.clock.now_ms()
+        config = topic_log_config(self.settings, topic.configs)
+        manager.set_config(topic.name, config)
+        for index, partition in topic.partitions.items():
+            if partition.log is None:
+                partition.log = manager.logs.get((topic.name, index)) or manager.create(
+                    topic.name, index, now_ms=now_ms, topic_id=topic.topic_id, config=config
+                )
 
     def delete_logs(self, topic: Topic) -> None:
-        """Remove a topic's logs."""
+        """Remove a topic's logs. Who waits for records there is woken, to hear that the topic has gone."""
+        now_ms = self.clock.now_ms()
+        for index, partition in topic.partitions.items():
+            if partition.log is not None:
+                partition.log = None
+                self.log_manager.delete(topic.name, index, now_ms=now_ms)
+            for watcher in tuple(partition.watchers):
+                watcher()
+        self.log_manager.set_config(topic.name, None)
 
     def apply_topic_configs(self, topic: Topic) -> None:
         """Make a topic's settings those of its logs."""
+        self.log_manager.set_config(topic.name, topic_log_config(self.settings, topic.configs))
 
     def apply_broker_configs(self) -> None:
-        """Make the settings that were altered while the broker ran its settings."""
+        """Make the settings that were altered while the broker runs its settings, and the defaults of its topics."""
+        self.settings = dynamic_settings(self)
+        self.log_manager.default_config = topic_log_config(self.settings, {})
+        for topic in self.topics:
+            self.apply_topic_configs(topic)

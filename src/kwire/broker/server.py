@@ -6,7 +6,6 @@ Source: kafka.network.SocketServer, ConnectionQuotas: max.connections, max.conne
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import logging
 import socket
@@ -39,15 +38,15 @@ class Server:
     ) -> None:
         self.node = node
         self._loop, self._tls = loop, dict(tls or {})
-        self._sockets: list[socket.socket] = []
+        self._sockets: list[tuple[socket.socket, Listener]] = []
         self._numbers = itertools.count()
         self._per_host: Counter[str] = Counter()
         self._scratch = bytearray(SCRATCH_BYTES)
         self._idle_check: asyncio.TimerHandle | None = None
         self.connections: set[ClientConnection] = set()
 
-    def start(self) -> None:
-        """Listen. Raises OptionError when an address cannot be had."""
+    def bind(self) -> None:
+        """Take the addresses and tell the node of them; nobody is let in yet. OptionError when one cannot be had."""
         settings = self.node.settings
         listeners = parse_listeners(settings, settings.listeners)
         bound: dict[str, tuple[str, int]] = {}
@@ -57,14 +56,19 @@ class Server:
                     f"listener {listener.name} is {listener.protocol}, and there is no certificate for it"
                 )
             sock = self._bind(listener)
-            self._sockets.append(sock)
+            self._sockets.append((sock, listener))
             host = listener.host if listener.host not in ("", "0.0.0.0", "::") else socket.gethostname()
             bound[listener.name] = (host, sock.getsockname()[1])
-            self._loop.add_reader(sock.fileno(), self._accept, sock, listener)
         if settings.advertised_listeners:
             told = parse_listeners(settings, settings.advertised_listeners)
             bound |= {each.name: (each.host, each.port or bound[each.name][1]) for each in told if each.name in bound}
         self.node.endpoints = bound
+
+    def listen(self) -> None:
+        """Let clients in."""
+        for sock, listener in self._sockets:
+            sock.listen(BACKLOG)
+            self._loop.add_reader(sock.fileno(), self._accept, sock, listener)
         self._watch_idle()
 
     @staticmethod
@@ -74,7 +78,6 @@ class Server:
         try:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.bind((listener.host, listener.port))
-            sock.listen(BACKLOG)
             sock.setblocking(False)
         except OSError as error:
             sock.close()
@@ -143,9 +146,9 @@ class Server:
         """Stop listening and end every connection."""
         if self._idle_check is not None:
             self._idle_check.cancel()
-        for sock in self._sockets:
-            with contextlib.suppress(OSError):
+        for sock, _ in self._sockets:
+            if sock.fileno() >= 0:
                 self._loop.remove_reader(sock.fileno())
-            sock.close()
+                sock.close()
         for connection in list(self.connections):
             connection.close("the broker stops", level=logging.DEBUG)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.records.append_settings import AppendOrigin
 
 if TYPE_CHECKING:
-    from kwire.log.partition_writer import PartitionWriter
+    from kwire.log.partition_writer import Appended, PartitionWriter
 
 __all__ = ["INTERNAL_TOPICS", "METADATA_TOPIC", "Partition", "Topic", "TopicRegistry", "check_name"]
 
@@ -44,6 +45,54 @@ class Partition:
     def name(self) -> str:
         """topic-index, as errors and directories have it."""
         return f"{self.topic.name}-{self.index}"
+
+    @property
+    def opened(self) -> PartitionWriter:
+        """Its log. Raises BrokerError: KAFKA_STORAGE_ERROR when it could not be opened."""
+        if self.log is None:
+            raise refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"the log of {self.name} is not open")
+        return self.log
+
+    def append(
+        self,
+        data: bytes | bytearray | memoryview,
+        *,
+        now_ms: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        produce_version: int | None = None,
+    ) -> Appended:
+        """Append records; what is appended counts as replicated, so consumers get it at once.
+
+        produce_version: of the request that brought them. Raises BrokerError, RejectedRecords: nothing is appended.
+        """
+        log = self.opened
+        appended = log.append(
+            data, now_ms=now_ms, leader_epoch=self.leader_epoch, origin=origin, produce_version=produce_version
+        )
+        self._grown(log)
+        return appended
+
+    def append_marker(
+        self, producer_id: int, producer_epoch: int, *, commit: bool, coordinator_epoch: int, now_ms: int
+    ) -> Appended:
+        """End a producer's transaction here. Raises BrokerError."""
+        log = self.opened
+        appended = log.append_marker(
+            producer_id,
+            producer_epoch,
+            commit=commit,
+            coordinator_epoch=coordinator_epoch,
+            now_ms=now_ms,
+            leader_epoch=self.leader_epoch,
+        )
+        self._grown(log)
+        return appended
+
+    def _grown(self, log: PartitionWriter) -> None:
+        log.high_watermark = log.log_end_offset
+        if self.watchers:
+            for watcher in tuple(self.watchers):
+                watcher()
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -58,7 +58,7 @@ def handle(node: Node, context: RequestContext, request: Any) -> ApiVersionsResp
             for name, level in {**FINALIZED, TRANSACTION_VERSION: node.settings.transaction_version}.items()
             if level > 0
         ],
-        finalized_features_epoch=node.metadata_log.features_epoch if node.metadata_log is not None else 0,
+        finalized_features_epoch=node.metadata_log.last_offset,
     )
 
 

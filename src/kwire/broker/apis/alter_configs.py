@@ -1,0 +1,51 @@
+"""AlterConfigs (api key 33), versions 0 to 2: replace all settings of a topic or broker by those given.
+
+Source: kafka.server.ControllerApis.handleLegacyAlterConfigs, ConfigurationControlManager.legacyAlterConfigs 3.9.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.config_changes import change, current
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.errors import BrokerError
+from kwire.messages import AlterConfigsResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 33
+VERSIONS = (0, 2)
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> AlterConfigsResponse:
+    """Change each resource."""
+    responses = []
+    for resource in request.resources:
+        kind, name = resource.resource_type, resource.resource_name
+        response = AlterConfigsResponse.AlterConfigsResourceResponse(
+            error_message=None, resource_type=kind, resource_name=name
+        )
+        try:
+            given = {config.name: config.value for config in resource.configs}
+            nulls = [key for key, value in given.items() if value is None]
+            if nulls:
+                raise refusal(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
+            gone = {key: None for key in current(node, kind, name) if key not in given}
+            change(node, context, kind, name, {**gone, **given}, validate_only=request.validate_only)
+        except BrokerError as error:
+            response.error_code, response.error_message = error.code, error.what
+        responses.append(response)
+    return AlterConfigsResponse(responses=responses)
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> AlterConfigsResponse:
+    """The same error for every resource."""
+    return AlterConfigsResponse(
+        responses=[
+            AlterConfigsResponse.AlterConfigsResourceResponse(
+                error_code=code, error_message=what, resource_type=r.resource_type, resource_name=r.resource_name
+            )
+            for r in request.resources
+        ]
+    )

@@ -1,0 +1,73 @@
+"""CreatePartitions (api key 37), versions 0 to 3: raise topics' numbers of partitions.
+
+Source: kafka.server.ControllerApis.createPartitions, ReplicationControlManager.createPartitions 3.9.1; KIP-195.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from kwire.broker.apis.create_topics import check_replicas
+from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.controller import MAX_PARTITIONS
+from kwire.broker.node import Node
+from kwire.errors import BrokerError
+from kwire.messages import CreatePartitionsResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 37
+VERSIONS = (0, 3)
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> CreatePartitionsResponse:
+    """Raise each topic's number."""
+    times = Counter(topic.name for topic in request.topics)
+    results = {}
+    for topic in request.topics:
+        result = CreatePartitionsResponse.CreatePartitionsTopicResult(name=topic.name)
+        try:
+            if times[topic.name] > 1:
+                raise refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            grow(node, context, topic, validate_only=request.validate_only)
+        except BrokerError as error:
+            result.error_code, result.error_message = error.code, error.what
+        results[topic.name] = result
+    return CreatePartitionsResponse(results=list(results.values()))
+
+
+def grow(node: Node, context: RequestContext, asked: Any, *, validate_only: bool) -> None:
+    """Raise one topic's number. Raises BrokerError."""
+    if not node.may(context, Operation.ALTER, ResourceType.TOPIC, asked.name):
+        raise refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
+    topic = node.topics.get(asked.name)
+    if topic is None:
+        raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+    now = len(topic.partitions)
+    if asked.count == now:
+        raise refusal(ErrorCode.INVALID_PARTITIONS, f"Topic already has {now} partition(s).")
+    if asked.count < now:
+        what = f"The topic {topic.name} currently has {now} partition(s); {asked.count} would not be an increase."
+        raise refusal(ErrorCode.INVALID_PARTITIONS, what)
+    added = asked.count - now
+    if added > MAX_PARTITIONS:
+        raise refusal(ErrorCode.POLICY_VIOLATION, f"Excessively large number of partitions: {added}")
+    if asked.assignments is not None:
+        if len(asked.assignments) != added:
+            what = f"Attempted to add {added} additional partition(s), but only {len(asked.assignments)} assignment(s) "
+            raise refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, what + "were specified.")
+        for each in asked.assignments:
+            check_replicas(node, each.broker_ids)
+    if not validate_only:
+        node.controller.add_partitions(topic, asked.count)
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> CreatePartitionsResponse:
+    """The same error for every topic."""
+    return CreatePartitionsResponse(
+        results=[
+            CreatePartitionsResponse.CreatePartitionsTopicResult(name=t.name, error_code=code, error_message=what)
+            for t in request.topics
+        ]
+    )

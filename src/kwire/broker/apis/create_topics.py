@@ -1,0 +1,113 @@
+"""CreateTopics (api key 19), versions 0 to 7.
+
+    1  validate only, error messages    2  throttle time    4  -1 for the default number of partitions or replicas
+    5  what the topic has become: partitions, replicas, settings    6  throttling may refuse    7  topic ids
+
+Assignments by hand are taken where they name this node alone.
+Source: kafka.server.ControllerApis.createTopics, ReplicationControlManager.createTopics 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from kwire.broker.authorization import CLUSTER, Operation, ResourceType
+from kwire.broker.configs import topic_entries
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.broker.topics import METADATA_TOPIC
+from kwire.errors import BrokerError
+from kwire.messages import CreateTopicsResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 19
+VERSIONS = (0, 7)
+
+DEFAULT = -1
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> CreateTopicsResponse:
+    """Make each topic."""
+    times = Counter(topic.name for topic in request.topics)
+    results: list[Any] = []
+    for topic in request.topics:
+        result = CreateTopicsResponse.CreatableTopicResult(name=topic.name, error_message=None, configs=None)
+        try:
+            if times[topic.name] > 1:
+                raise refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            create(node, context, request, topic, result)
+        except BrokerError as error:
+            result.error_code, result.error_message = error.code, error.what
+        if all(result.name != other.name for other in results):
+            results.append(result)
+    return CreateTopicsResponse(topics=results)
+
+
+def create(node: Node, context: RequestContext, request: Any, topic: Any, result: Any) -> None:
+    """Make one topic and fill in its result."""
+    name = topic.name
+    if not node.may(context, Operation.CREATE, ResourceType.CLUSTER, CLUSTER) and not node.may(
+        context, Operation.CREATE, ResourceType.TOPIC, name
+    ):
+        raise refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+    if name == METADATA_TOPIC:
+        raise refusal(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
+    partition_count, replication_factor = topic.num_partitions, topic.replication_factor
+    if topic.assignments:
+        partition_count = check_assignments(node, topic)
+        replication_factor = 1
+    partition_count = node.settings.num_partitions if partition_count == DEFAULT else partition_count
+    replication_factor = 1 if replication_factor == DEFAULT else replication_factor
+    configs = {}
+    for config in topic.configs:
+        if config.value is None:
+            what = f"Null value not supported for topic configs: {config.name}"
+            raise refusal(ErrorCode.INVALID_CONFIG, what)
+        configs[config.name] = config.value
+    if request.validate_only:
+        node.controller.check_new_topic(name, partition_count, configs, replication_factor)
+    else:
+        made = node.controller.create_topic(name, partition_count, configs, replication_factor=replication_factor)
+        result.topic_id = made.topic_id
+    if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, name):
+        result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return
+    result.num_partitions, result.replication_factor = partition_count, replication_factor
+    result.configs = [
+        CreateTopicsResponse.CreatableTopicConfigs(
+            name=entry.name, value=entry.value, read_only=entry.read_only, config_source=entry.source
+        )
+        for entry in topic_entries(node, configs)
+    ]
+
+
+def check_assignments(node: Node, topic: Any) -> int:
+    """The number of partitions that are assigned by hand."""
+    if topic.num_partitions != DEFAULT:
+        what = "A manual partition assignment was specified, but numPartitions was not set to -1."
+        raise refusal(ErrorCode.INVALID_REQUEST, what)
+    if topic.replication_factor != DEFAULT:
+        what = "A manual partition assignment was specified, but replication factor was not set to -1."
+        raise refusal(ErrorCode.INVALID_REQUEST, what)
+    indexes = sorted(each.partition_index for each in topic.assignments)
+    if indexes != list(range(len(indexes))):
+        what = "partitions should be a consecutive 0-based integer sequence"
+        raise refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, what)
+    for each in topic.assignments:
+        check_replicas(node, each.broker_ids)
+    return len(indexes)
+
+
+def check_replicas(node: Node, broker_ids: list[int]) -> None:
+    """Raises BrokerError unless a partition is put on this node and nowhere else."""
+    if not broker_ids:
+        what = "The manual partition assignment includes an empty replica list."
+        raise refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, what)
+    unknown = [broker for broker in broker_ids if broker != node.node_id]
+    if unknown:
+        what = f"The manual partition assignment includes broker {unknown[0]}, but no such broker is registered."
+        raise refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, what)
+    if len(broker_ids) > 1:
+        what = f"The manual partition assignment includes the broker {broker_ids[0]} more than once."
+        raise refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, what)

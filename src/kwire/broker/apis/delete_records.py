@@ -1,0 +1,65 @@
+"""DeleteRecords (api key 21), versions 0 to 2: move a partition's log start offset up. -1 is the high watermark.
+
+Whole segments below it go with the next look at retention; what is left in the first one is no longer given to readers.
+Source: kafka.server.ReplicaManager.deleteRecordsOnLocalLog, UnifiedLog.maybeIncrementLogStartOffset; KIP-107.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.errors import BrokerError, KwireError
+from kwire.messages import DeleteRecordsResponse
+from kwire.messages.delete_records_response import DeleteRecordsPartitionResult as Answer
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 21
+VERSIONS = (0, 2)
+
+HIGH_WATERMARK = -1
+INVALID_LOW_WATERMARK = -1
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> DeleteRecordsResponse:
+    """Move each partition's start."""
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsResponse.DeleteRecordsTopicResult(
+                name=topic.name, partitions=[delete(node, context, topic.name, asked) for asked in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def delete(node: Node, context: RequestContext, topic: str, asked: Any) -> Answer:
+    """Move one partition's start."""
+    answer = Answer(partition_index=asked.partition_index, low_watermark=INVALID_LOW_WATERMARK)
+    try:
+        if not node.may(context, Operation.DELETE, ResourceType.TOPIC, topic):
+            raise refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"no access to topic {topic}")
+        partition = node.topics.partition(topic, asked.partition_index)
+        if partition is None:
+            raise refusal(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{asked.partition_index}"
+            )
+        log = partition.opened
+        if partition.topic.is_internal:
+            raise refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot delete records of internal topic {topic}")
+        if "delete" not in log.config.cleanup_policy:
+            what = f"Records of partition {partition.name} can not be deleted due to the configured policy"
+            raise refusal(ErrorCode.POLICY_VIOLATION, what)
+        offset = log.high_watermark if asked.offset == HIGH_WATERMARK else asked.offset
+        if not 0 <= offset <= log.high_watermark:
+            raise refusal(ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset} of {partition.name}")
+        log.delete_records(offset)
+    except BrokerError as error:
+        answer.error_code = error.code
+    except KwireError:
+        answer.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+    else:
+        answer.low_watermark = log.log_start_offset
+    return answer

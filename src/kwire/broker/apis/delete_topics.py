@@ -1,0 +1,81 @@
+"""DeleteTopics (api key 20), versions 0 to 6.
+
+    1  throttle time    3  delete.topic.enable=false has its own error    5  error messages    6  topics by id
+
+Source: kafka.server.ControllerApis.deleteTopics 3.9.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.broker.topics import METADATA_TOPIC, Topic
+from kwire.errors import BrokerError
+from kwire.messages import DeleteTopicsResponse
+from kwire.messages.base import ZERO_UUID
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 20
+VERSIONS = (0, 6)
+
+BY_ID_VERSION, DISABLED_VERSION = 6, 3
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> DeleteTopicsResponse:
+    """Remove each topic."""
+    if not node.settings.delete_topic_enable:
+        disabled = context.api_version >= DISABLED_VERSION
+        raise refusal(
+            ErrorCode.TOPIC_DELETION_DISABLED if disabled else ErrorCode.INVALID_REQUEST, "Topic deletion is disabled."
+        )
+    return DeleteTopicsResponse(responses=[delete(node, context, name, uid) for name, uid in asked(context, request)])
+
+
+def asked(context: RequestContext, request: Any) -> list[tuple[str | None, Any]]:
+    """(name, id) of what is to go, one of them given."""
+    if context.api_version >= BY_ID_VERSION:
+        return [(topic.name, topic.topic_id) for topic in request.topics]
+    return [(name, ZERO_UUID) for name in request.topic_names]
+
+
+def delete(node: Node, context: RequestContext, name: str | None, topic_id: Any) -> Any:
+    """Remove one topic."""
+    result = DeleteTopicsResponse.DeletableTopicResult(name=name, topic_id=topic_id)
+    try:
+        topic = find(node, context, name, topic_id)
+        result.name, result.topic_id = topic.name, topic.topic_id
+        node.controller.delete_topic(topic)
+    except BrokerError as error:
+        result.error_code, result.error_message = error.code, error.what
+    return result
+
+
+def find(node: Node, context: RequestContext, name: str | None, topic_id: Any) -> Topic:
+    """The topic that is to go. Raises BrokerError."""
+    if name is not None and topic_id != ZERO_UUID:
+        raise refusal(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
+    if name is None and topic_id == ZERO_UUID:
+        raise refusal(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
+    topic = node.topics.with_id(topic_id) if name is None else node.topics.get(name)
+    if topic is None and name is None:
+        raise refusal(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
+    where = topic.name if topic is not None else name or ""
+    if not node.may(context, Operation.DELETE, ResourceType.TOPIC, where):
+        raise refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
+    if where == METADATA_TOPIC or topic is None:
+        raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+    return topic
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> DeleteTopicsResponse:
+    """The same error for every topic."""
+    names = [(topic.name, topic.topic_id) for topic in request.topics] or [(n, ZERO_UUID) for n in request.topic_names]
+    return DeleteTopicsResponse(
+        responses=[
+            DeleteTopicsResponse.DeletableTopicResult(name=name, topic_id=uid, error_code=code, error_message=what)
+            for name, uid in names
+        ]
+    )

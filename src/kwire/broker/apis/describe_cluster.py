@@ -1,0 +1,46 @@
+"""DescribeCluster (api key 60), versions 0 to 1: the brokers, the controller, the cluster's id.
+
+    1  brokers or controllers
+
+Source: kafka.server.KafkaApis.handleDescribeCluster 3.9.1; KIP-700, KIP-919.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.apis.metadata import CLUSTER_OPERATIONS
+from kwire.broker.authorization import CLUSTER, NO_OPERATIONS, Operation, ResourceType, operations_mask
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.messages import DescribeClusterResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 60
+VERSIONS = (0, 1)
+
+BROKERS = 1
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> DescribeClusterResponse:
+    """The answer for the client's listener."""
+    if context.api_version >= 1 and request.endpoint_type != BROKERS:
+        raise refusal(ErrorCode.MISMATCHED_ENDPOINT_TYPE, "The request was sent to an endpoint of the wrong type.")
+    operations = NO_OPERATIONS
+    if request.include_cluster_authorized_operations:
+        operations = operations_mask(
+            [op for op in CLUSTER_OPERATIONS if node.may(context, op, ResourceType.CLUSTER, CLUSTER)]
+            if node.may(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER)
+            else []
+        )
+    host, port = node.endpoint(context.listener)
+    return DescribeClusterResponse(
+        cluster_id=node.cluster_id,
+        controller_id=node.node_id,
+        brokers=[
+            DescribeClusterResponse.DescribeClusterBroker(
+                broker_id=node.node_id, host=host, port=port, rack=node.settings.broker_rack or None
+            )
+        ],
+        cluster_authorized_operations=operations,
+    )

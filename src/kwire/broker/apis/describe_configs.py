@@ -1,0 +1,94 @@
+"""DescribeConfigs (api key 32), versions 0 to 4: settings of topics and of the broker.
+
+    0  whether a value is the default    1  sources and synonyms    3  types and documentation    4  flexible
+
+Documentation is null: Kafka's texts are not ours to give. Passwords and the like never leave the broker.
+Source: kafka.server.ConfigHelper 3.9.1; KIP-133, KIP-226, KIP-569.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import CLUSTER, Operation, ResourceType
+from kwire.broker.configs import Entry, broker_entries, topic_entries
+from kwire.broker.context import RequestContext
+from kwire.broker.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from kwire.broker.node import Node
+from kwire.broker.topics import check_name
+from kwire.errors import BrokerError
+from kwire.messages import DescribeConfigsResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 32
+VERSIONS = (0, 4)
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> DescribeConfigsResponse:
+    """Describe each resource."""
+    results = []
+    for resource in request.resources:
+        result = DescribeConfigsResponse.DescribeConfigsResult(
+            resource_type=resource.resource_type, resource_name=resource.resource_name, error_message=None
+        )
+        try:
+            keys = resource.configuration_keys
+            result.configs = [
+                described(entry, with_synonyms=request.include_synonyms)
+                for entry in entries(node, context, resource)
+                if keys is None or entry.name in keys
+            ]
+        except BrokerError as error:
+            result.error_code, result.error_message = error.code, error.what
+        results.append(result)
+    return DescribeConfigsResponse(results=results)
+
+
+def entries(node: Node, context: RequestContext, resource: Any) -> list[Entry]:
+    """The settings of one resource. Raises BrokerError."""
+    kind, name = resource.resource_type, resource.resource_name
+    if kind == TOPIC_RESOURCE:
+        if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, name):
+            raise refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
+        check_name(name)
+        topic = node.topics.get(name)
+        if topic is None:
+            raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+        return topic_entries(node, topic.configs)
+    if kind == BROKER_RESOURCE:
+        if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER):
+            raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+        if name not in ("", str(node.node_id)):
+            what = f"Unexpected broker id, expected {node.node_id} or empty string, but received {name}"
+            raise refusal(ErrorCode.INVALID_REQUEST, what)
+        return broker_entries(node)
+    raise refusal(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
+
+
+def described(entry: Entry, *, with_synonyms: bool) -> Any:
+    """One setting."""
+    return DescribeConfigsResponse.DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        is_default=entry.is_default,
+        config_source=entry.source,
+        config_type=entry.kind,
+        documentation=None,
+        synonyms=[
+            DescribeConfigsResponse.DescribeConfigsSynonym(name=name, value=value, source=source)
+            for name, value, source in (entry.synonyms if with_synonyms else ())
+        ],
+    )
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> DescribeConfigsResponse:
+    """The same error for every resource."""
+    return DescribeConfigsResponse(
+        results=[
+            DescribeConfigsResponse.DescribeConfigsResult(
+                error_code=code, error_message=what, resource_type=r.resource_type, resource_name=r.resource_name
+            )
+            for r in request.resources
+        ]
+    )

@@ -1,0 +1,52 @@
+"""DescribeLogDirs (api key 35), versions 0 to 4: the log directory, its partitions and their sizes.
+
+    2  flexible    3  an error for the whole request    4  the disk's size and room
+
+Source: kafka.server.ReplicaManager.describeLogDirs 3.9.1; KIP-113, KIP-827.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from kwire.broker.authorization import CLUSTER, Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.messages import DescribeLogDirsResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 35
+VERSIONS = (0, 4)
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> DescribeLogDirsResponse:
+    """The one directory there is; null asks for all partitions."""
+    if not node.may(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER):
+        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+    wanted = None if request.topics is None else {topic.topic: set(topic.partitions) for topic in request.topics}
+    topics = []
+    for topic in node.topics:
+        partitions = [
+            DescribeLogDirsResponse.DescribeLogDirsPartition(
+                partition_index=index, partition_size=partition.log.size_bytes
+            )
+            for index, partition in topic.partitions.items()
+            if partition.log is not None and (wanted is None or index in wanted.get(topic.name, ()))
+        ]
+        if partitions:
+            topics.append(DescribeLogDirsResponse.DescribeLogDirsTopic(name=topic.name, partitions=partitions))
+    directory = str(node.log_manager.path)
+    disk = os.statvfs(directory)
+    result = DescribeLogDirsResponse.DescribeLogDirsResult(
+        log_dir=directory,
+        topics=topics,
+        total_bytes=disk.f_blocks * disk.f_frsize,
+        usable_bytes=disk.f_bavail * disk.f_frsize,
+    )
+    return DescribeLogDirsResponse(results=[result])
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> DescribeLogDirsResponse:
+    """No directory; the error where the version has a place for it."""
+    return DescribeLogDirsResponse(error_code=code)

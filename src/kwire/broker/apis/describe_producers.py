@@ -1,0 +1,56 @@
+"""DescribeProducers (api key 61), version 0: which producers a partition remembers.
+
+Source: kafka.server.KafkaApis.handleDescribeProducersRequest, UnifiedLog.activeProducers 3.9.1; KIP-664.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.errors import BrokerError
+from kwire.messages import DescribeProducersResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 61
+VERSIONS = (0, 0)
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> DescribeProducersResponse:
+    """Describe each partition."""
+    return DescribeProducersResponse(
+        topics=[
+            DescribeProducersResponse.TopicResponse(
+                name=topic.name,
+                partitions=[describe(node, context, topic.name, index) for index in topic.partition_indexes],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def describe(node: Node, context: RequestContext, topic: str, index: int) -> Any:
+    """One partition's producers."""
+    answer = DescribeProducersResponse.PartitionResponse(partition_index=index)
+    try:
+        if not node.may(context, Operation.READ, ResourceType.TOPIC, topic):
+            raise refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
+        partition = node.topics.partition(topic, index)
+        if partition is None:
+            raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+        answer.active_producers = [
+            DescribeProducersResponse.ProducerState(
+                producer_id=each.producer_id,
+                producer_epoch=each.producer_epoch,
+                last_sequence=each.last_sequence,
+                last_timestamp=each.last_timestamp,
+                coordinator_epoch=each.coordinator_epoch,
+                current_txn_start_offset=-1 if each.transaction_first_offset is None else each.transaction_first_offset,
+            )
+            for each in partition.opened.producers.entries.values()
+        ]
+    except BrokerError as error:
+        answer.error_code, answer.error_message = error.code, error.what
+    return answer

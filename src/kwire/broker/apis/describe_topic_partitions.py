@@ -1,0 +1,98 @@
+"""DescribeTopicPartitions (api key 75), version 0: topics' partitions, a page at a time.
+
+Source: kafka.server.handlers.DescribeTopicPartitionsRequestHandler 3.9.1; KIP-966.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.apis.metadata import TOPIC_OPERATIONS
+from kwire.broker.authorization import Operation, ResourceType, operations_mask
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.broker.topics import Topic
+from kwire.messages import DescribeTopicPartitionsResponse
+from kwire.messages.describe_topic_partitions_response import DescribeTopicPartitionsResponseTopic as Answer
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 75
+VERSIONS = (0, 0)
+
+MAX_PARTITIONS = 2000
+"""Kafka's max.request.partition.size.limit."""
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> DescribeTopicPartitionsResponse:
+    """A page, from the cursor on; the next cursor when there is more. No topics ask for all."""
+    cursor = request.cursor
+    names = {topic.name for topic in request.topics} or {topic.name for topic in node.topics}
+    first = 0
+    if cursor is not None:
+        if cursor.partition_index < 0:
+            what = f"DescribeTopicPartitionsRequest cursor partition must be valid: {cursor.partition_index}"
+            raise refusal(ErrorCode.INVALID_REQUEST, what)
+        names = {name for name in names if name >= cursor.topic_name}
+        first = cursor.partition_index
+    room = max(min(request.response_partition_limit, MAX_PARTITIONS), 1)
+    answers: list[Answer] = []
+    following = None
+    for name in sorted(names):
+        if room <= 0:
+            following = DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=0)
+            break
+        start = first if cursor is not None and name == cursor.topic_name else 0
+        answer = page(node, context, name, start, room, all_topics=not request.topics)
+        if answer is None:
+            continue
+        answers.append(answer)
+        room -= len(answer.partitions)
+        topic = node.topics.get(name)
+        if topic is not None and not answer.error_code and start + len(answer.partitions) < len(topic.partitions):
+            index = start + len(answer.partitions)
+            following = DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=index)
+            break
+    return DescribeTopicPartitionsResponse(topics=answers, next_cursor=following)
+
+
+def page(node: Node, context: RequestContext, name: str, start: int, room: int, *, all_topics: bool) -> Answer | None:
+    """One topic's part of the page; None when it is left out."""
+    if not node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, name):
+        return None if all_topics else Answer(name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    topic = node.topics.get(name)
+    if topic is None:
+        return Answer(name=name, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return describe(node, context, topic, start, room)
+
+
+def describe(node: Node, context: RequestContext, topic: Topic, start: int, room: int) -> Answer:
+    """A topic's partitions from start on, as many as there is room for."""
+    me = [node.node_id]
+    chosen = [(index, topic.partitions[index]) for index in sorted(topic.partitions) if index >= start][:room]
+    return Answer(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=[
+            DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition(
+                partition_index=index,
+                leader_id=node.node_id,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=me,
+                isr_nodes=me,
+                eligible_leader_replicas=[],
+                last_known_elr=[],
+            )
+            for index, partition in chosen
+        ],
+        topic_authorized_operations=operations_mask(
+            [op for op in TOPIC_OPERATIONS if node.may(context, op, ResourceType.TOPIC, topic.name)]
+        ),
+    )
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> DescribeTopicPartitionsResponse:
+    """The same error for every topic."""
+    return DescribeTopicPartitionsResponse(
+        topics=[Answer(name=topic.name, error_code=code) for topic in request.topics]
+    )

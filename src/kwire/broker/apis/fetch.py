@@ -1,0 +1,161 @@
+"""Fetch (api key 1), versions 0 to 18: records of partitions, at once or when enough have come.
+
+    0, 1  magic 0    1  throttle time    2, 3  magic 1    3  limit of the whole answer, first batch always whole
+    4  magic 2, isolation level, aborted transactions    5  log start offset    7  sessions    9  leader epochs
+    10  zstd    11  rack    12  flexible, last fetched epoch    13  topics by id    15  replica state    16  endpoints
+    18  high watermark of followers
+
+Waits up to max_wait_ms for min_bytes, unless a partition has an error or nothing was asked for; each append to one of
+the partitions looks again. max_bytes is a goal: the first partition with records gives one batch in any case (from
+version 3 on). Partitions get their turn in the order of the request, or of the session.
+Source: kafka.server.KafkaApis.handleFetchRequest, ReplicaManager.fetchMessages, DelayedFetch 3.9.1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+from kwire.broker.answers import RECORDS_ELSEWHERE, SplicedResponse
+from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.clock import TimerHandle
+from kwire.broker.context import RequestContext
+from kwire.broker.fetch_sessions import SessionPartition, View
+from kwire.broker.node import Node
+from kwire.broker.partition_fetch import Found, failure, fetch_partition
+from kwire.broker.topics import Partition
+from kwire.messages import FetchResponse
+from kwire.protocol.error_codes import ErrorCode
+
+API_KEY = 1
+VERSIONS = (0, 18)
+
+FIRST_BATCH_WHOLE_VERSION = 3
+
+Answer = FetchResponse | SplicedResponse
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> Answer | asyncio.Future[Answer]:
+    """The answer, or a future of it."""
+    fetch = Fetch(node, context, request)
+    found = fetch.read()
+    if fetch.is_enough(found):
+        return fetch.respond(found)
+    return Waiting(fetch).future
+
+
+class Fetch:
+    """One request on its way."""
+
+    __slots__ = ("_partitions", "_view", "context", "node", "request")
+
+    def __init__(self, node: Node, context: RequestContext, request: Any) -> None:
+        self.node, self.context, self.request = node, context, request
+        self._view: View = node.fetch_sessions.view(request, context.api_version)
+        self._partitions = [self._resolve(each) for each in self._view.partitions]
+
+    def _resolve(self, each: SessionPartition) -> Partition | ErrorCode:
+        """The partition, or why there is none."""
+        topics = self.node.topics
+        by_id = isinstance(each.topic, UUID)
+        topic = topics.with_id(each.topic) if isinstance(each.topic, UUID) else topics.get(each.topic)
+        name = each.topic if topic is None else topic.name
+        if isinstance(name, str) and not self.node.may(self.context, Operation.READ, ResourceType.TOPIC, name):
+            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if topic is None:
+            return ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return topic.partitions.get(each.index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    @property
+    def watched(self) -> list[Partition]:
+        """The partitions whose growth may end the wait."""
+        return [each for each in self._partitions if isinstance(each, Partition)]
+
+    def read(self) -> list[Found]:
+        """What each partition gives now."""
+        request, version = self.request, self.context.api_version
+        left = min(request.max_bytes, self.node.settings.fetch_max_bytes)
+        at_least_one = version >= FIRST_BATCH_WHOLE_VERSION
+        found = []
+        for each, partition in zip(self._view.partitions, self._partitions, strict=True):
+            if isinstance(partition, ErrorCode):
+                found.append(failure(each.index, partition))
+                continue
+            one = fetch_partition(
+                partition, each.request, version, request.isolation_level, left, at_least_one=at_least_one
+            )
+            if one.size_bytes:
+                left, at_least_one = left - one.size_bytes, False
+            found.append(one)
+        return found
+
+    def is_enough(self, found: list[Found]) -> bool:
+        """Whether nothing is to be waited for."""
+        return (
+            self.request.max_wait_ms <= 0
+            or not found
+            or sum(one.size_bytes for one in found) >= self.request.min_bytes
+            or any(one.data.error_code or one.data.diverging_epoch.epoch >= 0 for one in found)
+        )
+
+    def respond(self, found: list[Found]) -> Answer:
+        """The response, with the partitions that the session's client has to hear of."""
+        view = self._view
+        topics: dict[str | UUID, Any] = {}
+        payloads = []
+        for each, one in zip(view.partitions, found, strict=True):
+            if one.size_bytes:
+                one.data.records = RECORDS_ELSEWHERE
+            if not view.has_news(each, one.data):
+                continue
+            view.tell(each, one.data)
+            topic = topics.get(each.topic)
+            if topic is None:
+                named = {"topic_id": each.topic} if isinstance(each.topic, UUID) else {"topic": each.topic}
+                topic = topics[each.topic] = FetchResponse.FetchableTopicResponse(partitions=[], **named)
+            topic.partitions.append(one.data)
+            if one.size_bytes:
+                payloads.append(one.payload)
+        body = FetchResponse(session_id=view.session_id, responses=list(topics.values()))
+        return SplicedResponse(body=body, payloads=payloads) if payloads else body
+
+
+class Waiting:
+    """A fetch that waits: for records in its partitions, or for the end of its time."""
+
+    __slots__ = ("_fetch", "_timer", "future")
+
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch = fetch
+        self.future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.future.add_done_callback(self._stop)
+        for partition in fetch.watched:
+            partition.watchers.add(self._grown)
+        self._timer: TimerHandle = fetch.node.timers.call_later(fetch.request.max_wait_ms, self._expired)
+
+    def _grown(self) -> None:
+        if not self.future.done():
+            found = self._fetch.read()
+            if self._fetch.is_enough(found):
+                self._done(found)
+
+    def _expired(self) -> None:
+        if not self.future.done():
+            self._done(self._fetch.read())
+
+    def _done(self, found: list[Found]) -> None:
+        for partition in self._fetch.watched:
+            partition.watchers.discard(self._grown)
+        self.future.set_result(self._fetch.respond(found))
+
+    def _stop(self, _future: asyncio.Future[Answer]) -> None:
+        """Also when the client has gone and the future was cancelled."""
+        self._timer.cancel()
+        for partition in self._fetch.watched:
+            partition.watchers.discard(self._grown)
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> FetchResponse:
+    """An error of the session."""
+    return FetchResponse(error_code=code, session_id=0)

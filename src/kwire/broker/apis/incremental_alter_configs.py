@@ -1,0 +1,94 @@
+"""IncrementalAlterConfigs (api key 44), versions 0 and 1: set, remove, lengthen and shorten single settings.
+
+Source: kafka.server.ControllerApis, ConfigurationControlManager.incrementalAlterConfigs 3.9.1; KIP-339.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import IntEnum
+from typing import Any
+
+from kwire.broker.config_changes import change, current
+from kwire.broker.configs import LISTS
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.broker.settings import TOPIC_DEFAULTS
+from kwire.errors import BrokerError
+from kwire.messages import IncrementalAlterConfigsResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 44
+VERSIONS = (0, 1)
+
+
+class ConfigOperation(IntEnum):
+    """What is done to a setting. Source: org.apache.kafka.clients.admin.AlterConfigOp.OpType."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> IncrementalAlterConfigsResponse:
+    """Change each resource."""
+    responses = []
+    for resource in request.resources:
+        kind, name = resource.resource_type, resource.resource_name
+        response = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
+            error_message=None, resource_type=kind, resource_name=name
+        )
+        try:
+            changes = changed(node, resource)
+            change(node, context, kind, name, changes, validate_only=request.validate_only)
+        except BrokerError as error:
+            response.error_code, response.error_message = error.code, error.what
+        responses.append(response)
+    return IncrementalAlterConfigsResponse(responses=responses)
+
+
+def changed(node: Node, resource: Any) -> dict[str, str | None]:
+    """The values after the operations, None for none. Raises BrokerError."""
+    times = Counter(config.name for config in resource.configs)
+    twice = [name for name, count in times.items() if count > 1]
+    if twice:
+        raise refusal(ErrorCode.INVALID_REQUEST, f"Error due to duplicate config keys : {', '.join(twice)}")
+    now = current(node, resource.resource_type, resource.resource_name)
+    changes: dict[str, str | None] = {}
+    for config in resource.configs:
+        name, value, operation = config.name, config.value, config.config_operation
+        if operation == ConfigOperation.DELETE:
+            changes[name] = None
+            continue
+        if value is None:
+            raise refusal(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {name}")
+        if operation == ConfigOperation.SET:
+            changes[name] = value
+            continue
+        if operation not in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT):
+            raise refusal(ErrorCode.INVALID_REQUEST, f"Unknown operation type {operation}")
+        if name not in LISTS:
+            verb = ConfigOperation(operation).name.lower()
+            raise refusal(ErrorCode.INVALID_CONFIG, f"Can't {verb} to key {name} because its type is not LIST.")
+        default = node.settings.topic_defaults().get(name, "") if name in TOPIC_DEFAULTS else ""
+        items = [item for item in now.get(name, default).split(",") if item]
+        given = [item.strip() for item in value.split(",")]
+        if operation == ConfigOperation.APPEND:
+            items += [item for item in given if item not in items]
+        else:
+            items = [item for item in items if item not in given]
+        changes[name] = ",".join(items)
+    return changes
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> IncrementalAlterConfigsResponse:
+    """The same error for every resource."""
+    return IncrementalAlterConfigsResponse(
+        responses=[
+            IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
+                error_code=code, error_message=what, resource_type=r.resource_type, resource_name=r.resource_name
+            )
+            for r in request.resources
+        ]
+    )

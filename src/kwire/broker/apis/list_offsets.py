@@ -1,0 +1,121 @@
+"""ListOffsets (api key 2), versions 0 to 9: offsets by time, and where a partition begins and ends.
+
+    0  a list of segments' first offsets    1  one offset with its timestamp    2  isolation level
+    4  leader epochs    7  the largest timestamp (-3)    8, 9  local and tiered logs (-4, -5)
+
+    timestamp  -1  the end (the last stable offset for read_committed)    -2  the start
+               -3  the record with the largest timestamp    -4  the start of what is local (the same here)
+               -5  the last tiered offset (none here)    else the first record at or after it
+
+Source: kafka.server.KafkaApis.handleListOffsetRequest, UnifiedLog.fetchOffsetByTimestamp and
+legacyFetchOffsetsBefore 3.9.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.broker.partition_fetch import READ_COMMITTED, check_leader_epoch
+from kwire.broker.topics import Partition
+from kwire.errors import BrokerError, KwireError
+from kwire.messages import ListOffsetsResponse
+from kwire.messages.list_offsets_response import ListOffsetsPartitionResponse as Answer
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 2
+VERSIONS = (0, 9)
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
+FIRST_VERSION_WITH = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+NONE_FOUND = -1
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> ListOffsetsResponse:
+    """Look each partition up."""
+    topics = []
+    for topic in request.topics:
+        allowed = node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
+        seen: set[int] = set()
+        partitions = []
+        for asked in topic.partitions:
+            if asked.partition_index in seen and context.api_version > 0:
+                partitions.append(failure(asked.partition_index, ErrorCode.INVALID_REQUEST))
+                continue
+            seen.add(asked.partition_index)
+            partition = node.topics.partition(topic.name, asked.partition_index)
+            if not allowed:
+                partitions.append(failure(asked.partition_index, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            elif partition is None:
+                partitions.append(failure(asked.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            else:
+                partitions.append(look_up(node, context, request, partition, asked))
+        topics.append(ListOffsetsResponse.ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
+    return ListOffsetsResponse(topics=topics)
+
+
+def failure(index: int, code: ErrorCode) -> Answer:
+    """The answer where there is none."""
+    return Answer(partition_index=index, error_code=code)
+
+
+def look_up(node: Node, context: RequestContext, request: Any, partition: Partition, asked: Any) -> Answer:
+    """The answer of one partition."""
+    try:
+        if context.api_version == 0:
+            offsets = offsets_before(partition, asked.timestamp, asked.max_num_offsets)
+            return Answer(partition_index=asked.partition_index, old_style_offsets=offsets)
+        check_leader_epoch(partition, asked.current_leader_epoch)
+        timestamp, offset, epoch = find(partition, context.api_version, request.isolation_level, asked.timestamp)
+    except BrokerError as error:
+        return failure(asked.partition_index, ErrorCode(error.code))
+    except KwireError:
+        return failure(asked.partition_index, ErrorCode.KAFKA_STORAGE_ERROR)
+    return Answer(partition_index=asked.partition_index, timestamp=timestamp, offset=offset, leader_epoch=epoch)
+
+
+def find(partition: Partition, version: int, isolation_level: int, timestamp: int) -> tuple[int, int, int]:
+    """(timestamp, offset, leader epoch) of what was asked for, each -1 where there is none."""
+    log = partition.opened
+    if timestamp < LATEST and version < FIRST_VERSION_WITH.get(timestamp, 0):
+        raise refusal(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} in version {version}")
+    end = log.high_watermark
+    if isolation_level == READ_COMMITTED:
+        end = min(end, log.last_stable_offset)
+    if timestamp <= LATEST_TIERED:
+        return NONE_FOUND, NONE_FOUND, NONE_FOUND
+    if timestamp == LATEST:
+        return NONE_FOUND, end, partition.leader_epoch
+    found = log.offset_for_time(EARLIEST if timestamp == EARLIEST_LOCAL else timestamp, up_to=end)
+    if found is None:
+        return NONE_FOUND, NONE_FOUND, NONE_FOUND
+    epoch = found.leader_epoch
+    return found.timestamp, found.offset, NONE_FOUND if epoch is None else epoch
+
+
+def offsets_before(partition: Partition, timestamp: int, max_count: int) -> list[int]:
+    """Version 0: where segments begin that were last changed before a time, newest first; the end in front."""
+    log = partition.opened
+    end = log.high_watermark
+    pairs: list[tuple[int, int | None]] = [
+        (max(segment.base_offset, log.log_start_offset), segment.log.modified_ms()) for segment in log.segments
+    ]
+    if log.segments[-1].size_bytes:
+        pairs.append((log.log_end_offset, None))
+    if timestamp == LATEST:
+        start = len(pairs) - 1
+    elif timestamp == EARLIEST:
+        start = 0
+    else:
+        start = len(pairs) - 1
+        while start >= 0 and is_after(pairs[start][1], timestamp):
+            start -= 1
+    offsets = [pairs[i][0] for i in range(start, max(-1, start - max_count), -1)]
+    return sorted((min(offset, end) for offset in offsets), reverse=True)
+
+
+def is_after(modified_ms: int | None, timestamp: int) -> bool:
+    """Whether a place in the log is younger than that; its end always is."""
+    return modified_ms is None or modified_ms > timestamp

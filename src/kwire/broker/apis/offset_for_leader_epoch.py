@@ -1,0 +1,49 @@
+"""OffsetForLeaderEpoch (api key 23), versions 0 to 4: where a leader epoch ends, for readers who fear a truncation.
+
+    1  the epoch in the answer    2  throttle time, the reader's own leader epoch    3  replica id    4  flexible
+
+Source: kafka.server.KafkaApis.handleOffsetForLeaderEpochRequest, Partition.lastOffsetForLeaderEpoch; KIP-101, KIP-320.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.broker.partition_fetch import check_leader_epoch
+from kwire.errors import BrokerError
+from kwire.messages import OffsetForLeaderEpochResponse
+from kwire.messages.offset_for_leader_epoch_response import EpochEndOffset as Answer
+from kwire.protocol.error_codes import ErrorCode
+
+API_KEY = 23
+VERSIONS = (0, 4)
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> OffsetForLeaderEpochResponse:
+    """Look each partition up."""
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(
+                topic=topic.topic, partitions=[look_up(node, context, topic.topic, asked) for asked in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def look_up(node: Node, context: RequestContext, topic: str, asked: Any) -> Answer:
+    """The answer of one partition."""
+    if not node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic):
+        return Answer(partition=asked.partition, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    partition = node.topics.partition(topic, asked.partition)
+    if partition is None:
+        return Answer(partition=asked.partition, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    try:
+        check_leader_epoch(partition, asked.current_leader_epoch)
+        epoch, end_offset = partition.opened.end_offset_for(asked.leader_epoch)
+    except BrokerError as error:
+        return Answer(partition=asked.partition, error_code=error.code)
+    return Answer(partition=asked.partition, leader_epoch=epoch, end_offset=end_offset)

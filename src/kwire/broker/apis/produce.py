@@ -1,0 +1,159 @@
+"""Produce (api key 0), versions 0 to 13: records for partitions.
+
+    0, 1  magic 0    2  magic 1, append time    3  magic 2, transactions    5  log start offset    7  zstd
+    8  what is wrong with which record    9  flexible    12  transactions of KIP-890    13  topics by id
+
+Any format is taken and converted to the topic's (KIP-31). Each partition has its own error; records that came before
+are answered with the offsets they have. acks: 0 without an answer (an error ends the connection then), 1 and -1 are
+the same on one node, unless min.insync.replicas asks for more than the one there is.
+Source: kafka.server.KafkaApis.handleProduceRequest, ReplicaManager.appendToLocalLog 3.9.1.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.broker.topics import Partition, Topic
+from kwire.broker.transactions.partitions import check_produced
+from kwire.errors import BrokerError, KwireError
+from kwire.messages import ProduceResponse
+from kwire.messages.produce_response import PartitionProduceResponse as Answer
+from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.records.append_error import RejectedRecords
+
+if TYPE_CHECKING:
+    from kwire.messages.produce_request import PartitionProduceData
+
+API_KEY = 0
+VERSIONS = (0, 13)
+
+TOPIC_ID_VERSION = 13
+ACKS_OF_ALL, ACKS = -1, (-1, 0, 1)
+WITHOUT_LOG_START = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
+"""Errors after which Kafka does not say where the log starts."""
+ADMIN_CLIENT = "__admin_client"
+"""The client id that may write to internal topics."""
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> ProduceResponse:
+    """Append to each partition and say what became of it."""
+    refused = check_request(node, context, request)
+    now_ms = node.clock.now_ms()
+    failed = False
+    answers = []
+    for data in request.topic_data:
+        found = refused or find_topic(node, context, data)
+        partitions = []
+        for each in data.partition_data:
+            answer = (
+                failure(each.index, found)
+                if isinstance(found, BrokerError)
+                else append(node, context, request, found, each, now_ms)
+            )
+            failed |= answer.error_code != 0
+            partitions.append(answer)
+        answers.append(
+            ProduceResponse.TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=partitions)
+        )
+    context.peer.must_close |= failed and request.acks == 0
+    return ProduceResponse(responses=answers)
+
+
+def check_request(node: Node, context: RequestContext, request: Any) -> BrokerError | None:
+    """Why nothing of the request is appended."""
+    if request.acks not in ACKS:
+        return refusal(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {request.acks}, it can be -1, 0 or 1")
+    name = request.transactional_id
+    if name is not None and not node.may(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
+        return refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, f"no access to transactional id {name}")
+    return None
+
+
+def find_topic(node: Node, context: RequestContext, data: Any) -> Topic | BrokerError:
+    """The topic that records are for, or why they cannot go there."""
+    if context.api_version >= TOPIC_ID_VERSION:
+        topic = node.topics.with_id(data.topic_id)
+        if topic is None:
+            return refusal(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with id {data.topic_id}")
+        name = topic.name
+    else:
+        name = data.name
+        topic = node.topics.get(name)
+    if not node.may(context, Operation.WRITE, ResourceType.TOPIC, name):
+        return refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"no access to topic {name}")
+    if topic is None:
+        return refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}")
+    if topic.is_internal and context.client_id != ADMIN_CLIENT:
+        return refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {name}")
+    return topic
+
+
+def append(
+    node: Node, context: RequestContext, request: Any, topic: Topic, each: PartitionProduceData, now_ms: int
+) -> Answer:
+    """Append to one partition."""
+    partition = topic.partitions.get(each.index)
+    try:
+        if partition is None:
+            raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name} has no partition {each.index}")
+        records = each.records
+        if records is None:
+            raise RejectedRecords("there are no records", ErrorCode.INVALID_RECORD)
+        version = context.api_version
+        if request.acks == ACKS_OF_ALL and partition.opened.config.min_insync_replicas > 1:
+            raise refusal(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"The size of the current ISR Set({node.node_id}) is insufficient to satisfy the min.isr requirement "
+                f"of {partition.opened.config.min_insync_replicas} for partition {partition.name}",
+            )
+        check_produced(node, partition, records, request.transactional_id, version)
+        done = partition.append(records, now_ms=now_ms, produce_version=version)
+    except KwireError as error:
+        return failure(each.index, error, partition)
+    return Answer(
+        index=each.index,
+        base_offset=done.first_offset,
+        log_append_time_ms=done.log_append_time_ms,
+        log_start_offset=done.log_start_offset,
+    )
+
+
+def failure(index: int, error: KwireError, partition: Partition | None = None) -> Answer:
+    """The answer about records that were not appended."""
+    code = ErrorCode(error.code) if isinstance(error, BrokerError) else ErrorCode.KAFKA_STORAGE_ERROR
+    answer = Answer(index=index, error_code=code, base_offset=-1)
+    if partition is not None and partition.log is not None and code not in WITHOUT_LOG_START:
+        answer.log_start_offset = partition.log.log_start_offset
+    if isinstance(error, RejectedRecords) and error.record_errors:
+        answer.error_message = error.what
+        answer.record_errors = [
+            ProduceResponse.BatchIndexAndErrorMessage(batch_index=position, batch_index_error_message=text)
+            for position, text in error.record_errors
+        ]
+    return answer
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> ProduceResponse:
+    """The same error for every partition."""
+    return ProduceResponse(
+        responses=[
+            ProduceResponse.TopicProduceResponse(
+                name=data.name,
+                topic_id=data.topic_id,
+                partition_responses=[failure(each.index, refusal(code, what)) for each in data.partition_data],
+            )
+            for data in request.topic_data
+        ]
+    )

@@ -1,0 +1,62 @@
+"""What a broker does by itself, on timers: retention, checkpoints, flushing.
+
+    every log.retention.check.interval.ms            segments over retention, files and topics that were removed
+    every log.flush.offset.checkpoint.interval.ms    recovery points, high watermarks, log starts
+    every log.flush.scheduler.interval.ms            logs whose flush.ms has passed, segments that were rolled
+
+A run that fails is logged and comes again. Source: kafka.log.LogManager.startupWithConfigOverrides 3.9.1.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kwire.broker.clock import TimerHandle
+from kwire.errors import KwireError
+
+if TYPE_CHECKING:
+    from kwire.broker.node import Node
+
+__all__ = ["Housekeeping"]
+
+log = logging.getLogger("kwire.broker")
+
+LONGEST_FLUSH_INTERVAL_MS = 60_000
+"""Segments that were rolled are synced at least this often, even where Kafka's default says never."""
+
+
+class Housekeeping:
+    """The timers of one node, from start() to stop()."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._timers: dict[str, TimerHandle] = {}
+
+    def start(self) -> None:
+        """Begin; the first run of each comes after one interval."""
+        settings = self._node.settings
+        manager, clock = self._node.log_manager, self._node.clock
+        self._every(
+            "retention", settings.log_retention_check_interval_ms, lambda: manager.apply_retention(clock.now_ms())
+        )
+        self._every("checkpoints", settings.log_flush_offset_checkpoint_interval_ms, manager.write_checkpoints)
+        flush_ms = min(settings.log_flush_scheduler_interval_ms, LONGEST_FLUSH_INTERVAL_MS)
+        self._every("flush", flush_ms, lambda: manager.flush_due(clock.now_ms()))
+
+    def _every(self, name: str, interval_ms: int, work: Callable[[], object]) -> None:
+        def run() -> None:
+            try:
+                work()
+            except KwireError:
+                log.exception("%s failed", name)
+            self._timers[name] = self._node.timers.call_later(interval_ms, run)
+
+        self._timers[name] = self._node.timers.call_later(interval_ms, run)
+
+    def stop(self) -> None:
+        """No more runs."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
