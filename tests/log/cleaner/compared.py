@@ -9,6 +9,7 @@ from kwire.log.file_names import SEGMENT_FILE
 from kwire.records import Batch, read_batches
 from kwire.records.default_batch import HEADER
 from kwire.records.legacy_batch import LegacyBatch
+from kwire.wire.checksum import crc32, crc32c
 
 CRC_AND_SIZE = {4, 1}  # fields of HEADER that depend on the compressor
 
@@ -41,3 +42,13 @@ def log_content(directory: Path) -> dict[str, list[Any]]:
 def transaction_content(directory: Path) -> dict[str, bytes]:
     """The transaction indexes that are not empty."""
     return {path.name: data for path in segment_files(directory, "txnindex") if (data := path.read_bytes())}
+
+
+def with_true_crc(data: bytes) -> bytes:
+    """One batch with the checksum that its bytes have."""
+    changed = bytearray(data)
+    if changed[16] < 2:
+        changed[12:16] = crc32(bytes(changed[16:])).to_bytes(4, "big")
+    else:
+        changed[17:21] = crc32c(bytes(changed[21:])).to_bytes(4, "big")
+    return bytes(changed)

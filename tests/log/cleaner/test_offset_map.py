@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kwire.errors import OptionError
@@ -13,6 +13,7 @@ SECRET = bytes(range(16))
 
 
 @pytest.mark.requirement("X-10", "X-11")
+@settings(deadline=None)
 @given(st.lists(st.binary(max_size=3), max_size=300))
 def test_the_last_offset_of_each_key_is_found(keys: list[bytes]) -> None:
     offset_map = OffsetMap(400 * SLOT_BYTES, secret=SECRET)

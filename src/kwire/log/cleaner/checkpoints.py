@@ -5,6 +5,8 @@ Source: rules X-01, X-36, F-02, F-03; kafka.log.LogCleanerManager.updateCheckpoi
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from kwire.errors import Malformed
 from kwire.log.checkpoints import CLEANER_OFFSETS, TopicPartition, parse_offset_checkpoint, render_offset_checkpoint
 from kwire.log.file_system import FileSystem
@@ -20,10 +22,8 @@ class CleanerCheckpoints:
         self._path = f"{directory}/{CLEANER_OFFSETS}"
         self._offsets: dict[TopicPartition, int] = {}
         if file_system.exists(self._path):
-            try:
+            with suppress(Malformed):  # F-03: all logs count as dirty from their start
                 self._offsets = parse_offset_checkpoint(file_system.read_all(self._path))
-            except Malformed:
-                pass  # F-03: all logs count as dirty from their start
 
     def get(self, key: TopicPartition) -> int | None:
         """The first dirty offset, None for a log that was never cleaned."""

@@ -1,8 +1,8 @@
 """The cleaner of a log directory: chooses logs, compacts them, swaps segments in.
 
-A pass works in steps of one chunk, so that a broker's loop can serve its clients in between: `steps(log)` is a generator,
-`clean(log)` runs it to its end. Between steps the log may grow, lose segments or be closed; a group whose segments are not
-all there any more is left alone, and the pass ends.
+A pass works in steps of one chunk, so that a broker's loop can serve its clients in between: `steps(log)` is a
+generator, `clean(log)` runs it to its end. Between steps the log may grow, lose segments or be closed; a group whose
+segments are not all there any more is left alone, and the pass ends.
 
     write <base>.log.cleaned and indexes -> PartitionWriter.replace_segments (X-35) ... -> cleaner-offset-checkpoint
 
@@ -91,7 +91,7 @@ class Cleaner:
                 return stats
 
     def clean_fully(self, log: PartitionWriter, now_ms: int) -> CleanerStats:
-        """Passes over a log until all that can be is clean: more than one when the offset map is too small for its keys."""
+        """Passes over a log until all that can be is clean: more than one when the map is too small for its keys."""
         stats = CleanerStats()
         key = log.topic, log.partition
         while True:

@@ -2,8 +2,9 @@
 
     uint64[slots, 3]    a row: first and second half of the key's hash, offset + 1; a free slot is all zeros
 
-A slot takes 24 bytes, as in Kafka, so that the same setting takes the same number of keys: log.cleaner.dedupe.buffer.size
-/ 24 slots, of which log.cleaner.io.buffer.load.factor may be used. Memory that holds no key is never touched.
+A slot takes 24 bytes, as in Kafka, so that the same settings take the same number of keys: there are
+log.cleaner.dedupe.buffer.size / 24 slots, of which log.cleaner.io.buffer.load.factor may be used. Memory that holds no
+key is never touched.
 
 `latest_offset` says how far the map is complete: of every record up to it the key is in the map with the newest offset.
 Records behind it stay, whatever their key (X-20). When the map is full, that is the last record whose key went in; so

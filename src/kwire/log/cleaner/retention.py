@@ -98,8 +98,8 @@ class CleanedTransactions:
         entry, met = self._aborted.pop(batch.producer_id, (None, False))
         if entry is None and batch.producer_id in self._committed:
             what = (
-                f"the transaction that producer {batch.producer_id} aborted at offset {batch.last_offset} is not in the "
-                "transaction index; rebuild the index with `kwire log index`"
+                f"the transaction that producer {batch.producer_id} aborted at offset {batch.last_offset} is not in "
+                "the transaction index; rebuild the index with `kwire log index`"
             )
             raise LogError(what, batch.file)
         if entry is None or not met:

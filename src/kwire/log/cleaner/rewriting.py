@@ -3,7 +3,8 @@
 Magic 2 keeps its base and last offset, a compressed message of magic 0 or 1 begins anew at the first message that is
 left: relative offsets are counted from there, with holes (KIP-31). Codec, timestamps and everything about the producer
 stay.
-Source: rules X-26, X-27, X-31 to X-33, R-27; MemoryRecords.buildRetainedRecordsInto, DefaultRecordBatch.writeEmptyHeader.
+Source: rules X-26, X-27, X-31 to X-33, R-27; MemoryRecords.buildRetainedRecordsInto,
+DefaultRecordBatch.writeEmptyHeader.
 """
 
 from __future__ import annotations

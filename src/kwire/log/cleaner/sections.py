@@ -17,7 +17,6 @@ from kwire.records.kernels import crc32c as crc32c_kernels
 from kwire.records.kernels import table as t
 from kwire.records.kernels.checksums import check_legacy_crcs
 from kwire.records.legacy_batch import LegacyBatch
-from kwire.wire.checksum import crc32c
 
 __all__ = ["Sections", "Table"]
 

@@ -1,0 +1,267 @@
+"""Chunks in, what is left of them out: beside Kafka's algorithm on record objects, and byte for byte where bytes are
+known."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kwire.errors import CorruptBatch
+from kwire.log.cleaner.cleaner_stats import CleanerStats
+from kwire.log.cleaner.offset_map import OffsetMap
+from kwire.log.cleaner.record_filter import RecordFilter
+from kwire.log.cleaner.retention import CleanedTransactions, LastRecord
+from kwire.log.transaction_index import TransactionIndexEntry
+from kwire.records import Compression, Record, TimestampType, read_batches, write_batch
+from tests.log.cleaner.compared import batch_content, with_true_crc
+from tests.log.cleaner.made_logs import NOW_MS, made_log
+from tests.log.cleaner.oracle import filter_batches, newest_offsets
+from tests.log.cleaner.transactions import aborted_entries
+
+SECRET = bytes(range(16))
+HORIZON_TIME_MS = 5000
+
+
+def record(offset: int, key: bytes | None, value: bytes | None, timestamp: int, **more: Any) -> Record:
+    return Record(
+        offset=offset,
+        timestamp=timestamp,
+        timestamp_type=TimestampType.CREATE_TIME,
+        key=key,
+        value=value,
+        headers=more.get("headers", []),
+    )
+
+
+THREE = [record(100, b"a", b"1", 10), record(101, b"b", b"2", 30), record(102, b"a", b"3", 20)]
+
+
+def clean(
+    data: bytes,
+    newest: dict[bytes, int],
+    *,
+    latest_offset: int = 1 << 40,
+    last_records: dict[int, LastRecord] | None = None,
+    aborted: list[TransactionIndexEntry] | None = None,
+    end_offset: int = 1 << 50,
+    now_ms: int = HORIZON_TIME_MS,
+    delete_retention_ms: int = 100,
+    keeps_old_tombstones: bool = True,
+    stats: CleanerStats | None = None,
+    chunk_bytes: int = 1 << 30,
+) -> bytes:
+    """RecordFilter over data, cut into chunks."""
+    offset_map = OffsetMap(1 << 16, secret=SECRET)
+    for key, offset in newest.items():
+        assert offset_map.put(key, offset)
+    offset_map.advance(latest_offset)
+    transactions = CleanedTransactions()
+    transactions.add(aborted or ())
+    record_filter = RecordFilter(
+        offset_map,
+        transactions,
+        last_records or {},
+        stats or CleanerStats(),
+        end_offset=end_offset,
+        now_ms=now_ms,
+        delete_retention_ms=delete_retention_ms,
+        max_decompressed_bytes=1 << 20,
+    )
+    out, at, size = b"", 0, chunk_bytes
+    while at < len(data):
+        used, left = record_filter.clean(
+            memoryview(data)[at : at + size], at, "00000000000000000000.log", keeps_old_tombstones=keeps_old_tombstones
+        )
+        out += left
+        at += used
+        size = chunk_bytes if used else 2 * size
+    return out
+
+
+@pytest.mark.requirement("X-10", "X-20", "X-21", "X-22", "X-23", "X-24", "X-26", "X-30", "X-31", "X-33")
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    magics=st.sampled_from([(2,), (2,), (0, 1, 2), (0,), (1,)]),
+    dirty=st.floats(0, 1),
+    covered=st.sampled_from([1.0, 1.0, 0.6]),
+    delay_ms=st.sampled_from([0, 60_000]),
+    keeps_old_tombstones=st.booleans(),
+    chunk_bytes=st.sampled_from([700, 1 << 30]),
+)
+def test_any_log_is_filtered_as_by_record_objects(
+    seed: int,
+    magics: tuple[int, ...],
+    dirty: float,
+    covered: float,
+    delay_ms: int,
+    keeps_old_tombstones: bool,
+    chunk_bytes: int,
+) -> None:
+    log = made_log(seed, batches=30, magics=magics)
+    data = b"".join(bytes(segment) for _, segment in log.segments)
+    aborted = aborted_entries(data)
+    known = CleanedTransactions()
+    known.add(aborted)
+    newest = newest_offsets(data, known, int(dirty * log.next_offset))
+    last_records = {each.producer_id: LastRecord(None, each.producer_epoch) for each in log.producers.values()}
+    for batch in read_batches(data):
+        if batch.producer_id in last_records and not batch.is_control and batch.producer_id % 2:
+            last_records[batch.producer_id] = LastRecord(batch.last_offset, batch.producer_epoch)
+    settings_ = {
+        "end_offset": log.segments[-1][0],
+        "now_ms": NOW_MS,
+        "delete_retention_ms": delay_ms,
+        "keeps_old_tombstones": keeps_old_tombstones,
+    }
+    latest_offset = int(covered * log.next_offset)
+    transactions = CleanedTransactions()
+    transactions.add(aborted)
+    expected = b"".join(filter_batches(data, newest, latest_offset, transactions, last_records, **settings_))
+    found = clean(
+        data,
+        newest,
+        latest_offset=latest_offset,
+        aborted=aborted,
+        last_records=last_records,
+        chunk_bytes=chunk_bytes,
+        **settings_,
+    )
+    assert [batch_content(each) for each in read_batches(found)] == [
+        batch_content(each) for each in read_batches(expected)
+    ]
+    if delay_ms:  # nothing falls due meanwhile: once markers have noticed that their data are gone, nothing changes
+        passes = [found]
+        for _ in range(3):
+            passes.append(
+                clean(
+                    passes[-1],
+                    newest,
+                    latest_offset=latest_offset,
+                    aborted=aborted_entries(passes[-1]),
+                    last_records=last_records,
+                    **settings_,
+                )
+            )
+        assert passes[3] == passes[2]
+
+
+@pytest.mark.requirement("X-31", "X-33")
+def test_a_batch_of_magic_2_keeps_its_offsets_when_its_first_record_goes() -> None:
+    left = next(read_batches(clean(write_batch(THREE, base_offset=100), {b"a": 102, b"b": 101})))
+    assert (left.base_offset, left.last_offset, left.count, left.max_timestamp) == (100, 102, 2, 30)
+    assert [(each.offset, each.timestamp, each.value) for each in left.records()] == [(101, 30, b"2"), (102, 20, b"3")]
+
+
+@pytest.mark.requirement("X-31", "R-27")
+@pytest.mark.parametrize("magic", [0, 1])
+def test_a_compressed_message_begins_anew_at_its_first_inner_message(magic: int) -> None:
+    left = next(read_batches(clean(write_batch(THREE, magic, "gzip", 100), {b"a": 102, b"b": 101})))
+    assert (left.base_offset, left.last_offset) == (101, 102)
+    assert [each.offset for each in left.records()] == [101, 102]
+
+
+@pytest.mark.requirement("X-26", "X-27")
+def test_an_emptied_batch_has_the_bytes_that_kafka_gives_it() -> None:
+    expected = (
+        "0000000000000064 00000031 ffffffff 02 689032a8 0000 00000002 ffffffffffffffff 000000000000001e"
+        "ffffffffffffffff ffff ffffffff 00000000"
+    )
+    data = write_batch(THREE, base_offset=100)
+    newest = {b"a": 200, b"b": 201}
+    assert clean(data, newest, end_offset=103) == bytes.fromhex(expected)
+    assert clean(data, newest) == b""
+    assert clean(bytes.fromhex(expected), newest) == b""
+
+
+@pytest.mark.requirement("X-23", "X-32")
+def test_a_tombstone_gets_a_delete_horizon_and_the_bytes_that_kafka_gives_it() -> None:
+    data = write_batch([record(100, b"a", b"1", 10), record(101, b"b", None, 20)], base_offset=100)
+    newest = {b"a": 100, b"b": 101}
+    with_horizon = bytes.fromhex(
+        "0000000000000064 00000044 ffffffff 02 937d56ca 0040 00000001 00000000000013ec 0000000000000014"
+        "ffffffffffffffff ffff ffffffff 00000002 1200c34f00026102 3100 1000af4f0202620100"
+    )
+    assert clean(data, newest) == with_horizon
+    assert clean(with_horizon, newest, now_ms=5099, delete_retention_ms=10**6) == with_horizon
+    left = next(read_batches(clean(with_horizon, newest, now_ms=5100)))
+    assert [(each.key, each.timestamp) for each in left.records()] == [(b"a", 10)]
+    assert left.delete_horizon_ms == 5100
+    assert [each.timestamp for each in next(read_batches(with_horizon)).records()] == [10, 20]
+
+
+@pytest.mark.requirement("X-23")
+@pytest.mark.parametrize("magic", [0, 1])
+def test_old_tombstones_go_with_the_age_of_their_segment(magic: int) -> None:
+    data = write_batch([record(5, b"b", None, 20)], magic, base_offset=5)
+    assert clean(data, {b"b": 5}, keeps_old_tombstones=True) == data
+    assert clean(data, {b"b": 5}, keeps_old_tombstones=False) == b""
+
+
+@pytest.mark.requirement("X-20", "X-21", "X-30")
+def test_records_behind_the_map_stay_whatever_they_are() -> None:
+    data = write_batch([record(100, None, b"1", 10), record(101, b"a", b"2", 20)], base_offset=100)
+    stats = CleanerStats()
+    assert clean(data, {b"a": 500}, latest_offset=99, stats=stats) == data
+    assert (stats.records_read, stats.records_written, stats.keyless_records) == (2, 2, 0)
+    stats = CleanerStats()
+    assert clean(data, {b"a": 101}, latest_offset=101, stats=stats) != data
+    assert (stats.records_read, stats.records_written, stats.keyless_records) == (2, 1, 1)
+
+
+@pytest.mark.requirement("X-31", "X-33")
+def test_an_append_time_stays_when_records_go() -> None:
+    for magic, codec in ((1, "lz4"), (2, "none"), (2, "zstd")):
+        data = write_batch(
+            THREE,
+            magic,
+            codec,
+            100,
+            timestamp_type=TimestampType.LOG_APPEND_TIME,
+            log_append_time_ms=777,
+        )
+        left = next(read_batches(clean(data, {b"a": 102, b"b": 500})))
+        assert left.timestamp_type == TimestampType.LOG_APPEND_TIME
+        assert [(each.offset, each.timestamp) for each in left.records()] == [(102, 777)]
+
+
+def test_numbers_in_long_form_come_out_in_their_shortest() -> None:
+    plain = write_batch(THREE, base_offset=100)
+    long_form = bytearray(plain[:61])
+    for each in range(3):
+        body = plain[61 + each * 9 + 1 : 61 + each * 9 + 9]
+        long_form += bytes([(len(body) + 1) << 1]) + body[:1] + bytes([body[1] | 0x80, 0]) + body[2:]
+    long_form[8:12] = (len(long_form) - 12).to_bytes(4, "big")
+    data, newest = with_true_crc(bytes(long_form)), {b"a": 102, b"b": 101}
+    assert clean(data, {b"a": 100, b"b": 101}) == data  # unchanged: byte for byte
+    assert clean(data, newest) == clean(plain, newest)
+
+
+@pytest.mark.parametrize("codec", list(Compression))
+def test_a_damaged_batch_ends_the_pass_and_is_named(codec: Compression) -> None:
+    good = write_batch(THREE, 2, codec, 100)
+    bad = bytearray(
+        write_batch([record(each.offset + 3, each.key, each.value, each.timestamp) for each in THREE], 2, codec, 103)
+    )
+    bad[-2] ^= 1
+    with pytest.raises(CorruptBatch, match="stored CRC") as raised:
+        clean(good + bytes(bad), {})
+    assert (raised.value.position, raised.value.offsets) == (len(good), (103, 105))
+    with pytest.raises(CorruptBatch, match="size 3"):
+        clean(good + bytes(8) + b"\0\0\0\3" + bytes(60), {})
+
+
+@pytest.mark.parametrize(("magic", "codec"), [(0, "none"), (1, "none"), (1, "gzip"), (2, "none"), (2, "zstd")])
+def test_any_byte_changed_gives_batches_or_an_error(magic: int, codec: str) -> None:
+    """Checksums are taken anew, so that the fields themselves are met."""
+    data = write_batch(THREE, magic, codec, 100)
+    for at in range(12, len(data)):
+        for flip in (1, 0x80, 0xFF):
+            changed = bytearray(data)
+            changed[at] ^= flip
+            with contextlib.suppress(CorruptBatch):
+                clean(with_true_crc(bytes(changed)), {b"a": 102, b"b": 101})
