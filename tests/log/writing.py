@@ -1,0 +1,80 @@
+"""What tests of written logs need: batches as producers send them, and directories compared file by file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from kwire.log import FileSystem, LogConfig, PartitionWriter
+from kwire.records import Record, TimestampType, read_batches, write_batch
+
+NOW = 1_760_000_000_000
+SMALL = LogConfig(index_interval_bytes=1024, segment_index_bytes=65536, segment_bytes=4096)
+
+
+def record(value: bytes, timestamp: int = NOW, key: bytes | None = b"k") -> Record:
+    """A record to be sent."""
+    return Record(
+        offset=0,
+        timestamp=timestamp,
+        timestamp_type=TimestampType.CREATE_TIME,
+        key=key,
+        value=value,
+        headers=[],
+    )
+
+
+def batch(*values: bytes, timestamp: int = NOW, **fields: Any) -> bytes:
+    """A batch with these values, a millisecond between their times. fields: as write_batch has them."""
+    return write_batch([record(value, timestamp + i) for i, value in enumerate(values)], **fields)
+
+
+def numbered(first: int, count: int, size_bytes: int = 20) -> bytes:
+    """A batch whose values say which offsets they are meant for."""
+    return batch(*(b"%d" % i + b"." * (size_bytes - len(b"%d" % i)) for i in range(first, first + count)))
+
+
+def open_log(
+    directory: Path, config: LogConfig = SMALL, *, file_system: FileSystem | None = None, **options: Any
+) -> PartitionWriter:
+    """A partition "t-0" below directory."""
+    options.setdefault("now_ms", NOW)
+    return PartitionWriter.open(file_system or FileSystem(), str(directory / "t-0"), "t", 0, config, **options)
+
+
+def records_of(log: PartitionWriter, offset: int | None = None, up_to: int | None = None) -> dict[int, bytes | None]:
+    """Values by offset that fetches from offset on give, as a consumer would see them; checksums are verified."""
+    at = log.log_start_offset if offset is None else offset
+    found: dict[int, bytes | None] = {}
+    while True:
+        fetched = log.fetch(at, 1500, up_to=up_to)
+        batches = list(read_batches(fetched.read()))
+        if not batches:
+            return found
+        for each in batches:
+            each.check()
+            if not each.is_control:
+                found.update((r.offset, r.value) for r in each.records() if r.offset >= at)
+        assert batches[-1].next_offset <= fetched.next_offset_bound
+        at = max(at, batches[-1].next_offset)
+
+
+def files_of(directory: Path) -> dict[str, bytes]:
+    """The files of a directory by name."""
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+
+
+def differences(ours: Path, kafka: Path, ignored: Iterable[str] = ()) -> list[str]:
+    """What is not the same in two directories, in words."""
+    mine, theirs = files_of(ours), files_of(kafka)
+    skip = set(ignored)
+    return (
+        [f"only Kafka has {name}" for name in sorted(theirs.keys() - mine.keys() - skip)]
+        + [f"only we have {name}" for name in sorted(mine.keys() - theirs.keys() - skip)]
+        + [
+            f"{name}: {len(mine[name])} bytes, Kafka has {len(theirs[name])}"
+            for name in sorted(mine.keys() & theirs.keys() - skip)
+            if mine[name] != theirs[name]
+        ]
+    )
