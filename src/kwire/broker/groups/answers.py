@@ -6,16 +6,37 @@ when a timer or another member's request makes it possible.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from kwire.messages.join_group_response import JoinGroupResponse
 from kwire.messages.sync_group_response import SyncGroupResponse
 
-__all__ = ["Answer", "JoinAnswer", "SyncAnswer"]
+__all__ = ["JoinAnswer", "LaterAnswer", "SyncAnswer"]
 
 R = TypeVar("R")
 
-Answer = Callable[[R], object]
 JoinAnswer = Callable[[JoinGroupResponse], object]
 SyncAnswer = Callable[[SyncGroupResponse], object]
+
+
+class LaterAnswer(Generic[R]):
+    """Takes the answer and hands it on: as it is if it has come already, or as a future of the running event loop."""
+
+    def __init__(self) -> None:
+        self._response: R | None = None
+        self._future: asyncio.Future[R] | None = None
+
+    def __call__(self, response: R) -> None:
+        if self._future is None:
+            self._response = response
+        elif not self._future.done():  # nobody may be waiting any more: the connection is gone
+            self._future.set_result(response)
+
+    def response(self) -> R | asyncio.Future[R]:
+        """What was answered, or what will be; to be asked for once."""
+        if self._response is not None:
+            return self._response
+        self._future = asyncio.get_running_loop().create_future()
+        return self._future

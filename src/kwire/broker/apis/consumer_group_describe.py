@@ -1,0 +1,110 @@
+"""ConsumerGroupDescribe (api key 69), versions 0 and 1: groups of the consumer protocol, their members and assignments.
+
+    1  whether a member speaks the classic protocol (KIP-1099)
+
+A group with a topic that the sender may not describe is refused as a whole (KIP-848).
+Source: kafka.server.KafkaApis.handleConsumerGroupDescribe 4.0; ConsumerGroup.asDescribedGroup.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.apis.consumer_group_heartbeat import check_enabled
+from kwire.broker.apis.describe_groups import allowed_operations
+from kwire.broker.authorization import NO_OPERATIONS, Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.groups.consumer_group import ConsumerGroup
+from kwire.broker.groups.consumer_member import Assignment, ConsumerMember
+from kwire.broker.node import Node
+from kwire.errors import BrokerError
+from kwire.messages import ConsumerGroupDescribeResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 69
+VERSIONS = (0, 1)
+
+CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> ConsumerGroupDescribeResponse:
+    check_enabled(node)
+    response = ConsumerGroupDescribeResponse()
+    for group_id in request.group_ids:
+        try:
+            described = describe(node, context, group_id)
+            if request.include_authorized_operations:
+                described.authorized_operations = allowed_operations(node, context, group_id)
+        except BrokerError as error:
+            described = failed(group_id, ErrorCode(error.code), error.what)
+        response.groups.append(described)
+    return response
+
+
+def describe(node: Node, context: RequestContext, group_id: str) -> Any:
+    """One group as it is. Raises BrokerError."""
+    if not node.may(context, Operation.DESCRIBE, ResourceType.GROUP, group_id):
+        raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {group_id}")
+    if not group_id:
+        raise refusal(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
+    group: ConsumerGroup = node.groups.store.consumer_group(group_id)
+    described = ConsumerGroupDescribeResponse.DescribedGroup(
+        group_id=group_id,
+        group_state=group.state,
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=group.preferred_assignor(group.members.values(), node.groups.consumers.default_assignor()),
+        members=[describe_member(node, group, member) for member in group.members.values()],
+        authorized_operations=NO_OPERATIONS,
+    )
+    topics = {name for member in described.members for name in member.subscribed_topic_names}
+    for member in described.members:
+        for assignment in (member.assignment, member.target_assignment):
+            topics.update(topic.topic_name for topic in assignment.topic_partitions)
+    if not all(node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic) for topic in topics):
+        raise refusal(
+            ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            "The group has described topic(s) that the client is not authorized to describe.",
+        )
+    return described
+
+
+def describe_member(node: Node, group: ConsumerGroup, member: ConsumerMember) -> Any:
+    """One member as it is."""
+    return ConsumerGroupDescribeResponse.Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=sorted(member.topic_names),
+        subscribed_topic_regex=member.topic_regex,
+        assignment=to_message(node, member.assigned),
+        target_assignment=to_message(node, group.target.get(member.member_id, {})),
+        member_type=CLASSIC_MEMBER if member.uses_classic_protocol else CONSUMER_MEMBER,
+    )
+
+
+def to_message(node: Node, assignment: Assignment) -> Any:
+    """An assignment with topics' names; those that are not there any more are left out."""
+    return ConsumerGroupDescribeResponse.Assignment(
+        topic_partitions=[
+            ConsumerGroupDescribeResponse.TopicPartitions(
+                topic_id=topic_id, topic_name=topic.name, partitions=sorted(partitions)
+            )
+            for topic_id, partitions in assignment.items()
+            if (topic := node.topics.with_id(topic_id)) is not None
+        ]
+    )
+
+
+def failed(group_id: str, code: ErrorCode, what: str) -> Any:
+    """A group that is not told of."""
+    return ConsumerGroupDescribeResponse.DescribedGroup(
+        group_id=group_id, error_code=int(code), error_message=what, authorized_operations=NO_OPERATIONS
+    )
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> ConsumerGroupDescribeResponse:
+    return ConsumerGroupDescribeResponse(groups=[failed(group_id, code, what) for group_id in request.group_ids])

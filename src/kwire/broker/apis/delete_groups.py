@@ -1,0 +1,47 @@
+"""DeleteGroups (api key 42), versions 0 to 3: groups without members, with their offsets.
+
+    3  error messages
+
+Source: kafka.server.KafkaApis.handleDeleteGroupsRequest 3.9.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.errors import BrokerError
+from kwire.messages import DeleteGroupsResponse
+from kwire.messages.delete_groups_response import DeletableGroupResult
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 42
+VERSIONS = (0, 3)
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> DeleteGroupsResponse:
+    return DeleteGroupsResponse(
+        results=[delete(node, context, group_id) for group_id in dict.fromkeys(request.groups_names)]
+    )
+
+
+def delete(node: Node, context: RequestContext, group_id: str) -> DeletableGroupResult:
+    """One group's result."""
+    try:
+        if not node.may(context, Operation.DELETE, ResourceType.GROUP, group_id):
+            raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {group_id}")
+        node.groups.delete(group_id)
+    except BrokerError as error:
+        return DeletableGroupResult(group_id=group_id, error_code=error.code, error_message=error.what)
+    return DeletableGroupResult(group_id=group_id)
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> DeleteGroupsResponse:
+    return DeleteGroupsResponse(
+        results=[
+            DeletableGroupResult(group_id=group_id, error_code=int(code), error_message=what)
+            for group_id in dict.fromkeys(request.groups_names)
+        ]
+    )

@@ -1,0 +1,82 @@
+"""DescribeGroups (api key 15), versions 0 to 6: classic groups, their state and members.
+
+    1  throttle time    3  operations allowed    4  static members (KIP-345)    6  GROUP_ID_NOT_FOUND with a message
+
+A group that is not there, or is of the consumer protocol, is Dead. Metadata of members is only there while the group is
+Stable. Source: kafka.server.KafkaApis.handleDescribeGroupsRequest 3.9.1; GroupMetadataManager.describeGroups.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import NO_OPERATIONS, Operation, ResourceType, operations_mask
+from kwire.broker.context import RequestContext
+from kwire.broker.groups.classic_group import ClassicGroup, ClassicState
+from kwire.broker.node import Node
+from kwire.messages import DescribeGroupsResponse
+from kwire.messages.describe_groups_response import DescribedGroup, DescribedGroupMember
+from kwire.protocol.error_codes import ErrorCode
+
+API_KEY = 15
+VERSIONS = (0, 6)
+
+NOT_FOUND_VERSION = 6
+DEAD = "Dead"
+GROUP_OPERATIONS = [Operation.READ, Operation.DELETE, Operation.DESCRIBE]
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> DescribeGroupsResponse:
+    response = DescribeGroupsResponse()
+    for group_id in request.groups:
+        if not node.may(context, Operation.DESCRIBE, ResourceType.GROUP, group_id):
+            response.groups.append(failed(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED))
+            continue
+        described = describe(node.groups.store.groups.get(group_id), group_id, context.api_version)
+        if request.include_authorized_operations and not described.error_code:
+            described.authorized_operations = allowed_operations(node, context, group_id)
+        response.groups.append(described)
+    return response
+
+
+def allowed_operations(node: Node, context: RequestContext, group_id: str) -> int:
+    """What the sender may do with a group, as bits."""
+    return operations_mask([op for op in GROUP_OPERATIONS if node.may(context, op, ResourceType.GROUP, group_id)])
+
+
+def describe(group: Any, group_id: str, version: int) -> DescribedGroup:
+    """One group as it is."""
+    if not isinstance(group, ClassicGroup):
+        described = DescribedGroup(group_id=group_id, group_state=DEAD, authorized_operations=NO_OPERATIONS)
+        if version >= NOT_FOUND_VERSION:
+            described.error_code = int(ErrorCode.GROUP_ID_NOT_FOUND)
+            described.error_message = f"Group {group_id} {'not found' if group is None else 'is not a classic group'}."
+        return described
+    stable = group.state is ClassicState.STABLE
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=group.state,
+        protocol_type=group.protocol_type or "",
+        protocol_data=group.protocol_name or "" if stable else "",
+        members=[
+            DescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.metadata(group.protocol_name) if stable else b"",
+                member_assignment=member.assignment,
+            )
+            for member in group.members.values()
+        ],
+        authorized_operations=NO_OPERATIONS,
+    )
+
+
+def failed(group_id: str, code: ErrorCode) -> DescribedGroup:
+    """A group that the sender may not see."""
+    return DescribedGroup(group_id=group_id, error_code=int(code), authorized_operations=NO_OPERATIONS)
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> DescribeGroupsResponse:
+    return DescribeGroupsResponse(groups=[failed(group_id, code) for group_id in request.groups])

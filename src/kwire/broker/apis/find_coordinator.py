@@ -1,0 +1,63 @@
+"""FindCoordinator (api key 10), versions 0 to 6: which broker to talk to about a group or a transactional id.
+
+    1  transactional ids, error message    4  several keys at once (KIP-699)    6  share groups
+
+This is the only broker, so it coordinates everything. Kafka's first answer is COORDINATOR_NOT_AVAILABLE, until the
+internal topic is made; here it is made when there is something to write. Share groups (key type 2) are not served.
+Source: kafka.server.KafkaApis.handleFindCoordinatorRequest 3.9.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.messages import FindCoordinatorResponse
+from kwire.protocol.error_codes import ErrorCode
+
+API_KEY = 10
+VERSIONS = (0, 6)
+
+GROUP, TRANSACTION = 0, 1
+SEVERAL_KEYS_VERSION = 4
+RESOURCES = {
+    GROUP: (ResourceType.GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
+    TRANSACTION: (ResourceType.TRANSACTIONAL_ID, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+}
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> FindCoordinatorResponse:
+    host, port = node.endpoint(context.listener)
+    if context.api_version >= SEVERAL_KEYS_VERSION:
+        response = FindCoordinatorResponse()
+        for key in request.coordinator_keys:
+            code = check(node, context, request.key_type, key)
+            found = FindCoordinatorResponse.Coordinator(key=key, error_code=int(code), error_message="")
+            found.node_id, found.host, found.port = (node.node_id, host, port) if not code else (-1, "", -1)
+            response.coordinators.append(found)
+        return response
+    code = check(node, context, request.key_type, request.key)
+    if code:
+        return refuse(request, code, code.name)
+    return FindCoordinatorResponse(error_message=code.name, node_id=node.node_id, host=host, port=port)
+
+
+def check(node: Node, context: RequestContext, key_type: int, key: str) -> ErrorCode:
+    """Whether the sender may ask for that."""
+    if key_type not in RESOURCES:
+        return ErrorCode.INVALID_REQUEST
+    resource, code = RESOURCES[key_type]
+    return ErrorCode.NONE if node.may(context, Operation.DESCRIBE, resource, key) else code
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> FindCoordinatorResponse:
+    nowhere = FindCoordinatorResponse(error_code=int(code), error_message=what, node_id=-1, host="", port=-1)
+    nowhere.coordinators = [
+        FindCoordinatorResponse.Coordinator(
+            key=key, node_id=-1, host="", port=-1, error_code=int(code), error_message=what
+        )
+        for key in request.coordinator_keys
+    ]
+    return nowhere

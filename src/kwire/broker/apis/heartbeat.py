@@ -1,0 +1,26 @@
+"""Heartbeat (api key 12), versions 0 to 4: a member of the classic protocol is alive.
+
+    1  throttle time    3  static members (KIP-345)
+
+REBALANCE_IN_PROGRESS tells it to join again. Source: kafka.server.KafkaApis.handleHeartbeatRequest 3.9.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.messages import HeartbeatResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 12
+VERSIONS = (0, 4)
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> HeartbeatResponse:
+    if not node.may(context, Operation.READ, ResourceType.GROUP, request.group_id):
+        raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {request.group_id}")
+    node.groups.heartbeat(request.group_id, request.member_id, request.group_instance_id, request.generation_id)
+    return HeartbeatResponse()

@@ -1,0 +1,46 @@
+"""LeaveGroup (api key 13), versions 0 to 5: members of the classic protocol leave.
+
+    1  throttle time    3  several members at once, by instance id too (KIP-345)    5  reason (KIP-800)
+
+Up to version 2 the one member's result is the response's. Source: kafka.server.KafkaApis.handleLeaveGroupRequest 3.9.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.errors import BrokerError
+from kwire.messages import LeaveGroupRequest, LeaveGroupResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 13
+VERSIONS = (0, 5)
+
+MEMBERS_VERSION = 3
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> LeaveGroupResponse:
+    if not node.may(context, Operation.READ, ResourceType.GROUP, request.group_id):
+        raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {request.group_id}")
+    one = context.api_version < MEMBERS_VERSION
+    if one:
+        request.members = [LeaveGroupRequest.MemberIdentity(member_id=request.member_id)]
+    try:
+        response: LeaveGroupResponse = node.groups.leave(request)
+    except BrokerError as error:
+        if error.code != ErrorCode.UNKNOWN_MEMBER_ID:
+            raise
+        response = LeaveGroupResponse(
+            members=[
+                LeaveGroupResponse.MemberResponse(
+                    member_id=each.member_id, group_instance_id=each.group_instance_id, error_code=error.code
+                )
+                for each in request.members
+            ]
+        )
+    if one:
+        return LeaveGroupResponse(error_code=response.members[0].error_code)
+    return response

@@ -1,0 +1,31 @@
+"""ListGroups (api key 16), versions 0 to 5: all groups of this broker.
+
+    1  throttle time    4  states, and a filter by them (KIP-518)    5  types, and a filter by them (KIP-848)
+
+Source: kafka.server.KafkaApis.handleListGroupsRequest 3.9.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import CLUSTER, Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.messages import ListGroupsResponse
+
+API_KEY = 16
+VERSIONS = (0, 5)
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> ListGroupsResponse:
+    sees_all = node.may(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER)
+    return ListGroupsResponse(
+        groups=[
+            ListGroupsResponse.ListedGroup(
+                group_id=group_id, protocol_type=protocol_type, group_state=state, group_type=kind
+            )
+            for group_id, protocol_type, state, kind in node.groups.listed(request.states_filter, request.types_filter)
+            if sees_all or node.may(context, Operation.DESCRIBE, ResourceType.GROUP, group_id)
+        ]
+    )

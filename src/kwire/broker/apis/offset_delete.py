@@ -1,0 +1,44 @@
+"""OffsetDelete (api key 47), version 0: forget a group's offsets of topics that its members do not read.
+
+Source: kafka.server.KafkaApis.handleOffsetDeleteRequest 3.9.1; OffsetMetadataManager.deleteOffsets; KIP-496.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.apis.offset_commit import check_partition
+from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.messages import OffsetDeleteResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 47
+VERSIONS = (0, 0)
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> OffsetDeleteResponse:
+    if not node.may(context, Operation.DELETE, ResourceType.GROUP, request.group_id):
+        raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {request.group_id}")
+    if not request.group_id:
+        raise refusal(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
+    group = node.groups.offsets.check_delete(request.group_id)
+    response = OffsetDeleteResponse()
+    deleted = []
+    for topic in request.topics:
+        result = OffsetDeleteResponse.OffsetDeleteResponseTopic(name=topic.name, partitions=[])
+        subscribed = group.is_subscribed_to(topic.name)
+        for partition in topic.partitions:
+            index = partition.partition_index
+            code = check_partition(node, context, topic.name, index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            if code is ErrorCode.NONE and subscribed:
+                code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+            if code is ErrorCode.NONE:
+                deleted.append((topic.name, index))
+            result.partitions.append(
+                OffsetDeleteResponse.OffsetDeleteResponsePartition(partition_index=index, error_code=int(code))
+            )
+        response.topics.append(result)
+    node.groups.offsets.delete(request.group_id, deleted)
+    return response

@@ -1,0 +1,166 @@
+"""OffsetFetch (api key 9), versions 0 to 10: where groups have come to.
+
+    1  from the broker (0: from ZooKeeper)    2  null topics: all, errors of the group    3  throttle time
+    5  leader epochs (KIP-320)    7  require_stable (KIP-447)    8  several groups (KIP-709)
+    9  members of the consumer protocol, checked    10  topic ids (KIP-848)
+
+A partition without an offset has -1 and no error; in version 0, where it is UNKNOWN_TOPIC_OR_PARTITION, as it was. With
+require_stable a partition for which an open transaction has committed is UNSTABLE_OFFSET_COMMIT.
+Source: kafka.server.KafkaApis.handleOffsetFetchRequest 3.9.1; OffsetMetadataManager.fetchOffsets.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.errors import BrokerError
+from kwire.messages import OffsetFetchRequest, OffsetFetchResponse
+from kwire.messages.base import ZERO_UUID
+from kwire.messages.offset_fetch_request import OffsetFetchRequestTopics
+from kwire.messages.offset_fetch_response import OffsetFetchResponsePartitions as Partition
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 9
+VERSIONS = (0, 10)
+
+GROUP_ERROR_VERSION, GROUPS_VERSION, TOPIC_ID_VERSION = 2, 8, 10
+NO_OFFSET, NO_EPOCH = -1, -1
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> OffsetFetchResponse:
+    version = context.api_version
+    if version >= GROUPS_VERSION:
+        groups = [fetch_group(node, context, group, request.require_stable) for group in request.groups]
+        return OffsetFetchResponse(groups=groups)
+    one = OffsetFetchRequest.OffsetFetchRequestGroup(
+        group_id=request.group_id,
+        topics=None
+        if request.topics is None
+        else [
+            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+            for topic in request.topics
+        ],
+    )
+    found = fetch_group(node, context, one, request.require_stable)
+    if version == 0:
+        for topic in found.topics:
+            for partition in topic.partitions:
+                if partition.committed_offset == NO_OFFSET and not partition.error_code:
+                    partition.error_code = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if version < GROUP_ERROR_VERSION and found.error_code:
+        return refuse(request, ErrorCode(found.error_code), "")
+    return OffsetFetchResponse(topics=old_topics(found.topics), error_code=found.error_code)
+
+
+def fetch_group(node: Node, context: RequestContext, group: Any, require_stable: bool) -> Any:
+    """One group's offsets: those asked for, or all of topics that the sender may see."""
+    response = OffsetFetchResponse.OffsetFetchResponseGroup(group_id=group.group_id)
+    try:
+        if not node.may(context, Operation.DESCRIBE, ResourceType.GROUP, group.group_id):
+            raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {group.group_id}")
+        node.groups.offsets.check_fetch(group.group_id, group.member_id, group.member_epoch)
+    except BrokerError as error:
+        response.error_code = error.code
+        return response
+    by_id = context.api_version >= TOPIC_ID_VERSION
+    for topic in everything(node, group.group_id) if group.topics is None else group.topics:
+        known = (
+            node.topics.with_id(topic.topic_id) if by_id and group.topics is not None else node.topics.get(topic.name)
+        )
+        name = known.name if known is not None else topic.name
+        topic_id = topic.topic_id if known is None else known.topic_id
+        code = ErrorCode.NONE
+        if by_id and known is None:
+            code = ErrorCode.UNKNOWN_TOPIC_ID
+        elif not node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, name):
+            code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if group.topics is None and code is not ErrorCode.NONE:
+            continue
+        response.topics.append(
+            OffsetFetchResponse.OffsetFetchResponseTopics(
+                name=name,
+                topic_id=topic_id if by_id else ZERO_UUID,
+                partitions=[
+                    fetch(node, group.group_id, name, index, require_stable)
+                    if code is ErrorCode.NONE
+                    else without(index, code)
+                    for index in topic.partition_indexes
+                ],
+            )
+        )
+    return response
+
+
+def everything(node: Node, group_id: str) -> list[OffsetFetchRequestTopics]:
+    """All partitions for which a group has offsets."""
+    topics: dict[str, OffsetFetchRequestTopics] = {}
+    for name, index in node.groups.store.offsets.of_group(group_id):
+        if name not in topics:
+            topics[name] = OffsetFetchRequestTopics(name=name, partition_indexes=[])
+        topics[name].partition_indexes.append(index)
+    return list(topics.values())
+
+
+def fetch(node: Node, group_id: str, name: str, index: int, require_stable: bool) -> Partition:
+    """One partition's offset."""
+    offsets = node.groups.store.offsets
+    if require_stable and offsets.is_pending(group_id, (name, index)):
+        return without(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+    found = offsets.get(group_id, (name, index))
+    if found is None:
+        return without(index, ErrorCode.NONE)
+    return Partition(
+        partition_index=index,
+        committed_offset=found.value.offset,
+        committed_leader_epoch=found.value.leader_epoch,
+        metadata=found.value.metadata,
+    )
+
+
+def without(index: int, code: ErrorCode) -> Partition:
+    """A partition of which no offset is told."""
+    return Partition(
+        partition_index=index,
+        committed_offset=NO_OFFSET,
+        committed_leader_epoch=NO_EPOCH,
+        metadata="",
+        error_code=int(code),
+    )
+
+
+def old_topics(topics: list[Any]) -> list[Any]:
+    """The same in the structs of versions 0 to 7."""
+    return [
+        OffsetFetchResponse.OffsetFetchResponseTopic(
+            name=topic.name,
+            partitions=[
+                OffsetFetchResponse.OffsetFetchResponsePartition(
+                    partition_index=partition.partition_index,
+                    committed_offset=partition.committed_offset,
+                    committed_leader_epoch=partition.committed_leader_epoch,
+                    metadata=partition.metadata,
+                    error_code=partition.error_code,
+                )
+                for partition in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> OffsetFetchResponse:
+    """In each place where some version has one: the response, its groups, its partitions."""
+    failed = [
+        OffsetFetchResponse.OffsetFetchResponseTopics(
+            name=topic.name, partitions=[without(index, code) for index in topic.partition_indexes]
+        )
+        for topic in request.topics or ()
+    ]
+    groups = [
+        OffsetFetchResponse.OffsetFetchResponseGroup(group_id=group.group_id, error_code=int(code))
+        for group in request.groups
+    ]
+    return OffsetFetchResponse(topics=old_topics(failed), error_code=int(code), groups=groups)

@@ -1,0 +1,131 @@
+"""TxnOffsetCommit (api key 28), versions 0 to 6: offsets that count if the producer's transaction commits.
+
+    2  leader epochs (KIP-320)    3  member and generation, checked (KIP-447)    4  TRANSACTION_ABORTABLE may come
+    5  the group's partition need not be added to the transaction before (KIP-890)    6  topic ids (KIP-848)
+
+They stand in `__consumer_offsets` at once, as part of the transaction, and are seen when its marker does; see
+OffsetFetch's require_stable. Source: kafka.server.KafkaApis.handleTxnOffsetCommitRequest 3.9.1;
+OffsetMetadataManager.commitTransactionalOffset, CoordinatorRuntime.scheduleTransactionalWriteOperation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.apis.offset_commit import Outcome, check_partition, unknown
+from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.groups.offset_table import TopicPartition
+from kwire.broker.groups.offsets_log import Producer
+from kwire.broker.internal_topics import GROUP_METADATA_TOPIC
+from kwire.broker.node import Node
+from kwire.broker.transactions.admission import ClientSupport, admit
+from kwire.broker.transactions.metadata import ProducerIdAndEpoch
+from kwire.errors import BrokerError
+from kwire.messages import OffsetCommitValue, TxnOffsetCommitResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 28
+VERSIONS = (0, 6)
+
+TOPIC_ID_VERSION = 6
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> TxnOffsetCommitResponse:
+    if not node.may(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
+        raise refusal(
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, f"no access to transactional id {request.transactional_id}"
+        )
+    if not node.may(context, Operation.READ, ResourceType.GROUP, request.group_id):
+        raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {request.group_id}")
+    if not request.group_id:
+        raise refusal(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
+    by_id = context.api_version >= TOPIC_ID_VERSION
+    if by_id:
+        for topic in request.topics:
+            found = node.topics.with_id(topic.topic_id)
+            topic.name = found.name if found is not None else ""
+    outcome: Outcome = {}
+    commits = []
+    now_ms = node.clock.now_ms()
+    for topic in request.topics:
+        for partition in topic.partitions:
+            which = (topic.name, partition.partition_index)
+            code = check_partition(node, context, *which, unknown_topic=unknown(by_id))
+            if code is ErrorCode.NONE and node.groups.offsets.is_too_large(partition.committed_metadata):
+                code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            outcome[which] = int(code)
+            if code is ErrorCode.NONE:
+                value = OffsetCommitValue(
+                    offset=partition.committed_offset,
+                    leader_epoch=partition.committed_leader_epoch,
+                    metadata=partition.committed_metadata or "",
+                    commit_timestamp=now_ms,
+                )
+                commits.append((which, value))
+    if commits:
+        try:
+            commit(node, context, request, commits)
+        except BrokerError as error:
+            outcome.update((which, error.code) for which, _ in commits)
+    return respond(request, outcome)
+
+
+def commit(
+    node: Node, context: RequestContext, request: Any, commits: list[tuple[TopicPartition, OffsetCommitValue]]
+) -> None:
+    """Commit what is fine, as part of the transaction. Raises BrokerError."""
+    node.groups.offsets.check_commit(
+        request.group_id,
+        request.member_id,
+        request.group_instance_id,
+        request.generation_id_or_member_epoch,
+        version=context.api_version,
+        transactional=True,
+    )
+    check_transaction(node, context.api_version, request)
+    producer = Producer(request.producer_id, request.producer_epoch)
+    node.groups.offsets.commit(request.group_id, commits, producer)
+
+
+def check_transaction(node: Node, version: int, request: Any) -> None:
+    """Whether the producer's transaction has the group's partition, or gets it now. Raises BrokerError."""
+    support = ClientSupport.of_offset_commit(version)
+    if support is not ClientSupport.ADD and not node.settings.transaction_partition_verification_enable:
+        return
+    index = node.groups.store.partition_of(request.group_id)
+    partition = node.topics.partition(GROUP_METADATA_TOPIC, index)
+    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
+    if partition is not None:
+        entry = partition.opened.producers.entries.get(producer.producer_id)
+        if entry is not None and entry.transaction_first_offset is not None and entry.producer_epoch == producer[1]:
+            return
+    this = (GROUP_METADATA_TOPIC, index)
+    code = admit(node.transactions, request.transactional_id, producer, frozenset({this}), support).get(this)
+    if code is not None:
+        raise refusal(code, f"group {request.group_id} is not part of a transaction of producer {producer.producer_id}")
+
+
+def respond(request: Any, outcome: Outcome) -> TxnOffsetCommitResponse:
+    """The outcome in the request's order."""
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition(
+                        partition_index=partition.partition_index,
+                        error_code=outcome[topic.name, partition.partition_index],
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> TxnOffsetCommitResponse:
+    everything = {(t.name, p.partition_index): int(code) for t in request.topics for p in t.partitions}
+    return respond(request, everything)

@@ -1,0 +1,99 @@
+"""The coordinator on a node: `__consumer_offsets` as its log, topics as they change.
+
+Source: kafka.coordinator.group.CoordinatorLoaderImpl, CoordinatorPartitionWriter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from kwire.broker.groups.coordinator import GroupCoordinator
+from kwire.broker.groups.offsets_log import NO_PRODUCER, LoggedMarker, LoggedRecord, Producer
+from kwire.broker.internal_topics import GROUP_METADATA_TOPIC, create_missing
+from kwire.broker.topics import Partition, Topic
+from kwire.records import AppendOrigin, BatchBuilder, ControlRecordType, parse_control_record, read_batches
+
+if TYPE_CHECKING:
+    from kwire.broker.node import Node
+
+__all__ = ["NodeOffsetsLog", "open_coordinator"]
+
+LOAD_BYTES = 5 * 1024 * 1024
+"""Read at a time when the log is replayed. Source: offsets.load.buffer.size."""
+
+
+def open_coordinator(node: Node) -> GroupCoordinator:
+    """The node's coordinator, its log read and its timers running. Raises LogError, DecodeError.
+
+    The topics and their logs have to be there. `stop()` it before the logs are closed.
+    """
+    coordinator = GroupCoordinator(node.clock, node.timers, node.settings, node.topics, NodeOffsetsLog(node))
+
+    def topic_changed(topic: Topic, exists: bool) -> None:
+        if exists:
+            coordinator.topics_changed()
+        elif topic.name != GROUP_METADATA_TOPIC:
+            coordinator.topics_deleted([topic.name])
+
+    coordinator.start()
+    node.image.topic_watchers.append(topic_changed)
+    return coordinator
+
+
+class NodeOffsetsLog:
+    """`__consumer_offsets`, made when the first group has something to keep."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def partition_count(self) -> int:
+        """See OffsetsLog."""
+        topic = self._node.topics.get(GROUP_METADATA_TOPIC)
+        return self._node.settings.offsets_topic_num_partitions if topic is None else len(topic.partitions)
+
+    def append(
+        self, partition: int, records: Sequence[tuple[bytes, bytes | None]], producer: Producer = NO_PRODUCER
+    ) -> int:
+        """See OffsetsLog."""
+        topic = create_missing(self._node, GROUP_METADATA_TOPIC)
+        now_ms = self._node.clock.now_ms()
+        builder = BatchBuilder(
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            base_sequence=0,  # Kafka's coordinator numbers records, with a producer or without
+            is_transactional=producer != NO_PRODUCER,
+        )
+        for key, value in records:
+            builder.append(key, value, timestamp=now_ms)
+        appended = topic.partitions[partition].append(builder.build(), now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
+        return appended.first_offset
+
+    def replay(self) -> Iterator[LoggedRecord | LoggedMarker]:
+        """See OffsetsLog."""
+        topic = self._node.topics.get(GROUP_METADATA_TOPIC)
+        for partition in () if topic is None else topic.partitions.values():
+            if partition.log is not None:
+                yield from replay_partition(partition)
+
+
+def replay_partition(partition: Partition) -> Iterator[LoggedRecord | LoggedMarker]:
+    """Everything that one partition holds. Raises DecodeError, LogError."""
+    log = partition.opened
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        data = log.fetch(offset, LOAD_BYTES).read()
+        before = offset
+        for batch in read_batches(data):
+            for record in batch.records():
+                if batch.is_control:
+                    control = parse_control_record(record)
+                    if control.type in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
+                        commit = control.type is ControlRecordType.COMMIT
+                        yield LoggedMarker(partition.index, batch.producer_id, commit)
+                elif record.key is not None:
+                    producer_id = batch.producer_id if batch.is_transactional else NO_PRODUCER.producer_id
+                    yield LoggedRecord(partition.index, record.offset, producer_id, record.key, record.value)
+            offset = batch.last_offset + 1
+        if offset == before:  # nothing whole is left; recovery has seen to it that there is nothing to come
+            return
