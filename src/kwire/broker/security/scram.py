@@ -97,12 +97,20 @@ def keys_of(mechanism: ScramMechanism, salted_password: bytes) -> tuple[bytes, b
 class ScramServer:
     """One authentication. find: the credential of a user; None for a user that is not there.
 
-    pepper: what salts for users that are not there are made with; the same as long as the server runs.
+    pepper: what salts for users that are not there are made with; the same as long as the server runs. nonce: the
+    server's, random.
     """
 
-    def __init__(self, mechanism: ScramMechanism, find: Callable[[str], ScramCredential | None], pepper: bytes) -> None:
+    def __init__(
+        self,
+        mechanism: ScramMechanism,
+        find: Callable[[str], ScramCredential | None],
+        pepper: bytes,
+        nonce: str | None = None,
+    ) -> None:
         self.user: str | None = None
         self._mechanism, self._find, self._pepper = mechanism, find, pepper
+        self._own_nonce = nonce or secrets.token_urlsafe(NONCE_BYTES)
         self._name = self._header = self._first = self._nonce = ""
         self._credential: ScramCredential | None = None
 
@@ -126,7 +134,7 @@ class ScramServer:
         found = self._find(self._name)
         self._credential = found or self._nobody()
         self._header = match["header"]
-        self._nonce = match["nonce"] + secrets.token_urlsafe(NONCE_BYTES)
+        self._nonce = match["nonce"] + self._own_nonce
         salt = base64.b64encode(self._credential.salt).decode()
         answer = f"r={self._nonce},s={salt},i={self._credential.iterations}"
         self._first = f"{match['bare']},{answer}"
