@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from kwire.broker import startup
 from kwire.broker.clock import Clock, LoopTimers
+from kwire.broker.groups.node_log import open_coordinator
 from kwire.broker.housekeeping import Housekeeping
 from kwire.broker.node import Node
 from kwire.broker.server import Server
@@ -157,6 +158,8 @@ class Broker:
             server.bind()
             startup.start(node, directory)
             cleanup.callback(startup.stop, node)
+            node.groups = open_coordinator(node)
+            cleanup.callback(node.groups.stop)
             housekeeping = Housekeeping(node)
             housekeeping.start()
             cleanup.callback(housekeeping.stop)
