@@ -5,6 +5,7 @@ Source: rules F-04, F-05, G-12; Kafka's LeaderEpochFileCache.
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_right
 from collections.abc import Sequence
 
@@ -20,48 +21,48 @@ __all__ = ["LeaderEpochCheck"]
 class LeaderEpochCheck:
     """entries: of the checkpoint; None where there is no file or it cannot be read, so that only order counts.
 
-    newest: the largest epoch met, -1 before any. missing: epochs of batches that the checkpoint does not have.
+    newest: the largest epoch met, -1 before any. missing: epoch -> first offset of batches that the checkpoint
+    gives another epoch.
     """
 
-    def __init__(self, entries: Sequence[LeaderEpoch] | None) -> None:
-        self._entries = entries
+    def __init__(self, entries: Sequence[LeaderEpoch] | None, log_start_offset: int) -> None:
+        self._entries, self._log_start = entries, log_start_offset
         self._starts = [entry.start_offset for entry in entries or ()]
         self.newest = -1
         self.missing: dict[int, int] = {}
 
     def good(self, good: Good) -> list[Odd]:
         """Follow these batches; returns those whose epoch cannot be."""
-        rows = np.flatnonzero(good.leader_epoch >= 0)
+        # below the log start the checkpoint knows nothing any more (F-04)
+        rows = np.flatnonzero((good.leader_epoch >= 0) & (good.last >= self._log_start))
         if not len(rows):
             return []
         epochs = good.leader_epoch[rows]
         found = []
-        changes = np.flatnonzero(np.concatenate(([True], epochs[1:] != epochs[:-1])))
-        for i in changes.tolist():
+        changes = [*np.flatnonzero(epochs[1:] != epochs[:-1]) + 1]
+        for i, end in itertools.pairwise([0, *map(int, changes), len(epochs)]):
             row, epoch = int(rows[i]), int(epochs[i])
-            offset = int(good.base[row])
-            what = None
-            said = self._epoch_at(offset)
-            if epoch < self.newest:
-                what = f"leader epoch {epoch} behind batches of epoch {self.newest}"
-            elif said is not None and said != epoch and epoch in self._known and said > epoch:
-                what = f"leader epoch {epoch}, which by the checkpoint had ended: it says {said} for offset {offset}"
-            elif self._entries is not None and epoch not in self._known:
-                following = int(epochs[i + 1]) if i + 1 < len(epochs) else epoch
-                if following < epoch:
-                    what = f"leader epoch {epoch}, and {following} behind it"
-                else:
-                    self.missing.setdefault(epoch, offset)
-            if what:
-                place = int(good.position[row]), int(good.size[row])
-                found.append(Odd(*place, Kind.LEADER_EPOCHS, what, (offset, int(good.last[row]))))
-            else:
+            what = self._judge(good, row, epoch, following=int(epochs[end]) if end < len(epochs) else None)
+            if what is None:
                 self.newest = epoch
+            else:
+                place = int(good.position[row]), int(good.size[row])
+                found.append(Odd(*place, Kind.LEADER_EPOCHS, what, (int(good.base[row]), int(good.last[row]))))
         return found
 
-    @property
-    def _known(self) -> set[int]:
-        return {entry.leader_epoch for entry in self._entries or ()}
+    def _judge(self, good: Good, row: int, epoch: int, following: int | None) -> str | None:
+        """What is wrong with a run of batches of one epoch that begins at row; following: the epoch behind it.
+
+        Epochs rise through a log, so what goes down is wrong in itself; otherwise the checkpoint is, and not the log.
+        """
+        offset = max(int(good.base[row]), self._log_start)
+        if epoch < self.newest:
+            return f"leader epoch {epoch} behind batches of epoch {self.newest}"
+        if following is not None and following < epoch:
+            return f"leader epoch {epoch}, and {following} behind it"
+        if self._entries is not None and self._epoch_at(offset) != epoch:
+            self.missing.setdefault(epoch, offset)
+        return None
 
     def _epoch_at(self, offset: int) -> int | None:
         """The epoch of an offset by the checkpoint."""

@@ -21,16 +21,21 @@ __all__ = ["IndexFault", "OffsetIndexCheck", "TimeIndexCheck"]
 Int64s = npt.NDArray[np.int64]
 
 BLOCK_BYTES = 1 << 20
+WRONG_OFFSET = "its offset is not that of the batch at its position"
 MOST_BYTES = 256 << 20  # of entries; Kafka's largest index has 2 GiB by name and 10 MiB by default
 
 
 class IndexFault(NamedTuple):
-    """What is wrong with an index: at which bytes, in words. is_tail: only zeros behind the entries."""
+    """What is wrong with an index: at which bytes, in words.
+
+    is_tail: only zeros behind the entries. is_slow: the entries that are left are right, so it only costs time.
+    """
 
     position: int
     size_bytes: int
     cause: str
     is_tail: bool = False
+    is_slow: bool = False
 
 
 class _Index:
@@ -66,7 +71,7 @@ class _Index:
         left = self.size % self.entry_bytes
         if left:
             what = f"its size is no multiple of {self.entry_bytes}: {left} bytes are left over"
-            found.append(IndexFault(self.size - left, left, what))
+            found.append(IndexFault(self.size - left, left, what, is_slow=not self.wrong))
         entries = self.count * self.entry_bytes
         if self.size - left > entries:
             n = (self.size - left - entries) // self.entry_bytes
@@ -94,29 +99,38 @@ class OffsetIndexCheck(_Index):
         self.blame(np.flatnonzero((entries[:, 0] < 0) | (entries[:, 1] < 0)), "an entry is negative")
         self._order = np.argsort(self.positions, kind="stable")
         self._sorted = self.positions[self._order]
+        self._pending = np.empty(0, np.int64)  # entries whose append goes on behind what has passed
 
     def good(self, good: Good) -> None:
         """Entries that point into these batches."""
         start, end = int(good.position[0]), int(good.position[-1] + good.size[-1])
         low, high = np.searchsorted(self._sorted, (start, end))
         rows = self._order[low:high]
+        if len(self._pending):
+            self._ends(self._pending, good)
         if not len(rows):
             return
         at = np.searchsorted(good.position, self.positions[rows])
         at = np.minimum(at, len(good.position) - 1)
         self.blame(rows[good.position[at] != self.positions[rows]], "it points into the middle of a batch")
+        self.blame(rows[self.offsets[rows] < good.base[at]], WRONG_OFFSET)
+        self._ends(rows, good)
+
+    def _ends(self, rows: Int64s, good: Good) -> None:
+        """Entries have the last offset of a batch: an append may be several, and go on behind these."""
         offsets = self.offsets[rows]
         owner = np.minimum(np.searchsorted(good.last, offsets), len(good.last) - 1)
-        # an append may be several batches; where it goes on behind these, its last offset cannot be seen from here
-        inside = (good.last[owner] == offsets) | (offsets > good.last[-1])
-        fits = inside & (offsets >= good.base[at])
-        self.blame(rows[~fits], "its offset is not that of the batch at its position")
+        later = offsets > good.last[-1]
+        self.blame(rows[~later & (good.last[owner] != offsets)], WRONG_OFFSET)
+        self._pending = rows[later]
 
     def bad(self, bad: Bad) -> None:
-        """Entries that point into a damaged place are passed over."""
+        """Entries that point into a damaged place are passed over, and appends that go on there."""
+        self._pending = np.empty(0, np.int64)
 
     def finish(self, end_position: int) -> list[IndexFault]:
         """end_position: where the log's bytes end."""
+        self.blame(self._pending, WRONG_OFFSET)
         beyond = self.positions >= end_position
         self.blame(
             np.flatnonzero(beyond & (self.positions + self.offsets - self.base_offset > 0)),

@@ -94,7 +94,7 @@ class _Verifier:
         self._partition_metadata()
         base = segments[0].base_offset if segments else 0
         self.producers = Producers(base, is_compacted=self.circumstances.is_compacted)
-        self.epoch_check = LeaderEpochCheck(epochs)
+        self.epoch_check = LeaderEpochCheck(epochs, self.log.log_start_offset)
         for i, segment in enumerate(segments):
             if i:
                 self._snapshot(segment.base_offset)
@@ -245,6 +245,8 @@ class _Verifier:
             is_tail=fault is not None and fault.is_tail,
             is_active=segment.is_active,
         )
+        if fault is not None and fault.is_slow:
+            judgement = Judgement(Severity.RECOVERS, "brokers read its whole entries; look-ups take longer", REBUILD)
         if fault is None:
             file = f"{segment.url.removesuffix('.swap').removesuffix('.log')}.{suffix}"
             self.tell(file, kind, judgement, "there is no such file")
@@ -385,7 +387,7 @@ class _Verifier:
     def _epochs_otherwise(self) -> None:
         url = self.log.store.url_of(self.log.path_of(LEADER_EPOCHS))
         for epoch, offset in sorted(self.epoch_check.missing.items()) if hasattr(self, "epoch_check") else ():
-            what = f"no entry for leader epoch {epoch}, which the log has from offset {offset} on"
+            what = f"it does not say that offset {offset} is of leader epoch {epoch}, as its batch does"
             self.tell(url, Kind.LEADER_EPOCHS, _EPOCHS_WRONG, what)
 
     def _partition_metadata(self) -> None:

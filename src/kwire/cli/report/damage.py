@@ -1,0 +1,246 @@
+"""What `kwire log verify` found, as a page: figures, each damaged log as a strip of its segments, all damages."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Sequence
+
+import kwire
+from kwire.cli.quantities import bytes_text, count_text
+from kwire.cli.report.charts import HEIGHT
+from kwire.cli.report.markup import Child, Markup, element, join
+from kwire.cli.report.page import document
+from kwire.log.damage import Damage, Severity
+from kwire.log.verify import DirectoryFindings, PartitionFindings
+
+__all__ = ["render_damage"]
+
+MOST_STRIPS = 200
+MOST_ROWS = 2000
+LEAST_MARK = 0.7  # of a strip's 100: a damaged byte in a terabyte is still to be seen
+
+
+def render_damage(found: DirectoryFindings, *, source: str, root: str, made_at: datetime.datetime) -> str:
+    """The page. source: the path as the user gave it. root: where the findings' files begin with."""
+    damages = [each for each in found.damages if not each.is_harmless]
+    notes = [each for each in found.damages if each.is_harmless]
+    body = element(
+        "body",
+        _head(source, made_at),
+        element(
+            "main",
+            _tiles(found, damages, notes),
+            _strips(found.partitions, damages),
+            _damages(damages, root),
+            _notes(notes, root),
+            _legend(),
+        ),
+    )
+    return document(f"Kafka log verification: {source}", body)
+
+
+def _head(source: str, made_at: datetime.datetime) -> Markup:
+    moment = made_at.astimezone(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    what = f"every batch, index, snapshot and checkpoint read by kwire {kwire.__version__} on {moment}"
+    return element(
+        "header",
+        element("p", "Kafka log verification", class_="eyebrow"),
+        element("h1", source),
+        element("p", f"{what}; nothing was changed", class_="sub"),
+    )
+
+
+def _tiles(found: DirectoryFindings, damages: Sequence[Damage], notes: Sequence[Damage]) -> Markup:
+    segments = [segment for each in found.partitions for segment in each.segments]
+    hurt = {(each.topic, each.partition) for each in damages if each.topic is not None}
+    worst = max((each.severity for each in damages), default=None)
+    lost = sum(last - first + 1 for first, last in _offset_ranges(damages))
+    tiles: list[tuple[str, str, str]] = [
+        ("damages", count_text(len(damages)), f"and {count_text(len(notes))} notes"),
+        ("worst", worst.text if worst is not None else "none", worst.meaning if worst is not None else ""),
+        ("offsets in doubt", count_text(lost), "in damaged places"),
+        ("logs with damage", count_text(len(hurt)), f"of {count_text(len(found.partitions))} partitions"),
+        ("read", bytes_text(sum(each.size_bytes for each in segments)), f"in {count_text(len(segments))} segments"),
+    ]
+    return element(
+        "section",
+        *(
+            element(
+                "div",
+                element("div", label, class_="tile-label"),
+                element("div", value, class_="tile-value"),
+                element("div", note, class_="tile-note"),
+                class_="tile",
+            )
+            for label, value, note in tiles
+        ),
+        class_="tiles",
+        aria_label="Totals",
+    )
+
+
+def _offset_ranges(damages: Sequence[Damage]) -> list[tuple[int, int]]:
+    """Offsets in doubt, each counted once although several findings may name it."""
+    merged: list[tuple[int, int]] = []
+    by_log: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for each in damages:
+        if each.topic is None or each.partition is None or each.offsets is None:
+            continue
+        if each.severity >= Severity.STOPS_CONSUMERS:
+            by_log.setdefault((each.topic, each.partition), []).append(each.offsets)
+    for ranges in by_log.values():
+        start = len(merged)
+        for first, last in sorted(ranges):
+            if len(merged) > start and first <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], last))
+            else:
+                merged.append((first, last))
+    return merged
+
+
+def _strips(partitions: Sequence[PartitionFindings], damages: Sequence[Damage]) -> Markup | None:
+    by_log: dict[tuple[str | None, int | None], list[Damage]] = {}
+    for each in damages:
+        by_log.setdefault((each.topic, each.partition), []).append(each)
+    hurt = [each for each in partitions if (each.log.topic, each.log.partition) in by_log]
+    if not hurt:
+        return None
+    hurt.sort(key=lambda each: -max(d.severity for d in by_log[each.log.topic, each.log.partition]))
+    rows = [_strip(each, by_log[each.log.topic, each.log.partition]) for each in hurt[:MOST_STRIPS]]
+    fine = len(partitions) - len(hurt)
+    left = len(hurt) - MOST_STRIPS
+    rest = [f"{count_text(left)} more logs have damage, and no strip here"] if left > 0 else []
+    rest += [f"{count_text(fine)} logs without damage are not shown"] if fine else []
+    return element(
+        "section",
+        element("h2", "Where the damage is"),
+        element("p", "One strip a log, its segments side by side from the oldest to the newest.", class_="sub"),
+        element("div", *rows, class_="logs"),
+        element("p", "; ".join(rest), class_="quiet") if rest else None,
+    )
+
+
+def _strip(found: PartitionFindings, damages: Sequence[Damage]) -> Markup:
+    """Segments as blocks, wide as they are large; damaged bytes marked in them, damaged other files below them."""
+    total = sum(segment.size_bytes for segment in found.segments)
+    gap = min(0.4, 20 / max(len(found.segments), 1))
+    room = 100 - gap * max(len(found.segments) - 1, 0)
+    blocks: list[Markup] = []
+    marks: list[Markup] = []
+    x = 0.0
+    for segment in found.segments:
+        share = segment.size_bytes / total if total else 1 / len(found.segments)
+        width = share * room
+        base = segment.segment.base_offset
+        tip = f"from offset {base}, {bytes_text(segment.size_bytes)}"
+        blocks.append(_rect(x, 0, max(width, 0.3), HEIGHT, tip, "segment"))
+        stem = segment.segment.url.rpartition("/")[2].partition(".")[0]
+        for each in damages:
+            name = each.file.rpartition("/")[2]
+            if name.partition(".")[0] != stem:
+                continue
+            if name.partition(".")[2].startswith("log") and each.position is not None and segment.size_bytes:
+                at = x + each.position / segment.size_bytes * width
+                span = max((each.size_bytes or 0) / segment.size_bytes * width, LEAST_MARK)
+                at = min(at, max(x + width - span, x))
+                marks.append(_rect(at, 0, span, HEIGHT, f"{name}: {each.cause}", f"hit s{each.severity.value}"))
+            else:
+                span = max(width, LEAST_MARK)
+                marks.append(_rect(x, 78, span, 22, f"{name}: {each.cause}", f"hit s{each.severity.value}"))
+        x += width + gap
+    title = f"{found.log.topic}-{found.log.partition}: {len(damages)} damages in {len(found.segments)} segments"
+    picture = element(
+        "svg",
+        element("title", title),
+        *blocks,
+        *marks,
+        viewBox=f"0 0 100 {HEIGHT}",
+        preserveAspectRatio="none",
+        role="img",
+        class_="segments",
+    )
+    n = "1 damage" if len(damages) == 1 else f"{count_text(len(damages))} damages"
+    return join(
+        element("div", f"{found.log.topic}-{found.log.partition}", class_="name"),
+        picture,
+        element("div", n, class_="many"),
+    )
+
+
+def _rect(x: float, y: float, width: float, height: float, tip: str, class_: str) -> Markup:
+    sides: dict[str, Child] = {"x": f"{x:.3f}", "y": f"{y:.3f}", "width": f"{width:.3f}", "height": f"{height:.3f}"}
+    return element("rect", element("title", tip), **sides, class_=class_)
+
+
+def _damages(damages: Sequence[Damage], root: str) -> Markup:
+    if not damages:
+        text = "Every checksum holds, every record decodes, and every index and checkpoint agrees with its log."
+        return element("section", element("div", element("h2", "No damage"), element("p", text), class_="fine"))
+    left = len(damages) - MOST_ROWS
+    more = element("p", f"{count_text(left)} more are not shown", class_="quiet") if left > 0 else None
+    counts = Counter(each.severity for each in damages)
+    kinds = [
+        element("span", _badge(severity), f" {count_text(n)}") for severity, n in sorted(counts.items(), reverse=True)
+    ]
+    return element(
+        "section",
+        element("h2", "All damages, worst first"),
+        element("div", *kinds, class_="kinds"),
+        element("div", *(_finding(each, root) for each in damages[:MOST_ROWS]), class_="findings"),
+        more,
+    )
+
+
+def _finding(each: Damage, root: str) -> Markup:
+    place = each.file.removeprefix(root).lstrip("/") or each.file
+    facts = []
+    if each.position is not None:
+        size = "" if not each.size_bytes else f", {bytes_text(each.size_bytes)}"
+        facts.append(f"from byte {count_text(each.position)}{size}")
+    if each.offsets is not None:
+        first, last = each.offsets
+        facts.append(f"offset {first}" if first == last else f"offsets {first} to {last}")
+    return element(
+        "div",
+        element("div", _badge(each.severity), " ", element("code", place), class_="where"),
+        element("p", each.cause),
+        element("p", " · ".join(facts), class_="facts") if facts else None,
+        element("p", element("b", "Kafka: "), each.effect, class_="then") if each.effect else None,
+        element("p", element("b", "Do: "), each.hint, class_="then") if each.hint else None,
+        class_=f"finding s{each.severity.value}",
+    )
+
+
+def _badge(severity: Severity) -> Markup:
+    return element("span", severity.text, class_=f"badge s{severity.value}", title=severity.meaning)
+
+
+def _notes(notes: Sequence[Damage], root: str) -> Markup | None:
+    if not notes:
+        return None
+    title = "1 note" if len(notes) == 1 else f"{count_text(len(notes))} notes"
+    shown = [_finding(each, root) for each in notes[:MOST_ROWS]]
+    return element(
+        "section",
+        element("h2", title),
+        element("p", "No damage: what a stop without shutdown leaves, or work that was under way.", class_="sub"),
+        element("details", element("summary", "show them"), element("div", *shown, class_="findings"), class_="more"),
+    )
+
+
+def _legend() -> Markup:
+    return element(
+        "footer",
+        element("h2", "How to read this"),
+        element(
+            "ul",
+            *(
+                element("li", _badge(severity), f" {severity.meaning}")
+                for severity in sorted(Severity, reverse=True)
+            ),
+            element("li", "In a strip, a full bar is damage in the segment's records; a bar along the lower edge is "
+                          "damage in its indexes or snapshot."),
+            element("li", "Offsets in doubt: of damage that stops consumers or loses records, each counted once."),
+        ),
+    )  # fmt: skip
