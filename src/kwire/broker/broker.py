@@ -18,11 +18,13 @@ from typing import Any, TypeVar
 
 from kwire.broker import startup
 from kwire.broker.clock import Clock, LoopTimers
-from kwire.broker.groups.node_log import open_coordinator
+from kwire.broker.groups.node_log import open_coordinator as open_groups
 from kwire.broker.housekeeping import Housekeeping
 from kwire.broker.node import Node
+from kwire.broker.security import Security
 from kwire.broker.server import Server
 from kwire.broker.settings import Settings
+from kwire.broker.transactions.partitions import open_coordinator as open_transactions
 from kwire.errors import OptionError
 
 __all__ = ["Broker"]
@@ -158,8 +160,11 @@ class Broker:
             server.bind()
             startup.start(node, directory)
             cleanup.callback(startup.stop, node)
-            node.groups = open_coordinator(node)
+            node.security = Security(node)
+            node.groups = open_groups(node)
             cleanup.callback(node.groups.stop)
+            node.transactions = open_transactions(node)
+            cleanup.callback(node.transactions.stop)
             housekeeping = Housekeeping(node)
             housekeeping.start()
             cleanup.callback(housekeeping.stop)

@@ -26,10 +26,13 @@ from kwire.broker.answers import encode_answer, piece_bytes
 from kwire.broker.context import Peer
 from kwire.broker.dispatch import Call, answer, outcome, read_request
 from kwire.broker.node import Node
+from kwire.broker.security.tls import principal_of
 from kwire.errors import KwireError, LogError, Malformed
+from kwire.protocol.frames import request_key
 
 if TYPE_CHECKING:
     from kwire.broker.answers import Piece
+    from kwire.broker.security.sessions import SaslSession
     from kwire.log.file_system import OpenFile
 
 __all__ = ["ClientConnection"]
@@ -53,6 +56,7 @@ class ClientConnection:
         "_filled",
         "_frame",
         "_frames",
+        "_greeted",
         "_head",
         "_held",
         "_loop",
@@ -88,6 +92,7 @@ class ClientConnection:
         self._frames: deque[bytes | memoryview] = deque()
         self._out: deque[Piece] = deque()
         self._held: list[OpenFile] = []
+        self._greeted = False
         self._waiting: asyncio.Future[Any] | None = None  # what a handler has not answered yet
         self._reading = self._writing = self._tls_wants_write = False
         self.busy = False  # a request is being handled or its answer being sent
@@ -210,7 +215,16 @@ class ClientConnection:
             self._read_on()
 
     def _handle(self, frame: bytes | memoryview) -> None:
+        security = self.node.security
         try:
+            if security is not None:
+                if not self._greeted:
+                    self._greet()
+                session = security.session(self.peer)
+                if session is not None and session.takes_bare_tokens:
+                    self._take_bare_token(session, frame)
+                    return
+                security.check_request(self.peer, request_key(bytes(frame[:8]))[0])
             call = read_request(frame, self.peer)
         except KwireError as error:
             self.close(f"{type(error).__name__}: {error}")
@@ -222,6 +236,18 @@ class ClientConnection:
             found.add_done_callback(functools.partial(self._answered, call))
         else:
             self._reply(call, found)
+
+    def _greet(self) -> None:
+        """With the first request a TLS handshake is over: whose certificate it was is known."""
+        self._greeted = True
+        if isinstance(self.sock, ssl.SSLSocket) and not self.peer.security_protocol.startswith("SASL"):
+            self.peer.principal = principal_of(self.sock.getpeercert())
+
+    def _take_bare_token(self, session: SaslSession, frame: bytes | memoryview) -> None:
+        """After SaslHandshake version 0: a frame is a token, and so is its answer; a refusal has none."""
+        token = session.take(bytes(frame[LENGTH_BYTES:])).token
+        self._out.append(len(token).to_bytes(LENGTH_BYTES, "big") + token)
+        self._flush()
 
     def _answered(self, call: Call, done: asyncio.Future[Any]) -> None:
         self._waiting = None
@@ -272,6 +298,8 @@ class ClientConnection:
         self._let_files_go()
         self.last_active = time.monotonic()
         self.busy = False
+        if self.peer.must_close:
+            self.close("it was refused")
 
     def _send_bytes(self) -> None:
         out = self._out

@@ -18,7 +18,7 @@ class Peer:
     connection_id: Kafka's text, local address-remote address-number. listener: name of the listener that took it.
     principal: who it is, once that is known. authentication: what the security handlers keep between two requests.
     client_software: (name, version) as the ApiVersions request gave them. must_close: end the connection after this
-    request, which is not answered.
+    request, and after its answer if it has one.
     """
 
     connection_id: str

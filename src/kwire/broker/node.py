@@ -5,7 +5,7 @@ One thread owns it, so nothing here is locked; nothing here waits for anything b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.clock import Clock, Timers
@@ -19,7 +19,9 @@ from kwire.broker.topics import Topic
 from kwire.messages.base import ZERO_UUID
 
 if TYPE_CHECKING:
+    from kwire.broker.groups.coordinator import GroupCoordinator
     from kwire.broker.metadata_log import MetadataLog
+    from kwire.broker.security import Security
     from kwire.broker.transactions import TransactionCoordinator
     from kwire.log.log_manager import LogManager
 
@@ -35,7 +37,7 @@ class Node:
 
     log_manager: LogManager
     metadata_log: MetadataLog
-    groups: Any
+    groups: GroupCoordinator
     transactions: TransactionCoordinator
 
     def __init__(self, settings: Settings, clock: Clock, timers: Timers) -> None:
@@ -47,11 +49,11 @@ class Node:
         self.topics = self.image.topics
         self.controller = Controller(self)
         self.fetch_sessions = FetchSessions(clock, settings.max_incremental_fetch_session_cache_slots)
-        self.security: Any = None
+        self.security: Security | None = None
 
     def may(self, context: RequestContext, operation: Operation, kind: ResourceType, name: str) -> bool:
         """Whether the sender of a request may do that to a resource."""
-        return self.security is None or bool(self.security.may(context, operation, kind, name))
+        return self.security is None or self.security.may(context, operation, kind, name)
 
     def endpoint(self, listener: str) -> tuple[str, int]:
         """(host, port) for clients of that listener."""

@@ -12,12 +12,12 @@ import socket
 import ssl
 import time
 from collections import Counter
-from collections.abc import Mapping
 
 from kwire.broker.connection import ClientConnection
 from kwire.broker.context import Peer
 from kwire.broker.listeners import Listener, parse_listeners
 from kwire.broker.node import Node
+from kwire.broker.security.tls import server_context
 from kwire.errors import OptionError
 
 __all__ = ["Server"]
@@ -31,13 +31,12 @@ MIN_IDLE_CHECK_S = 0.05
 
 
 class Server:
-    """All listeners of one node. tls: the context of each listener whose protocol is encrypted, by its name."""
+    """All listeners of one node."""
 
-    def __init__(
-        self, node: Node, loop: asyncio.AbstractEventLoop, tls: Mapping[str, ssl.SSLContext] | None = None
-    ) -> None:
+    def __init__(self, node: Node, loop: asyncio.AbstractEventLoop) -> None:
         self.node = node
-        self._loop, self._tls = loop, dict(tls or {})
+        self._loop = loop
+        self._tls: ssl.SSLContext | None = None
         self._sockets: list[tuple[socket.socket, Listener]] = []
         self._numbers = itertools.count()
         self._per_host: Counter[str] = Counter()
@@ -49,12 +48,10 @@ class Server:
         """Take the addresses and tell the node of them; nobody is let in yet. OptionError when one cannot be had."""
         settings = self.node.settings
         listeners = parse_listeners(settings, settings.listeners)
+        if any(listener.is_tls for listener in listeners):
+            self._tls = server_context(settings)
         bound: dict[str, tuple[str, int]] = {}
         for listener in listeners:
-            if listener.is_tls and listener.name not in self._tls:
-                raise OptionError(
-                    f"listener {listener.name} is {listener.protocol}, and there is no certificate for it"
-                )
             sock = self._bind(listener)
             self._sockets.append((sock, listener))
             host = listener.host if listener.host not in ("", "0.0.0.0", "::") else socket.gethostname()
@@ -111,8 +108,8 @@ class Server:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             local = sock.getsockname()
             if listener.is_tls:
-                context = self._tls[listener.name]
-                sock = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+                assert self._tls is not None  # made by bind()
+                sock = self._tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
         except OSError as error:  # it has gone already
             log.debug("connection from %s: %s", host, error)
             sock.close()

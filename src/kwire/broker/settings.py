@@ -1,7 +1,10 @@
 """The broker's settings: Kafka's names with underscores for dots, Kafka's defaults.
 
-What has no effect here is not here. One default differs: groups do not wait for more members before their first
-rebalance (group.initial.rebalance.delay.ms is 0, as in Kafka's own quick start).
+What has no effect here is not here. Two defaults differ: groups do not wait for more members before their first
+rebalance (group.initial.rebalance.delay.ms is 0, as in Kafka's own quick start), and sasl.enabled.mechanisms has what
+is spoken here instead of GSSAPI. Names that are not Kafka's: users (for SASL, name to password), ssl_certfile,
+ssl_keyfile, ssl_cafile (PEM files, where Kafka has key stores), acls (short for the authorizer), and
+transaction_version, which is a feature of the cluster in Kafka.
 Source: kafka.server.KafkaConfig and the classes it joins, 3.9.1.
 """
 
@@ -13,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kwire.broker.secret_values import NO_SECRET, NO_USERS, Secret, Users
 from kwire.errors import OptionError
 
 __all__ = ["TOPIC_DEFAULTS", "Settings", "parse_value"]
@@ -100,6 +104,20 @@ class Settings:
         "org.apache.kafka.coordinator.group.assignor.RangeAssignor"
     )
     group_consumer_migration_policy: str = "disabled"
+    # security
+    users: Users = NO_USERS
+    sasl_enabled_mechanisms: str = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
+    sasl_server_max_receive_size: int = 512 * 1024
+    connections_max_reauth_ms: int = 0
+    ssl_certfile: str = ""
+    ssl_keyfile: str = ""
+    ssl_key_password: Secret = NO_SECRET
+    ssl_cafile: str = ""
+    ssl_client_auth: str = "none"
+    acls: bool = False
+    authorizer_class_name: str = ""
+    super_users: str = ""
+    allow_everyone_if_no_acl_found: bool = False
     # transactions
     transaction_state_log_num_partitions: int = 50
     transaction_state_log_segment_bytes: int = 100 << 20
