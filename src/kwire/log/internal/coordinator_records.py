@@ -51,13 +51,11 @@ def coordinator_decoder(module: str, *, kafka: str | None = None, types: range |
             return None
         try:
             key = registry.find("coordinator-key", record_type, module=module)
-            value = registry.find("coordinator-value", record_type, module=module)
         except UnsupportedVersion:
             return None
+        # type 0 is an offset commit like type 1, as brokers of 0.8 wrote it; 4.x gives it classes of its own
         kind = key.__name__.removesuffix("Key").removeprefix("Legacy")
-        if kafka is not None:
-            value = registry.get(f"{kind}Value", kafka=kafka)
-        return kind, key, value
+        return kind, key, registry.get(f"{kind}Value", kafka=kafka)
 
     def decode(typed: TypedRecord) -> TypedRecord:
         raw = typed.raw_key

@@ -10,6 +10,7 @@ Source: ShareCoordinatorShard.replay, ShareGroupOffset, PersisterStateBatchCombi
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -148,7 +149,7 @@ def merge_ranges(ranges: Iterable[DeliveredRange], start_offset: int = UNSET) ->
     borders = sorted(opening.keys() | closing.keys())
     merged: list[DeliveredRange] = []
     active: list[tuple[int, int]] = []
-    for border, end in zip(borders, [*borders[1:], 0], strict=True):
+    for border, end in itertools.pairwise(borders):  # at the last one everything has ended
         for gone in closing.get(border, ()):
             active.remove(gone)
         active += opening.get(border, ())

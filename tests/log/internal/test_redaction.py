@@ -1,0 +1,55 @@
+"""What counts as a secret."""
+
+from __future__ import annotations
+
+import pytest
+
+from kwire.log.internal.redaction import REDACTED, is_secret_setting, redacted
+
+SECRET = [
+    "ssl.key.password",
+    "ssl.keystore.password",
+    "ssl.truststore.password",
+    "ssl.keystore.key",
+    "ssl.keystore.certificate.chain",
+    "ssl.truststore.certificates",
+    "sasl.jaas.config",
+    "listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config",
+    "listener.name.external.ssl.keystore.password",
+    "delegation.token.secret.key",
+    "delegation.token.master.key",
+    "password.encoder.secret",
+    "password.encoder.old.secret",
+    "sasl.oauthbearer.client.credentials.client.secret",
+    "sasl.oauthbearer.assertion.private.key.passphrase",
+    "my.plugin.database.password",
+]
+PLAIN = [
+    "segment.bytes",
+    "ssl.keystore.location",
+    "ssl.keystore.type",
+    "ssl.truststore.location",
+    "password.encoder.iterations",
+    "password.encoder.cipher.algorithm",
+    "delegation.token.max.lifetime.ms",
+    "sasl.oauthbearer.token.endpoint.url",
+    "sasl.oauthbearer.assertion.private.key.file",
+    "log.cleaner.threads",
+    "unclean.leader.election.enable",
+]
+
+
+@pytest.mark.parametrize("name", SECRET)
+def test_settings_with_secrets(name: str) -> None:
+    assert is_secret_setting(name)
+    assert redacted("ConfigRecord", {"name": name, "value": "x"}) == {"name": name, "value": REDACTED}
+    assert redacted("ConfigRecord", {"name": name, "value": None}) == {"name": name, "value": None}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_settings_without(name: str) -> None:
+    assert not is_secret_setting(name)
+
+
+def test_other_records_stay_as_they_are() -> None:
+    assert redacted("TopicRecord", {"name": "secret"}) == {"name": "secret"}
