@@ -5,6 +5,8 @@ from __future__ import annotations
 import typer
 
 from kwire.cli.command import add_command
+from kwire.cli.log.compact import compact
+from kwire.cli.log.convert import convert
 from kwire.cli.log.dump import dump
 from kwire.cli.log.export import export
 from kwire.cli.log.ls import ls
@@ -23,5 +25,7 @@ def register(app: typer.Typer) -> None:
     add_command(group, "dump", dump)
     add_command(group, "report", report)
     add_command(group, "verify", verify)
+    add_command(group, "convert", convert)
     add_command(group, "export", export)
+    add_command(group, "compact", compact)
     app.add_typer(group)

@@ -1,0 +1,161 @@
+"""Compacting a log directory that no broker has open: to see what would go, in place, or in a copy.
+
+What is compacted is what a broker would compact: closed segments up to the last stable offset, from the cleaner
+checkpoint on. Settings of topics are in the cluster's metadata and not in the directory, so they are given by name.
+Source: kafka.log.LogCleaner; settings of TopicConfig and CleanerConfig.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from kwire.errors import CorruptBatch, LogError, OptionError
+from kwire.log.cleaner.checkpoints import CleanerCheckpoints
+from kwire.log.cleaner.cleaner import Cleaner
+from kwire.log.cleaner.cleaner_stats import CleanerStats
+from kwire.log.cleaner.cleaning_pass import CleaningPass
+from kwire.log.cleaner.cleaning_plan import CleaningPlan, make_plan
+from kwire.log.cleaner.log_state import stored_state
+from kwire.log.cleaner.offset_map import DEFAULT_LOAD_FACTOR, DEFAULT_MEMORY_BYTES, OffsetMap
+from kwire.log.file_names import parse_partition_directory
+from kwire.log.file_system import FileSystem
+from kwire.log.log_config import LogConfig
+from kwire.log.log_directory import LogDirectory
+from kwire.log.log_manager import METADATA_TOPIC, LogManager
+from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
+
+__all__ = ["Compaction", "OfflineSettings", "compact", "copy_logs", "preview"]
+
+Chosen = Callable[[str, int], bool]
+LOCK = ".lock"
+MEMORY, LOAD_FACTOR = "log.cleaner.dedupe.buffer.size", "log.cleaner.io.buffer.load.factor"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfflineSettings:
+    """Settings of all topics that are compacted, and of the offset map."""
+
+    config: LogConfig
+    dedupe_buffer_bytes: int = DEFAULT_MEMORY_BYTES
+    load_factor: float = DEFAULT_LOAD_FACTOR
+
+    @classmethod
+    def parse(cls, settings: Mapping[str, str]) -> OfflineSettings:
+        """From Kafka's names: a topic's, log.cleaner.dedupe.buffer.size and log.cleaner.io.buffer.load.factor.
+
+        min.cleanable.dirty.ratio is 0 unless given: who asks for compaction wants it. Raises OptionError.
+        """
+        rest = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0", **settings}
+        try:
+            memory = int(rest.pop(MEMORY, DEFAULT_MEMORY_BYTES))
+            load_factor = float(rest.pop(LOAD_FACTOR, DEFAULT_LOAD_FACTOR))
+        except ValueError as error:
+            raise OptionError(f"{MEMORY} and {LOAD_FACTOR} are numbers: {error}") from None
+        OffsetMap(memory, load_factor, secret=bytes(16))  # which checks them
+        return cls(config=LogConfig.parse(rest), dedupe_buffer_bytes=memory, load_factor=load_factor)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction:
+    """What became of one partition, or would.
+
+    plan: before the first pass. clean_offset: what is below is clean now. stats: all zero where nothing was done.
+    problem: what made it fail; its segments are as they were then.
+    """
+
+    topic: str
+    partition: int
+    plan: CleaningPlan
+    clean_offset: int
+    stats: CleanerStats
+    problem: CorruptBatch | LogError | None = None
+
+
+def preview(path: str, chosen: Chosen, settings: OfflineSettings, now_ms: int) -> Iterator[Compaction]:
+    """What compaction would do to the partitions that `chosen` takes; nothing is written.
+
+    The first pass only, where the offset map has no room for all keys. Raises LogError, OptionError.
+    """
+    directory = LogDirectory(path)
+    checkpoints = CleanerCheckpoints(FileSystem(), path)
+    for (topic, partition), log in directory.items():
+        if topic == METADATA_TOPIC or not chosen(topic, partition) or not log.segments:
+            continue
+        state = stored_state(log, settings.config, now_ms)
+        plan = make_plan(state, checkpoints.get((topic, partition)), now_ms)
+        offset_map = OffsetMap(settings.dedupe_buffer_bytes, settings.load_factor, secret=os.urandom(16))
+        work = CleaningPass(
+            state, plan, offset_map, now_ms=now_ms, max_decompressed_bytes=DEFAULT_MAX_DECOMPRESSED_BYTES
+        )
+        problem = None
+        try:
+            if plan.is_due(settings.config):
+                for _ in work.build_map():
+                    pass
+                for group in work.groups():
+                    for _ in work.clean(group):
+                        pass
+        except (CorruptBatch, LogError) as error:
+            problem = error
+        yield Compaction(
+            topic=topic,
+            partition=partition,
+            plan=plan,
+            clean_offset=work.end_offset,
+            stats=work.stats if plan.is_due(settings.config) else CleanerStats(),
+            problem=problem,
+        )
+
+
+def compact(path: str, chosen: Chosen, settings: OfflineSettings, now_ms: int) -> Iterator[Compaction]:
+    """Compact the partitions that `chosen` takes, in place, with the directory's lock held.
+
+    The directory is opened as a broker opens it, and stopped cleanly at the end. Raises LogError: in use, not usable.
+    """
+    files = FileSystem()
+    config = settings.config.replace(file_delete_delay_ms=0)
+    with LogManager.open(path, now_ms=now_ms, file_system=files, default_config=config) as manager:
+        cleaner = Cleaner(
+            files, path, dedupe_buffer_bytes=settings.dedupe_buffer_bytes, load_factor=settings.load_factor
+        )
+        for (topic, partition), log in sorted(manager.logs.items()):
+            if not chosen(topic, partition):
+                continue
+            plan, stats, problem = cleaner.plan(log, now_ms), CleanerStats(), None
+            try:
+                if plan.is_due(config):
+                    stats = cleaner.clean_fully(log, now_ms)
+            except (CorruptBatch, LogError) as error:
+                problem = error
+            log.delete_due_files(now_ms)
+            reached = cleaner.checkpoints.get((topic, partition))
+            yield Compaction(
+                topic=topic,
+                partition=partition,
+                plan=plan,
+                clean_offset=plan.first_dirty_offset if reached is None else reached,
+                stats=stats,
+                problem=problem,
+            )
+
+
+def copy_logs(path: str, target: str, chosen: Chosen) -> None:
+    """Copy a log directory: its checkpoints, the partitions that `chosen` takes, and the cluster's metadata log if any.
+
+    Raises OptionError when target is there and not empty, LogError.
+    """
+    files = FileSystem()
+    if files.exists(target) and (not files.is_directory(target) or files.list(target)):
+        raise OptionError(f"{target}: is there and not empty")
+    files.make_directory(target)
+    for name in files.list(path):
+        source, which = f"{path}/{name}", parse_partition_directory(name)
+        if not files.is_directory(source):
+            if name != LOCK:
+                files.copy(source, f"{target}/{name}")
+        elif which is not None and (which[0] == METADATA_TOPIC or chosen(*which)):
+            files.make_directory(f"{target}/{name}")
+            for each in files.list(source):
+                files.copy(f"{source}/{each}", f"{target}/{name}/{each}")
