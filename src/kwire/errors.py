@@ -11,6 +11,7 @@
       OptionError                           a wrong option, argument or setting
       LogError(what, file)                  a log directory or file that cannot be used
       BrokerError(what, code)               a broker answered with a protocol error
+      ConnectionFailed(what, address)       a broker cannot be reached, or its connection broke
 
 All of them pickle (Spark carries them between processes) and all of them say where and what to do.
 """
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 __all__ = [
     "BrokerError",
+    "ConnectionFailed",
     "CorruptBatch",
     "DecodeError",
     "EncodeError",
@@ -158,3 +160,14 @@ class BrokerError(KwireError):
 
     def __str__(self) -> str:
         return f"{self.what} (error code {self.code})"
+
+
+class ConnectionFailed(KwireError):
+    """A broker cannot be reached, or a connection to it broke. address: host:port."""
+
+    def __init__(self, what: str, address: str) -> None:
+        super().__init__(what, address)
+        self.what, self.address = what, address
+
+    def __str__(self) -> str:
+        return f"{self.address}: {self.what}"

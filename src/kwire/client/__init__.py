@@ -1,0 +1,20 @@
+"""A small blocking Kafka client: metadata, offsets, ranges of records, whole batches, transactions."""
+
+from kwire.client.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, Fetched, OffsetAndTimestamp
+from kwire.client.cluster import Cluster, Partition, Topic
+from kwire.client.producer import Produced, Producer
+from kwire.client.settings import ClientSettings
+
+__all__ = [
+    "EARLIEST_TIMESTAMP",
+    "LATEST_TIMESTAMP",
+    "Client",
+    "ClientSettings",
+    "Cluster",
+    "Fetched",
+    "OffsetAndTimestamp",
+    "Partition",
+    "Produced",
+    "Producer",
+    "Topic",
+]

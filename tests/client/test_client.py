@@ -1,0 +1,147 @@
+"""The client against a broker."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kwire.broker import Broker
+from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, Producer
+from kwire.errors import BrokerError, ConnectionFailed, OptionError
+from kwire.messages import registry
+from kwire.protocol.error_codes import ErrorCode
+from kwire.records import ColumnWriter, read_batches
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[str]:
+    with Broker() as broker:
+        yield broker.bootstrap_servers
+
+
+def create(client: Client, name: str, partitions: int = 1) -> None:
+    cls: Any = registry.get("CreateTopicsRequest")
+    topic = cls.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+    answer = client.request(cls(topics=[topic], timeout_ms=10_000))
+    assert [each.error_code for each in answer.topics] == [0]
+
+
+def write(producer: Producer, topic: str, partition: int, values: list[bytes]) -> int:
+    rows = pa.record_batch({"value": pa.array(values, pa.binary())})
+    writer = ColumnWriter(**producer.fields(topic, partition))
+    (piece,) = writer.write(rows)
+    return producer.send(topic, partition, piece, len(values)).base_offset
+
+
+def values(client: Client, topic: str, start: int, end: int, **options: Any) -> list[bytes]:
+    found = []
+    for fetched in client.read(topic, 0, start, end, **options):
+        waiting, aborted = sorted(fetched.aborted, key=lambda each: each[1]), set[int]()
+        for batch in read_batches(fetched.records):
+            while waiting and waiting[0][1] <= batch.last_offset:
+                aborted.add(waiting.pop(0)[0])
+            if batch.is_control:
+                aborted.discard(batch.producer_id)
+            elif batch.producer_id not in aborted:
+                found += [bytes(r.value or b"") for r in batch.records() if start <= r.offset < end]
+    return found
+
+
+def test_what_is_written_is_read(servers: str) -> None:
+    with Client(servers, **{"max.partition.fetch.bytes": 300}) as client:
+        create(client, "plain", 2)
+        assert list(client.metadata(["plain"]).topics["plain"].partitions) == [0, 1]
+        producer = Producer(client)
+        for n in range(20):
+            assert write(producer, "plain", 0, [b"%d" % n] * 5) == n * 5
+        found = client.list_offsets({("plain", 0): LATEST_TIMESTAMP, ("plain", 1): EARLIEST_TIMESTAMP})
+        assert [found["plain", 0].offset, found["plain", 1].offset] == [100, 0]
+        assert values(client, "plain", 0, 100) == [b"%d" % n for n in range(20) for _ in range(5)]
+        assert values(client, "plain", 42, 47) == [b"8", b"8", b"8", b"9", b"9"]
+
+
+def test_a_batch_that_is_sent_twice_is_there_once(servers: str) -> None:
+    with Client(servers) as client:
+        create(client, "twice")
+        producer = Producer(client)
+        writer = ColumnWriter(**producer.fields("twice", 0))
+        batch = b"".join(writer.write(pa.record_batch({"value": pa.array([b"once"], pa.binary())})))
+        producer.send("twice", 0, batch, 1)
+        producer.send("twice", 0, batch, 1)
+        assert client.list_offsets({("twice", 0): LATEST_TIMESTAMP})["twice", 0].offset == 1
+
+
+def test_readers_of_committed_data_see_whole_transactions_only(servers: str) -> None:
+    with Client(servers, **{"transactional.id": "tx"}) as client:
+        create(client, "tx")
+        producer = Producer(client)
+        for value, commit in ((b"a", True), (b"b", False), (b"c", True)):
+            producer.begin()
+            write(producer, "tx", 0, [value])
+            if commit:
+                producer.commit()
+            else:
+                producer.abort()
+        assert values(client, "tx", 0, 6, isolation="read_committed") == [b"a", b"c"]
+        assert values(client, "tx", 0, 6) == [b"a", b"b", b"c"]
+        with pytest.raises(OptionError, match="between begin"):
+            write(producer, "tx", 0, [b"d"])
+
+
+def test_an_older_producer_of_the_same_transactional_id_is_fenced(servers: str) -> None:
+    with Client(servers, **{"transactional.id": "fenced"}) as client:
+        create(client, "fenced")
+        old = Producer(client)
+        old.begin()
+        write(old, "fenced", 0, [b"a"])
+        Producer(client)
+        with pytest.raises(BrokerError) as caught:
+            old.commit()
+        assert caught.value.code in (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED)
+
+
+def test_what_is_not_there_is_said(servers: str) -> None:
+    with Client(servers, **{"default.api.timeout.ms": 300}) as client:
+        with pytest.raises(BrokerError, match="UNKNOWN_TOPIC_OR_PARTITION"):
+            client.list_offsets({("nowhere", 0): LATEST_TIMESTAMP})
+        create(client, "short")
+        write(Producer(client), "short", 0, [b"a"])
+        with pytest.raises(BrokerError, match="OFFSET_OUT_OF_RANGE"):
+            values(client, "short", 5, 9)
+        with pytest.raises(BrokerError, match="should go to 9"):
+            values(client, "short", 0, 9)
+
+
+def test_a_broker_that_is_not_there_or_says_nothing_is_given_up() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    settings = {"default.api.timeout.ms": 300, "socket.connection.setup.timeout.ms": 200}
+    with Client(f"127.0.0.1:{port}", **settings) as client, pytest.raises(ConnectionFailed, match="refused"):
+        client.metadata()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        where = f"127.0.0.1:{silent.getsockname()[1]}"
+        with Client(where, **settings) as client, pytest.raises(ConnectionFailed, match="in time"):
+            client.metadata()
+
+
+def test_garbage_from_a_broker_is_a_kwire_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            peer, _ = server.accept()
+            with peer:
+                peer.recv(1000)
+                peer.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(Exception, match="frame of") as caught:
+            Client(f"127.0.0.1:{server.getsockname()[1]}").metadata()
+        thread.join()
+        assert type(caught.value).__module__ == "kwire.errors"

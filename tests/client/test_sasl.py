@@ -1,0 +1,63 @@
+"""The examples of the RFCs, and brokers that lie."""
+
+from __future__ import annotations
+
+import pytest
+
+from kwire.client.sasl import start
+from kwire.errors import BrokerError, Malformed
+
+# RFC 7677, section 3
+NONCE = "rOprNGfwEbeRWgbNEkqO"
+CHALLENGE = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
+FINAL = b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
+PROOF = b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
+
+
+def test_plain_is_one_token() -> None:
+    exchange = start("PLAIN", "alice", "wonderland")
+    assert next(exchange) == b"\0alice\0wonderland"
+    with pytest.raises(StopIteration):
+        exchange.send(b"")
+
+
+def test_scram_is_the_example_of_its_rfc() -> None:
+    exchange = start("SCRAM-SHA-256", "user", "pencil", nonce=NONCE)
+    assert next(exchange) == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
+    assert exchange.send(CHALLENGE) == FINAL
+    with pytest.raises(StopIteration):
+        exchange.send(PROOF)
+
+
+@pytest.mark.parametrize(
+    ("challenge", "message"),
+    [
+        (b"r=other,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096", "does not continue ours"),
+        (b"r=rOprNGfwEbeRWgbNEkqO,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096", "does not continue ours"),
+        (b"r=rOprNGfwEbeRWgbNEkqOx,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=1", "1 SCRAM iterations"),
+        (b"r=rOprNGfwEbeRWgbNEkqOx,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=2000000000", "2000000000 SCRAM iterations"),
+        (b"r=rOprNGfwEbeRWgbNEkqOx,s=*,i=4096", "lacks nonce, salt or iterations"),
+        (b"", "lacks nonce, salt or iterations"),
+        (b"\xff", "is text"),
+    ],
+)
+def test_a_challenge_that_is_none_is_refused(challenge: bytes, message: str) -> None:
+    exchange = start("SCRAM-SHA-256", "user", "pencil", nonce=NONCE)
+    next(exchange)
+    with pytest.raises(Malformed, match=message):
+        exchange.send(challenge)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "message"), [(b"v=AAAA", "cannot prove"), (b"e=invalid-proof", "invalid-proof"), (b"", "prove")]
+)
+def test_a_broker_that_does_not_know_the_password_is_not_believed(verdict: bytes, message: str) -> None:
+    exchange = start("SCRAM-SHA-256", "user", "pencil", nonce=NONCE)
+    next(exchange)
+    exchange.send(CHALLENGE)
+    with pytest.raises(BrokerError, match=message):
+        exchange.send(verdict)
+
+
+def test_names_with_commas_are_escaped() -> None:
+    assert next(start("SCRAM-SHA-512", "a,b=c", "x", nonce="n")) == b"n,,n=a=2Cb=3Dc,r=n"

@@ -1,0 +1,62 @@
+"""Settings by Kafka's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwire.client import ClientSettings
+from kwire.errors import OptionError
+
+SERVERS = {"bootstrap.servers": "a:1"}
+
+
+def test_servers_may_have_protocols_and_brackets() -> None:
+    settings = ClientSettings.parse({"bootstrap.servers": " a:1, PLAINTEXT://b.example:9092,[::1]:3 "})
+    assert settings.bootstrap_servers == (("a", 1), ("b.example", 9092), ("::1", 3))
+
+
+def test_underscores_synonyms_and_what_means_nothing_here() -> None:
+    given = {"bootstrap_servers": "a:1", "fetch_min_bytes": 5, "group.id": "g", "sasl.mechanisms": "PLAIN"}
+    settings = ClientSettings.parse(given)
+    assert (settings.fetch_min_bytes, settings.sasl_mechanism, settings.ignored) == (5, "PLAIN", ("group.id",))
+
+
+def test_a_jaas_configuration_gives_name_and_password_and_no_repr_shows_it() -> None:
+    jaas = (
+        'org.apache.kafka.common.security.scram.ScramLoginModule required username="al\\"ice" password="wonder,=land";'
+    )
+    settings = ClientSettings.parse(
+        {**SERVERS, "security.protocol": "sasl_ssl", "sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": jaas}
+    )
+    assert (settings.sasl_username, settings.sasl_password) == ('al"ice', "wonder,=land")
+    assert "wonder" not in repr(settings)
+    assert settings.uses_sasl
+    assert settings.uses_tls
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "'bootstrap.servers' must be given"),
+        ({"bootstrap.servers": "a"}, "expected host:port"),
+        ({**SERVERS, "bootstrap.server": "b:1"}, r"Unknown setting 'bootstrap.server' \(did you mean"),
+        ({**SERVERS, "acks": "2"}, "'acks': expected all, 1 or 0"),
+        ({**SERVERS, "fetch.min.bytes": "-1"}, "'fetch.min.bytes': expected"),
+        ({**SERVERS, "security.protocol": "TLS"}, "expected one of PLAINTEXT"),
+        ({**SERVERS, "security.protocol": "SASL_SSL"}, "'sasl.mechanism' must be given"),
+        ({**SERVERS, "ssl.truststore.location": "/x/trust.jks"}, "only PEM is read here"),
+        ({**SERVERS, "sasl.jaas.config": "nonsense"}, "'sasl.jaas.config'"),
+        ({**SERVERS, "transactional.id": "t", "enable.idempotence": False}, "cannot do without"),
+    ],
+)
+def test_what_is_wrong_is_named_with_what_would_be_right(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        ClientSettings.parse(given)
+
+
+def test_no_error_shows_a_secret() -> None:
+    with pytest.raises(OptionError) as caught:
+        ClientSettings.parse({**SERVERS, "sasl.jaas.config": "password=wonderland"})
+    assert "wonderland" not in str(caught.value)
