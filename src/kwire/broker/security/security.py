@@ -1,7 +1,7 @@
 """Security of one node: who is on the other end, and what it may do.
 
-A connection asks `check_request` before a request is read further than its api key. On a listener without SASL that is
-always granted: the principal is the client certificate's, if there is one. Handlers ask `Node.may`.
+A connection asks `check_request` before a request is read further than its api key; on a listener without SASL that is
+always granted, and the principal is the client certificate's, if there is one. Handlers ask `Node.may`.
 """
 
 from __future__ import annotations
@@ -77,17 +77,6 @@ class Security:
         session = self.session(peer)
         if session is not None:
             session.check_request(api_key)
-
-    def takes_bare_token(self, peer: Peer) -> bool:
-        """Whether the next frame of the connection is a token and no request."""
-        session = self.session(peer)
-        return session is not None and session.takes_bare_tokens
-
-    def take_bare_token(self, peer: Peer, token: bytes) -> bytes:
-        """The token to send back. Raises BrokerError: the connection has to end, without an answer."""
-        session = self.session(peer)
-        assert session is not None  # takes_bare_token
-        return session.take(token).token
 
     def _servers(self, names: list[str]) -> dict[str, Callable[[], SaslServer]]:
         credentials, pepper = self.credentials, secrets.token_bytes(PEPPER_BYTES)

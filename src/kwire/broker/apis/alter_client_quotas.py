@@ -1,0 +1,55 @@
+"""AlterClientQuotas (api key 49), versions 0 and 1: set and remove quotas, a result an entity (KIP-546).
+
+    1  flexible
+
+They are kept and told, and slow nobody down.
+Source: kafka.server.ControllerApis.handleAlterClientQuotas, org.apache.kafka.controller.ClientQuotaControlManager.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import CLUSTER, Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.errors import BrokerError
+from kwire.messages import AlterClientQuotasResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 49
+VERSIONS = (0, 1)
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> AlterClientQuotasResponse:
+    """Entity by entity."""
+    if not node.may(context, Operation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER):
+        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
+    return AlterClientQuotasResponse(entries=[alter(node, entry, request.validate_only) for entry in request.entries])
+
+
+def alter(node: Node, entry: Any, validate_only: bool) -> Any:
+    """One entity."""
+    parts = [(part.entity_type, part.entity_name) for part in entry.entity]
+    try:
+        node.security.quotas.alter(parts, entry.ops, validate_only=validate_only)
+    except BrokerError as error:
+        return result(entry, ErrorCode(error.code), error.what)
+    return result(entry, ErrorCode.NONE, None)
+
+
+def result(entry: Any, code: ErrorCode, what: str | None) -> Any:
+    """The answer about one entity."""
+    return AlterClientQuotasResponse.EntryData(
+        error_code=code,
+        error_message=what,
+        entity=[
+            AlterClientQuotasResponse.EntityData(entity_type=part.entity_type, entity_name=part.entity_name)
+            for part in entry.entity
+        ],
+    )
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> AlterClientQuotasResponse:
+    """The same error for every entity."""
+    return AlterClientQuotasResponse(entries=[result(entry, code, what) for entry in request.entries])

@@ -1,0 +1,42 @@
+"""AlterUserScramCredentials (api key 51), version 0: make, replace and delete credentials, a result a user (KIP-554).
+
+Source: kafka.server.ControllerApis.handleAlterUserScramCredentials, org.apache.kafka.controller.ScramControlManager.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import CLUSTER, Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.messages import AlterUserScramCredentialsResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 51
+VERSIONS = (0, 0)
+
+Result = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> AlterUserScramCredentialsResponse:
+    """Carry out what can be."""
+    if not node.may(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER):
+        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
+    outcome = node.security.credentials.alter(request.deletions, request.upsertions)
+    return AlterUserScramCredentialsResponse(
+        results=[
+            Result(user=user, error_message=None)
+            if error is None
+            else Result(user=user, error_code=error.code, error_message=error.what)
+            for user, error in outcome.items()
+        ]
+    )
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> AlterUserScramCredentialsResponse:
+    """The same error for every user."""
+    users = dict.fromkeys(change.name for change in [*request.deletions, *request.upsertions])
+    return AlterUserScramCredentialsResponse(
+        results=[Result(user=user, error_code=code, error_message=what) for user in users]
+    )

@@ -1,0 +1,55 @@
+"""CreateAcls (api key 30), versions 0 to 3: add access control entries, each with its own result.
+
+    1  resource patterns (KIP-290)    2  flexible    3  users as resources
+
+Source: kafka.server.AclApis.handleCreateAcls, org.apache.kafka.controller.AclControlManager.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import CLUSTER, Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.broker.security.acls import Acl
+from kwire.errors import BrokerError
+from kwire.messages import CreateAclsResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 30
+VERSIONS = (0, 3)
+
+Result = CreateAclsResponse.AclCreationResult
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> CreateAclsResponse:
+    """Add one after the other."""
+    if not node.may(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER):
+        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
+    if node.security is None or node.security.authorizer is None:
+        raise refusal(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+    return CreateAclsResponse(results=[create(node, creation) for creation in request.creations])
+
+
+def create(node: Node, creation: Any) -> Any:
+    """Add one."""
+    acl = Acl(
+        resource_type=creation.resource_type,
+        resource_name=creation.resource_name,
+        pattern_type=creation.resource_pattern_type,
+        principal=creation.principal,
+        host=creation.host,
+        operation=creation.operation,
+        permission_type=creation.permission_type,
+    )
+    try:
+        node.security.acls.add(acl)
+    except BrokerError as error:
+        return Result(error_code=error.code, error_message=error.what)
+    return Result(error_message=None)
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> CreateAclsResponse:
+    """The same error for every entry."""
+    return CreateAclsResponse(results=[Result(error_code=code, error_message=what) for _ in request.creations])

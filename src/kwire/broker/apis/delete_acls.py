@@ -1,0 +1,49 @@
+"""DeleteAcls (api key 31), versions 0 to 3: remove access control entries that fit filters, each with its own result.
+
+    1  resource patterns (KIP-290)    2  flexible    3  users as resources
+
+Source: kafka.server.AclApis.handleDeleteAcls, org.apache.kafka.controller.AclControlManager.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.apis.describe_acls import filter_of
+from kwire.broker.authorization import CLUSTER, Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.errors import BrokerError
+from kwire.messages import DeleteAclsResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 31
+VERSIONS = (0, 3)
+
+Result = DeleteAclsResponse.DeleteAclsFilterResult
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> DeleteAclsResponse:
+    """Remove filter by filter."""
+    if not node.may(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER):
+        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
+    if node.security is None or node.security.authorizer is None:
+        raise refusal(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+    return DeleteAclsResponse(filter_results=[remove(node, asked) for asked in request.filters])
+
+
+def remove(node: Node, asked: Any) -> Any:
+    """Remove what one filter finds."""
+    try:
+        found = node.security.acls.remove(filter_of(asked))
+    except BrokerError as error:
+        return Result(error_code=error.code, error_message=error.what)
+    return Result(
+        error_message=None,
+        matching_acls=[DeleteAclsResponse.DeleteAclsMatchingAcl(error_message=None, **acl._asdict()) for acl in found],
+    )
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> DeleteAclsResponse:
+    """The same error for every filter."""
+    return DeleteAclsResponse(filter_results=[Result(error_code=code, error_message=what) for _ in request.filters])

@@ -1,0 +1,47 @@
+"""DescribeClientQuotas (api key 48), versions 0 and 1: the quotas of entities that fit a filter (KIP-546).
+
+    1  flexible
+
+Source: kafka.server.KafkaApis.handleDescribeClientQuotasRequest, org.apache.kafka.image.ClientQuotasImage.describe.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import CLUSTER, Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.messages import DescribeClientQuotasResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 48
+VERSIONS = (0, 1)
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> DescribeClientQuotasResponse:
+    """What is found."""
+    if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER):
+        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
+    found = node.security.quotas.find(request.components, strict=request.strict)
+    return DescribeClientQuotasResponse(
+        error_message=None,
+        entries=[
+            DescribeClientQuotasResponse.EntryData(
+                entity=[
+                    DescribeClientQuotasResponse.EntityData(entity_type=kind, entity_name=name)
+                    for kind, name in sorted(entity, reverse=True)
+                ],
+                values=[
+                    DescribeClientQuotasResponse.ValueData(key=key, value=value)
+                    for key, value in sorted(quotas.items())
+                ],
+            )
+            for entity, quotas in found.items()
+        ],
+    )
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> DescribeClientQuotasResponse:
+    """No entries, rather than none that fit."""
+    return DescribeClientQuotasResponse(error_code=code, error_message=what, entries=None)

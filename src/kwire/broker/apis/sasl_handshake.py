@@ -1,0 +1,34 @@
+"""SaslHandshake (api key 17), versions 0 and 1: by which mechanism the client will log in.
+
+    0  bare tokens follow, in frames without headers    1  SaslAuthenticate requests follow (KIP-152)
+
+On a connection that needs no login, or has one that does not end, it is ILLEGAL_SASL_STATE.
+Source: SaslServerAuthenticator.handleHandshakeRequest, kafka.server.KafkaApis.handleSaslHandshakeRequest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.errors import BrokerError
+from kwire.messages import SaslHandshakeResponse
+from kwire.protocol.error_codes import ErrorCode
+
+API_KEY = 17
+VERSIONS = (0, 1)
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> SaslHandshakeResponse:
+    """Which mechanisms there are, and whether the client's is one."""
+    session = None if node.security is None else node.security.session(context.peer)
+    if session is None:
+        return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+    mechanisms = list(node.security.mechanisms)
+    try:
+        session.handshake(request.mechanism, context.api_version)
+    except BrokerError as error:
+        context.peer.must_close |= error.code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
+        return SaslHandshakeResponse(error_code=error.code, mechanisms=mechanisms)
+    return SaslHandshakeResponse(mechanisms=mechanisms)
