@@ -1,0 +1,140 @@
+"""Logging in on one connection, staying logged in, and logging in again."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from kwire.broker.clock import ManualClock
+from kwire.broker.context import ANONYMOUS, Peer
+from kwire.broker.security import AuthenticationFailed, SaslSession
+from kwire.broker.security.plain import PlainServer
+from kwire.errors import BrokerError
+from kwire.protocol.error_codes import ErrorCode
+
+API_VERSIONS, HANDSHAKE, AUTHENTICATE, METADATA = 18, 17, 36, 3
+USERS = {"alice": "secret", "bob": "secret"}
+
+
+def plain(user: str = "alice", password: str = "secret", authorization_id: str = "") -> bytes:
+    return f"{authorization_id}\0{user}\0{password}".encode()
+
+
+class Connection:
+    """A connection on a SASL listener that offers PLAIN and, by the same server, OTHER."""
+
+    def __init__(self, max_lifetime_ms: int = 0) -> None:
+        self.clock = ManualClock()
+        self.peer = Peer(connection_id="c", host="127.0.0.1", port=1, listener="S", security_protocol="SASL_PLAINTEXT")
+        mechanisms = dict.fromkeys(("PLAIN", "OTHER"), lambda: PlainServer(USERS.get))
+        self.session = SaslSession(self.peer, self.clock, mechanisms, max_lifetime_ms)
+
+    def log_in(self, user: str = "alice", mechanism: str = "PLAIN") -> int:
+        self.session.handshake(mechanism, 1)
+        return self.session.take(plain(user)).lifetime_ms
+
+    def allowed(self) -> set[int]:
+        found = set()
+        for api_key in (API_VERSIONS, HANDSHAKE, AUTHENTICATE, METADATA):
+            with contextlib.suppress(BrokerError):
+                self.session.check_request(api_key)
+                found.add(api_key)
+        return found
+
+
+def test_before_login_only_what_leads_to_it_is_read() -> None:
+    connection = Connection()
+    assert connection.allowed() == {API_VERSIONS, HANDSHAKE}
+    connection.session.handshake("PLAIN", 1)
+    assert connection.allowed() == {AUTHENTICATE}
+    assert connection.peer.principal == ANONYMOUS
+    connection.session.take(plain())
+    assert connection.allowed() == {API_VERSIONS, HANDSHAKE, AUTHENTICATE, METADATA}
+    assert connection.peer.principal == "User:alice"
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_bare_tokens_come_after_handshake_0_only_and_end_with_the_login(version: int) -> None:
+    session = Connection().session
+    session.handshake("PLAIN", version)
+    assert session.takes_bare_tokens is (version == 0)
+    session.take(plain())
+    assert not session.takes_bare_tokens
+
+
+@pytest.mark.parametrize(
+    ("token", "text"),
+    [
+        (plain(password="wrong"), "Authentication failed: Invalid username or password"),
+        (plain("nobody"), "Authentication failed: Invalid username or password"),
+        (plain(""), "Authentication failed: username not specified"),
+        (plain(password=""), "Authentication failed: password not specified"),
+        (plain(authorization_id="bob"), "different from username"),
+        (b"alice\0secret", "expected 3 tokens, got 2"),
+        (plain() + b"\0", "expected 3 tokens, got 4"),
+        (b"\0\xff\0\xff", "Invalid username or password"),
+    ],
+)
+def test_who_is_not_let_in_hears_why_but_not_what_is_known(token: bytes, text: str) -> None:
+    connection = Connection()
+    connection.session.handshake("PLAIN", 1)
+    with pytest.raises(AuthenticationFailed) as caught:
+        connection.session.take(token)
+    assert text in caught.value.what
+    assert "secret" not in caught.value.what
+    assert connection.peer.principal == ANONYMOUS
+    assert connection.allowed() <= {AUTHENTICATE}
+
+
+def test_an_authorization_id_may_repeat_the_user() -> None:
+    connection = Connection()
+    connection.session.handshake("PLAIN", 1)
+    connection.session.take(plain(authorization_id="alice"))
+    assert connection.peer.principal == "User:alice"
+
+
+def test_mechanisms_that_are_not_offered_are_refused() -> None:
+    with pytest.raises(BrokerError) as caught:
+        Connection().session.handshake("GSSAPI", 1)
+    assert caught.value.code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
+
+
+def test_a_session_without_end_cannot_be_renewed() -> None:
+    connection = Connection()
+    assert connection.log_in() == 0
+    with pytest.raises(BrokerError) as caught:
+        connection.session.handshake("PLAIN", 1)
+    assert caught.value.code == ErrorCode.ILLEGAL_SASL_STATE
+
+
+def test_a_session_that_was_not_renewed_in_time_is_over() -> None:
+    connection = Connection(max_lifetime_ms=1000)
+    assert connection.log_in() == 1000
+    connection.clock.advance(1000)
+    assert METADATA in connection.allowed()
+    connection.clock.advance(1)
+    assert connection.allowed() == {HANDSHAKE, AUTHENTICATE}
+    assert connection.log_in() == 1000
+    assert METADATA in connection.allowed()
+
+
+def test_while_a_session_is_renewed_requests_go_on() -> None:
+    connection = Connection(max_lifetime_ms=1000)
+    connection.log_in()
+    connection.session.handshake("PLAIN", 1)
+    assert METADATA in connection.allowed()
+    assert connection.peer.principal == "User:alice"
+
+
+def test_a_session_is_renewed_by_the_same_user_with_the_same_mechanism() -> None:
+    for user, mechanism, text in (
+        ("bob", "PLAIN", "Cannot change principals during re-authentication from User.alice: User.bob"),
+        ("alice", "OTHER", "'OTHER' requested by client is not supported for re-authentication of mechanism 'PLAIN'"),
+    ):
+        connection = Connection(max_lifetime_ms=1000)
+        connection.log_in()
+        with pytest.raises(AuthenticationFailed) as caught:
+            connection.log_in(user, mechanism)
+        assert text in caught.value.what
+        assert connection.peer.principal == "User:alice"
