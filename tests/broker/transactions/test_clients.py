@@ -1,0 +1,255 @@
+"""Transactions of the clients people use, against a running broker."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.structs import TopicPartition as AioPartition
+from confluent_kafka import KafkaException, TopicPartition
+
+from kwire.broker import Broker
+from kwire.broker.node import Node
+from kwire.broker.transactions import TransactionState
+
+WAIT_S = 20
+SMALL = {"offsets_topic_num_partitions": 1, "transaction_state_log_num_partitions": 1}  # quick to make and to open
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Broker(**SMALL, transaction_abort_timed_out_transaction_cleanup_interval_ms=100) as running:
+        yield running
+
+
+def producer(broker: Broker, transactional_id: str, **settings: Any) -> confluent_kafka.Producer:
+    """A librdkafka producer with its transactional id initialized."""
+    made = confluent_kafka.Producer(
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "transactional.id": transactional_id,
+            "log_level": 0,
+            **settings,
+        }
+    )
+    made.init_transactions(WAIT_S)
+    return made
+
+
+def send(made: confluent_kafka.Producer, topic: str, *values: bytes) -> None:
+    for value in values:
+        made.produce(topic, value, partition=0)
+    assert made.flush(WAIT_S) == 0
+
+
+def read(broker: Broker, topic: str, count: int, isolation: str = "read_committed") -> list[bytes]:
+    """The first records of a topic's partition 0, and those of a moment more."""
+    consumer = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "group.id": "reader",
+            "isolation.level": isolation,
+            "enable.partition.eof": True,
+            "log_level": 0,
+        }
+    )
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    found: list[bytes] = []
+    deadline = time.monotonic() + WAIT_S
+    while time.monotonic() < deadline:
+        message = consumer.poll(0.2)
+        if message is not None and message.error() is None:
+            found.append(message.value())
+        elif message is not None and len(found) >= count:
+            assert message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF
+            break
+    consumer.close()
+    return found
+
+
+def until(broker: Broker, ask: Callable[[Node], bool]) -> None:
+    """Wait until it is so on the broker."""
+    deadline = time.monotonic() + WAIT_S
+    while not broker.call(ask):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_librdkafka_commits_and_aborts(broker: Broker) -> None:
+    made = producer(broker, "commits")
+    for number in range(4):
+        made.begin_transaction()
+        send(made, "commits", b"%d" % number, b"%d." % number)
+        made.abort_transaction(WAIT_S) if number % 2 else made.commit_transaction(WAIT_S)
+    assert read(broker, "commits", 4) == [b"0", b"0.", b"2", b"2."]
+    assert read(broker, "commits", 8, "read_uncommitted") == [b"%d%s" % (n, s) for n in range(4) for s in (b"", b".")]
+
+
+def test_librdkafka_does_not_read_past_an_open_transaction(broker: Broker) -> None:
+    made, other = producer(broker, "open"), producer(broker, "other")
+    for each, value in ((made, b"first"), (other, b"second")):
+        each.begin_transaction()
+        send(each, "open", value)
+    other.commit_transaction(WAIT_S)
+    assert read(broker, "open", 0) == []
+    made.commit_transaction(WAIT_S)
+    assert read(broker, "open", 2) == [b"first", b"second"]
+
+
+def test_librdkafka_is_fenced_by_its_successor(broker: Broker) -> None:
+    first = producer(broker, "fenced")
+    first.begin_transaction()
+    send(first, "fenced", b"lost")
+    second = producer(broker, "fenced")
+    with pytest.raises(KafkaException) as caught:
+        first.commit_transaction(WAIT_S)
+    assert caught.value.args[0].fatal()
+    second.begin_transaction()
+    send(second, "fenced", b"kept")
+    second.commit_transaction(WAIT_S)
+    assert read(broker, "fenced", 1) == [b"kept"]
+
+
+def test_librdkafka_is_fenced_when_it_takes_too_long(broker: Broker) -> None:
+    made = producer(broker, "slow", **{"transaction.timeout.ms": 1000})
+    made.begin_transaction()
+    send(made, "slow", b"lost")
+    until(broker, lambda node: node.transactions.describe("slow").state == TransactionState.COMPLETE_ABORT)
+    with pytest.raises(KafkaException):
+        made.commit_transaction(WAIT_S)
+    assert read(broker, "slow", 0) == []
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_librdkafka_commits_offsets_in_a_transaction(broker: Broker, commit: bool) -> None:
+    group = f"offsets-{commit}"
+    made = producer(broker, group)
+    send_plain(broker, "source")
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})
+    made.begin_transaction()
+    offsets = [TopicPartition("source", 0, 3)]
+    made.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), WAIT_S)
+    partition = TopicPartition("source", 0)
+    made.commit_transaction(WAIT_S) if commit else made.abort_transaction(WAIT_S)
+    [committed] = consumer.committed([partition], WAIT_S)
+    assert committed.offset == (3 if commit else confluent_kafka.OFFSET_INVALID)
+    consumer.close()
+
+
+def send_plain(broker: Broker, topic: str) -> None:
+    """Make the topic and put something in it."""
+    made = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+    send(made, topic, b"x")
+
+
+def test_aiokafka_commits_aborts_and_sends_offsets(broker: Broker) -> None:
+    async def run() -> None:
+        made = AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="aio")
+        await made.start()
+        try:
+            async with made.transaction():
+                await made.send_and_wait("aio", b"one", partition=0)
+                await made.send_offsets_to_transaction({AioPartition("aio", 0): 7}, "aio-group")
+            await made.begin_transaction()
+            await made.send_and_wait("aio", b"two", partition=0)
+            await made.abort_transaction()
+            async with made.transaction():
+                await made.send_and_wait("aio", b"three", partition=0)
+        finally:
+            await made.stop()
+
+    asyncio.run(run())
+    assert read(broker, "aio", 2) == [b"one", b"three"]
+    assert offset_of(broker, "aio-group", "aio") == 7
+
+
+@pytest.mark.filterwarnings("ignore:.*_text is deprecated:DeprecationWarning")
+def test_kafka_python_commits_aborts_and_sends_offsets(broker: Broker) -> None:
+    from kafka import KafkaProducer, OffsetAndMetadata
+    from kafka import TopicPartition as PythonPartition
+
+    made = KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="python")
+    made.init_transactions()
+    for value, ends in ((b"one", made.commit_transaction), (b"two", made.abort_transaction)):
+        made.begin_transaction()
+        made.send("python", value, partition=0)
+        if value == b"one":
+            offsets = {PythonPartition("python", 0): OffsetAndMetadata(7, "", -1)}
+            made.send_offsets_to_transaction(offsets, "python-group")
+        ends()
+    made.begin_transaction()
+    made.send("python", b"three", partition=0)
+    made.commit_transaction()
+    made.close()
+    assert read(broker, "python", 2) == [b"one", b"three"]
+    assert offset_of(broker, "python-group", "python") == 7
+
+
+def offset_of(broker: Broker, group: str, topic: str) -> int:
+    """A group's committed offset of partition 0."""
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})
+    [committed] = consumer.committed([TopicPartition(topic, 0)], WAIT_S)
+    consumer.close()
+    offset: int = committed.offset
+    return offset
+
+
+CRASHING = """
+import os, sys
+import confluent_kafka
+from kwire.broker import Broker
+from kwire.broker.transactions import partitions
+
+made_markers = 0
+
+def write_marker(node, partition, marker, write=partitions.write_marker):
+    global made_markers
+    if made_markers == int(sys.argv[2]):
+        os._exit(9)
+    made_markers += 1
+    write(node, partition, marker)
+
+partitions.write_marker = write_marker
+with Broker(sys.argv[1], offsets_topic_num_partitions=1, transaction_state_log_num_partitions=1) as broker:
+    producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "crash"})
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    for topic in ("crash-a", "crash-b"):
+        producer.produce(topic, b"kept", partition=0)
+    offsets = [confluent_kafka.TopicPartition("crash-a", 0, 5)]
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "crash-group"})
+    producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), 20)
+    producer.flush(20)
+    producer.commit_transaction(20)
+"""
+
+
+@pytest.mark.parametrize("markers_before", [1])
+def test_a_commit_that_a_crash_interrupted_is_finished_by_the_next_start(tmp_path: Path, markers_before: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CRASHING, str(tmp_path), str(markers_before)],
+        env=os.environ,
+        timeout=60,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 9, done.stderr
+    with Broker(tmp_path) as broker:
+        state = broker.call(lambda node: node.transactions.describe("crash").state)
+        assert state == TransactionState.COMPLETE_COMMIT
+        assert read(broker, "crash-a", 1) == read(broker, "crash-b", 1) == [b"kept"]
+        assert offset_of(broker, "crash-group", "crash-a") == 5
+        made = producer(broker, "crash")
+        made.begin_transaction()
+        send(made, "crash-a", b"after")
+        made.commit_transaction(WAIT_S)
+        assert read(broker, "crash-a", 2) == [b"kept", b"after"]
