@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.log.internal.dumps import batch, keyed, log_of
+from tools.kafka import Unavailable, java
+
+from kwire.cli.log.kafka_decoded import java_json
+from kwire.messages import registry
 
 VERSIONS = {"modern": "3.9", "modern44": "4.3", "legacy": "2.8"}
 DECODERS = {
@@ -46,3 +54,127 @@ def test_the_decoded_dump_equals_kafkas_own(
         result = kwire("log", "dump", "--like-kafka", "--kafka-version", VERSIONS[dump], DECODERS[topic], *files)
         assert result.out == gzip.decompress(file.read_bytes()).decode(), file.name
         assert result.code == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.0"),
+        (-0.0, "-0.0"),
+        (75.0, "75.0"),
+        (0.001, "0.001"),
+        (0.0009, "9.0E-4"),
+        (9999999.0, "9999999.0"),
+        (10000000.0, "1.0E7"),
+        (-12345678.5, "-1.23456785E7"),
+        (1.7976931348623157e308, "1.7976931348623157E308"),
+        (5e-324, "4.9E-324"),
+        (float("inf"), '"Infinity"'),
+        (float("-inf"), '"-Infinity"'),
+        (float("nan"), '"NaN"'),
+    ],
+)
+def test_doubles_are_javas(value: float, text: str) -> None:
+    assert java_json(value) == text
+
+
+def test_text_is_escaped_as_jackson_does() -> None:
+    assert (
+        java_json({"é": ['\x00\x1f"\\\n\x7f', True, None, -1]}) == '{"é":["\\u0000\\u001F\\"\\\\\\n\x7f",true,null,-1]}'
+    )
+
+
+def odd_records() -> list[tuple[bytes | None, bytes | None]]:
+    """Types and versions that no release knows, and bytes behind a message, which coordinators pass over."""
+    key: Any = registry.get("OffsetCommitKey")
+    value: Any = registry.get("OffsetCommitValue")
+    name, commit = keyed(key(group="g", topic="t", partition=1), value(offset=5, metadata='é "x"\n'), 3)
+    assert commit is not None
+    return [(b"\0\x63new", b"\0\0"), (name, commit + b"\0"), (name + b"\0", None), (b"\xff\xfe", None)]
+
+
+def test_unknown_types_are_told_and_bytes_behind_a_message_passed_over(tmp_path: Path, kwire: Callable) -> None:
+    data = log_of(tmp_path, "__consumer_offsets-0", batch(odd_records(), 0))
+    result = kwire("log", "dump", "--like-kafka", "--offsets-decoder", data)
+    assert [line.partition(" key: ")[2] for line in result.out.splitlines()[3:]] == [
+        "Unknown record type 99 at offset 0, skipping.",
+        '{"type":"1","data":{"group":"g","topic":"t","partition":1}} payload: '
+        '{"version":"3","data":{"offset":5,"leaderEpoch":-1,"metadata":"é \\"x\\"\\n","commitTimestamp":0}}',
+        '{"type":"1","data":{"group":"g","topic":"t","partition":1}} payload: <DELETE>',
+        "Unknown record type -2 at offset 3, skipping.",
+    ]
+    assert result.code == 0
+
+
+def test_what_cannot_be_decoded_is_told_in_its_line(tmp_path: Path, kwire: Callable) -> None:
+    key = registry.get("OffsetCommitKey")(group="g", topic="t", partition=1)  # type: ignore[call-arg]
+    data = log_of(tmp_path, "__consumer_offsets-0", batch([(keyed(key, None)[0], b"\0\3\0"), (None, b"")], 0))
+    result = kwire("log", "dump", "--like-kafka", "--offsets-decoder", data)
+    assert " key: Error at offset 0, skipping. offset: " in result.out
+    # Kafka's tool ends with an exception at a record without a key; ours says so, and goes on with the next batch
+    assert "record at offset 1 has no key" in result.err
+    assert result.code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--offsets-decoder",), "--offsets-decoder goes with --like-kafka"),
+        (("--skip-record-metadata",), "--skip-record-metadata goes with --like-kafka"),
+        (("--like-kafka", "--offsets-decoder", "--cluster-metadata-decoder"), "not both"),
+        (("--like-kafka", "--kafka-version", "3.9", "--share-group-state-decoder"), "Kafka 3.9 has none"),
+    ],
+)
+def test_decoders_that_do_not_fit_are_wrong_usage(
+    arguments: tuple[str, ...], says: str, kafka_logs: dict[str, Path], kwire: Callable
+) -> None:
+    result = kwire("log", "dump", *arguments, kafka_logs["modern"] / "data" / "__consumer_offsets-0")
+    assert result.code == 2
+    assert says in result.err
+
+
+def crowded_transactions() -> list[tuple[bytes | None, bytes | None]]:
+    """Transactions over many partitions: the tool lists them in the order of a hash table."""
+    chance = random.Random(5)
+    key: Any = registry.get("TransactionLogKey")
+    value: Any = registry.get("TransactionLogValue")
+    records: list[tuple[bytes | None, bytes | None]] = []
+    for count in (*range(30), 47, 48, 49, 96, 97, 200, 400):
+        topics: dict[str, set[int]] = {}
+        for _ in range(count):
+            topic = chance.choice(["a", "orders", "txn", "__consumer_offsets", "été-ü", "t" * 30])
+            topics.setdefault(topic, set()).add(chance.randrange(5000 if count > 50 else 40))
+        for named in (topics, {"txn": set(chance.sample(range(1000), count))}):
+            partitions = [
+                value.PartitionsSchema(topic=topic, partition_ids=chance.sample(sorted(numbers), len(numbers)))
+                for topic, numbers in named.items()
+            ]
+            records.append(
+                keyed(
+                    key(transactional_id=f"id-{count}"), value(transaction_status=1, transaction_partitions=partitions)
+                )
+            )
+    return [*records, (b"\0\7x", b"\0\0"), keyed(key(transactional_id="gone"), None)]
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize("bare", [(), ("--skip-record-metadata",)])
+def test_decoders_print_what_kafka_3_9_prints(
+    bare: tuple[str, ...], kafka_logs: dict[str, Path], tmp_path: Path, kwire: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records that no broker wrote for the golden logs, and the form of lines that they do not have."""
+    log_of(tmp_path, "__transaction_state-0", batch(crowded_transactions(), 0))
+    log_of(tmp_path, "__consumer_offsets-0", batch(odd_records(), 0))
+    log_of(tmp_path, "__consumer_offsets-9", batch([(b"\0\2\0\1g", None), (b"\0\x0b\0\1g", None)], 0))
+    shutil.copytree(kafka_logs["modern"] / "data" / "__cluster_metadata-0", tmp_path / "__cluster_metadata-0")
+    for partition in ("__consumer_offsets-1", "__transaction_state-1"):
+        shutil.copytree(kafka_logs["modern"] / "data" / partition, tmp_path / partition)
+    monkeypatch.chdir(tmp_path)
+    for topic in ("__transaction_state", "__consumer_offsets", "__cluster_metadata"):
+        files = [str(file) for file in sorted(Path().glob(f"{topic}-*/*")) if file.suffix in (".log", ".checkpoint")]
+        try:
+            printed = java("kafka.tools.DumpLogSegments", DECODERS[topic], *bare, "--files", ",".join(files))
+        except Unavailable as missing:
+            pytest.skip(str(missing))
+        result = kwire("log", "dump", "--like-kafka", "--kafka-version", "3.9", DECODERS[topic], *bare, *files)
+        assert result.out == printed

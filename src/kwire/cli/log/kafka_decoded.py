@@ -148,9 +148,12 @@ def java_double(value: float) -> str:
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
-    sign, digits, _ = Decimal(repr(value)).normalize().as_tuple()
+    # the shortest decimal that is this double, of two digits at least: the smallest double is 4.9E-324, not 5.0E-324
+    shortest = repr(value)
+    decimal = Decimal(shortest if "." in shortest else f"{value:.1e}").normalize()
+    sign, digits, _ = decimal.as_tuple()
     whole, *rest = map(str, digits)
-    return f"{'-' * sign}{whole}.{''.join(rest) or '0'}E{Decimal(repr(value)).adjusted()}"
+    return f"{'-' * sign}{whole}.{''.join(rest) or '0'}E{decimal.adjusted()}"
 
 
 # ---- 2.8, and transactions of 3.9
@@ -184,7 +187,7 @@ def _group_json(group: Any) -> str:
     members = {member.member_id: member for member in group.members}
     shown = (
         f"{member_id}={_member_text(group.protocol_type, members[member_id].assignment)}"
-        for member_id in table_order(list(members), string_hash)
+        for member_id in table_order(([each] for each in members), string_hash)
     )
     return java_json(
         {
@@ -230,12 +233,9 @@ def _transaction_text(decode: Decoder, lines: Lines) -> Reading:
         if not 0 <= value.transaction_status < len(STATES):
             raise Malformed(f"record at offset {record.offset}: unknown state {value.transaction_status}", 0)
         state = STATES[value.transaction_status]
-        partitions = dict.fromkeys(
-            (each.topic, number)
-            for each in (value.transaction_partitions or () if state != "Empty" else ())
-            for number in each.partition_ids
-        )
-        shown = ",".join(f"{topic}-{number}" for topic, number in table_order(list(partitions), partition_hash))
+        named = value.transaction_partitions or () if state != "Empty" else ()
+        partitions = table_order(([(each.topic, n) for n in set(each.partition_ids)] for each in named), partition_hash)
+        shown = ",".join(f"{topic}-{number}" for topic, number in partitions)
         return name, (
             f"producerId:{value.producer_id},producerEpoch:{value.producer_epoch},state={state},partitions=[{shown}],"
             f"txnLastUpdateTimestamp={value.transaction_last_update_timestamp_ms},"

@@ -1,0 +1,47 @@
+"""The order of Scala's hash tables; expected are lines that Kafka 3.9.1 printed of crafted transactions."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from kwire.cli.log.scala_order import partition_hash, string_hash, table_order
+
+LONG = "t" * 30
+MANY = [
+    *("__consumer_offsets-15", "a-0", "a-32", "été-ü-37", "été-ü-5", "txn-7", "été-ü-0", "txn-36", "orders-15", "a-25"),
+    *("txn-1", "orders-19", "txn-30", "été-ü-8", f"{LONG}-24", "été-ü-19", "orders-26", "__consumer_offsets-28"),
+    *("orders-32", "txn-19", "orders-2", "a-7", "__consumer_offsets-3", f"{LONG}-39"),
+]
+ONE_TOPIC = [298, 491, 875, 393, 231, 388, 935, 162, 995, 610, 505, 984, 725]
+
+
+def split(names: list[str]) -> list[tuple[str, int]]:
+    return [(topic, int(number)) for topic, _, number in (name.rpartition("-") for name in names)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_partitions_stand_as_kafka_3_9_lists_them(seed: int) -> None:
+    chance = random.Random(seed)
+    additions = []
+    for topic in ("été-ü", "txn", "a", "__consumer_offsets", LONG, "orders"):  # as the record names them
+        named = [partition for partition in split(MANY) if partition[0] == topic]
+        additions.append(chance.sample(named, len(named)))
+    assert table_order(additions, partition_hash) == split(MANY)
+    shuffled = [("txn", number) for number in chance.sample(ONE_TOPIC, len(ONE_TOPIC))]
+    assert table_order([shuffled], partition_hash) == [("txn", number) for number in ONE_TOPIC]
+
+
+def test_hashes_are_javas() -> None:
+    assert string_hash("") == 0
+    assert string_hash("orders") == 0xC3DF62E5
+    assert string_hash("été") == 233 * 961 + 116 * 31 + 233
+    assert string_hash("\U0001f600") == 0xD83D * 31 + 0xDE00
+    assert partition_hash(("", 2)) == 33 * 31
+
+
+def test_single_additions_double_the_table_before_it_is_three_quarters_full() -> None:
+    numbers = [16, 1]
+    assert table_order([[n] for n in (*numbers, *range(2, 11))], lambda n: n)[:3] == [16, 1, 2]
+    assert table_order([[n] for n in (*numbers, *range(2, 12))], lambda n: n)[-1] == 16  # the twelfth element
