@@ -170,26 +170,20 @@ class ClientConnection:
         while pos < end:
             frame = self._frame
             if frame is None:
-                head = self._head
-                if head:
-                    more = LENGTH_BYTES - len(head)
-                    head += bytes(data[pos : pos + more])
-                    pos += more
-                else:
-                    head = bytes(data[pos : pos + LENGTH_BYTES])
-                    pos += LENGTH_BYTES
+                if not self._head and end - pos >= LENGTH_BYTES:
+                    stop = pos + LENGTH_BYTES + self._frame_size(data[pos : pos + LENGTH_BYTES])
+                    if stop <= end:  # all of it is here, as it mostly is
+                        self._frames.append(bytes(data[pos:stop]))
+                        pos = stop
+                        continue
+                missing = LENGTH_BYTES - len(self._head)
+                head = self._head + bytes(data[pos : pos + missing])
+                pos += missing
                 if len(head) < LENGTH_BYTES:
                     self._head = head
                     return
                 self._head = b""
-                size = int.from_bytes(head, "big", signed=True)
-                if size < 0 or size > self._max_frame_bytes:
-                    raise Malformed(f"frame of {size} bytes, at most {self._max_frame_bytes} are allowed", 0)
-                if end - pos >= size:
-                    self._frames.append(head + bytes(data[pos : pos + size]))
-                    pos += size
-                    continue
-                frame = self._frame = bytearray(LENGTH_BYTES + size)
+                frame = self._frame = bytearray(LENGTH_BYTES + self._frame_size(head))
                 frame[:LENGTH_BYTES] = head
                 self._filled = LENGTH_BYTES
             part = min(end - pos, len(frame) - self._filled)
@@ -197,6 +191,12 @@ class ClientConnection:
             self._filled += part
             pos += part
             self._took_part(frame)
+
+    def _frame_size(self, head: bytes | memoryview) -> int:
+        size = int.from_bytes(head, "big", signed=True)
+        if not 0 <= size <= self._max_frame_bytes:
+            raise Malformed(f"frame of {size} bytes, at most {self._max_frame_bytes} are allowed", 0)
+        return size
 
     def _took_part(self, frame: bytearray) -> None:
         if self._filled == len(frame):
