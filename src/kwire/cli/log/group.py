@@ -10,6 +10,7 @@ from kwire.cli.log.convert import convert
 from kwire.cli.log.dump import dump
 from kwire.cli.log.export import export
 from kwire.cli.log.ls import ls
+from kwire.cli.log.repair import index, repair
 from kwire.cli.log.report import report
 from kwire.cli.log.verify import verify
 
@@ -25,6 +26,8 @@ def register(app: typer.Typer) -> None:
     add_command(group, "dump", dump)
     add_command(group, "report", report)
     add_command(group, "verify", verify)
+    add_command(group, "repair", repair)
+    add_command(group, "index", index)
     add_command(group, "convert", convert)
     add_command(group, "export", export)
     add_command(group, "compact", compact)

@@ -1,0 +1,184 @@
+"""`kwire log repair` and `kwire log index`: what is wrong put right, in a new directory or in place."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kwire.cli import terminal
+from kwire.cli.command import FINE, FOUND
+from kwire.cli.escaping import printable
+from kwire.cli.log.directories import open_directory, selected
+from kwire.cli.log.selection import Selection
+from kwire.cli.quantities import bytes_text, count_text
+from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.errors import OptionError
+from kwire.log.repair_mode import Mode
+
+if TYPE_CHECKING:
+    from kwire.log import LogDirectory, PartitionLog
+    from kwire.log.quarantine import Quarantine
+    from kwire.log.repair_plan import Plan
+
+__all__ = ["index", "repair"]
+
+COLUMNS = (
+    Column(key="log", heading="LOG"),
+    Column(key="file", heading="FILE"),
+    Column(key="action", heading="WHAT BECOMES OF IT"),
+)
+
+PathArgument = Annotated[str, typer.Argument(help="Log directory or partition directory; a local path or a URL.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write the repaired directory here; new or empty.")
+]
+Apply = Annotated[
+    bool, typer.Option("--apply", help="Change the directory itself; originals go to DIRECTORY.quarantine-N first.")
+]
+Topics = Annotated[list[str] | None, typer.Option("--topic", help="Only topics of this name or pattern. Repeatable.")]
+Partitions = Annotated[list[int] | None, typer.Option("--partition", help="Only this partition. Repeatable.")]
+Shape = Annotated[Format, typer.Option("--format", help="How to print.")]
+
+
+def repair(
+    path: PathArgument,
+    output: Output = None,
+    apply: Apply = False,
+    mode: Annotated[
+        Mode, typer.Option(help="salvage keeps good batches behind bad ones; truncate cuts there, as Kafka does.")
+    ] = Mode.SALVAGE,
+    topic: Topics = None,
+    partition: Partitions = None,
+    shape: Shape = Format.TABLE,
+) -> int:
+    """Put damaged logs right: bad bytes go into quarantine, indexes and checkpoints are built again.
+
+    Without -o or --apply nothing is written and the plan is shown. Exit code 1 if there is something to do, or damage
+    is left that only another replica or a backup can put right.
+    """
+    from kwire.log.repair_plan import make_plan
+
+    directory, logs = _logs(path, output, apply, topic, partition)
+    with terminal.progress("Verifying", sum(log.size_bytes for log in logs)) as bar:
+        from kwire.log.verify import verify_directory
+
+        found = verify_directory(directory, _chosen(directory, logs), advance=bar.advance)
+    return _carry_out(make_plan(directory, found, mode), output, apply, shape)
+
+
+def index(
+    path: PathArgument,
+    output: Output = None,
+    apply: Apply = False,
+    topic: Topics = None,
+    partition: Partitions = None,
+    shape: Shape = Format.TABLE,
+) -> int:
+    """Build indexes, producer snapshots and leader epochs again where they do not agree with their log.
+
+    Every .log file stays as it is; logs with damaged batches are left to repair. Without -o or --apply nothing is
+    written and the differences are shown. Exit code 1 if there are any.
+    """
+    from kwire.log.repair_plan import make_index_plan
+
+    directory, logs = _logs(path, output, apply, topic, partition)
+    with terminal.progress("Verifying", sum(log.size_bytes for log in logs)) as bar:
+        from kwire.log.verify import verify_directory
+
+        found = verify_directory(directory, _chosen(directory, logs), advance=bar.advance)
+    return _carry_out(make_index_plan(directory, found), output, apply, shape)
+
+
+def _logs(
+    path: str, output: Path | None, apply: bool, topic: list[str] | None, partition: list[int] | None
+) -> tuple[LogDirectory, list[PartitionLog]]:
+    if output is not None and apply:
+        raise OptionError("-o writes a new directory and --apply changes the old one: choose one of them")
+    if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise OptionError(f"{output}: it is there and not empty; name a directory that is not")
+    if os.path.isfile(path):
+        raise OptionError(f"{path}: a file; name its partition's directory, which has what belongs to it")
+    directory = open_directory(path)
+    return directory, selected(directory, Selection(topics=topic or (), partitions=partition or ()))
+
+
+def _chosen(directory: LogDirectory, logs: list[PartitionLog]) -> list[PartitionLog] | None:
+    return None if len(logs) == len(directory) else logs
+
+
+def _carry_out(plan: Plan, output: Path | None, apply: bool, shape: Format) -> int:
+    """Show the plan, do it if that was asked for, look at the result."""
+    write_rows(list(_rows(plan)), COLUMNS, shape)
+    for damage in plan.left:
+        terminal.warn(printable(f"stays as it is: {damage}; {damage.hint}"))
+    if output is None and not apply:
+        if shape is Format.TABLE:
+            done = "nothing to do" if plan.is_empty else "nothing was written: -o DIR or --apply does it"
+            print(done)
+        return FINE if plan.is_empty and not plan.left else FOUND
+    from kwire.log.repair import repair_in_place, repair_into
+
+    if output is None and plan.is_empty:
+        if shape is Format.TABLE:
+            print("nothing to do")
+        return FOUND if plan.left else FINE
+    total = sum(each.log.size_bytes for each in (plan.touched if output is None else plan.partitions))
+    with terminal.progress("Repairing", total) as bar:
+        if output is None:
+            quarantine = repair_in_place(plan, advance=bar.advance)
+        else:
+            quarantine = repair_into(plan, str(output), advance=bar.advance)
+    left = _left(plan, output)
+    if shape is Format.TABLE:
+        print(printable(_outcome(plan, output, quarantine)))
+    for line in left:
+        terminal.warn(printable(line))
+    return FOUND if left or plan.left else FINE
+
+
+def _rows(plan: Plan) -> list[Row]:
+    rows: list[Row] = [
+        {"topic": each.log.topic, "partition": each.log.partition, "log": each.name, "file": file, "action": action}
+        for each in plan.touched
+        for file, action in each.lines()
+    ]
+    for name in sorted(plan.checkpoints):
+        action = "offsets above the logs' ends are lowered, or it is written again"
+        rows.append({"topic": None, "partition": None, "log": None, "file": name, "action": action})
+    return rows
+
+
+def _left(plan: Plan, output: Path | None) -> list[str]:
+    """What is still wrong in the logs that were repaired, beyond what the plan said it would leave."""
+    from kwire.log import LogDirectory
+    from kwire.log.verify import verify_directory
+
+    after = LogDirectory(output if output is not None else plan.directory.url)
+    keys = [(each.log.topic, each.log.partition) for each in plan.touched]
+    if len(after) == 1 and len(keys) == 1:
+        logs = list(after.values())  # a partition's own directory may have another name now
+    else:
+        logs = [after[key] for key in keys]
+    if not logs:
+        return []
+    with terminal.progress("Checking the result", sum(log.size_bytes for log in logs)) as bar:
+        damages = verify_directory(after, logs, advance=bar.advance).damages
+    known = {(each.file.rpartition("/")[2], each.kind) for each in plan.left}
+    return [
+        f"still wrong: {each}"
+        for each in damages
+        if not each.is_harmless and (each.file.rpartition("/")[2], each.kind) not in known
+    ]
+
+
+def _outcome(plan: Plan, output: Path | None, quarantine: Quarantine) -> str:
+    where = plan.directory.url if output is None else str(output)
+    n = len(plan.touched)
+    logs = "1 log was repaired" if n == 1 else f"{count_text(n)} logs were repaired"
+    if not quarantine.entries:
+        return f"{where}: {logs}"
+    size = bytes_text(sum(entry.size_bytes for entry in quarantine.entries))
+    return f"{where}: {logs}; {size} of originals in {quarantine.directory}, see manifest.json there"

@@ -1,0 +1,106 @@
+"""Bytes that a repair takes out of a log, kept as they were.
+
+    <directory>/orders-0/00000000000000000042.log.16606-16981     the bytes [16606, 16981) of that file
+    <directory>/orders-0/00000000000000000099.index               a whole file
+    <directory>/manifest.json                                     what each of them is, written last
+
+Putting the bytes back at their positions gives the file of before; each has its SHA-256 in the manifest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kwire.log.file_system import FileSystem, OpenFile
+from kwire.log.store import StoredFile
+
+__all__ = ["Quarantine", "QuarantinedBytes", "copy_range"]
+
+MANIFEST = "manifest.json"
+BLOCK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuarantinedBytes:
+    """One entry of the manifest.
+
+    file: below the quarantine directory. source: path or URL of the file the bytes were in, from position on.
+    offsets: (first, last) of the records that were or may have been in them, None where nobody knows.
+    """
+
+    file: str
+    source: str
+    position: int
+    size_bytes: int
+    offsets: tuple[int, int] | None
+    cause: str
+    sha256: str
+
+
+def copy_range(source: StoredFile, position: int, size_bytes: int, target: OpenFile) -> str:
+    """Append bytes of one file to another; returns their SHA-256. Fewer only where the source ends."""
+    digest = hashlib.sha256()
+    for block in _blocks(source, position, size_bytes):
+        target.append(block)
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def _blocks(source: StoredFile, position: int, size_bytes: int) -> Iterator[bytes]:
+    end = position + size_bytes
+    while position < end and (block := source.pread(position, min(BLOCK_BYTES, end - position))):
+        yield block
+        position += len(block)
+
+
+class Quarantine:
+    """A directory that receives bytes; it is made with the first of them. entries: what was received so far."""
+
+    def __init__(self, file_system: FileSystem, directory: str) -> None:
+        self._file_system, self.directory = file_system, directory
+        self.entries: list[QuarantinedBytes] = []
+
+    def add(
+        self,
+        source: StoredFile,
+        folder: str,
+        name: str,
+        *,
+        cause: str,
+        position: int = 0,
+        size_bytes: int | None = None,
+        offsets: tuple[int, int] | None = None,
+    ) -> None:
+        """Keep bytes of a file, all of it without size_bytes. folder: the partition's, "" for the directory's own."""
+        size = source.size() if size_bytes is None else size_bytes
+        short = name if size_bytes is None else f"{name}.{position}-{position + size}"
+        path = f"{folder}/{short}" if folder else short
+        full = f"{self.directory}/{path}"
+        self._file_system.make_directory(full.rpartition("/")[0])
+        with self._file_system.open(full, create=True) as target:
+            target.truncate(0)
+            sha256 = copy_range(source, position, size, target)
+            target.sync()
+            kept = target.end
+        self.entries.append(
+            QuarantinedBytes(
+                file=path,
+                source=source.url,
+                position=position,
+                size_bytes=kept,
+                offsets=offsets,
+                cause=cause,
+                sha256=sha256,
+            )
+        )
+
+    def finish(self, facts: dict[str, Any]) -> None:
+        """Write the manifest. facts: what else it says, before the entries."""
+        if self.entries:
+            manifest = {**facts, "quarantined": [asdict(entry) for entry in self.entries]}
+            data = json.dumps(manifest, indent=1).encode("utf-8", "surrogateescape") + b"\n"
+            self._file_system.write_atomically(f"{self.directory}/{MANIFEST}", data)

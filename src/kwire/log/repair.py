@@ -1,0 +1,338 @@
+"""Repair of log directories: what is good is kept, what is not goes into quarantine byte for byte.
+
+    plan      repair_plan: per segment the ranges that stay, those that go, what is built again
+    build     the touched partitions, whole, in a new directory; the originals are only read
+    finish    by renaming: the new directory takes its name, or new files take the places of old ones
+
+Stopped at any moment, the originals are as they were: a new directory is called `<target>.part` until it is whole, and
+in place every file that will change is in the quarantine before the first one does.
+Source: rules G-05 to G-12, F-02; Kafka's LogLoader.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+from collections.abc import Callable
+
+from kwire.errors import LogError
+from kwire.log.checkpoints import LEADER_EPOCHS, PARTITION_METADATA
+from kwire.log.directory_lock import DirectoryLock
+from kwire.log.file_names import SEGMENT_FILE, segment_file
+from kwire.log.file_system import FileSystem
+from kwire.log.partition_log import PartitionLog
+from kwire.log.quarantine import Quarantine, copy_range
+from kwire.log.reindex import rebuild_indexes
+from kwire.log.repair_plan import PartitionPlan, Plan, SegmentPlan
+from kwire.log.store import LocalStore, Store, cause
+
+__all__ = ["repair_in_place", "repair_into"]
+
+PART, MARKER = ".part", ".kwire-repair"
+STAGING, FRESH = "staging", ".repaired"  # where files are built; a file of an ending that Kafka passes over
+INDEX_SUFFIXES = ("index", "timeindex", "txnindex")
+NOT_COPIED = frozenset({".lock", MARKER})
+OFFSET = struct.Struct(">q")
+
+Advance = Callable[[int], None]
+
+
+class _Builder:
+    """Writes repaired partitions; sources are read through their store only.
+
+    links: files that stay as they are become links to the originals, for a directory that is only worked in.
+    """
+
+    def __init__(
+        self, plan: Plan, file_system: FileSystem, quarantine: Quarantine, advance: Advance | None, *, links: bool
+    ) -> None:
+        self.plan, self.file_system, self.quarantine, self.links = plan, file_system, quarantine, links
+        self.advance = advance or (lambda amount: None)
+
+    def build(self, partition: PartitionPlan, directory: str) -> None:
+        """All files of a touched partition, as they are to be, in `directory`."""
+        self.file_system.make_directory(directory)
+        for each in partition.segments:
+            if each.is_dropped:
+                self._drop(partition, each)
+            else:
+                self._segment(partition, each, directory)
+        self._other_files(partition, directory)
+        rebuild_indexes(
+            self.file_system,
+            directory,
+            [each.base_offset for each in partition.segments if not each.is_dropped],
+            indexes={each.base_offset for each in partition.segments if each.rebuilds and not each.is_dropped},
+            snapshots=partition.snapshots,
+            leader_epochs=partition.leader_epochs,
+        )
+        self.file_system.sync_directory(directory)
+
+    def _other_files(self, partition: PartitionPlan, directory: str) -> None:
+        """What is no segment's log or index: snapshots, checkpoints, files that nobody knows."""
+        log = partition.log
+        gone = {segment_file(offset, "snapshot") for offset in partition.snapshots_gone | partition.snapshots}
+        gone |= {
+            segment_file(each.base_offset, "snapshot")
+            for each in partition.segments
+            if each.is_dropped and each.base_offset > partition.log_end_offset
+        }
+        gone |= {PARTITION_METADATA} if partition.topic_id is not None else set()
+        gone |= {LEADER_EPOCHS} if partition.leader_epochs else set()
+        for name in log.file_names:
+            match = SEGMENT_FILE.fullmatch(name)
+            if match is not None and name not in log.snapshots.values():
+                continue  # logs and indexes are done; the rest is what a starting broker would remove
+            if name in gone:
+                self._quarantine(partition, name, "replaced, or about offsets above the end of the log")
+            else:
+                self._copy(log, name, f"{directory}/{name.removesuffix('.swap')}")
+        if partition.topic_id is not None:
+            self.file_system.write_atomically(f"{directory}/{PARTITION_METADATA}", partition.topic_id)
+
+    def _drop(self, partition: PartitionPlan, each: SegmentPlan) -> None:
+        for kind in sorted(each.found.segment.has):
+            name = each.found.segment.path_of(kind).rpartition("/")[2]
+            self._quarantine(partition, name, "its segment is behind a cut, or nothing in it is good")
+
+    def _segment(self, partition: PartitionPlan, each: SegmentPlan, directory: str) -> None:
+        segment = each.found.segment
+        log = segment_file(segment.base_offset, "log")
+        if each.rewrites or each.rebuilds:
+            self._write_log(partition, each, f"{directory}/{log}")
+        else:
+            self._copy(partition.log, segment.path.rpartition("/")[2], f"{directory}/{log}")
+        self.advance(segment.size_bytes)
+        for kind in INDEX_SUFFIXES:
+            if kind not in segment.has:
+                continue
+            name = segment.path_of(kind).rpartition("/")[2]
+            if each.rebuilds:
+                self._quarantine(partition, name, "built again")
+            else:
+                self._copy(partition.log, name, f"{directory}/{segment_file(segment.base_offset, kind)}")
+
+    def _write_log(self, partition: PartitionPlan, each: SegmentPlan, target: str) -> None:
+        segment = each.found.segment
+        with segment.open() as source, self.file_system.open(target, create=True) as out:
+            out.truncate(0)
+            at = 0
+            for bad in sorted([*each.removed, *each.restored], key=lambda bad: bad.position):
+                copy_range(source, at, bad.position - at, out)
+                if bad.restored_offset is not None:
+                    out.append(OFFSET.pack(bad.restored_offset))
+                    copy_range(source, bad.position + OFFSET.size, bad.size_bytes - OFFSET.size, out)
+                self.quarantine.add(
+                    source,
+                    partition.name,
+                    segment_file(segment.base_offset, "log"),
+                    cause=bad.cause,
+                    position=bad.position,
+                    size_bytes=bad.size_bytes,
+                    offsets=bad.offsets,
+                )
+                at = bad.end
+            copy_range(source, at, each.found.size_bytes - at, out)
+            out.sync()
+        if segment.modified_ms is not None:
+            self.file_system.set_modified(target, segment.modified_ms)
+
+    def _quarantine(self, partition: PartitionPlan, name: str, why: str) -> None:
+        if not partition.log.has_file(name):
+            return
+        with partition.log.store.open(partition.log.path_of(name)) as source:
+            self.quarantine.add(source, partition.name, name, cause=why)
+
+    def _copy(self, log: PartitionLog, name: str, target: str) -> None:
+        if self.links and target.endswith(f"/{name}"):
+            try:
+                os.symlink(log.store.url_of(log.path_of(name)), target)
+            except OSError as error:
+                raise LogError(f"cannot be made: {cause(error)}", target) from error
+        else:
+            self.copy_file(log.store, log.path_of(name), target)
+
+    def copy_file(self, store: Store, path: str, target: str) -> None:
+        """One file as it is."""
+        if isinstance(store, LocalStore):
+            self.file_system.copy(store.url_of(path), target)
+            return
+        with store.open(path) as source, self.file_system.open(target, create=True) as out:
+            out.truncate(0)
+            copy_range(source, 0, source.size(), out)
+            out.sync()
+
+    def copy_partition(self, partition: PartitionPlan, directory: str) -> None:
+        """A partition that is not touched."""
+        self.file_system.make_directory(directory)
+        for name in partition.log.file_names:
+            self._copy(partition.log, name, f"{directory}/{name}")
+        self.advance(partition.log.size_bytes)
+        self.file_system.sync_directory(directory)
+
+    def finish(self) -> None:
+        """Write the manifest."""
+        self.quarantine.finish({"repaired": self.plan.directory.url, "mode": self.plan.mode.value})
+
+
+def repair_into(
+    plan: Plan, target: str, *, file_system: FileSystem | None = None, advance: Advance | None = None
+) -> Quarantine:
+    """Write the repaired directory at `target`, and the quarantine beside it as `<target>.quarantine`.
+
+    Both are called `.part` until they are whole; what an interrupted run left under those names is written anew.
+    advance: told bytes of `.log` files as they are written.
+    Raises LogError where target or its quarantine is there and not empty, or a file cannot be read or written.
+    """
+    files = file_system or FileSystem()
+    target = os.path.abspath(target)
+    quarantined = f"{target}.quarantine"
+    for path in (target, quarantined):
+        if files.exists(path) and (not files.is_directory(path) or files.list(path)):
+            raise LogError("it is there and not empty; name a directory that is not", path)
+    for path in (target, quarantined):
+        _make_anew(files, path + PART)
+    builder = _Builder(plan, files, Quarantine(files, quarantined + PART), advance, links=False)
+    for each in plan.partitions:
+        directory = f"{target}{PART}/{each.log.directory}" if each.log.directory else target + PART
+        if each.is_touched:
+            builder.build(each, directory)
+        else:
+            builder.copy_partition(each, directory)
+    _copy_own_files(plan, builder, target + PART)
+    builder.finish()
+    for path in (target, quarantined):
+        files.remove(f"{path}{PART}/{MARKER}")
+        files.sync_directory(path + PART)
+        files.remove(path)  # empty, or not there
+        if path == target or builder.quarantine.entries:
+            files.rename(path + PART, path)
+        else:
+            files.remove(path + PART)
+        files.sync_directory(os.path.dirname(path))
+    builder.quarantine.directory = quarantined
+    return builder.quarantine
+
+
+def _make_anew(files: FileSystem, path: str) -> None:
+    """A directory of ours with nothing in it but the marker; one that is not ours is refused."""
+    if files.exists(path):
+        if files.list(path) and not files.exists(f"{path}/{MARKER}"):
+            raise LogError("it is there, and no repair that was interrupted has left it; move it away", path)
+        _remove_tree(path)
+    files.make_directory(path)
+    files.open(f"{path}/{MARKER}", create=True).close()
+
+
+def _remove_tree(path: str) -> None:
+    try:
+        shutil.rmtree(path)
+    except OSError as error:
+        raise LogError(f"cannot be removed: {cause(error)}", path) from error
+
+
+def _copy_own_files(plan: Plan, builder: _Builder, part: str) -> None:
+    """The directory's own files, checkpoints as they are to be."""
+    first = plan.partitions[0].log
+    if not first.directory:
+        return
+    for entry in first.store.list(""):
+        if not entry.is_directory and entry.name not in NOT_COPIED and entry.name not in plan.checkpoints:
+            builder.copy_file(first.store, entry.name, f"{part}/{entry.name}")
+    for name, data in plan.checkpoints.items():
+        with first.store.open(name) as source:
+            builder.quarantine.add(source, "", name, cause="replaced")
+        builder.file_system.write_atomically(f"{part}/{name}", data)
+
+
+# ---- in place
+
+
+def repair_in_place(plan: Plan, *, file_system: FileSystem | None = None, advance: Advance | None = None) -> Quarantine:
+    """Change the directory itself. Every file that changes is in the quarantine, whole, before the first one does.
+
+    The quarantine is `<directory>.quarantine-<n>`, beside the directory. Holds the directory's lock.
+    Raises LogError where a broker has the directory, it is no local one, or a file cannot be read or written.
+    """
+    files = file_system or FileSystem()
+    store = plan.partitions[0].log.store
+    if not isinstance(store, LocalStore):
+        raise LogError("only a local directory can be changed in place; write a new one", plan.directory.url)
+    place = store.url.rstrip("/")
+    root = place if plan.partitions[0].log.directory else os.path.dirname(place)
+    for each in plan.touched:
+        if os.path.islink(each.log.url):
+            raise LogError("a symbolic link: repair the directory it leads to", each.log.url)
+    lock = DirectoryLock(root)
+    try:
+        return _in_place(plan, files, place, root, advance)
+    finally:
+        lock.release()
+
+
+def _in_place(plan: Plan, files: FileSystem, place: str, root: str, advance: Advance | None) -> Quarantine:
+    n = 1
+    while files.exists(f"{place}.quarantine-{n}"):
+        n += 1
+    final = f"{place}.quarantine-{n}"
+    part = final + PART
+    _make_anew(files, part)
+    builder = _Builder(plan, files, Quarantine(files, part), advance, links=True)
+    quarantine = builder.quarantine
+    for each in plan.touched:
+        built = f"{part}/{STAGING}/{each.name}"
+        builder.build(each, built)
+        staged = set(files.list(built))
+        changed = _changed(files, built, each)
+        kept = {entry.file for entry in quarantine.entries}
+        for name in each.log.file_names:
+            if (name in changed or _is_removed(name, staged)) and f"{each.name}/{name}" not in kept:
+                with each.log.store.open(each.log.path_of(name)) as source:
+                    quarantine.add(source, each.name, name, cause="the whole file, before the repair")
+    for name in plan.checkpoints:
+        with plan.partitions[0].log.store.open(name) as source:
+            quarantine.add(source, "", name, cause="the whole file, before the repair")
+    builder.finish()
+    files.sync_directory(part)
+    files.remove(f"{part}/{MARKER}")
+    files.rename(part, final)
+    files.sync_directory(os.path.dirname(final))
+    for each in plan.touched:
+        _replace(files, f"{final}/{STAGING}/{each.name}", each)
+    for name, data in plan.checkpoints.items():
+        files.write_atomically(f"{root}/{name}", data)
+    if plan.touched:
+        _remove_tree(f"{final}/{STAGING}")
+    quarantine.directory = final
+    return quarantine
+
+
+def _changed(files: FileSystem, built: str, partition: PartitionPlan) -> set[str]:
+    """Names of the files that are to take their places; a log whose indexes alone were built again is not."""
+    same = {segment_file(each.base_offset, "log") for each in partition.segments if not each.rewrites}
+    return {
+        name
+        for name in files.list(built)
+        if not os.path.islink(f"{built}/{name}") and not (name in same and partition.log.has_file(name))
+    }
+
+
+def _is_removed(name: str, staged: set[str]) -> bool:
+    return SEGMENT_FILE.fullmatch(name) is not None and name not in staged
+
+
+def _replace(files: FileSystem, built: str, partition: PartitionPlan) -> None:
+    """Put new files in the places of old ones, logs first; then take away what is no part of the log any more."""
+    directory = partition.log.url
+    staged = files.list(built)
+    for name in sorted(_changed(files, built, partition), key=lambda name: (not name.endswith(".log"), name)):
+        fresh = f"{directory}/{name}{FRESH}"
+        files.copy(f"{built}/{name}", fresh)
+        with files.open(fresh) as file:
+            file.sync()
+        files.rename(fresh, f"{directory}/{name}")
+    for name in partition.log.file_names:
+        if _is_removed(name, set(staged)):
+            files.remove(f"{directory}/{name}")
+    files.sync_directory(directory)

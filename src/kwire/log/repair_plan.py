@@ -1,0 +1,329 @@
+"""What a repair would do: a plan made from what verify found, before anything is written.
+
+Two modes. SALVAGE keeps good batches behind bad ones, so offsets get holes as compaction makes them. TRUNCATE does what
+a recovering broker does: the log ends at its first bad batch. An index plan leaves every `.log` file as it is.
+Source: rules G-05 to G-12, F-02, F-44; Kafka's LogLoader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from kwire.errors import LogError, Malformed
+from kwire.log.checkpoints import (
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LEADER_EPOCHS,
+    LOG_START_OFFSETS,
+    PARTITION_METADATA,
+    RECOVERY_POINTS,
+    parse_offset_checkpoint,
+    render_offset_checkpoint,
+    render_partition_metadata,
+)
+from kwire.log.damage import Damage, Kind
+from kwire.log.file_names import SEGMENT_FILE, segment_file
+from kwire.log.headers import HeaderWalk
+from kwire.log.log_directory import LogDirectory
+from kwire.log.partition_log import PartitionLog
+from kwire.log.repair_mode import Mode
+from kwire.log.segment import Segment
+from kwire.log.verify import DirectoryFindings, PartitionFindings, SegmentFindings
+from kwire.log.verify.batches import Bad
+
+__all__ = ["PartitionPlan", "Plan", "SegmentPlan", "make_index_plan", "make_plan"]
+
+INDEX_KINDS = frozenset({Kind.OFFSET_INDEX, Kind.TIME_INDEX, Kind.TRANSACTION_INDEX})
+CHECKPOINTS = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_START_OFFSETS, CLEANER_OFFSETS)
+
+
+@dataclass(slots=True, kw_only=True)
+class SegmentPlan:
+    """What becomes of one segment. removed: bytes that go; restored: batches that get their offset back.
+
+    is_dropped: all of it goes. rebuilds: its indexes are built again.
+    """
+
+    found: SegmentFindings
+    removed: list[Bad] = field(default_factory=list)
+    restored: list[Bad] = field(default_factory=list)
+    is_dropped: bool = False
+    rebuilds: bool = False
+
+    @property
+    def base_offset(self) -> int:
+        """Its name's number."""
+        return self.found.segment.base_offset
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether its `.log` file changes."""
+        return bool(self.removed or self.restored)
+
+    @property
+    def kept_bytes(self) -> int:
+        """Size of its `.log` file afterwards."""
+        return self.found.size_bytes - sum(bad.size_bytes for bad in self.removed)
+
+
+@dataclass(slots=True, kw_only=True)
+class PartitionPlan:
+    """What becomes of one partition. log_end_offset: afterwards.
+
+    snapshots: segment bases whose producer snapshot is written again; snapshots_gone: those that go.
+    """
+
+    log: PartitionLog
+    segments: list[SegmentPlan]
+    log_end_offset: int
+    snapshots: set[int] = field(default_factory=set)
+    snapshots_gone: set[int] = field(default_factory=set)
+    leader_epochs: bool = False
+    topic_id: bytes | None = None
+
+    @property
+    def is_touched(self) -> bool:
+        """Whether anything in its directory changes."""
+        changed = any(each.is_dropped or each.rewrites or each.rebuilds for each in self.segments)
+        return changed or bool(self.snapshots or self.snapshots_gone or self.leader_epochs or self.topic_id)
+
+    @property
+    def name(self) -> str:
+        """As its directory is called."""
+        return f"{self.log.topic}-{self.log.partition}"
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """(file, what becomes of it), for people."""
+        for each in self.segments:
+            log = segment_file(each.base_offset, "log")
+            if each.is_dropped:
+                yield log, f"goes into quarantine, {each.found.size_bytes} bytes, with its indexes"
+                continue
+            for bad in each.removed:
+                yield log, f"bytes {bad.position} to {bad.end} go into quarantine: {bad.cause}{_offsets(bad)}"
+            for bad in each.restored:
+                yield log, f"the batch at byte {bad.position} gets its offset back: {bad.restored_offset}"
+            if each.rebuilds:
+                yield log.removesuffix(".log") + ".*index", "built again"
+        for offset in sorted(self.snapshots):
+            yield segment_file(offset, "snapshot"), "written again"
+        for offset in sorted(self.snapshots_gone - self.snapshots):
+            yield segment_file(offset, "snapshot"), "goes into quarantine"
+        if self.leader_epochs:
+            yield LEADER_EPOCHS, "built again from the batches"
+        if self.topic_id is not None:
+            yield PARTITION_METADATA, "written again with the topic id of the topic's other partitions"
+
+
+@dataclass(slots=True, kw_only=True)
+class Plan:
+    """What a repair would do. checkpoints: the directory's own files that change, with their new bytes.
+
+    left: damage that stays as it is, because only other replicas or people know what is right.
+    """
+
+    mode: Mode
+    directory: LogDirectory
+    partitions: list[PartitionPlan]
+    checkpoints: dict[str, bytes]
+    left: list[Damage]
+
+    @property
+    def touched(self) -> list[PartitionPlan]:
+        """The partitions that change."""
+        return [each for each in self.partitions if each.is_touched]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing changes."""
+        return not self.touched and not self.checkpoints
+
+
+def make_index_plan(directory: LogDirectory, found: DirectoryFindings) -> Plan:
+    """Only what is built from whole `.log` files: indexes, snapshots, leader epochs that were found wrong.
+
+    Segments with damaged batches are left out: their indexes come with a repair.
+    """
+    partitions = []
+    for each in found.partitions:
+        segments = [SegmentPlan(found=segment) for segment in each.segments]
+        plan = PartitionPlan(log=each.log, segments=segments, log_end_offset=each.log_end_offset)
+        if not any(segment.bad for segment in each.segments):
+            _plan_rebuilds(plan, each)
+        partitions.append(plan)
+    left = [each for each in found.damages if not each.is_harmless and not _is_repaired(each, partitions, {})]
+    return Plan(mode=Mode.SALVAGE, directory=directory, partitions=partitions, checkpoints={}, left=left)
+
+
+def make_plan(directory: LogDirectory, found: DirectoryFindings, mode: Mode) -> Plan:
+    """What to do about what was found. Reads headers where a log is cut; changes nothing."""
+    partitions = [_plan_partition(each, mode, directory) for each in found.partitions]
+    alone = any(not each.log.directory for each in partitions)
+    checkpoints = {} if alone else _plan_checkpoints(directory, partitions)
+    left = [each for each in found.damages if not each.is_harmless and not _is_repaired(each, partitions, checkpoints)]
+    return Plan(mode=mode, directory=directory, partitions=partitions, checkpoints=checkpoints, left=left)
+
+
+def _plan_partition(found: PartitionFindings, mode: Mode, directory: LogDirectory) -> PartitionPlan:
+    log = found.log
+    segments = [SegmentPlan(found=each) for each in found.segments]
+    plan = PartitionPlan(log=log, segments=segments, log_end_offset=found.log_end_offset)
+    if mode is Mode.SALVAGE:
+        _salvage(plan)
+    else:
+        _truncate(plan)
+    _plan_rebuilds(plan, found)
+    if any(each.kind is Kind.METADATA and each.file.endswith(PARTITION_METADATA) for each in found.damages):
+        plan.topic_id = _topic_id_elsewhere(log, directory)
+    return plan
+
+
+def _plan_rebuilds(plan: PartitionPlan, found: PartitionFindings) -> None:
+    """Indexes of segments that change or have a wrong one; snapshots; leader epochs."""
+    hurt = {each.file.rpartition("/")[2]: each for each in found.damages if not each.is_harmless}
+    kept = [each for each in plan.segments if not each.is_dropped]
+    for each in kept:
+        stem = f"{each.base_offset:020d}."
+        wrong = any(name.startswith(stem) and damage.kind in INDEX_KINDS for name, damage in hurt.items())
+        each.rebuilds = each.rewrites or wrong
+    _plan_snapshots(plan, kept, hurt)
+    plan.leader_epochs = any(
+        each.kind is Kind.LEADER_EPOCHS and each.file.endswith(LEADER_EPOCHS) for each in found.damages
+    ) or bool(_epochs_above(plan.log, plan.log_end_offset))
+
+
+def _salvage(plan: PartitionPlan) -> None:
+    """Take out bad bytes wherever they are; segments that are left without a batch go, but for the last one."""
+    for each in plan.segments:
+        for bad in each.found.bad:
+            (each.removed if bad.restored_offset is None else each.restored).append(bad)
+    for each in plan.segments[:-1]:
+        each.is_dropped = bool(each.removed) and each.kept_bytes == 0
+    last = plan.segments[-1] if plan.segments else None
+    if last is not None:
+        restored = [bad.offsets[1] + 1 for bad in last.restored if bad.offsets is not None]
+        plan.log_end_offset = max(plan.log_end_offset, *restored, 0)
+
+
+def _truncate(plan: PartitionPlan) -> None:
+    """Cut at the first bad batch; what is behind goes (G-07)."""
+    cut = False
+    for each in plan.segments:
+        if cut:
+            each.is_dropped = True
+        elif each.found.bad:
+            first = each.found.bad[0]
+            whole = Bad(
+                position=first.position,
+                size_bytes=each.found.size_bytes - first.position,
+                kind=first.kind,
+                cause=first.cause if first.is_tail else f"{first.cause}; and what is behind it",
+                offsets=first.offsets if first.is_tail else None,
+                is_tail=True,
+            )
+            each.removed.append(whole)
+            plan.log_end_offset = _end_before(each.found.segment, first.position)
+            cut = True
+
+
+def _end_before(segment: Segment, position: int) -> int:
+    """The offset after the last batch before a position."""
+    end = segment.base_offset
+    with segment.open() as file:
+        for header in HeaderWalk(file, 0, position):
+            end = header.last_offset + 1
+    return end
+
+
+def _plan_snapshots(plan: PartitionPlan, kept: Sequence[SegmentPlan], hurt: dict[str, Damage]) -> None:
+    """Snapshots above the log's end go, broken ones too; those at the start of a segment are written again."""
+    bases = {each.base_offset for each in kept[1:]}
+    for offset in plan.log.snapshots:
+        if offset > plan.log_end_offset and offset not in bases:
+            plan.snapshots_gone.add(offset)
+    for name, damage in hurt.items():
+        match = SEGMENT_FILE.fullmatch(name)
+        if damage.kind is Kind.SNAPSHOT and match is not None:
+            offset = int(match["base"])
+            if offset in bases:
+                plan.snapshots.add(offset)
+            elif offset in plan.log.snapshots:
+                plan.snapshots_gone.add(offset)
+
+
+def _epochs_above(log: PartitionLog, end: int) -> list[int]:
+    try:
+        return [entry.leader_epoch for entry in log.leader_epochs if entry.start_offset > end]
+    except LogError:
+        return []
+
+
+def _topic_id_elsewhere(log: PartitionLog, directory: LogDirectory) -> bytes | None:
+    """partition.metadata as the other partitions of the topic have it; None where they do not agree."""
+    found = set()
+    for topic, partition in directory:
+        if topic == log.topic and partition != log.partition:
+            try:
+                found.add(directory[topic, partition].topic_id)
+            except LogError:
+                continue
+    found.discard(None)
+    only = found.pop() if len(found) == 1 else None
+    return None if only is None else render_partition_metadata(only)
+
+
+def _plan_checkpoints(directory: LogDirectory, partitions: Sequence[PartitionPlan]) -> dict[str, bytes]:
+    """The directory's checkpoints that say more than the logs have, or cannot be read."""
+    ends = {(each.log.topic, each.log.partition): each.log_end_offset for each in partitions if each.segments}
+    store = next(each.log.store for each in partitions)
+    names = {entry.name for entry in store.list("") if not entry.is_directory}
+    changed = {}
+    for name in CHECKPOINTS:
+        if name not in names:
+            continue
+        data = store.read_all(name)
+        try:
+            offsets = parse_offset_checkpoint(data)
+        except Malformed:
+            offsets = dict(ends) if name == HIGH_WATERMARKS else {}
+            changed[name] = render_offset_checkpoint(offsets)
+            continue
+        lowered = {key: min(offset, ends.get(key, offset)) for key, offset in offsets.items()}
+        if lowered != offsets:
+            changed[name] = render_offset_checkpoint(lowered)
+    return changed
+
+
+def _is_repaired(damage: Damage, partitions: Sequence[PartitionPlan], checkpoints: dict[str, bytes]) -> bool:
+    """Whether a plan puts this right."""
+    name = damage.file.rpartition("/")[2]
+    if damage.topic is None:
+        return name in checkpoints
+    plan = next(each for each in partitions if (each.log.topic, each.log.partition) == (damage.topic, damage.partition))
+    segment = next((each for each in plan.segments if name.startswith(f"{each.base_offset:020d}.")), None)
+    if damage.kind is Kind.LEADER_EPOCHS:
+        return plan.leader_epochs and name == LEADER_EPOCHS
+    if damage.kind is Kind.METADATA:
+        return plan.topic_id is not None and name == PARTITION_METADATA
+    if damage.kind is Kind.SNAPSHOT:
+        return int(name.partition(".")[0]) in plan.snapshots | plan.snapshots_gone
+    if damage.kind is Kind.MISSING_RECORDS:
+        return bool(checkpoints) or bool(plan.snapshots_gone) or plan.leader_epochs
+    if segment is None:
+        return False
+    if segment.is_dropped:
+        return True
+    if damage.kind in INDEX_KINDS:
+        return segment.rebuilds
+    return any(
+        bad.position <= (damage.position or 0) < bad.end or bad.position == damage.position
+        for bad in [*segment.removed, *segment.restored]
+    )
+
+
+def _offsets(bad: Bad) -> str:
+    if bad.offsets is None:
+        return ""
+    first, last = bad.offsets
+    return f" (offset {first})" if first == last else f" (offsets {first} to {last})"
