@@ -297,7 +297,8 @@ class ConsumerProtocol:
         for pattern in dict.fromkeys(m.topic_regex for m in after.values() if m.topic_regex):
             known = group.regexes.get(pattern)
             try:
-                matching = TopicRegex(pattern).select(topic.name for topic in self.store.topics)
+                compiled = TopicRegex(pattern)
+                matching = frozenset(topic.name for topic in self.store.topics if compiled.matches(topic.name))
             except BrokerError:  # too much work for the topics there are by now; whoever brings a new one is told
                 if known is None:
                     raise

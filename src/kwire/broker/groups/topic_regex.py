@@ -1,9 +1,8 @@
 """Regular expressions over topic names: RE2's language, matched in time that grows with the name alone.
 
 Members of a consumer group subscribe by patterns that a stranger wrote, so the matcher must not be one that can be made
-to search for ever, as backtracking ones can. A pattern becomes a machine whose states are walked all at once, a
-character at a time (Thompson): a name of n characters costs at most n times the states. Topics have only the characters
-a-z, A-Z, 0-9, '.', '_' and '-', so a character class is the subset of those that it holds.
+to search for ever, as backtracking ones can: see regex_machine. Topics' names have only the characters a-z, A-Z, 0-9,
+'.', '_' and '-', so a character class is the subset of those that it holds.
 
     literals, escapes       \\. \\x41 \\x{41} \\101 \\Q...\\E and \\a \\f \\n \\r \\t \\v
     any, classes            . [a-z] [^a-z] [[:alpha:]] \\d \\w \\s \\D \\W \\S \\pL \\p{Lu} \\P{Greek}
@@ -12,8 +11,7 @@ a-z, A-Z, 0-9, '.', '_' and '-', so a character class is the subset of those tha
     places                  ^ $ \\A \\z \\b \\B
 
 As in RE2 there are no back references and no looking around, and a repetition counts to 1000 at most. A pattern is
-matched against the whole name. One of more than MAX_STATES states is refused, and so is one that needs more than
-MAX_STEPS steps for the topics there are, which is a second's work.
+matched against the whole name.
 
 Source: com.google.re2j's syntax; org.apache.kafka.coordinator.group.modern.consumer.TopicRegexResolver.
 """
@@ -22,20 +20,27 @@ from __future__ import annotations
 
 import string
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
+from kwire.broker.groups.regex_machine import (
+    CHARS,
+    END,
+    FORK,
+    PLACE,
+    PLACES,
+    WORD,
+    Machine,
+    TooExpensive,
+)
 from kwire.errors import BrokerError
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 __all__ = ["TopicRegex"]
 
-MAX_STATES = 5_000
-MAX_STEPS = 2_000_000
 MAX_PATTERN = 4_096
 MAX_REPEAT = 1_000
 MAX_DEPTH = 100
 
-WORD = frozenset(string.ascii_letters + string.digits + "_")
 ALPHABET = WORD | frozenset(".-")
 DIGITS, SPACES = frozenset(string.digits), frozenset("\t\n\f\r ")
 PERL = {"d": DIGITS, "w": WORD, "s": SPACES}
@@ -57,27 +62,8 @@ POSIX = {
 }
 CONTROLS = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
-# A machine is a list of states; a state is (kind, what, next states):
-# CHARS (set, one next), PLACE (condition on position, one next), FORK (any number of nexts), END.
-CHARS, PLACE, FORK, END = range(4)
-Place = Callable[[str, int], bool]
-State = tuple[int, frozenset[str] | Place | None, list[int]]
 Fragment = tuple[int, list[int]]
 """Where a part of the machine begins, and its states whose next is still open."""
-
-
-def at_word_border(name: str, at: int) -> bool:
-    """Whether a word begins or ends there."""
-    before = at > 0 and name[at - 1] in WORD
-    return before != (at < len(name) and name[at] in WORD)
-
-
-PLACES: dict[str, Place] = {
-    "A": lambda name, at: at == 0,
-    "z": lambda name, at: at == len(name),
-    "b": at_word_border,
-    "B": lambda name, at: not at_word_border(name, at),
-}
 
 
 class TopicRegex:
@@ -86,74 +72,42 @@ class TopicRegex:
     def __init__(self, pattern: str) -> None:
         self._pattern, self._pos, self._depth = pattern, 0, 0
         self._ignore_case = False
-        self._states: list[State] = []
+        self._machine = Machine()
         if len(pattern) > MAX_PATTERN:
             raise self._wrong(f"longer than {MAX_PATTERN} characters")
-        start, opens = self._alternatives()
-        if self._pos < len(pattern):
-            raise self._wrong("unexpected )")
-        end = self._state(END, None)
-        self._connect(opens, end)
-        self._start, self._steps = start, 0
-
-    def select(self, names: Iterable[str]) -> frozenset[str]:
-        """Those that match as a whole. Raises BrokerError: INVALID_REGULAR_EXPRESSION for too much work."""
-        self._steps = 0
-        return frozenset(name for name in names if self.matches(name))
+        try:
+            start, opens = self._alternatives()
+            if self._pos < len(pattern):
+                raise self._wrong("unexpected )")
+            self._machine.connect(opens, self._machine.add(END))
+        except TooExpensive as error:
+            raise self._wrong(str(error)) from error
+        self._machine.finish(start)
 
     def matches(self, name: str) -> bool:
-        """Whether the whole name matches. Raises as select does, for all names since the last select."""
-        states = self._reach([self._start], name, 0)
-        for at, character in enumerate(name):
-            nexts = [
-                following
-                for state in states
-                if self._states[state][0] == CHARS and character in self._states[state][1]  # type: ignore[operator]
-                for following in self._states[state][2]
-            ]
-            if not nexts:
-                return False
-            states = self._reach(nexts, name, at + 1)
-        return any(self._states[state][0] == END for state in states)
+        """Whether the whole name matches. Raises BrokerError: INVALID_REGULAR_EXPRESSION for too much work."""
+        try:
+            return self._machine.matches(name)
+        except TooExpensive as error:
+            self._pos = 0
+            raise self._wrong(str(error)) from error
 
-    def _reach(self, begin: Iterable[int], name: str, at: int) -> set[int]:
-        """All states that can be reached at this place without taking a character."""
-        reached: set[int] = set()
-        waiting = list(begin)
-        while waiting:
-            state = waiting.pop()
-            if state in reached:
-                continue
-            reached.add(state)
-            self._steps += 1
-            kind, what, nexts = self._states[state]
-            if kind == FORK or (kind == PLACE and what(name, at)):  # type: ignore[misc, operator]
-                waiting.extend(nexts)
-        if self._steps > MAX_STEPS:
-            raise self._wrong("it takes too many steps for the topics there are")
-        return reached
+    # --- parts of the machine ---
 
-    # --- machine ---
+    def _fork(self) -> Fragment:
+        state = self._machine.add(FORK)
+        return state, [state]
 
-    def _state(self, kind: int, what: frozenset[str] | Place | None, nexts: Iterable[int] = ()) -> int:
-        if len(self._states) >= MAX_STATES:
-            raise self._wrong(f"it needs more than {MAX_STATES} states")
-        self._states.append((kind, what, list(nexts)))
-        return len(self._states) - 1
-
-    def _one(self, kind: int, what: frozenset[str] | Place | None) -> Fragment:
-        state = self._state(kind, what)
+    def _place(self, name: str) -> Fragment:
+        state = self._machine.add(PLACE, place=PLACES[name])
         return state, [state]
 
     def _characters(self, characters: Iterable[str]) -> Fragment:
         found = set(characters)
         if self._ignore_case:
             found |= {c.swapcase() for c in found}
-        return self._one(CHARS, ALPHABET & found)
-
-    def _connect(self, opens: Iterable[int], to: int) -> None:
-        for state in opens:
-            self._states[state][2].append(to)
+        state = self._machine.add(CHARS, characters=ALPHABET & found)
+        return state, [state]
 
     # --- grammar ---
 
@@ -192,16 +146,16 @@ class TopicRegex:
         self._depth -= 1
         if len(parts) == 1:
             return parts[0]
-        fork = self._state(FORK, None, [start for start, _ in parts])
+        fork = self._machine.add(FORK, nexts=[start for start, _ in parts])
         return fork, [state for _, opens in parts for state in opens]
 
     def _sequence(self) -> Fragment:
-        start, opens = self._one(FORK, None)
+        start, opens = self._fork()
         while self._pos < len(self._pattern) and self._pattern[self._pos] not in "|)":
             begin = self._pos, self._ignore_case
             part = self._atom()
             part = self._repeated(part, begin)
-            self._connect(opens, part[0])
+            self._machine.connect(opens, part[0])
             opens = part[1]
         return start, opens
 
@@ -232,25 +186,26 @@ class TopicRegex:
 
     def _times(self, part: Fragment, begin: tuple[int, bool], atom_end: int, least: int, most: int | None) -> Fragment:
         self._take("?")
-        if self._pos < len(self._pattern) and self._pattern[self._pos] in "*+?":
-            raise self._wrong("invalid nested repetition operator")
         after = self._pos
+        stacked = self._pos < len(self._pattern) and self._pattern[self._pos] in "*+?"
+        if stacked or (self._peek("{") and self._counts() is not None):
+            raise self._wrong("invalid nested repetition operator")
         copies = [part]
         while len(copies) < max(least, 1 if most is None else most):
             copies.append(self._again(begin, atom_end))
         self._pos = after
-        start, opens = self._one(FORK, None)
+        start, opens = self._fork()
         skipped: list[int] = []
         if most == 0:
             return start, opens
         for index, (copy_start, copy_opens) in enumerate(copies):
-            self._connect(opens, copy_start)
+            self._machine.connect(opens, copy_start)
             if index >= least:
                 skipped.extend(opens)
             opens = copy_opens
         if most is None:
-            loop = self._state(FORK, None, [copies[-1][0]])
-            self._connect(opens, loop)
+            loop = self._machine.add(FORK, nexts=[copies[-1][0]])
+            self._machine.connect(opens, loop)
             opens = [loop]
         return start, opens + skipped
 
@@ -267,13 +222,13 @@ class TopicRegex:
             case "(":
                 return self._group()
             case "[":
-                return self._one(CHARS, self._class())
+                return self._characters(self._class())
             case ".":
-                return self._one(CHARS, ALPHABET)
+                return self._characters(ALPHABET)
             case "^":
-                return self._one(PLACE, PLACES["A"])
+                return self._place("A")
             case "$":
-                return self._one(PLACE, PLACES["z"])
+                return self._place("z")
             case "\\":
                 return self._escape()
             case "*" | "+" | "?":
@@ -289,7 +244,7 @@ class TopicRegex:
                     raise self._wrong("invalid named capture")
                 self._pos += len(name) + 1
             elif self._flags():
-                return self._one(FORK, None)
+                return self._fork()
         part = self._alternatives()
         if not self._take(")"):
             raise self._wrong("missing closing )")
@@ -315,15 +270,15 @@ class TopicRegex:
     def _escape(self) -> Fragment:
         character = self._next()
         if character in PLACES:
-            return self._one(PLACE, PLACES[character])
+            return self._place(character)
         if character == "Q":
             end = self._pattern.find("\\E", self._pos)
             text = self._pattern[self._pos : end if end >= 0 else None]
             self._pos = len(self._pattern) if end < 0 else end + 2
-            start, opens = self._one(FORK, None)
+            start, opens = self._fork()
             for one in text:
                 part = self._characters(one)
-                self._connect(opens, part[0])
+                self._machine.connect(opens, part[0])
                 opens = part[1]
             return start, opens
         self._pos -= 1

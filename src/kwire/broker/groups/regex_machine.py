@@ -1,0 +1,131 @@
+"""Matching in time that grows with the text alone: a machine whose states are walked all at once (Thompson).
+
+    state  what it does                                             next states
+    CHARS  takes one character of a set                             one
+    PLACE  goes on at some places only: begin, end, word border     one
+    FORK   goes on in every direction                               any number
+    END    the pattern is done
+
+Sets of states that were met before are not worked out again, so names that look alike cost a look-up a character. The
+work for new ones is counted, and at MAX_STEPS it ends: a pattern that is made to be expensive costs half a second.
+
+Source: R. Cox, "Regular Expression Matching Can Be Simple And Fast"; what RE2 does.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Iterable
+
+__all__ = ["CHARS", "END", "FORK", "MAX_STATES", "PLACE", "PLACES", "WORD", "Machine", "Place", "TooExpensive"]
+
+MAX_STATES = 5_000
+MAX_STEPS = 500_000
+
+CHARS, PLACE, FORK, END = range(4)
+WORD = frozenset(string.ascii_letters + string.digits + "_")
+
+Place = Callable[[bool, bool, bool], bool]
+"""Whether to go on at the begin, at the end, at a word border."""
+PLACES: dict[str, Place] = {
+    "A": lambda begin, end, border: begin,
+    "z": lambda begin, end, border: end,
+    "b": lambda begin, end, border: border,
+    "B": lambda begin, end, border: not border,
+}
+NO_CHARACTERS: frozenset[str] = frozenset()
+
+
+class TooExpensive(Exception):
+    """More states or more steps than a pattern is given. Whoever has the pattern says so in its own words."""
+
+
+class Machine:
+    """See the module's head. Built by adding states and connecting them; the first to start in is given to `finish`."""
+
+    def __init__(self) -> None:
+        self._kinds: list[int] = []
+        self._characters: list[frozenset[str]] = []
+        self._places: list[Place | None] = []
+        self._nexts: list[list[int]] = []
+        self._start = 0
+        self._steps = 0
+        self._reached: dict[tuple[frozenset[int], bool, bool, bool], frozenset[int]] = {}
+        self._taken: dict[tuple[frozenset[int], str], frozenset[int]] = {}
+
+    def add(
+        self,
+        kind: int,
+        *,
+        characters: frozenset[str] = NO_CHARACTERS,
+        place: Place | None = None,
+        nexts: Iterable[int] = (),
+    ) -> int:
+        """A new state. Raises TooExpensive."""
+        if len(self._kinds) >= MAX_STATES:
+            raise TooExpensive(f"it needs more than {MAX_STATES} states")
+        self._kinds.append(kind)
+        self._characters.append(characters)
+        self._places.append(place)
+        self._nexts.append(list(nexts))
+        return len(self._kinds) - 1
+
+    def connect(self, states: Iterable[int], to: int) -> None:
+        """From each of these on to that one."""
+        for state in states:
+            self._nexts[state].append(to)
+
+    def finish(self, start: int) -> None:
+        """It is built."""
+        self._start = start
+
+    def matches(self, text: str) -> bool:
+        """Whether the whole text matches. Raises TooExpensive."""
+        waiting = frozenset([self._start])
+        word_before = False
+        for at, character in enumerate(text):
+            word = character in WORD
+            states = self._reach(waiting, at == 0, False, word != word_before)
+            waiting = self._take(states, character)
+            if not waiting:
+                return False
+            word_before = word
+        states = self._reach(waiting, not text, True, word_before)
+        return any(self._kinds[state] == END for state in states)
+
+    def _reach(self, begin: frozenset[int], at_begin: bool, at_end: bool, at_border: bool) -> frozenset[int]:
+        """All states that can be reached without taking a character."""
+        key = (begin, at_begin, at_end, at_border)
+        known = self._reached.get(key)
+        if known is not None:
+            return known
+        reached: set[int] = set()
+        waiting = list(begin)
+        while waiting:
+            state = waiting.pop()
+            if state in reached:
+                continue
+            reached.add(state)
+            place = self._places[state]
+            if self._kinds[state] == FORK or (place is not None and place(at_begin, at_end, at_border)):
+                waiting.extend(self._nexts[state])
+        self._count(len(reached))
+        self._reached[key] = frozenset(reached)
+        return self._reached[key]
+
+    def _take(self, states: frozenset[int], character: str) -> frozenset[int]:
+        """Where taking a character leads."""
+        known = self._taken.get((states, character))
+        if known is not None:
+            return known
+        self._count(len(states))
+        following = frozenset(
+            following for state in states if character in self._characters[state] for following in self._nexts[state]
+        )
+        self._taken[states, character] = following
+        return following
+
+    def _count(self, steps: int) -> None:
+        self._steps += steps
+        if self._steps > MAX_STEPS:
+            raise TooExpensive("it takes too many steps for the topics there are")

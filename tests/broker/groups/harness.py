@@ -1,0 +1,296 @@
+"""A coordinator on a clock that stands, with its log in memory: everything but sockets and files is the real thing."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kwire.broker.clock import ManualClock
+from kwire.broker.context import Peer, RequestContext
+from kwire.broker.groups import (
+    NO_PRODUCER,
+    GroupCoordinator,
+    LoggedMarker,
+    LoggedRecord,
+    Producer,
+)
+from kwire.broker.groups.records import GroupRecord, read_record
+from kwire.broker.settings import Settings
+from kwire.broker.topics import Partition, Topic, TopicRegistry
+from kwire.errors import BrokerError, LogError
+from kwire.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    OffsetCommitValue,
+    SyncGroupRequest,
+)
+from kwire.protocol.error_codes import ErrorCode
+from kwire.protocol.record_values import write_prefixed
+
+PARTITIONS = 3
+
+
+class MemoryLog:
+    """`__consumer_offsets` without a disk. broken: the next appends fail with it."""
+
+    def __init__(self) -> None:
+        self.partitions: list[list[LoggedRecord | LoggedMarker]] = [[] for _ in range(PARTITIONS)]
+        self.broken: Exception | None = None
+
+    def partition_count(self) -> int:
+        return len(self.partitions)
+
+    def append(
+        self, partition: int, records: Sequence[tuple[bytes, bytes | None]], producer: Producer = NO_PRODUCER
+    ) -> int:
+        if self.broken is not None:
+            raise self.broken
+        log = self.partitions[partition]
+        first = len(log)
+        for index, (key, value) in enumerate(records):
+            log.append(LoggedRecord(partition, first + index, producer.producer_id, key, value))
+        return first
+
+    def append_marker(self, partition: int, producer_id: int, commit: bool) -> None:
+        self.partitions[partition].append(LoggedMarker(partition, producer_id, commit))
+
+    def replay(self) -> Iterator[LoggedRecord | LoggedMarker]:
+        for log in self.partitions:
+            yield from log
+
+    def records(self) -> list[GroupRecord]:
+        """All records of all partitions, read back."""
+        logged = [entry for entry in self.replay() if isinstance(entry, LoggedRecord)]
+        return [record for entry in logged if (record := read_record(entry.key, entry.value)) is not None]
+
+
+class Answers(list[Any]):
+    """What was answered, in order; the one answer is `.one`."""
+
+    def __call__(self, response: Any) -> None:
+        self.append(response)
+
+    @property
+    def one(self) -> Any:
+        assert len(self) == 1
+        return self[0]
+
+
+def subscription(*topics: str, owned: dict[str, list[int]] | None = None, version: int = 3) -> bytes:
+    """What a consumer says in JoinGroup."""
+    message = ConsumerProtocolSubscription(
+        topics=list(topics),
+        owned_partitions=[
+            ConsumerProtocolSubscription.TopicPartition(topic=topic, partitions=partitions)
+            for topic, partitions in (owned or {}).items()
+        ],
+    )
+    return write_prefixed(message, version)
+
+
+def assignment(**topics: list[int]) -> bytes:
+    """What a leader says in SyncGroup."""
+    message = ConsumerProtocolAssignment(
+        assigned_partitions=[
+            ConsumerProtocolAssignment.TopicPartition(topic=topic, partitions=partitions)
+            for topic, partitions in topics.items()
+        ]
+    )
+    return write_prefixed(message, 3)
+
+
+class Bench:
+    """A coordinator and what it works on."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings = Settings(**settings)
+        self.clock = ManualClock()
+        self.topics = TopicRegistry()
+        self.log = MemoryLog()
+        self.coordinator = self.start()
+
+    def start(self) -> GroupCoordinator:
+        """A coordinator on the log as it is."""
+        coordinator = GroupCoordinator(self.clock, self.clock.timers, self.settings, self.topics, self.log)
+        coordinator.start()
+        return coordinator
+
+    def restart(self) -> None:
+        """The broker dies and comes back: what is not in the log is gone."""
+        self.coordinator.store.timers.cancel_all()
+        self.coordinator = self.start()
+
+    def topic(self, name: str, partitions: int) -> Topic:
+        """Make a topic, or give it more partitions."""
+        topic = self.topics.get(name) or Topic(name=name, topic_id=uuid.uuid5(uuid.NAMESPACE_DNS, name))
+        for index in range(len(topic.partitions), partitions):
+            topic.partitions[index] = Partition(topic=topic, index=index)
+        self.topics.add(topic)
+        self.coordinator.topics_changed()
+        return topic
+
+    @staticmethod
+    def context(version: int, client_id: str = "c") -> RequestContext:
+        peer = Peer(connection_id="", host="10.0.0.1", port=1, listener="PLAINTEXT")
+        return RequestContext(
+            peer=peer, api_key=11, api_version=version, correlation_id=0, client_id=client_id, request_bytes=0
+        )
+
+    # --- the classic protocol ---
+
+    def join(self, group_id: str, member_id: str = "", *, version: int = 9, **fields: Any) -> Answers:
+        """JoinGroup, as a consumer of topic "t" unless told otherwise; a refusal is an answer too."""
+        protocols = fields.pop("protocols", {"range": subscription("t")})
+        request = JoinGroupRequest(
+            group_id=group_id,
+            member_id=member_id,
+            protocol_type=fields.pop("protocol_type", "consumer"),
+            session_timeout_ms=fields.pop("session_timeout_ms", 10_000),
+            rebalance_timeout_ms=fields.pop("rebalance_timeout_ms", 60_000),
+            protocols=[
+                JoinGroupRequest.JoinGroupRequestProtocol(name=name, metadata=data) for name, data in protocols.items()
+            ],
+            **fields,
+        )
+        answers = Answers()
+        try:
+            self.coordinator.join(self.context(version), request, answers)
+        except BrokerError as error:
+            answers.append(error)
+        return answers
+
+    def new_member(self, group_id: str, **fields: Any) -> tuple[str, Answers]:
+        """Join as clients do: without an id, then with the one that was given."""
+        member_id = self.join(group_id, **fields).one.member_id
+        return member_id, self.join(group_id, member_id, **fields)
+
+    def sync(
+        self, group_id: str, member_id: str, generation: int, given: dict[str, bytes] | None = None, **fields: Any
+    ) -> Answers:
+        """SyncGroup; a refusal is an answer too."""
+        request = SyncGroupRequest(
+            group_id=group_id,
+            member_id=member_id,
+            generation_id=generation,
+            assignments=[
+                SyncGroupRequest.SyncGroupRequestAssignment(member_id=one, assignment=data)
+                for one, data in (given or {}).items()
+            ],
+            **fields,
+        )
+        answers = Answers()
+        try:
+            self.coordinator.sync(request, answers)
+        except BrokerError as error:
+            answers.append(error)
+        return answers
+
+    def heartbeat(self, group_id: str, member_id: str, generation: int, instance_id: str | None = None) -> ErrorCode:
+        """Heartbeat's error code."""
+        try:
+            self.coordinator.heartbeat(group_id, member_id, instance_id, generation)
+        except BrokerError as error:
+            return ErrorCode(error.code)
+        return ErrorCode.NONE
+
+    def leave(self, group_id: str, *members: str | tuple[str, str]) -> list[ErrorCode]:
+        """LeaveGroup of member ids, or of (member id, instance id); the results."""
+        request = LeaveGroupRequest(
+            group_id=group_id,
+            members=[
+                LeaveGroupRequest.MemberIdentity(member_id=member)
+                if isinstance(member, str)
+                else LeaveGroupRequest.MemberIdentity(member_id=member[0], group_instance_id=member[1])
+                for member in members
+            ],
+        )
+        return [ErrorCode(member.error_code) for member in self.coordinator.leave(request).members]
+
+    def stable(self, group_id: str, count: int = 1, **fields: Any) -> list[str]:
+        """A settled classic group of so many members; the first is the leader."""
+        joins = [self.new_member(group_id, **fields) for _ in range(count)]
+        self.clock.advance(2 * self.settings.group_initial_rebalance_delay_ms)  # each member prolongs it once
+        generation = joins[0][1].one.generation_id
+        ids = [member_id for member_id, _ in joins]
+        given = {member_id: b"for " + str(index).encode() for index, member_id in enumerate(ids)}
+        for member_id in reversed(ids):
+            self.sync(group_id, member_id, generation, given)
+        assert self.state(group_id) == "Stable"
+        return ids
+
+    # --- the consumer protocol ---
+
+    def beat(self, group_id: str, member_id: str = "", epoch: int = 0, *, version: int = 0, **fields: Any) -> Any:
+        """ConsumerGroupHeartbeat: the response, or the error code that it was refused with."""
+        if epoch == 0:
+            fields.setdefault("rebalance_timeout_ms", 60_000)
+            fields.setdefault("topic_partitions", [])
+            if not fields.get("subscribed_topic_regex"):
+                fields.setdefault("subscribed_topic_names", ["t"])
+        if isinstance(fields.get("topic_partitions"), dict):
+            fields["topic_partitions"] = [
+                ConsumerGroupHeartbeatRequest.TopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
+                for topic_id, partitions in fields["topic_partitions"].items()
+            ]
+        request = ConsumerGroupHeartbeatRequest(group_id=group_id, member_id=member_id, member_epoch=epoch, **fields)
+        try:
+            return self.coordinator.consumer_heartbeat(self.context(version), request)
+        except BrokerError as error:
+            return ErrorCode(error.code)
+
+    # --- offsets ---
+
+    def commit(
+        self,
+        group_id: str,
+        offsets: dict[tuple[str, int], int],
+        member_id: str = "",
+        epoch: int = -1,
+        *,
+        producer: Producer = NO_PRODUCER,
+        version: int = 9,
+        instance_id: str | None = None,
+        expire_ms: int = -1,
+    ) -> ErrorCode:
+        """Commit offsets as a handler does; the error code."""
+        values = [
+            (
+                partition,
+                OffsetCommitValue(
+                    offset=offset, metadata="", commit_timestamp=self.clock.now_ms(), expire_timestamp=expire_ms
+                ),
+            )
+            for partition, offset in offsets.items()
+        ]
+        transactional = producer != NO_PRODUCER
+        try:
+            self.coordinator.offsets.check_commit(
+                group_id, member_id, instance_id, epoch, version=version, transactional=transactional
+            )
+            self.coordinator.offsets.commit(group_id, values, producer)
+        except BrokerError as error:
+            return ErrorCode(error.code)
+        return ErrorCode.NONE
+
+    def committed(self, group_id: str) -> dict[tuple[str, int], int]:
+        """The offsets that count."""
+        found = self.coordinator.store.offsets.of_group(group_id)
+        return {partition: offset.value.offset for partition, offset in found.items()}
+
+    # --- looking ---
+
+    def group(self, group_id: str) -> Any:
+        return self.coordinator.store.groups.get(group_id)
+
+    def state(self, group_id: str) -> str:
+        """The group's state, Dead when it is not there."""
+        group = self.group(group_id)
+        return "Dead" if group is None else str(group.state)
+
+    def break_log(self) -> None:
+        """The disk is full."""
+        self.log.broken = LogError("no space left on device")

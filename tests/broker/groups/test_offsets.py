@@ -1,0 +1,301 @@
+"""Commits and who may make them, transactions that are open, and offsets that are forgotten."""
+
+from __future__ import annotations
+
+import pytest
+
+from kwire.broker.groups import Producer
+from kwire.broker.groups.offset_table import OffsetTable
+from kwire.errors import BrokerError
+from kwire.protocol.error_codes import ErrorCode
+from tests.broker.groups.harness import Bench, subscription
+from tests.broker.groups.test_consumer_protocol import Member
+
+P0, P1, U0 = ("t", 0), ("t", 1), ("u", 0)
+DAY_MS = 86_400_000
+
+
+def test_a_simple_consumer_commits_without_a_group() -> None:
+    bench = Bench()
+    assert bench.commit("g", {P0: 5}) == ErrorCode.NONE
+    assert bench.state("g") == "Empty"
+    assert bench.commit("", {P0: 6}) == ErrorCode.NONE
+    bench.restart()
+    assert (bench.committed("g"), bench.committed("")) == ({P0: 5}, {P0: 6})
+
+
+def test_members_of_a_classic_group_commit_within_their_generation() -> None:
+    bench = Bench()
+    [member] = bench.stable("g")
+    assert bench.commit("g", {P0: 1}, member, 1) == ErrorCode.NONE
+    assert bench.commit("g", {P0: 2}, member, 2) == ErrorCode.ILLEGAL_GENERATION
+    assert bench.commit("g", {P0: 2}, "other", 1) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert bench.commit("g", {P0: 2}) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert bench.commit("g", {P0: 2}, member, 1, instance_id="i") == ErrorCode.UNKNOWN_MEMBER_ID
+    assert bench.committed("g") == {P0: 1}
+
+
+def test_no_commits_between_a_generations_begin_and_its_assignment() -> None:
+    bench = Bench()
+    member, _ = bench.new_member("g")
+    bench.clock.advance(0)
+    assert bench.commit("g", {P0: 1}, member, 1) == ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_commits_are_taken_while_the_next_generation_is_prepared() -> None:
+    bench = Bench()
+    [member] = bench.stable("g")
+    bench.new_member("g")
+    assert bench.commit("g", {P0: 1}, member, 1) == ErrorCode.NONE
+
+
+@pytest.mark.parametrize(("version", "code"), [(8, ErrorCode.ILLEGAL_GENERATION), (9, ErrorCode.GROUP_ID_NOT_FOUND)])
+def test_a_member_of_a_group_that_is_not_there_is_told_as_its_version_knows(version: int, code: ErrorCode) -> None:
+    assert Bench().commit("g", {P0: 1}, "m", 3, version=version) == code
+
+
+def test_members_of_a_consumer_group_commit_at_their_epoch() -> None:
+    bench = Bench()
+    bench.topic("t", 2)
+    member = Member(bench)
+    assert bench.commit("g", {P0: 1}, member.member_id, 1) == ErrorCode.NONE
+    assert bench.commit("g", {P0: 2}, member.member_id, 0) == ErrorCode.STALE_MEMBER_EPOCH
+    assert bench.commit("g", {P0: 2}, member.member_id, 1, version=8) == ErrorCode.UNSUPPORTED_VERSION
+    assert bench.commit("g", {P0: 2}) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert bench.committed("g") == {P0: 1}
+    fetch = bench.coordinator.offsets.check_fetch
+    assert fetch("g", member.member_id, 1)
+    assert fetch("g", None, -1)
+    for member_id, epoch, code in (
+        (member.member_id, 0, ErrorCode.STALE_MEMBER_EPOCH),
+        ("other", 1, ErrorCode.UNKNOWN_MEMBER_ID),
+    ):
+        with pytest.raises(BrokerError) as refused:
+            fetch("g", member_id, epoch)
+        assert refused.value.code == code
+
+
+def test_a_commit_that_cannot_be_written_changes_nothing() -> None:
+    bench = Bench()
+    bench.commit("g", {P0: 1})
+    bench.break_log()
+    assert bench.commit("g", {P0: 2, P1: 2}) == ErrorCode.NOT_COORDINATOR
+    assert bench.committed("g") == {P0: 1}
+
+
+def test_metadata_is_measured_as_java_does() -> None:
+    offsets = Bench(offset_metadata_max_bytes=4).coordinator.offsets
+    assert not offsets.is_too_large(None)
+    assert not offsets.is_too_large("éééé")
+    assert offsets.is_too_large("ééééé")
+    assert not offsets.is_too_large("\N{GRINNING FACE}" * 2)
+    assert offsets.is_too_large("\N{GRINNING FACE}" * 3)
+
+
+# --- transactions ---
+
+
+def test_offsets_of_a_transaction_count_when_it_commits() -> None:
+    bench = Bench()
+    bench.commit("g", {P0: 1})
+    producer = Producer(7, 0)
+    assert bench.commit("g", {P0: 5, P1: 6}, producer=producer) == ErrorCode.NONE
+    table = bench.coordinator.store.offsets
+    assert bench.committed("g") == {P0: 1}
+    assert table.is_pending("g", P0)
+    assert table.is_pending("g", P1)
+    bench.restart()
+    assert bench.coordinator.store.offsets.is_pending("g", P0)
+    bench.coordinator.complete_transaction(7, commit=True)
+    assert bench.committed("g") == {P0: 5, P1: 6}
+    assert not bench.coordinator.store.offsets.is_pending("g", P0)
+
+
+def test_offsets_of_a_transaction_are_forgotten_when_it_aborts() -> None:
+    bench = Bench()
+    bench.commit("g", {P0: 5}, producer=Producer(7, 0))
+    bench.coordinator.complete_transaction(7, commit=False)
+    bench.coordinator.complete_transaction(8, commit=True)  # of somebody else: nothing of ours
+    assert bench.committed("g") == {}
+
+
+def test_a_commit_that_stands_later_in_the_log_is_not_overtaken_by_a_transaction() -> None:
+    bench = Bench()
+    bench.commit("g", {P0: 5}, producer=Producer(7, 0))
+    bench.commit("g", {P0: 9})
+    partition = bench.coordinator.store.partition_of("g")
+    bench.log.append_marker(partition, 7, commit=True)
+    bench.coordinator.complete_transaction(7, commit=True)
+    assert bench.committed("g") == {P0: 9}
+    bench.restart()
+    assert bench.committed("g") == {P0: 9}
+
+
+def test_a_marker_ends_the_transaction_in_its_own_partition_alone() -> None:
+    bench = Bench()
+    groups = ["g", "h", "i", "j"]
+    partitions = {group: bench.coordinator.store.partition_of(group) for group in groups}
+    one = "g"
+    other = next(group for group in groups if partitions[group] != partitions[one])
+    for group in (one, other):
+        bench.commit(group, {P0: 5}, producer=Producer(7, 0))
+    bench.log.append_marker(partitions[one], 7, commit=True)
+    bench.coordinator.complete_transaction(7, commit=True, partitions=[partitions[one]])
+    assert (bench.committed(one), bench.committed(other)) == ({P0: 5}, {})
+    bench.restart()
+    assert (bench.committed(one), bench.committed(other)) == ({P0: 5}, {})
+
+
+def test_generations_are_checked_in_transactions_too() -> None:
+    bench = Bench()
+    [member] = bench.stable("g")
+    producer = Producer(7, 0)
+    assert bench.commit("g", {P0: 1}, member, 1, producer=producer) == ErrorCode.NONE
+    assert bench.commit("g", {P0: 1}, member, 2, producer=producer) == ErrorCode.ILLEGAL_GENERATION
+    assert bench.commit("g", {P0: 1}, producer=producer) == ErrorCode.NONE  # older clients say nothing of it
+    assert bench.commit("h", {P0: 1}, "m", 4, producer=producer) == ErrorCode.ILLEGAL_GENERATION
+
+
+# --- deleting ---
+
+
+def test_offsets_of_topics_that_nobody_reads_can_be_deleted() -> None:
+    bench = Bench()
+    [member] = bench.stable("g")
+    bench.commit("g", {P0: 1, U0: 2}, member, 1)
+    assert bench.coordinator.offsets.check_delete("g").is_subscribed_to("t")
+    bench.coordinator.offsets.delete("g", [U0, ("u", 7)])
+    assert bench.committed("g") == {P0: 1}
+    bench.stable("other", protocol_type="connect", protocols={"x": b"?"})
+    for group, code in (("nothing", ErrorCode.GROUP_ID_NOT_FOUND), ("other", ErrorCode.NON_EMPTY_GROUP)):
+        with pytest.raises(BrokerError) as refused:
+            bench.coordinator.offsets.check_delete(group)
+        assert refused.value.code == code
+
+
+def test_groups_are_deleted_with_all_their_offsets_once_they_are_empty() -> None:
+    bench = Bench()
+    bench.topic("t", 1)
+    [member] = bench.stable("g")
+    consumer = Member(bench, "h")
+    bench.commit("g", {P0: 1}, member, 1)
+    bench.commit("g", {U0: 1}, producer=Producer(7, 0))
+    for group in ("g", "h"):
+        with pytest.raises(BrokerError) as refused:
+            bench.coordinator.delete(group)
+        assert refused.value.code == ErrorCode.NON_EMPTY_GROUP
+    bench.leave("g", member)
+    bench.beat("h", consumer.member_id, -1)
+    bench.coordinator.delete("g")
+    bench.coordinator.delete("h")
+    for _ in range(2):
+        assert (bench.state("g"), bench.state("h"), bench.committed("g")) == ("Dead", "Dead", {})
+        assert not bench.coordinator.store.offsets.has_open_transaction("g") or not list(
+            bench.coordinator.store.offsets.pending_partitions("g")
+        )
+        bench.restart()
+
+
+def test_offsets_of_a_deleted_topic_go_with_it() -> None:
+    bench = Bench()
+    bench.commit("g", {P0: 1, U0: 2})
+    bench.commit("h", {P1: 1}, producer=Producer(7, 0))
+    bench.coordinator.topics_deleted(["t"])
+    bench.coordinator.complete_transaction(7, commit=True)
+    assert (bench.committed("g"), bench.committed("h")) == ({U0: 2}, {})
+
+
+# --- forgetting ---
+
+
+def test_a_simple_consumers_offsets_are_forgotten_one_by_one_and_then_the_group() -> None:
+    bench = Bench()
+    bench.commit("g", {P0: 1})
+    bench.clock.advance(DAY_MS)
+    bench.commit("g", {P1: 1})
+    bench.clock.advance(6 * DAY_MS + 600_000)
+    assert bench.committed("g") == {P1: 1}
+    bench.clock.advance(DAY_MS)
+    assert (bench.committed("g"), bench.state("g")) == ({}, "Dead")
+    bench.restart()
+    assert bench.state("g") == "Dead"
+
+
+def test_a_groups_offsets_are_kept_while_it_has_members_and_a_week_after_the_last_left() -> None:
+    bench = Bench()
+    [member] = bench.stable("g", session_timeout_ms=1_800_000)
+    bench.commit("g", {P0: 1}, member, 1)
+    for _ in range(9 * 24 * 3):
+        bench.clock.advance(1_200_000)
+        bench.heartbeat("g", member, 1)
+    assert bench.committed("g") == {P0: 1}
+    bench.leave("g", member)
+    bench.clock.advance(6 * DAY_MS)
+    assert bench.committed("g") == {P0: 1}
+    bench.clock.advance(DAY_MS + 600_000)
+    assert bench.state("g") == "Dead"
+
+
+def test_offsets_of_topics_that_members_do_not_read_any_more_are_forgotten() -> None:
+    bench = Bench(offsets_retention_minutes=1, offsets_retention_check_interval_ms=10_000)
+    [member] = bench.stable("g", session_timeout_ms=1_800_000, protocols={"range": subscription("t")})
+    bench.commit("g", {P0: 1, U0: 2}, member, 1)
+    bench.clock.advance(90_000)
+    assert bench.committed("g") == {P0: 1}
+
+
+def test_nothing_is_forgotten_of_members_that_cannot_be_read() -> None:
+    bench = Bench(offsets_retention_minutes=1, offsets_retention_check_interval_ms=10_000)
+    [member] = bench.stable("g", session_timeout_ms=1_800_000, protocol_type="connect", protocols={"x": b"?"})
+    bench.commit("g", {P0: 1}, member, 1)
+    bench.clock.advance(90_000)
+    assert bench.committed("g") == {P0: 1}
+
+
+def test_a_commit_that_names_its_time_is_forgotten_then() -> None:
+    bench = Bench(offsets_retention_check_interval_ms=1_000)
+    bench.commit("g", {P0: 1}, expire_ms=bench.clock.now_ms() + 5_000)
+    bench.clock.advance(4_000)
+    bench.restart()
+    assert bench.committed("g") == {P0: 1}
+    bench.clock.advance(2_000)
+    assert bench.committed("g") == {}
+
+
+def test_what_an_open_transaction_has_touched_is_not_forgotten() -> None:
+    bench = Bench(offsets_retention_minutes=1, offsets_retention_check_interval_ms=10_000)
+    bench.commit("g", {P0: 1})
+    bench.commit("g", {P0: 2}, producer=Producer(7, 0))
+    bench.clock.advance(90_000)
+    assert bench.committed("g") == {P0: 1}
+    bench.coordinator.complete_transaction(7, commit=True)
+    bench.clock.advance(20_000)
+    assert bench.state("g") == "Dead"
+
+
+def test_a_group_of_the_consumer_protocol_is_forgotten_too() -> None:
+    bench = Bench(offsets_retention_minutes=1, offsets_retention_check_interval_ms=10_000)
+    bench.topic("t", 1)
+    member = Member(bench)
+    bench.commit("g", {P0: 1, U0: 1}, member.member_id, 1)
+    for _ in range(4):
+        bench.clock.advance(30_000)
+        member.beat()
+    assert bench.committed("g") == {P0: 1}
+    bench.beat("g", member.member_id, -1)
+    bench.clock.advance(90_000)
+    assert bench.state("g") == "Dead"
+
+
+def test_a_group_that_nobody_ever_joined_is_forgotten() -> None:
+    bench = Bench(offsets_retention_check_interval_ms=10_000)
+    bench.join("g")
+    bench.clock.advance(20_000)
+    assert bench.state("g") == "Dead"
+
+
+def test_an_empty_table_has_nothing() -> None:
+    table = OffsetTable()
+    table.remove("g", P0)
+    table.end((0, 1), commit=True)
+    assert (table.get("g", P0), list(table.groups()), table.is_pending("g", P0)) == (None, [], False)
