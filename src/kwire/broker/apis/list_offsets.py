@@ -31,6 +31,7 @@ VERSIONS = (0, 9)
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
 FIRST_VERSION_WITH = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 NONE_FOUND = -1
+LEADER_EPOCH_VERSION = 4
 
 
 def handle(node: Node, context: RequestContext, request: Any) -> ListOffsetsResponse:
@@ -73,7 +74,10 @@ def look_up(node: Node, context: RequestContext, request: Any, partition: Partit
         return failure(asked.partition_index, ErrorCode(error.code))
     except KwireError:
         return failure(asked.partition_index, ErrorCode.KAFKA_STORAGE_ERROR)
-    return Answer(partition_index=asked.partition_index, timestamp=timestamp, offset=offset, leader_epoch=epoch)
+    answer = Answer(partition_index=asked.partition_index, timestamp=timestamp, offset=offset)
+    if context.api_version >= LEADER_EPOCH_VERSION:
+        answer.leader_epoch = epoch
+    return answer
 
 
 def find(partition: Partition, version: int, isolation_level: int, timestamp: int) -> tuple[int, int, int]:

@@ -1,0 +1,63 @@
+"""What real clients asked real brokers, asked again: our answers are theirs, record for record."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwire.broker import Broker
+from tests.broker.replay import Replay, frames
+
+PRODUCE, FETCH, LIST_OFFSETS, METADATA, API_VERSIONS, CREATE, DELETE, GROW, ALTER = 0, 1, 2, 3, 18, 19, 20, 37, 44
+WITHOUT_SESSIONS_OF_OTHERS = {PRODUCE, FETCH, LIST_OFFSETS, METADATA, API_VERSIONS, CREATE, DELETE, GROW, ALTER}
+"""What can be asked without what the recorded broker has made up: members of groups, producer ids."""
+TRANSACTIONAL_TOPIC = "wtx"
+SETTINGS = {
+    "k391": {"log_retention_ms": -1},
+    "k282": {"log_retention_ms": -1, "node_id": 0},
+}
+"""What the recorded brokers had been told."""
+
+
+def is_asked(name: str, decoded: dict[str, Any]) -> bool:
+    """Whether a recorded request is sent to ours."""
+    body, api_key = decoded["body"], decoded["apiKey"]
+    if api_key not in WITHOUT_SESSIONS_OF_OTHERS or TRANSACTIONAL_TOPIC in str(body.get("topicData")):
+        return False
+    if api_key == ALTER:  # a setting of Kafka's cleaner threads, which ours does not have
+        return "log.cleaner.threads" not in str(body)
+    return name != "k282" or api_key != API_VERSIONS  # 2.8 refuses versions that we have
+
+
+def without_settings(answer: dict[str, Any]) -> dict[str, Any]:
+    """Topics made, without the settings that they have: those are another release's."""
+    for topic in answer["topics"]:
+        topic.pop("configs", None)
+    return answer
+
+
+@pytest.mark.requirement("W-80", "W-85", "U-01", "U-02", "D-01", "D-08", "A-22")
+@pytest.mark.parametrize(("name", "least"), [("k391", 120), ("k282", 60)])
+def test_our_answers_are_those_of_the_recorded_broker(name: str, least: int, kafka_logs: dict[str, Path]) -> None:
+    folder = next(kafka_logs["wire"].rglob(f"{name}.frames.jsonl.gz")).parent
+    waiting: dict[int, deque[bool]] = defaultdict(deque)
+    compared: Counter[str] = Counter()
+    with Broker(**SETTINGS[name]) as broker:
+        host, _, port = broker.bootstrap_servers.rpartition(":")
+        with Replay((host, int(port))) as replay:
+            for decoded, wire in frames(folder, name):
+                if decoded["dir"] == "c2s":
+                    waiting[decoded["conn"]].append(is_asked(name, decoded))
+                    if waiting[decoded["conn"]][-1]:
+                        replay.send(decoded, wire)
+                elif waiting[decoded["conn"]].popleft():
+                    theirs, ours = replay.receive(decoded, wire)
+                    if decoded["apiKey"] == CREATE and name == "k282":
+                        theirs, ours = without_settings(theirs), without_settings(ours)
+                    assert ours == theirs, (decoded["api"], decoded["apiVersion"], decoded["conn"], decoded["i"])
+                    compared[decoded["api"]] += 1
+    assert sum(compared.values()) >= least
+    assert set(compared) >= {"Metadata", "Produce", "Fetch", "ListOffsets", "CreateTopics"}
