@@ -253,6 +253,13 @@ class LogManager:
         self._removed.append((now_ms + log.config.file_delete_delay_ms, marked))
         self.write_checkpoints()
 
+    def truncate_to(self, topic: str, partition: int, offset: int, *, now_ms: int) -> bool:
+        """Cut a partition off at offset, and write at once that it is on the disk only up to there."""
+        cut = self.logs[topic, partition].truncate_to(offset, now_ms=now_ms)
+        if cut:
+            self.write_checkpoints()
+        return cut
+
     # ---- from time to time
 
     def flush_due(self, now_ms: int) -> None:

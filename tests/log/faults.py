@@ -1,0 +1,148 @@
+"""A file system that stops at any step, and can then lose what was not synced, as a machine without power does.
+
+Every change counts as a step: bytes appended (half of them may be written), truncations, syncs, names made, changed and
+removed. `lose_unsynced` undoes, from a random point on and in reverse order, the changes of names in a directory since
+its last sync, and cuts, or fills with zeros, files behind what their last sync has saved.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from kwire.log.file_system import Data, FileSystem, OpenFile
+
+
+class Stopped(BaseException):
+    """The process ends here. Not an Exception: no code under test may catch it."""
+
+
+class StoppingFile(OpenFile):
+    """A file of a StoppingFileSystem."""
+
+    _file_system: StoppingFileSystem
+
+    def append(self, data: Data | Sequence[Data]) -> int:
+        whole = data if isinstance(data, (bytes, bytearray, memoryview)) else b"".join(data)
+
+        def torn() -> None:
+            OpenFile.append(self, memoryview(whole)[: len(whole) // 2])
+
+        self._file_system.step(f"append {self.url}", torn)
+        self._file_system.changed(self.url, self.end)
+        return super().append(data)
+
+    def truncate(self, size_bytes: int) -> None:
+        self._file_system.step(f"truncate {self.url}")
+        self._file_system.changed(self.url, min(size_bytes, self.end))
+        super().truncate(size_bytes)
+
+    def allocate(self, size_bytes: int) -> None:
+        self._file_system.step(f"allocate {self.url}")
+        self._file_system.changed(self.url, self.end)
+        super().allocate(size_bytes)
+
+    def trim(self) -> None:
+        self._file_system.step(f"trim {self.url}")
+        self._file_system.changed(self.url, self.end)
+        super().trim()
+
+    def sync(self) -> None:
+        self._file_system.step(f"sync {self.url}")
+        self._file_system.saved(self.url)
+
+
+class StoppingFileSystem(FileSystem):
+    """Stops before step number `stop_at` (from 0 on), never where it is None. steps: done so far, by name.
+
+    Nothing is really synced: the machine that runs the tests is not going to lose power.
+    """
+
+    open_file_class = StoppingFile
+
+    def __init__(self, stop_at: int | None = None, *, torn: bool = False) -> None:
+        """torn: an append that is stopped leaves half of its bytes."""
+        super().__init__()
+        self.stop_at, self.torn = stop_at, torn
+        self.steps: list[str] = []
+        self._unsaved: dict[str, int] = {}  # file -> bytes that are surely on the disk
+        self._undo: dict[str, list[Callable[[], None]]] = {}  # directory -> how to undo its changes since a sync
+
+    def step(self, what: str, torn: Callable[[], None] | None = None) -> None:
+        """One more change is about to be made."""
+        if self.stop_at is not None and len(self.steps) >= self.stop_at:
+            if self.torn and torn is not None and len(self.steps) == self.stop_at:
+                self.steps.append(what)
+                torn()
+            raise Stopped(what)
+        self.steps.append(what)
+
+    def changed(self, path: str, kept_bytes: int) -> None:
+        """From kept_bytes on, path is not what the disk has."""
+        self._unsaved[path] = min(kept_bytes, self._unsaved.get(path, kept_bytes))
+
+    def saved(self, path: str) -> None:
+        """The disk has all of path."""
+        self._unsaved.pop(path, None)
+
+    def _note(self, path: str, undo: Callable[[], None]) -> None:
+        self._undo.setdefault(os.path.dirname(path), []).append(undo)
+
+    def open(self, path: str, *, create: bool = False) -> OpenFile:
+        if create and not os.path.exists(path):
+            self.step(f"create {path}")
+            self._note(path, lambda: Path(path).unlink(missing_ok=True))
+        return super().open(path, create=create)
+
+    def rename(self, old: str, new: str) -> None:
+        self.step(f"rename {old} {new}")
+        replaced = Path(new).read_bytes() if os.path.isfile(new) else None
+
+        def undo() -> None:
+            if os.path.exists(new):
+                os.rename(new, old)
+                if replaced is not None:
+                    Path(new).write_bytes(replaced)
+
+        self._note(new, undo)
+        super().rename(old, new)
+        if old in self._unsaved:
+            self._unsaved[new] = self._unsaved.pop(old)
+
+    def remove(self, path: str) -> None:
+        if os.path.exists(path):
+            self.step(f"remove {path}")
+            if os.path.isfile(path):
+                data = Path(path).read_bytes()
+                self._note(path, lambda: _put_back(path, data))
+        super().remove(path)
+
+    def make_directory(self, path: str) -> None:
+        self.step(f"mkdir {path}")
+        super().make_directory(path)
+
+    def sync_directory(self, path: str) -> None:
+        self.step(f"sync {path}")
+        self._undo.pop(path, None)
+
+    def lose_unsynced(self, source: random.Random) -> None:
+        """Make the directories what a disk could have after power was lost."""
+        for path, kept_bytes in self._unsaved.items():
+            if os.path.isfile(path):
+                size = os.path.getsize(path)
+                kept = min(kept_bytes, size)
+                cut = source.randint(kept, size)
+                with open(path, "r+b") as file:
+                    file.truncate(cut)
+                    if source.random() < 0.3:  # the length was written and the bytes were not
+                        file.truncate(size)
+        for changes in self._undo.values():
+            for undo in reversed(changes[source.randint(0, len(changes)) :]):
+                undo()
+
+
+def _put_back(path: str, data: bytes) -> None:
+    if os.path.isdir(os.path.dirname(path)):
+        Path(path).write_bytes(data)
