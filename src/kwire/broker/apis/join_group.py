@@ -50,11 +50,11 @@ def handle(node: Node, context: RequestContext, request: Any) -> JoinGroupRespon
 
 
 def fit(response: JoinGroupResponse, version: int) -> JoinGroupResponse:
-    """Older versions have no null for a protocol that is not chosen."""
-    if version < NULL_NAMES_VERSION and response.protocol_name is None:
-        response.protocol_name = ""
+    """A protocol that is not chosen is null, for which older versions have the empty text."""
+    if not response.protocol_name:
+        response.protocol_name = None if version >= NULL_NAMES_VERSION else ""
     return response
 
 
 def refuse(request: Any, code: ErrorCode, what: str) -> JoinGroupResponse:
-    return JoinGroupResponse(member_id=request.member_id, protocol_name=None, error_code=int(code))
+    return JoinGroupResponse(member_id=request.member_id, error_code=int(code))

@@ -1,0 +1,147 @@
+"""What real clients said to real brokers about groups, said again to ours: Java's consumers of both protocols, the Java
+transactional producer, librdkafka, kafka-python, aiokafka with 3.9.1; Java's of 0.9 and 0.10, 3.9.1, librdkafka with 2.8.
+
+Member ids and topic ids are made up by the broker: ours take the place of theirs in what is sent, and are taken back in
+what is compared.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import gzip
+import json
+import socket
+from collections import Counter, deque
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwire.broker import Broker
+from kwire.broker.node import Node
+from kwire.messages import registry
+from kwire.messages.base import Message
+from kwire.protocol.frames import request_codec, response_codec
+
+GROUP_APIS = {8, 9, 10, 11, 12, 13, 14, 68}
+NOT_YET = {14, 15, 16}
+"""COORDINATOR_LOAD_IN_PROGRESS and its like: what a broker says while it makes or reads __consumer_offsets."""
+DIFFERENT = {"host", "port", "nodeId", "throttleTimeMs"}
+
+Exchange = tuple[dict[str, Any], bytes, dict[str, Any]]
+
+
+def exchanges(folder: Path, name: str) -> list[Exchange]:
+    """(request as decoded by Kafka, its bytes, response as decoded by Kafka) about groups, in the order of the requests."""
+    found: list[list[Any]] = []
+    open_requests: dict[int, deque[list[Any] | None]] = {}
+    with (
+        gzip.open(folder / f"{name}.frames.jsonl.gz", "rt") as wire,
+        gzip.open(folder / f"{name}.decoded.jsonl.gz", "rt") as decoded,
+    ):
+        for raw, text in zip(wire, decoded, strict=True):
+            frame = json.loads(text)
+            waiting = open_requests.setdefault(frame["conn"], deque())
+            if frame["dir"] == "c2s":
+                about_groups = frame["apiKey"] in GROUP_APIS and frame["body"].get("keyType", 0) == 0
+                waiting.append([frame, base64.b64decode(json.loads(raw)["b64"])] if about_groups else None)
+                if about_groups:
+                    found.append(waiting[-1])  # type: ignore[arg-type]
+            elif waiting and (exchange := waiting.popleft()) is not None:
+                exchange.append(frame)
+    return [tuple(exchange) for exchange in found if len(exchange) == 3]  # type: ignore[misc]
+
+
+def values(value: Any, key: str) -> list[Any]:
+    """All values of a key, wherever they are."""
+    if isinstance(value, list):
+        return [found for each in value for found in values(each, key)]
+    if isinstance(value, dict):
+        return [found for name, each in value.items() for found in ([each] if name == key else values(each, key))]
+    return []
+
+
+def exchanged(value: Any, table: dict[str, str]) -> Any:
+    """JSON with texts exchanged."""
+    if isinstance(value, list):
+        return [exchanged(each, table) for each in value]
+    if isinstance(value, dict):
+        return {name: exchanged(each, table) for name, each in value.items() if name not in DIFFERENT}
+    return table.get(value, value) if isinstance(value, str) else value
+
+
+def topics_of(exchange: Exchange) -> dict[str, int]:
+    """Topics that offsets are committed or fetched for, and how many partitions that takes."""
+    counts: Counter[str] = Counter()
+    for request_topics in values(exchange[0]["body"], "topics"):
+        for topic in request_topics or ():
+            numbers = values(topic, "partitionIndex") + [n for ns in values(topic, "partitionIndexes") for n in ns]
+            counts[topic["name"]] = max([counts[topic["name"]], *(n + 1 for n in numbers)])
+    return counts
+
+
+class Conversation:
+    """Connections to our broker in the place of the recorded ones."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self.address = address
+        self.sockets: dict[int, socket.socket] = {}
+        self.ours: dict[str, str] = {}  # what their broker made up -> what ours did
+
+    def ask(self, request: dict[str, Any], wire: bytes, response: dict[str, Any]) -> tuple[Any, Any]:
+        """Send a request; (their answer, our answer), comparable."""
+        conn, api_key, version = request["conn"], request["apiKey"], request["apiVersion"]
+        if conn not in self.sockets:
+            self.sockets[conn] = socket.create_connection(self.address, timeout=10)
+        codec = request_codec(api_key, version)
+        header, body = codec.decode(wire)
+        cls: type[Message] = registry.request(api_key)
+        as_json = body.to_json(version=version)
+        mine = json.loads(json.dumps(as_json))
+        for theirs, ours in self.ours.items():
+            mine = json.loads(json.dumps(mine).replace(json.dumps(theirs), json.dumps(ours)))
+        self.sockets[conn].sendall(codec.encode((header, cls.from_json(mine, version=version))))
+        head = self.sockets[conn].recv(4, socket.MSG_WAITALL)
+        frame = head + self.sockets[conn].recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
+        answer = response_codec(api_key, version).decode(frame)[1].to_json(version=version)
+        for key in ("memberId", "topicId"):
+            for theirs, ours in zip(values(response["body"], key), values(answer, key), strict=False):
+                if theirs:
+                    self.ours.setdefault(theirs, ours)
+        back = {ours: theirs for theirs, ours in self.ours.items()}
+        return exchanged(response["body"], {}), exchanged(answer, back)
+
+    def close(self) -> None:
+        for sock in self.sockets.values():
+            sock.close()
+
+
+@pytest.mark.parametrize(("name", "least"), [("k391", 35), ("k282", 20)])
+def test_groups_are_told_what_the_recorded_broker_told_them(
+    name: str, least: int, kafka_logs: dict[str, Path]
+) -> None:
+    folder = next(kafka_logs["wire"].rglob(f"{name}.frames.jsonl.gz")).parent
+    recorded = exchanges(folder, name)
+    topics: Counter[str] = Counter()
+    for exchange in recorded:
+        for topic, count in topics_of(exchange).items():
+            topics[topic] = max(topics[topic], count)
+
+    def make_topics(node: Node) -> None:
+        for topic, count in topics.items():
+            node.controller.create_topic(topic, count)
+
+    compared: Counter[str] = Counter()
+    with Broker(offsets_topic_num_partitions=3) as broker:
+        broker.call(make_topics)
+        host, _, port = broker.bootstrap_servers.rpartition(":")
+        with contextlib.closing(Conversation((host, int(port)))) as conversation:
+            for request, wire, response in recorded:
+                if NOT_YET & set(values(response["body"], "errorCode")):
+                    continue
+                theirs, ours = conversation.ask(request, wire, response)
+                assert ours == theirs, (request["api"], request["apiVersion"], request["conn"], request["i"])
+                compared[request["api"]] += 1
+    assert sum(compared.values()) >= least, compared
+    assert set(compared) >= {"JoinGroup", "SyncGroup", "LeaveGroup", "OffsetCommit", "OffsetFetch", "FindCoordinator"}
