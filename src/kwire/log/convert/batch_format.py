@@ -1,0 +1,201 @@
+"""Batches of a log in another format: magic, codec or both; offsets stay, and so does all that the new format can say.
+
+    as wanted already        copied, byte for byte
+    magic 2, another codec   the header is kept (producer, sequences, epochs, flags, horizon, times) and the payload
+                             compressed again, not taken apart; control batches and emptied ones are copied
+    anything else            by way of magic 2: up_convert, the codec, down_convert
+
+Below magic 2 there are no transactions. Records of aborted ones would be read by everybody, so they are left out, and
+counted. Records of transactions that are still open are kept, and counted: nothing will ever abort them.
+Checksums are verified first, so that damage is not given a new checksum.
+Source: rules R-36, R-37, A-23, 5.2, 5.3 of spec/records.md; KIP-98.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+
+from kwire.errors import OptionError
+from kwire.records import Batch, Compression, down_convert, read_batches, up_convert
+from kwire.records.append_error import RejectedRecords
+from kwire.records.attributes import CODEC_MASK
+from kwire.records.compressor import compress
+from kwire.records.conversion import Lost
+from kwire.records.default_batch import CRC_START, HEADER
+from kwire.wire.checksum import crc32c
+
+__all__ = ["BatchConverter", "Loss", "TargetFormat", "recompress"]
+
+RUN_BYTES = 4 << 20  # source bytes that are converted together
+NO_PRODUCER_ID = -1
+LENGTH, CRC, ATTRIBUTES = struct.Struct(">i"), struct.Struct(">I"), struct.Struct(">h")
+LENGTH_POSITION, CRC_POSITION, FRAME_BYTES = 8, 17, 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetFormat:
+    """What a log shall be: magic 0, 1 or 2, and codec; None leaves it as it is. level: of the codec, or None."""
+
+    magic: int | None = None
+    codec: Compression | None = None
+    level: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.magic not in (None, 0, 1, 2):
+            raise OptionError(f"magic {self.magic}: 0, 1 or 2")
+        if self.codec == Compression.ZSTD and self.magic in (0, 1):
+            raise OptionError(f"zstd does not exist in magic {self.magic}: choose another codec")
+
+    def has(self, batch: Batch) -> bool:
+        """Whether a batch is as wanted."""
+        if self.magic is not None and batch.magic != self.magic:
+            return False
+        if batch.is_control or (batch.magic == 2 and not batch.count):
+            return True
+        return self.codec is None or batch.compression == self.codec
+
+
+@dataclass(slots=True, kw_only=True)
+class Loss:
+    """How much a log loses in a format, in records or batches; see kwire.records.conversion for the first six.
+
+    records_of_aborted_transactions: left out. records_of_open_transactions: kept, and readable from now on.
+    """
+
+    records_with_headers: int = 0
+    records_with_timestamp: int = 0
+    control_batches: int = 0
+    batches_with_producer: int = 0
+    batches_with_leader_epoch: int = 0
+    empty_batches: int = 0
+    records_of_aborted_transactions: int = 0
+    records_of_open_transactions: int = 0
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, field.name) for field in fields(self))
+
+    def add(self, lost: Lost | Loss) -> None:
+        """Add what a part has lost."""
+        for field in fields(self):
+            setattr(self, field.name, getattr(self, field.name) + getattr(lost, field.name, 0))
+
+    def described(self) -> str:
+        """`3 control batches, 20 records with headers`; "nothing" without a loss."""
+        return (
+            ", ".join(
+                f"{getattr(self, field.name)} {field.name.replace('_', ' ')}"
+                for field in fields(self)
+                if getattr(self, field.name)
+            )
+            or "nothing"
+        )
+
+
+class BatchConverter:
+    """Converts the batches of one partition, in order, in as many calls as the caller likes.
+
+    batches, records, largest_batch_bytes: of what it has made. is_aborted: tells the batches of aborted transactions;
+    asked below magic 2 only.
+    """
+
+    def __init__(self, target: TargetFormat, is_aborted: Callable[[Batch], bool]) -> None:
+        self.target, self._loss, self._is_aborted = target, Loss(), is_aborted
+        self.records = self.batches = self.largest_batch_bytes = 0
+        self._open: dict[int, int] = {}  # producer id -> records of its open transaction
+        self._is_lossy = target.magic is not None and target.magic < 2
+
+    def convert(self, batches: Iterable[Batch]) -> Iterator[bytes]:
+        """The converted batches in pieces of some MB. Raises CorruptBatch; OptionError where zstd cannot stay."""
+        run: list[Batch] = []
+        size = 0
+        for batch in batches:
+            batch.check()
+            if self._is_lossy and self._leave_out(batch):
+                continue
+            run.append(batch)
+            size += batch.size_bytes
+            if size >= RUN_BYTES:
+                yield self._converted(run)
+                run, size = [], 0
+        if run:
+            yield self._converted(run)
+
+    @property
+    def loss(self) -> Loss:
+        """What was lost so far; transactions whose end was not met count as open."""
+        return replace(self._loss, records_of_open_transactions=sum(self._open.values()))
+
+    def _leave_out(self, batch: Batch) -> bool:
+        """Whether a batch is not to be taken below magic 2; counts transactions."""
+        if batch.is_control:
+            self._open.pop(batch.producer_id, None)
+        elif batch.is_transactional:
+            if self._is_aborted(batch):
+                self._loss.records_of_aborted_transactions += batch.count or 0
+                return True
+            self._open[batch.producer_id] = self._open.get(batch.producer_id, 0) + (batch.count or 0)
+        return False
+
+    def _converted(self, run: list[Batch]) -> bytes:
+        """A run of batches, those that are as wanted copied."""
+        out = bytearray()
+        begin = 0
+        while begin < len(run):
+            fits = self.target.has(run[begin])
+            end = begin + 1
+            while end < len(run) and self.target.has(run[end]) == fits:
+                end += 1
+            part = b"".join(batch.buffer for batch in run[begin:end])
+            out += part if fits else self._rewritten(run[begin:end], part)
+            begin = end
+        for batch in read_batches(out):
+            self.batches += 1
+            self.records += 1 if batch.count is None and not batch.compression else count_of(batch)
+            self.largest_batch_bytes = max(self.largest_batch_bytes, batch.size_bytes)
+        return bytes(out)
+
+    def _rewritten(self, run: list[Batch], data: bytes) -> bytes:
+        """Batches that are not as wanted: up to magic 2, other codec, down again."""
+        target = self.target
+        magic = target.magic if target.magic is not None else run[0].magic
+        if any(batch.magic < 2 for batch in run):
+            if target.magic is None and any(batch.magic != magic for batch in run):
+                return b"".join(self._rewritten([batch], bytes(batch.buffer)) for batch in run)
+            data = up_convert(data, 2)
+        if target.codec is not None:
+            data = b"".join(recompress(batch, target.codec, target.level) for batch in read_batches(data))
+        if magic == 2:
+            return data
+        try:
+            converted = down_convert(data, magic)
+        except RejectedRecords:
+            wrong = (
+                "convert to magic 2" if target.codec == Compression.ZSTD else "there are such batches: choose a codec"
+            )
+            raise OptionError(f"zstd does not exist in magic {magic}; {wrong}") from None
+        self._loss.add(converted.lost)
+        return converted
+
+
+def count_of(batch: Batch) -> int:
+    """Records of a batch; a wrapper of magic 0 or 1 has to be decompressed for it."""
+    return batch.count if batch.count is not None else sum(1 for _ in batch.records(check_crc=False))
+
+
+def recompress(batch: Batch, codec: Compression, level: int | None = None) -> bytes | memoryview:
+    """A batch of magic 2 with its payload under another codec; header fields other than size, codec and checksum stay.
+
+    Control batches and batches without records are given back as they are. Raises CorruptBatch.
+    """
+    if batch.is_control or not batch.count or batch.compression == codec:
+        return batch.buffer
+    payload = compress(codec, batch.decompress(batch.buffer[HEADER.size :]), magic=2, level=level)
+    out = bytearray(batch.buffer[: HEADER.size])
+    LENGTH.pack_into(out, LENGTH_POSITION, HEADER.size - FRAME_BYTES + len(payload))
+    ATTRIBUTES.pack_into(out, CRC_START, batch.attributes & ~CODEC_MASK | codec)
+    out += payload
+    with memoryview(out) as view:
+        CRC.pack_into(out, CRC_POSITION, crc32c(view[CRC_START:]))
+    return bytes(out)

@@ -1,0 +1,340 @@
+"""A log directory in another format, written beside the old one.
+
+    DIR.part/           grows partition by partition
+    DIR.part.json       what is done, and of which source: an interrupted run goes on from there
+    DIR                 DIR.part, renamed when everything is on the disk
+
+Checkpoints are written for what is there; meta.properties, bootstrap.checkpoint and the metadata log are copied as they
+are, so that a broker boots on it in place of the old one.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any
+
+from kwire.errors import Malformed, OptionError
+from kwire.log.checkpoints import (
+    CLEAN_SHUTDOWN,
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    META_PROPERTIES,
+    RECOVERY_POINTS,
+    TopicPartition,
+    parse_offset_checkpoint,
+    render_clean_shutdown,
+    render_offset_checkpoint,
+)
+from kwire.log.convert.batch_format import Loss, TargetFormat
+from kwire.log.convert.new_log import remove_tree
+from kwire.log.convert.partition import ConvertedPartition, ToldBytes, convert_partition
+from kwire.log.file_system import FileSystem
+from kwire.log.log_directory import LogDirectory
+from kwire.log.partition_log import PartitionLog
+from kwire.log.store import open_store
+
+__all__ = ["LossRefused", "check_target", "convert_directory", "examine", "finish_directory"]
+
+METADATA_TOPIC = "__cluster_metadata"
+COPIED = (META_PROPERTIES, "bootstrap.checkpoint")
+MANY_BYTES = 64 << 20  # worth a process of its own
+
+
+class LossRefused(OptionError):
+    """A conversion that would lose something, without leave to. The message says what."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One partition to convert, for a process of its own. directory: of the target, None to examine only."""
+
+    source: str
+    options: Mapping[str, Any]
+    key: TopicPartition
+    target: TargetFormat
+    directory: str | None
+    now_ms: int
+
+
+def convertible(source: LogDirectory, keys: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """The partitions among keys that can be converted: all but the metadata log, whose format is the controllers'."""
+    return [key for key in keys if key[0] != METADATA_TOPIC]
+
+
+def examine(
+    source: LogDirectory,
+    target: TargetFormat,
+    keys: Sequence[TopicPartition],
+    *,
+    jobs: int = 1,
+    progress: ToldBytes = lambda size_bytes: None,
+) -> list[ConvertedPartition]:
+    """What converting partitions would do, found out by doing it in memory. Raises as convert_partition does."""
+    found: list[ConvertedPartition] = []
+    run([job_of(source, key, target) for key in convertible(source, keys)], jobs, progress, FileSystem(), found.append)
+    return sorted(found, key=lambda each: (each.topic, each.partition))
+
+
+def check_loss(converted: Iterable[ConvertedPartition]) -> None:
+    """Raise LossRefused where something is lost."""
+    total = Loss()
+    for each in converted:
+        total.add(each.loss)
+    if total:
+        raise LossRefused(f"this loses {total.described()}; accept the loss or choose magic 2")
+
+
+def convert_directory(
+    source: LogDirectory,
+    directory: str,
+    target: TargetFormat,
+    keys: Sequence[TopicPartition],
+    *,
+    whole: bool,
+    accept_loss: bool = False,
+    now_ms: int,
+    jobs: int = 1,
+    progress: ToldBytes = lambda size_bytes: None,
+    file_system: FileSystem | None = None,
+) -> list[ConvertedPartition]:
+    """Write partitions of source to a new log directory. whole: copy the metadata log and the directory's files too.
+
+    jobs: processes. progress: told bytes of the source that are done.
+    Raises LossRefused before anything is written; OptionError on a target in use or an unfinished one of other
+    settings; otherwise as convert_partition. What was done by then is kept for the next run.
+    """
+    files = file_system or FileSystem()
+    check_target(directory)
+    wanted = convertible(source, keys)
+    if not accept_loss and target.magic in (0, 1):
+        check_loss(examine(source, target, wanted, jobs=jobs))
+    part = f"{directory}.part"
+    done = Done.read(files, f"{part}.json", settings_of(source, target)) if files.exists(part) else {}
+    kept = {
+        name for key in wanted if (name := name_of(key)) in done and done[name]["source"] == fingerprint(source[key])
+    }
+    if files.exists(part):
+        for name in files.list(part):
+            if name not in kept:
+                path = f"{part}/{name}"
+                remove_tree(files, path) if files.is_directory(path) else files.remove(path)
+    files.make_directory(part)
+    state = Done(files, f"{part}.json", settings_of(source, target), {name: done[name] for name in kept})
+    state.write()
+    found = [ConvertedPartition.from_json(done[name]["converted"]) for name in sorted(kept)]
+    progress(sum(each.source_bytes for each in found))
+
+    def finished(each: ConvertedPartition) -> None:
+        found.append(each)
+        state.add(name_of((each.topic, each.partition)), fingerprint(source[each.topic, each.partition]), each)
+
+    todo = [key for key in wanted if name_of(key) not in kept]
+    run([job_of(source, key, target, part, now_ms) for key in todo], jobs, progress, files, finished)
+    if whole:
+        copy_rest(source, part, files)
+    finish_directory(files, part, directory, found, cleaner_offsets(source))
+    files.remove(state.path)
+    return sorted(found, key=lambda each: (each.topic, each.partition))
+
+
+def name_of(key: TopicPartition) -> str:
+    """orders-0."""
+    return f"{key[0]}-{key[1]}"
+
+
+def job_of(
+    source: LogDirectory, key: TopicPartition, target: TargetFormat, part: str | None = None, now_ms: int = 0
+) -> Job:
+    """The job for one partition."""
+    return Job(
+        source=source.url,
+        options=source.storage_options,
+        key=key,
+        target=target,
+        directory=None if part is None else f"{part}/{name_of(key)}",
+        now_ms=now_ms,
+    )
+
+
+# ---- target
+
+
+def check_target(directory: str) -> None:
+    """Raise OptionError unless directory can be made: not there or empty, and what it is in is there."""
+    if os.path.lexists(directory) and not (os.path.isdir(directory) and not os.listdir(directory)):
+        raise OptionError(f"{directory}: not an empty directory")
+    if not os.path.isdir(os.path.dirname(os.path.abspath(directory))):
+        raise OptionError(f"{os.path.dirname(os.path.abspath(directory))}: no such directory")
+
+
+def settings_of(source: LogDirectory, target: TargetFormat) -> dict[str, Any]:
+    """What has to be the same for an interrupted run to be gone on with."""
+    codec = None if target.codec is None else target.codec.text
+    return {"source": source.url, "magic": target.magic, "codec": codec, "level": target.level}
+
+
+def fingerprint(log: PartitionLog) -> list[list[int]]:
+    """What changes when a log does."""
+    return [[segment.base_offset, segment.size_bytes] for segment in log.segments] + [[log.log_start_offset]]
+
+
+class Done:
+    """The file that says which partitions are complete."""
+
+    def __init__(self, files: FileSystem, path: str, settings: dict[str, Any], partitions: dict[str, Any]) -> None:
+        self._files, self.path, self._settings, self._partitions = files, path, settings, partitions
+
+    @staticmethod
+    def read(files: FileSystem, path: str, settings: dict[str, Any]) -> dict[str, Any]:
+        """The partitions an interrupted run has done. Raises OptionError where that was another conversion."""
+        try:
+            found = json.loads(files.read_all(path)) if files.exists(path) else None
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or found.get("settings") != settings:
+            raise OptionError(
+                f"{path.removesuffix('.json')}: left by another conversion; remove it, or choose another target"
+            )
+        partitions = found["partitions"]
+        assert isinstance(partitions, dict)  # the file is our own
+        return partitions
+
+    def add(self, name: str, source: list[list[int]], converted: ConvertedPartition) -> None:
+        """A partition is complete and on the disk."""
+        self._partitions[name] = {"source": source, "converted": converted.to_json()}
+        self.write()
+
+    def write(self) -> None:
+        """Put the file in place."""
+        content = {"settings": self._settings, "partitions": self._partitions}
+        self._files.write_atomically(self.path, json.dumps(content).encode())
+
+
+def copy_rest(source: LogDirectory, part: str, files: FileSystem) -> None:
+    """Copy the files of the directory itself that a broker needs, and the metadata log."""
+    for name in COPIED:
+        data = own_file(source, name)
+        if data is not None:
+            files.write_atomically(f"{part}/{name}", data)
+    for key, log in source.items():
+        if key[0] != METADATA_TOPIC:
+            continue
+        directory = f"{part}/{name_of(key)}"
+        files.make_directory(directory)
+        for entry in log.store.list(log.directory):
+            if entry.is_directory:
+                continue
+            path = f"{log.directory}/{entry.name}" if log.directory else entry.name
+            with log.store.open(path) as file, files.open(f"{directory}/{entry.name}", create=True) as copy:
+                while chunk := file.pread(copy.end, 1 << 20):
+                    copy.append(chunk)
+                copy.sync()
+        files.sync_directory(directory)
+
+
+def own_file(source: LogDirectory, name: str) -> bytes | None:
+    """One of the files that stand beside the partitions; None where there is none."""
+    store = open_store(source.url, source.storage_options)
+    return store.read_all(name) if any(entry.name == name for entry in store.list("")) else None
+
+
+def cleaner_offsets(source: LogDirectory) -> dict[TopicPartition, int]:
+    """The source's cleaner checkpoint; {} where it is missing or broken: then everything is dirty."""
+    try:
+        return parse_offset_checkpoint(own_file(source, CLEANER_OFFSETS) or b"")
+    except Malformed:
+        return {}
+
+
+def finish_directory(
+    files: FileSystem,
+    part: str,
+    directory: str,
+    partitions: Iterable[ConvertedPartition],
+    cleaned: Mapping[TopicPartition, int],
+) -> None:
+    """Write the checkpoints of a clean stop and give the directory its name."""
+    by_key = {(each.topic, each.partition): each for each in partitions}
+    ends = {key: each.log_end_offset for key, each in by_key.items()}
+    starts = {key: each.log_start_offset for key, each in by_key.items() if each.log_start_offset}
+    checkpoints = {
+        RECOVERY_POINTS: ends,
+        HIGH_WATERMARKS: ends,
+        LOG_START_OFFSETS: starts,
+        CLEANER_OFFSETS: {key: offset for key, offset in cleaned.items() if key in by_key},
+    }
+    for name, offsets in checkpoints.items():
+        files.write_atomically(f"{part}/{name}", render_offset_checkpoint(offsets))
+    files.write_atomically(f"{part}/{CLEAN_SHUTDOWN}", render_clean_shutdown())
+    files.sync_directory(part)
+    files.rename(part, directory)
+    files.sync_directory(os.path.dirname(os.path.abspath(directory)))
+
+
+# ---- processes
+
+_counter: Any = None  # bytes done, shared with the process that waits
+
+
+def _take_counter(counter: Any) -> None:
+    global _counter
+    _counter = counter
+
+
+def _work(job: Job) -> ConvertedPartition:
+    def progress(size_bytes: int) -> None:
+        if _counter is not None:
+            with _counter.get_lock():
+                _counter.value += size_bytes
+
+    return convert_job(job, progress, FileSystem())
+
+
+def convert_job(job: Job, progress: ToldBytes, files: FileSystem) -> ConvertedPartition:
+    """Convert the partition of a job."""
+    log = LogDirectory(job.source, **job.options)[job.key]
+    return convert_partition(
+        log, job.target, directory=job.directory, file_system=files, now_ms=job.now_ms, progress=progress
+    )
+
+
+def run(
+    jobs: Sequence[Job],
+    processes: int,
+    progress: ToldBytes,
+    files: FileSystem,
+    finished: Callable[[ConvertedPartition], None],
+) -> None:
+    """Do all jobs, here or in processes; the first error ends it, after those that were begun."""
+    if processes <= 1 or len(jobs) <= 1:
+        for job in jobs:
+            finished(convert_job(job, progress, files))
+        return
+    context = multiprocessing.get_context("spawn")
+    counter = context.Value("q", 0)
+    with ProcessPoolExecutor(
+        min(processes, len(jobs)), mp_context=context, initializer=_take_counter, initargs=(counter,)
+    ) as pool:
+        waiting: set[Future[ConvertedPartition]] = {pool.submit(_work, job) for job in jobs}
+        told = 0
+        try:
+            while waiting:
+                done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+                progress(counter.value - told)
+                told = counter.value
+                for each in done:
+                    finished(each.result())
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def good_processes(size_bytes: int, partitions: int) -> int:
+    """How many processes are worth their start for so much work."""
+    return max(min(os.cpu_count() or 1, partitions, 1 + size_bytes // MANY_BYTES), 1)

@@ -1,0 +1,152 @@
+"""A log directory in another format, in its own place, while it is locked.
+
+Segment by segment, as compaction does it: the new one is written beside the old one as `.cleaned`, synced, and put in
+its place by renames that the next start finishes or undoes (X-35, G-02 to G-04). So at every moment there is a whole
+log, ours or Kafka's to read, and no more disk is needed than the largest segment takes. Before that the active segment
+is closed and an empty one opened behind it, which keeps the log's end.
+
+A run that was interrupted has left some segments in the new format and the others in the old one. Converting again goes
+on there: a segment that is as wanted is not written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from kwire.errors import OptionError
+from kwire.log.checkpoints import TopicPartition
+from kwire.log.convert.batch_format import BatchConverter, TargetFormat
+from kwire.log.convert.directory import check_loss, convertible, examine
+from kwire.log.convert.new_log import LARGEST_SEGMENT_BYTES, pieces
+from kwire.log.convert.partition import ConvertedPartition, ToldBytes, converter_for, told
+from kwire.log.file_system import FileSystem
+from kwire.log.log_config import MAX_INT64, LogConfig
+from kwire.log.log_directory import LogDirectory
+from kwire.log.log_manager import LogManager
+from kwire.log.offset_order import in_order
+from kwire.log.partition_log import PartitionLog, segment_batches
+from kwire.log.partition_writer import PartitionWriter
+from kwire.log.segment import Segment
+from kwire.log.segment_writer import SegmentWriter
+from kwire.log.store import LocalStore
+from kwire.records import AppendOrigin
+from kwire.records.append_checks import analyze_append
+
+__all__ = ["convert_in_place"]
+
+IN_PLACE = LogConfig(segment_bytes=LARGEST_SEGMENT_BYTES, segment_ms=MAX_INT64, file_delete_delay_ms=0)
+
+
+def convert_in_place(
+    path: str | Path,
+    target: TargetFormat,
+    keys: Sequence[TopicPartition],
+    *,
+    accept_loss: bool = False,
+    now_ms: int,
+    progress: ToldBytes = lambda size_bytes: None,
+    file_system: FileSystem | None = None,
+) -> list[ConvertedPartition]:
+    """Convert partitions of a local log directory that no broker runs on.
+
+    Raises LossRefused before anything is changed; LogError when the directory is locked or files cannot be changed;
+    CorruptBatch at damage, OptionError where zstd cannot stay. Segments converted by then stay converted.
+    """
+    directory = LogDirectory(path)
+    if not isinstance(directory[next(iter(directory))].store, LocalStore):
+        raise OptionError(
+            f"{directory.url}: only a local directory can be converted in place; give an output directory"
+        )
+    if any(log.directory == "" for log in directory.values()):
+        raise OptionError(
+            f"{directory.url}: in place goes with a whole log directory, whose lock and checkpoints it has"
+        )
+    wanted = convertible(directory, keys)
+    if not accept_loss and target.magic in (0, 1):
+        check_loss(examine(directory, target, wanted))
+    manager = LogManager.open(path, now_ms=now_ms, file_system=file_system, default_config=IN_PLACE)
+    try:
+        opened = LogDirectory(path)  # after recovery
+        done = [convert_log(manager.logs[key], opened[key], target, now_ms, progress) for key in wanted]
+    except BaseException:
+        manager.close(clean=False)
+        raise
+    manager.close()
+    return done
+
+
+def convert_log(
+    writer: PartitionWriter, log: PartitionLog, target: TargetFormat, now_ms: int, progress: ToldBytes
+) -> ConvertedPartition:
+    """Convert the segments of one open log."""
+    converter = converter_for(log, target)
+    segments, size = log.segments, log.size_bytes
+    for segment in segments:
+        if is_as_wanted(segment, target):
+            progress(segment.size_bytes)
+            continue
+        if segment.base_offset == writer.segments.active.base_offset:
+            writer.roll(now_ms)
+        new = write_cleaned(writer, segment, target, converter, now_ms, progress)
+        writer.replace_segments([segment.base_offset], new, now_ms=now_ms)
+        writer.delete_due_files(now_ms)
+    if target.magic in (0, 1):
+        writer.leader_epochs.clear()
+        writer.producers.clear()
+        writer.snapshots.remove_all()
+        writer.producers.snapshot_offset, writer.producers.end_offset = 0, writer.log_end_offset
+    return ConvertedPartition(
+        topic=log.topic,
+        partition=log.partition,
+        segments=len(segments),
+        batches=converter.batches,
+        records=converter.records,
+        source_bytes=size,
+        target_bytes=writer.size_bytes,
+        largest_batch_bytes=converter.largest_batch_bytes,
+        log_start_offset=writer.log_start_offset,
+        log_end_offset=writer.log_end_offset,
+        loss=converter.loss,
+    )
+
+
+def is_as_wanted(segment: Segment, target: TargetFormat) -> bool:
+    """Whether nothing in a segment has to change. Control batches have to go below magic 2."""
+    return all(target.has(batch) for batch in in_order(segment, segment_batches(segment)))
+
+
+def write_cleaned(
+    writer: PartitionWriter,
+    segment: Segment,
+    target: TargetFormat,
+    converter: BatchConverter,
+    now_ms: int,
+    progress: ToldBytes,
+) -> list[int]:
+    """Write the `.cleaned` segments that a segment becomes, more than one only beyond 2 GiB; returns their bases."""
+    cleaned = writer.new_cleaned_segment(segment.base_offset, now_ms=now_ms)
+    bases, next_offset = [segment.base_offset], segment.base_offset
+    batches = told(in_order(segment, segment_batches(segment)), progress)
+    for data in converter.convert(batches):
+        view = memoryview(data)
+        for start, end in pieces(view):
+            if cleaned.size_bytes + end - start > LARGEST_SEGMENT_BYTES:
+                finish(cleaned, segment)
+                bases.append(next_offset)
+                cleaned = writer.new_cleaned_segment(bases[-1], now_ms=now_ms)
+            info = analyze_append(view[start:end], origin=AppendOrigin.REPLICATION, topic_partition=writer.name)
+            cleaned.append([view[start:end]], info.last_offset, info.max_timestamp, info.offset_of_max_timestamp)
+            next_offset = info.last_offset + 1
+    if target.magic not in (0, 1):
+        for entry in segment.transaction_index or ():
+            cleaned.transaction_index.append(entry)
+    finish(cleaned, segment)
+    return bases
+
+
+def finish(cleaned: SegmentWriter, segment: Segment) -> None:
+    """Close a `.cleaned` segment, with the modification time of the one it comes from."""
+    cleaned.close()
+    if segment.modified_ms is not None:
+        cleaned.set_modified(segment.modified_ms)

@@ -1,0 +1,139 @@
+"""One partition in another format: what that would be, or a new directory with it.
+
+Segments keep their base offsets and modification times, since retention goes by both. The log keeps its start and its
+end: where the last batches are left out, an empty segment at the end says which offset the next record gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kwire.log.checkpoints import LEADER_EPOCHS, PARTITION_METADATA
+from kwire.log.convert.batch_format import BatchConverter, Loss, TargetFormat
+from kwire.log.convert.new_log import NewLog
+from kwire.log.file_system import FileSystem
+from kwire.log.offset_order import in_order
+from kwire.log.partition_log import AbortedBatches, PartitionLog, segment_batches
+from kwire.log.segment import Segment
+from kwire.records import Batch
+
+__all__ = ["ConvertedPartition", "convert_partition", "converted_segments"]
+
+ToldBytes = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConvertedPartition:
+    """What converting a partition does. source_bytes, target_bytes: of `.log` files. largest_batch_bytes: afterwards.
+
+    [log_start_offset, log_end_offset) stays. loss: what the new format has no place for.
+    """
+
+    topic: str
+    partition: int
+    segments: int
+    batches: int
+    records: int
+    source_bytes: int
+    target_bytes: int
+    largest_batch_bytes: int
+    log_start_offset: int
+    log_end_offset: int
+    loss: Loss
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> ConvertedPartition:
+        """From to_json()'s object."""
+        return cls(**{**values, "loss": Loss(**values["loss"])})
+
+
+def converted_segments(
+    log: PartitionLog, converter: BatchConverter, progress: ToldBytes
+) -> Iterator[tuple[Segment, Iterator[bytes]]]:
+    """Each segment with its converted batches, to be taken in order. progress: told bytes of the source."""
+    for segment in log.segments:
+        yield segment, converter.convert(told(in_order(segment, segment_batches(segment)), progress))
+
+
+def told(batches: Iterator[Batch], progress: ToldBytes) -> Iterator[Batch]:
+    """The batches, their bytes told in portions."""
+    done = 0
+    for batch in batches:
+        done += batch.size_bytes
+        if done >= 1 << 20:
+            progress(done)
+            done = 0
+        yield batch
+    progress(done)
+
+
+def converter_for(log: PartitionLog, target: TargetFormat) -> BatchConverter:
+    """The converter of a log, which knows its aborted transactions."""
+    below_2 = target.magic is not None and target.magic < 2
+    first = log.segments[0].base_offset if log.segments else 0
+    aborted = log.aborted_transactions(max(first, log.log_start_offset), log.log_end_offset) if below_2 else []
+    return BatchConverter(target, AbortedBatches(aborted).has)
+
+
+def convert_partition(
+    log: PartitionLog,
+    target: TargetFormat,
+    *,
+    directory: str | None = None,
+    file_system: FileSystem | None = None,
+    now_ms: int = 0,
+    progress: ToldBytes = lambda size_bytes: None,
+) -> ConvertedPartition:
+    """Convert a log into a new directory; without one, find out what that would do.
+
+    Raises CorruptBatch at damage, LogError where files cannot be read or written, OptionError where zstd cannot stay.
+    """
+    converter = converter_for(log, target)
+    first = log.segments[0].base_offset if log.segments else log.log_start_offset
+    size = 0
+    if directory is None:
+        for _, converted in converted_segments(log, converter, progress):
+            size += sum(map(len, converted))
+    else:
+        files = file_system or FileSystem()
+        copy_small_files(log, target, directory, files)
+        new = NewLog(files, directory, log.topic, log.partition, first_offset=first, now_ms=now_ms)
+        try:
+            for segment, converted in converted_segments(log, converter, progress):
+                new.begin_segment(segment.base_offset, segment.modified_ms)
+                for data in converted:
+                    new.append(data)
+            size = new.size_bytes
+            new.finish(log_start_offset=log.log_start_offset, log_end_offset=log.log_end_offset)
+        finally:
+            new.abandon()
+    return ConvertedPartition(
+        topic=log.topic,
+        partition=log.partition,
+        segments=len(log.segments),
+        batches=converter.batches,
+        records=converter.records,
+        source_bytes=log.size_bytes,
+        target_bytes=size,
+        largest_batch_bytes=converter.largest_batch_bytes,
+        log_start_offset=log.log_start_offset,
+        log_end_offset=log.log_end_offset,
+        loss=converter.loss,
+    )
+
+
+def copy_small_files(log: PartitionLog, target: TargetFormat, directory: str, files: FileSystem) -> None:
+    """Copy topic id and leader epochs, as far as they are there and go with the new format."""
+    files.make_directory(directory)
+    there = {entry.name for entry in log.store.list(log.directory)}
+    wanted = [PARTITION_METADATA] if target.magic in (0, 1) else [PARTITION_METADATA, LEADER_EPOCHS]
+    for name in wanted:
+        if name in there:
+            path = f"{log.directory}/{name}" if log.directory else name
+            files.write_atomically(f"{directory}/{name}", log.store.read_all(path))

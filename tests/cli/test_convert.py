@@ -1,0 +1,72 @@
+"""`kwire log convert` on the command line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kwire.cli.main import run
+from kwire.log import LogDirectory
+
+
+@pytest.fixture
+def source(kafka_logs: dict[str, Path], tmp_path: Path) -> Path:
+    target = tmp_path / "data"
+    target.mkdir()
+    for file in (kafka_logs["modern"] / "data").iterdir():
+        if file.is_file() or file.name == "txn-0":
+            (shutil.copy2 if file.is_file() else shutil.copytree)(file, target / file.name)
+    return target
+
+
+def tree(path: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
+def test_a_dry_run_changes_nothing_and_tells_the_loss(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = tree(source)
+    assert run(["log", "convert", str(source), "--magic", "1", "--codec", "lz4", "--format", "json"]) == 1
+    told = capsys.readouterr()
+    (row,) = json.loads(told.out)
+    assert row["loss"]["control_batches"] == 75
+    assert "75 control batches" in row["lost"]
+    assert row["source_bytes"] == LogDirectory(source)["txn", 0].size_bytes
+    assert "nothing was written" in told.err
+    assert run(["log", "convert", str(source), "--codec", "zstd"]) == 0
+    assert tree(source) == before
+
+
+def test_output_and_in_place(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["log", "convert", str(source), "--codec", "zstd", "--level", "9"]
+    assert run([*arguments, "-o", str(tmp_path / "new"), "--jobs", "1"]) == 0
+    assert run([*arguments, "--apply"]) == 0
+    records = [list(LogDirectory(path)["txn", 0].read()) for path in (source, tmp_path / "new")]
+    assert records[0] == records[1]
+    assert len(records[0]) == 626
+    assert run([*arguments, "-o", str(tmp_path / "new")]) == 2
+    assert "not an empty directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "nothing to convert to"),
+        (["--magic", "3"], "magic 3"),
+        (["--magic", "1", "--codec", "zstd"], "zstd does not exist"),
+        (["--codec", "gzip", "--level", "17"], "level"),
+        (["--magic", "2", "--level", "3"], "--level goes with --codec"),
+        (["--codec", "lz4", "--apply", "-o", "x"], "either --apply or -o"),
+        (["--codec", "lz4", "--topic", "none-such"], "no partition here"),
+        (["--magic", "1", "--codec", "lz4", "--apply"], "accept the loss"),
+    ],
+)
+def test_wrong_usage_changes_nothing(
+    arguments: list[str], said: str, source: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = tree(source)
+    assert run(["log", "convert", str(source), *arguments]) == 2
+    assert said in capsys.readouterr().err
+    assert tree(source) == before

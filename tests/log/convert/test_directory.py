@@ -1,0 +1,241 @@
+"""Log directories written in another format: what is in them, what interrupts them, what they refuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kwire.errors import CorruptBatch, LogError, OptionError
+from kwire.log import LogDirectory
+from kwire.log.checkpoints import parse_offset_checkpoint
+from kwire.log.convert import LossRefused, TargetFormat, convert_directory, examine
+from kwire.log.damage import Severity
+from kwire.log.log_manager import LogManager
+from kwire.log.verify import verify_directory
+from kwire.records import Compression
+from tests.log.convert.stopping import Stopped, StoppingFileSystem
+from tests.log.expected import read_objects
+
+NOW = 1_770_000_000_000
+ZSTD = TargetFormat(codec=Compression.ZSTD)
+OLD = TargetFormat(magic=1, codec=Compression.SNAPPY)
+SOME = ("txn-0", "compacted-txn-0", "trimmed-0", "empty-0", "__cluster_metadata-0")
+
+
+@pytest.fixture
+def some(kafka_logs: dict[str, Path], tmp_path: Path) -> LogDirectory:
+    """A log directory with SOME of the partitions."""
+    source, target = kafka_logs["modern"] / "data", tmp_path / "source"
+    target.mkdir()
+    for file in source.iterdir():
+        if file.is_file() or file.name in SOME:
+            (shutil.copy2 if file.is_file() else shutil.copytree)(file, target / file.name)
+    return LogDirectory(target)
+
+
+def same_log(old: LogDirectory, new: LogDirectory, key: tuple[str, int]) -> None:
+    """Nothing that a client can see is different."""
+    before, after = old[key], new[key]
+    assert (after.log_start_offset, after.log_end_offset) == (before.log_start_offset, before.log_end_offset)
+    assert after.last_stable_offset == before.last_stable_offset
+    assert [s.base_offset for s in after.segments] == [s.base_offset for s in before.segments]
+    assert [s.modified_ms for s in after.segments] == [s.modified_ms for s in before.segments]
+    assert after.aborted_transactions() == before.aborted_transactions()
+    assert after.topic_id == before.topic_id
+    assert after.leader_epochs == [e for e in before.leader_epochs if e.start_offset < before.log_end_offset]
+    for isolation in ("read_uncommitted", "read_committed"):
+        assert read_objects(after, isolation=isolation) == read_objects(before, isolation=isolation)
+
+
+@pytest.mark.parametrize("archive", ["modern", "legacy"])
+def test_a_whole_directory_with_another_codec_is_the_same_to_clients(
+    archive: str, kafka_logs: dict[str, Path], tmp_path: Path
+) -> None:
+    source = LogDirectory(kafka_logs[archive] / "data")
+    target = TargetFormat(magic=2, codec=Compression.ZSTD) if archive == "legacy" else ZSTD
+    done = convert_directory(source, str(tmp_path / "new"), target, list(source), whole=True, now_ms=NOW)
+    new = LogDirectory(tmp_path / "new")
+    assert list(new) == list(source)
+    assert new.is_clean_shutdown
+    assert new.meta_properties == source.meta_properties
+    for each in done:
+        key = each.topic, each.partition
+        assert not each.loss
+        assert each.target_bytes == new[key].size_bytes
+        if archive == "modern":
+            same_log(source, new, key)
+            continue
+        rows = [(row.offset, row.key, row.value, row.timestamp, row.headers) for row in read_objects(source[key])]
+        assert [(r.offset, r.key, r.value, r.timestamp, r.headers) for r in read_objects(new[key])] == rows
+    ends = {(each.topic, each.partition): each.log_end_offset for each in done}
+    for name in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
+        assert parse_offset_checkpoint((tmp_path / "new" / name).read_bytes()) == ends
+    if archive == "modern":
+        metadata = {path.name: path.read_bytes() for path in (tmp_path / "new/__cluster_metadata-0").iterdir()}
+        was = kafka_logs["modern"] / "data/__cluster_metadata-0"
+        assert metadata == {path.name: path.read_bytes() for path in was.iterdir()}
+    assert not os.path.lexists(tmp_path / "new.part")
+    assert not os.path.lexists(tmp_path / "new.part.json")
+
+
+def test_what_is_written_has_nothing_wrong_with_it(some: LogDirectory, tmp_path: Path) -> None:
+    for number, target in enumerate((ZSTD, OLD, TargetFormat(magic=0, codec=Compression.NONE))):
+        path = tmp_path / f"new{number}"
+        convert_directory(some, str(path), target, list(some), whole=True, accept_loss=True, now_ms=NOW)
+        damages = verify_directory(LogDirectory(path)).damages
+        assert [str(each) for each in damages if each.severity != Severity.NOTE] == []
+        with LogManager.open(path, now_ms=NOW) as opened:
+            assert opened.was_clean
+            for key, log in opened.logs.items():
+                assert (log.log_start_offset, log.log_end_offset) == (
+                    some[key].log_start_offset,
+                    some[key].log_end_offset,
+                )
+
+
+def test_a_dry_run_tells_what_will_be(some: LogDirectory, tmp_path: Path) -> None:
+    told: list[int] = []
+    expected = examine(some, OLD, list(some), progress=told.append)
+    assert sum(told) == sum(some[each.topic, each.partition].size_bytes for each in expected)
+    done = convert_directory(some, str(tmp_path / "new"), OLD, list(some), whole=True, accept_loss=True, now_ms=NOW)
+    assert done == expected
+    assert [(each.topic, each.partition) for each in done] == [
+        ("compacted-txn", 0), ("empty", 0), ("trimmed", 0), ("txn", 0),
+    ]  # fmt: skip
+
+
+def test_the_log_end_stays_where_the_last_batches_are_left_out(some: LogDirectory, tmp_path: Path) -> None:
+    """The next record must not get an offset that consumers have committed already."""
+    convert_directory(some, str(tmp_path / "new"), OLD, [("txn", 0)], whole=False, accept_loss=True, now_ms=NOW)
+    before, after = some["txn", 0], LogDirectory(tmp_path / "new")["txn", 0]
+    assert (
+        (after.log_start_offset, after.log_end_offset) == (before.log_start_offset, before.log_end_offset) == (0, 701)
+    )
+    assert next(reversed(read_objects(after))).offset < 700
+    committed = {(r.offset, r.key, r.value, r.timestamp) for r in read_objects(before, isolation="read_committed")}
+    assert committed <= {(r.offset, r.key, r.value, r.timestamp) for r in read_objects(after)}
+    assert list(LogDirectory(tmp_path / "new")) == [("txn", 0)]
+    assert LogDirectory(tmp_path / "new").meta_properties == {}
+
+
+def test_losses_are_refused_before_anything_is_written(some: LogDirectory, tmp_path: Path) -> None:
+    with pytest.raises(LossRefused, match=r"loses \d+ records with headers, \d+ control batches"):
+        convert_directory(some, str(tmp_path / "new"), OLD, list(some), whole=True, now_ms=NOW)
+    assert [path.name for path in tmp_path.iterdir() if path.name != "source"] == []
+
+
+def test_a_target_in_use_is_left_alone(some: LogDirectory, tmp_path: Path) -> None:
+    target = tmp_path / "mine"
+    target.mkdir()
+    (target / "file").write_text("x")
+    with pytest.raises(OptionError, match="not an empty directory"):
+        convert_directory(some, str(target), ZSTD, list(some), whole=True, now_ms=NOW)
+    with pytest.raises(OptionError, match="no such directory"):
+        convert_directory(some, str(tmp_path / "a" / "b"), ZSTD, list(some), whole=True, now_ms=NOW)
+    (target / "file").unlink()
+    convert_directory(some, str(target), ZSTD, list(some), whole=True, now_ms=NOW)
+    assert len(LogDirectory(target)) == len(SOME)
+
+
+def tree(path: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
+def test_an_interrupted_run_is_gone_on_with(some: LogDirectory, tmp_path: Path) -> None:
+    convert_directory(some, str(tmp_path / "whole"), ZSTD, list(some), whole=True, now_ms=NOW)
+    expected = tree(tmp_path / "whole")
+    counting = StoppingFileSystem()
+    convert_directory(some, str(tmp_path / "counted"), ZSTD, list(some), whole=True, now_ms=NOW, file_system=counting)
+    kept_some = 0
+    for stop_at in range(2, counting.steps, counting.steps // 9):
+        target = tmp_path / f"new{stop_at}"
+        with pytest.raises(Stopped):
+            convert_directory(
+                some, str(target), ZSTD, list(some), whole=True, now_ms=NOW, file_system=StoppingFileSystem(stop_at)
+            )
+        if target.exists():  # stopped after the rename: complete
+            assert tree(target) == expected
+            continue
+        state = Path(f"{target}.part.json")
+        if state.exists():
+            kept_some += 0 < len(json.loads(state.read_text())["partitions"]) < 4
+        elif Path(f"{target}.part").exists():
+            shutil.rmtree(f"{target}.part")  # a part of which nothing is known is not ours to remove
+        convert_directory(some, str(target), ZSTD, list(some), whole=True, now_ms=NOW)
+        assert tree(target) == expected, stop_at
+        assert not list(tmp_path.glob("*.part*"))
+    assert kept_some > 1
+
+
+def test_what_another_conversion_has_left_is_refused(some: LogDirectory, tmp_path: Path) -> None:
+    with pytest.raises(Stopped):
+        convert_directory(
+            some, str(tmp_path / "new"), ZSTD, list(some), whole=True, now_ms=NOW, file_system=StoppingFileSystem(300)
+        )
+    with pytest.raises(OptionError, match=r"new\.part: left by another conversion"):
+        convert_directory(some, str(tmp_path / "new"), OLD, list(some), whole=True, accept_loss=True, now_ms=NOW)
+
+
+def test_a_source_that_has_changed_since_is_converted_again(some: LogDirectory, tmp_path: Path) -> None:
+    class UntilTxn(StoppingFileSystem):
+        def make_directory(self, path: str) -> None:
+            if path.endswith("txn-0") and "compacted" not in path:
+                raise Stopped
+            super().make_directory(path)
+
+    with pytest.raises(Stopped):
+        convert_directory(some, str(tmp_path / "new"), ZSTD, list(some), whole=True, now_ms=NOW, file_system=UntilTxn())
+    done = json.loads((tmp_path / "new.part.json").read_text())["partitions"]
+    assert list(done) == ["compacted-txn-0", "empty-0", "trimmed-0"]
+    (tmp_path / "source/trimmed-0/00000000000000000982.log").unlink()
+    again = LogDirectory(tmp_path / "source")
+    convert_directory(again, str(tmp_path / "new"), ZSTD, list(again), whole=True, now_ms=NOW)
+    assert LogDirectory(tmp_path / "new")["trimmed", 0].log_end_offset == 982
+
+
+def test_processes_do_the_same(some: LogDirectory, tmp_path: Path) -> None:
+    told: list[int] = []
+    convert_directory(some, str(tmp_path / "one"), ZSTD, list(some), whole=True, now_ms=NOW)
+    convert_directory(
+        some, str(tmp_path / "two"), ZSTD, list(some), whole=True, now_ms=NOW, jobs=2, progress=told.append
+    )
+    assert tree(tmp_path / "one") == tree(tmp_path / "two")
+    assert sum(told) == sum(log.size_bytes for key, log in some.items() if key[0] != "__cluster_metadata")
+
+
+@pytest.fixture
+def full_disk() -> Iterator[Callable[[], None]]:
+    """Call it, and no file may grow beyond 20 kB from then on."""
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    yield lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, old[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_disk_without_room_is_a_log_error_and_no_directory(
+    some: LogDirectory, tmp_path: Path, full_disk: Callable[[], None]
+) -> None:
+    full_disk()
+    with pytest.raises(LogError, match=r"new\.part/.*: cannot be (written|made)"):
+        convert_directory(
+            some, str(tmp_path / "new"), TargetFormat(codec=Compression.NONE), list(some), whole=True, now_ms=NOW
+        )
+    assert not (tmp_path / "new").exists()
+
+
+def test_damage_is_told_and_nothing_gets_the_name(some: LogDirectory, tmp_path: Path) -> None:
+    path = tmp_path / "source/txn-0/00000000000000000172.log"
+    data = bytearray(path.read_bytes())
+    data[5000] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(CorruptBatch, match=r"00000000000000000172\.log"):
+        convert_directory(some, str(tmp_path / "new"), ZSTD, list(some), whole=True, now_ms=NOW)
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,150 @@
+"""A log directory converted where it is: a whole log at every moment."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kwire.errors import CorruptBatch, LogError, OptionError
+from kwire.log import LogDirectory
+from kwire.log.convert import LossRefused, TargetFormat, convert_in_place, examine
+from kwire.log.log_manager import LogManager
+from kwire.log.verify import verify_directory
+from kwire.records import Compression
+from tests.log.convert.stopping import Stopped, StoppingFileSystem
+from tests.log.expected import Row, read_objects
+
+NOW = 1_770_000_000_000
+ZSTD = TargetFormat(codec=Compression.ZSTD)
+OLD = TargetFormat(magic=1, codec=Compression.GZIP)
+SOME = ("txn-0", "compacted-txn-0", "trimmed-0", "__cluster_metadata-0")
+
+
+@pytest.fixture
+def source(kafka_logs: dict[str, Path]) -> LogDirectory:
+    return LogDirectory(kafka_logs["modern"] / "data")
+
+
+def copy(source: LogDirectory, target: Path, *names: str) -> Path:
+    target.mkdir()
+    for file in Path(source.url).iterdir():
+        if file.is_file() or file.name in names:
+            (shutil.copy2 if file.is_file() else shutil.copytree)(file, target / file.name)
+    return target
+
+
+def codecs(path: Path, key: tuple[str, int]) -> set[tuple[int, str]]:
+    return {
+        (b.magic, b.compression.text) for _, b in LogDirectory(path)[key].batches() if not b.is_control and b.count != 0
+    }
+
+
+def rows(path: Path, key: tuple[str, int], isolation: str = "read_uncommitted") -> list[Row]:
+    return read_objects(LogDirectory(path)[key], isolation=isolation)
+
+
+def test_clients_see_no_difference(source: LogDirectory, tmp_path: Path) -> None:
+    path = copy(source, tmp_path / "data", *SOME)
+    keys = [("compacted-txn", 0), ("trimmed", 0), ("txn", 0)]
+    told: list[int] = []
+    done = convert_in_place(path, ZSTD, [*keys, ("__cluster_metadata", 0)], now_ms=NOW, progress=told.append)
+    assert [(each.topic, each.partition) for each in done] == keys
+    new = LogDirectory(path)
+    assert new.is_clean_shutdown
+    for key in keys:
+        before, after = source[key], new[key]
+        assert codecs(path, key) == {(2, "zstd")}
+        for isolation in ("read_uncommitted", "read_committed"):
+            assert rows(path, key, isolation) == read_objects(before, isolation=isolation)
+        assert (after.log_start_offset, after.log_end_offset, after.last_stable_offset) == (
+            before.log_start_offset,
+            before.log_end_offset,
+            before.last_stable_offset,
+        )
+        assert [s.modified_ms for s in after.segments][: len(before.segments)] == [
+            s.modified_ms for s in before.segments
+        ]
+    assert not [damage for damage in verify_directory(new).damages if "txn-0" in damage.file]
+    assert sum(told) == sum(each.source_bytes for each in done)
+    assert not list(path.rglob("*.deleted"))
+    assert codecs(path, ("__cluster_metadata", 0)) == {(2, "none")}
+
+
+def test_below_magic_2_no_producers_are_left_and_the_log_end_stays(source: LogDirectory, tmp_path: Path) -> None:
+    path = copy(source, tmp_path / "data", "txn-0")
+    with pytest.raises(LossRefused):
+        convert_in_place(path, OLD, [("txn", 0)], now_ms=NOW)
+    assert rows(path, ("txn", 0)) == read_objects(source["txn", 0])
+    (done,) = convert_in_place(path, OLD, [("txn", 0)], accept_loss=True, now_ms=NOW)
+    (expected,) = examine(source, OLD, [("txn", 0)])
+    assert done.loss == expected.loss
+    assert codecs(path, ("txn", 0)) == {(1, "gzip")}
+    log = LogDirectory(path)["txn", 0]
+    assert (log.log_end_offset, log.last_stable_offset) == (701, 701)
+    assert log.leader_epochs == []
+    assert not [damage for damage in verify_directory(LogDirectory(path)).damages if "txn-0" in damage.file]
+    with LogManager.open(path, now_ms=NOW) as manager:
+        assert not manager.logs["txn", 0].producers.entries
+
+
+def test_wherever_it_is_stopped_the_log_is_whole_and_the_next_run_ends_it(source: LogDirectory, tmp_path: Path) -> None:
+    counting = StoppingFileSystem()
+    convert_in_place(copy(source, tmp_path / "counted", "txn-0"), ZSTD, [("txn", 0)], now_ms=NOW, file_system=counting)
+    expected = read_objects(source["txn", 0])
+    for stop_at in range(3, counting.steps + 1, counting.steps // 12):
+        path = copy(source, tmp_path / f"data{stop_at}", "txn-0")
+        with pytest.raises(Stopped):
+            convert_in_place(path, ZSTD, [("txn", 0)], now_ms=NOW, file_system=StoppingFileSystem(stop_at))
+        assert rows(path, ("txn", 0)) == expected  # as it lies there
+        assert not LogDirectory(path).is_clean_shutdown
+        with LogManager.open(path, now_ms=NOW):
+            pass
+        assert rows(path, ("txn", 0)) == expected  # as a broker finds it
+        convert_in_place(path, ZSTD, [("txn", 0)], now_ms=NOW)
+        assert rows(path, ("txn", 0)) == expected
+        assert rows(path, ("txn", 0), "read_committed") == read_objects(source["txn", 0], isolation="read_committed")
+        assert codecs(path, ("txn", 0)) == {(2, "zstd")}
+        # finishing a swap removes every file of its range that is not part of it, a snapshot too (G-03)
+        damages = [damage for damage in verify_directory(LogDirectory(path)).damages if "txn-0" in damage.file]
+        assert all(damage.file.endswith(".snapshot") for damage in damages)
+
+
+def test_what_is_as_wanted_is_not_written_again(source: LogDirectory, tmp_path: Path) -> None:
+    path = copy(source, tmp_path / "data", "txn-0")
+    convert_in_place(path, ZSTD, [("txn", 0)], now_ms=NOW)
+    before = {file.name: os.stat(file).st_ino for file in (path / "txn-0").glob("*.log")}
+    (done,) = convert_in_place(path, ZSTD, [("txn", 0)], now_ms=NOW)
+    assert done.batches == 0
+    assert {file.name: os.stat(file).st_ino for file in (path / "txn-0").glob("*.log")} == before
+
+
+def test_a_directory_that_a_broker_runs_on_is_left_alone(source: LogDirectory, tmp_path: Path) -> None:
+    path = copy(source, tmp_path / "data", "txn-0")
+    with LogManager.open(path, now_ms=NOW), pytest.raises(LogError, match=r"\.lock"):
+        convert_in_place(path, ZSTD, [("txn", 0)], now_ms=NOW)
+    assert rows(path, ("txn", 0)) == read_objects(source["txn", 0])
+
+
+def test_only_a_whole_local_directory_has_a_lock(source: LogDirectory, tmp_path: Path) -> None:
+    path = copy(source, tmp_path / "data", "txn-0")
+    with pytest.raises(OptionError, match="whole log directory"):
+        convert_in_place(path / "txn-0", ZSTD, [("txn", 0)], now_ms=NOW)
+    import fsspec
+
+    fsspec.filesystem("memory").put(str(path), "/in-place", recursive=True)
+    with pytest.raises(OptionError, match="only a local directory"):
+        convert_in_place("memory://in-place", ZSTD, [("txn", 0)], now_ms=NOW)
+
+
+def test_damage_stops_it_and_leaves_what_was_there(source: LogDirectory, tmp_path: Path) -> None:
+    path = copy(source, tmp_path / "data", "txn-0")
+    file = path / "txn-0/00000000000000000172.log"
+    data = bytearray(file.read_bytes())
+    data[5000] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(CorruptBatch):
+        convert_in_place(path, ZSTD, [("txn", 0)], now_ms=NOW)
+    assert file.read_bytes() == bytes(data)
