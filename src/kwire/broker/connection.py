@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kwire.broker.answers import encode_answer, piece_bytes
-from kwire.broker.context import Peer
+from kwire.broker.context import ANONYMOUS, Peer
 from kwire.broker.dispatch import Call, answer, outcome, read_request
 from kwire.broker.node import Node
 from kwire.broker.security.tls import principal_of
@@ -46,6 +46,8 @@ READS_AT_ONCE = 4
 JOINED_BYTES = 64 * 1024
 """Pieces of files up to this size are read and sent with what surrounds them."""
 LENGTH_BYTES = 4
+MOST_OF_SMALL_FRAMES = 4096
+"""Frames up to this size are taken from anyone."""
 
 
 class ClientConnection:
@@ -194,9 +196,17 @@ class ClientConnection:
 
     def _frame_size(self, head: bytes | memoryview) -> int:
         size = int.from_bytes(head, "big", signed=True)
-        if not 0 <= size <= self._max_frame_bytes:
-            raise Malformed(f"frame of {size} bytes, at most {self._max_frame_bytes} are allowed", 0)
+        most = self._max_frame_bytes
+        if size > MOST_OF_SMALL_FRAMES and self._is_stranger:
+            most = min(most, self.node.settings.sasl_server_max_receive_size)
+        if not 0 <= size <= most:
+            raise Malformed(f"frame of {size} bytes, at most {most} are allowed", 0)
         return size
+
+    @property
+    def _is_stranger(self) -> bool:
+        """Whether the client has still to log in."""
+        return self.peer.security_protocol.startswith("SASL") and self.peer.principal == ANONYMOUS
 
     def _took_part(self, frame: bytearray) -> None:
         if self._filled == len(frame):
