@@ -22,7 +22,7 @@ import numpy.typing as npt
 from kwire.errors import CorruptBatch
 from kwire.log.chunks import Chunks
 from kwire.log.damage import Kind
-from kwire.log.headers import HEADER_BYTES, BatchHeader, is_zero_tail, parse_header
+from kwire.log.headers import CODEC_MASK, HEADER_BYTES, BatchHeader, is_zero_tail, parse_header
 from kwire.log.offset_order import ceiling_of, outside, overlapping
 from kwire.log.segment import Segment
 from kwire.log.store import StoredFile
@@ -123,6 +123,7 @@ class SegmentScan:
         self._table = np.empty((TABLE_ROWS, t.COLUMN_COUNT), np.int64)
         self._errors: list[CorruptBatch] = []
         self._readers: dict[bool, ColumnReader] = {}
+        self._resumes_at: int | None = None  # behind a bad place that ends at no row of the table
 
     def __iter__(self) -> Iterator[Good | Bad | Odd]:
         with self.segment.open() as file:
@@ -165,28 +166,24 @@ class SegmentScan:
             if not rows:
                 break
             table = self._table[:rows]
-            more = position + behind < size
-            if more and rows > 1 and status in (t.FULL, t.CUT):
-                table = table[:-1]  # the last one is judged with its neighbour behind it
-                behind = int(self._table[rows - 1, t.POSITION])
-                status = t.FULL if status == t.FULL else t.WHOLE
+            held = 0
+            if position + behind < size and rows > 1 and status != t.UNBELIEVABLE:
+                held = 1  # its own turn comes with what is behind it; here it is a neighbour only
+                behind = int(table[-1, t.POSITION])
             self._check(data, table)
-            for found in self._rows(file, data, chunk, table, position, size):
-                yield found
-                if isinstance(found, Bad) and found.end != position + at and self._left(found, table, position):
-                    self.position = found.end
-                    return
+            yield from self._rows(file, data, chunk, table, held, position, size)
+            if self._resumes_at is not None:
+                self.position, self._resumes_at = self._resumes_at, None
+                return
             at = behind
             self.position = position + at
+            if held and status != t.FULL:
+                return
         if status == t.UNBELIEVABLE:
             what = _header_text(chunk[at : at + HEADER_BYTES], file.url)
             bad = self._unbelievable(file, position + at, size, Kind.HEADER, what)
             self.position = bad.end
             yield bad
-
-    def _left(self, bad: Bad, table: Int64s, position: int) -> bool:
-        """Whether a bad place ends inside a row of the table, so that the rows behind it are none."""
-        return not bool((table[:, t.POSITION] + table[:, t.SIZE] + position == bad.end).any())
 
     def _check(self, data: npt.NDArray[np.uint8], table: Int64s) -> None:
         """Set FAULT of the rows whose checksum does not hold."""
@@ -207,13 +204,15 @@ class SegmentScan:
         data: npt.NDArray[np.uint8],
         chunk: memoryview,
         table: Int64s,
+        held: int,
         position: int,
         size: int,
     ) -> Iterator[Good | Bad | Odd]:
-        """Good and Bad of the rows of a table, up to the first bad one whose length cannot be believed."""
+        """Good and Bad of the rows of a table but the last `held`, up to a bad one whose length cannot be believed."""
         bad_crc = table[:, t.FAULT] == t.BAD_CRC
         out = self._out_of_order(table, bad_crc)
-        wrong = np.flatnonzero(bad_crc | out)
+        count = len(table) - held
+        wrong = np.flatnonzero((bad_crc | out)[:count])
         first = 0
         for i in wrong.tolist():
             yield from self._decoded(file, data, chunk, table[first:i], position)
@@ -223,11 +222,12 @@ class SegmentScan:
                 bad = self._bad_order(table, i, out, position)
             yield bad
             if bad.end != position + int(table[i, t.POSITION] + table[i, t.SIZE]):
+                self._resumes_at = bad.end
                 return
             if bad.restored_offset is not None and bad.offsets is not None:
                 self.next_offset = bad.offsets[1] + 1
             first = i + 1
-        yield from self._decoded(file, data, chunk, table[first:], position)
+        yield from self._decoded(file, data, chunk, table[first:count], position)
 
     # ---- what is wrong with a row
 
@@ -341,7 +341,12 @@ class SegmentScan:
         behind = int(table[i + 1, t.BASE_OFFSET]) if i + 1 < len(table) and not out[i + 1] else None
         span = last - first
         restored = None
-        if int(table[i, t.MAGIC]) == 2 and behind is not None and behind - self.next_offset == span + 1:
+        # a compressed message of magic 0 or 1 does not say where it begins
+        exact = all(
+            int(table[row, t.MAGIC]) == 2 or not int(table[row, t.ATTRIBUTES]) & CODEC_MASK
+            for row in (i, i + 1)[: 2 if behind is not None else 1]
+        )
+        if exact and behind is not None and behind - self.next_offset == span + 1:
             restored = self.next_offset
         what = outside(self.next_offset, self._ceiling)
         if self.next_offset <= first <= last < self._ceiling and behind is not None:

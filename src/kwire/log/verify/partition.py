@@ -344,7 +344,7 @@ class _Verifier:
         except Malformed as error:
             self.tell(file, Kind.SNAPSHOT, _SNAPSHOT_CORRUPT, error.what, position=error.position)
             return
-        for what in self.producers.disagreements(producers)[:5]:
+        for what in self.producers.disagreements(producers, offset)[:5]:
             self.tell(file, Kind.SNAPSHOT, _SNAPSHOT_WRONG, what)
 
     def _snapshots_otherwise(self, segments: list[Segment]) -> None:

@@ -19,7 +19,7 @@ from kwire.log.producer_snapshot import ProducerState
 from kwire.log.transaction_index import TransactionIndexEntry
 from kwire.log.verify.batches import Good, Odd
 from kwire.records import ControlRecordType, parse_control_record, read_batches
-from kwire.records.attributes import CONTROL_FLAG, TRANSACTIONAL_FLAG
+from kwire.records.attributes import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG
 
 __all__ = ["Producer", "Producers"]
 
@@ -76,13 +76,13 @@ class Producers:
     def good(self, good: Good) -> list[Odd]:
         """Follow these batches; returns those that no producer would have written."""
         if self.known_from is None:
-            self.known_from = int(good.base[0])
-        elif int(good.base[0]) != self._next:
-            self.has_holes |= bool(good.magic[0] == 2)
-        whole = (good.count == good.last - good.base + 1) | (good.magic < 2)
-        self.has_holes |= not whole.all() or bool(
-            (good.base[1:] != good.last[:-1] + 1).any() and (good.magic == 2).all()
-        )
+            self.known_from = self._next = int(good.base[0])
+        before = np.concatenate(([self._next], good.last[:-1] + 1))
+        plain = good.attributes & CODEC_MASK == 0
+        # a compressed message of magic 0 or 1 tells its last offset only: whether offsets are missing cannot be seen
+        whole = (good.base == before) & ((good.magic == 2) | plain)
+        whole &= (good.count == good.last - good.base + 1) | (good.magic < 2)
+        self.has_holes |= not whole.all()
         self._next = int(good.last[-1]) + 1
         found: list[Odd] = []
         is_control = (good.magic == 2) & (good.attributes & CONTROL_FLAG != 0)
@@ -138,12 +138,12 @@ class Producers:
             self.known[producer_id] = Producer(epoch)
         return marker.fault
 
-    def disagreements(self, snapshot: list[ProducerState]) -> list[str]:
-        """What a snapshot at this place says otherwise than the log.
+    def disagreements(self, snapshot: list[ProducerState], offset: int) -> list[str]:
+        """What a snapshot at `offset` says otherwise than the log up to here.
 
         A producer that the log knows may have expired from the snapshot, so only the other way round is told.
         """
-        if self.has_holes or self.known_from is None:
+        if self.has_holes or self.known_from is None or self._next != offset:
             return []
         found = []
         for entry in snapshot:
