@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,11 @@ from kwire.log.checkpoints import (
     parse_partition_metadata,
     parse_properties,
     parse_uuid,
+    render_clean_shutdown,
+    render_leader_epochs,
+    render_offset_checkpoint,
+    render_partition_metadata,
+    render_properties,
 )
 from tests.log.expected import ARCHIVES
 
@@ -130,3 +137,56 @@ def test_any_bytes_are_entries_or_malformed(data: bytes) -> None:
     for parse in (parse_offset_checkpoint, parse_leader_epochs, parse_partition_metadata, parse_properties):
         with suppress(Malformed):
             parse(data)
+
+
+# ---- written
+
+
+@pytest.mark.parametrize("archive", ["modern", "legacy", "unclean/killed"])
+@pytest.mark.requirement("F-01", "F-02", "F-04")
+def test_checkpoints_come_out_as_the_broker_wrote_them(kafka_logs: dict[str, Path], archive: str) -> None:
+    data = kafka_logs[archive.split("/")[0]] / "/".join([*archive.split("/")[1:], "data"])
+    seen = 0
+    for path in sorted(data.glob("*/leader-epoch-checkpoint")):
+        assert render_leader_epochs(parse_leader_epochs(path.read_bytes())) == path.read_bytes()
+        seen += 1
+    for path in sorted(data.glob("*/partition.metadata")):
+        assert render_partition_metadata(parse_partition_metadata(path.read_bytes())) == path.read_bytes()
+        seen += 1
+    for path in sorted(data.glob("*-offset-checkpoint")):
+        original = path.read_bytes() or b"0\n0\n"
+        rendered = render_offset_checkpoint(parse_offset_checkpoint(original))
+        assert rendered.splitlines() == [*original.splitlines()[:2], *sorted_entries(original)]
+        assert len(rendered) == len(original)
+        seen += 1
+    assert seen > 10
+
+
+def sorted_entries(data: bytes) -> list[bytes]:
+    def key(line: bytes) -> tuple[str, int]:
+        topic, partition, _ = line.decode().split()
+        return topic, int(partition)
+
+    return sorted(data.splitlines()[2:], key=key)
+
+
+@pytest.mark.parametrize("archive", ["modern", "modern44", "unclean/killed"])
+@pytest.mark.requirement("F-01")
+def test_meta_properties_come_out_as_the_broker_wrote_them(kafka_logs: dict[str, Path], archive: str) -> None:
+    data = kafka_logs[archive.split("/")[0]] / "/".join([*archive.split("/")[1:], "data"])
+    original = (data / "meta.properties").read_bytes()
+    date = original.decode().splitlines()[1].removeprefix("#")
+    written = datetime.strptime(date, "%a %b %d %H:%M:%S UTC %Y").replace(tzinfo=UTC)
+    assert render_properties(parse_properties(original), written) == original
+
+
+def test_special_characters_in_properties() -> None:
+    properties = {"a b": " x=y:z#!\\", "ü": "é\t\n"}
+    rendered = render_properties(properties, datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    assert rendered.startswith(b"#\n#Fri Jan 02 03:04:05 UTC 2026\n")
+    assert sorted(rendered.splitlines()[2:]) == [b"\\u00FC=\\u00E9\\t\\n", b"a\\ b=\\ x\\=y\\:z\\#\\!\\\\"]
+
+
+def test_the_clean_shutdown_file(kafka_logs: dict[str, Path]) -> None:
+    original = (kafka_logs["modern"] / "data" / ".kafka_cleanshutdown").read_bytes()
+    assert render_clean_shutdown(json.loads(original)["brokerEpoch"]) == original

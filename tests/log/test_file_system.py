@@ -1,0 +1,130 @@
+"""Files and names, changed with errors that say which, and descriptors that are few."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kwire.errors import LogError
+from kwire.log import FileSystem
+from tests.log.faults import Stopped, StoppingFileSystem
+
+
+def test_appending_reading_and_cutting(tmp_path: Path) -> None:
+    file = FileSystem().open(str(tmp_path / "f"), create=True)
+    assert file.append(b"abc") == 0
+    assert file.append([b"de", memoryview(b"fgh"), b""]) == 3
+    file.write_at(1, b"BC")
+    assert file.pread(0, 100) == b"aBCdefgh"
+    room = bytearray(10)
+    assert file.readinto(6, memoryview(room)) == 2
+    file.truncate(4)
+    assert (file.end, file.physical_size()) == (4, 4)
+    file.allocate(100)
+    assert (file.end, file.physical_size()) == (4, 100)
+    assert file.append(b"xyz") == 4
+    file.trim()
+    assert (tmp_path / "f").read_bytes() == b"aBCdxyz"
+    file.rename(str(tmp_path / "g"))
+    file.append(b"!")
+    file.sync()
+    assert (tmp_path / "g").read_bytes() == b"aBCdxyz!"
+    file.close()
+    with pytest.raises(LogError, match="closed"):
+        file.append(b"x")
+
+
+def test_many_parts_are_one_append(tmp_path: Path) -> None:
+    file = FileSystem().open(str(tmp_path / "f"), create=True)
+    file.append([b"%d," % i for i in range(3000)])
+    assert (tmp_path / "f").read_bytes() == b"".join(b"%d," % i for i in range(3000))
+
+
+def test_few_descriptors_serve_many_files(tmp_path: Path) -> None:
+    files = FileSystem(max_open_files=8)
+    opened = [files.open(str(tmp_path / str(i)), create=True) for i in range(100)]
+    before = len(os.listdir("/proc/self/fd"))
+    for round_ in range(3):
+        for i, file in enumerate(opened):
+            file.append(b"%d.%d " % (round_, i))
+    assert len(os.listdir("/proc/self/fd")) - before <= 8
+    assert opened[42].pread(0, 100) == b"0.42 1.42 2.42 "
+    for file in opened:
+        file.close()
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+def test_a_descriptor_that_is_held_stays(tmp_path: Path) -> None:
+    files = FileSystem(max_open_files=2)
+    first = files.open(str(tmp_path / "first"), create=True)
+    first.append(b"kept")
+    fd = first.hold()
+    for i in range(10):
+        files.open(str(tmp_path / str(i)), create=True).append(b"x")
+    first.close()
+    files.remove(str(tmp_path / "first"))
+    assert os.pread(fd, 10, 0) == b"kept"
+    first.release()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(fd)
+
+
+@pytest.mark.requirement("F-02")
+def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    path = str(tmp_path / "checkpoint")
+    (tmp_path / "checkpoint.tmp").write_bytes(b"left by a crash, and longer than what follows")
+    FileSystem().write_atomically(path, b"one")
+    assert (tmp_path / "checkpoint").read_bytes() == b"one"
+    stopping = StoppingFileSystem()
+    stopping.write_atomically(path, b"two")
+    for step in range(len(stopping.steps)):
+        with pytest.raises(Stopped):
+            StoppingFileSystem(step, torn=True).write_atomically(path, b"three")
+        assert (tmp_path / "checkpoint").read_bytes() in (b"two", b"three")
+        (tmp_path / "checkpoint").write_bytes(b"two")
+    kinds = [step.split()[0] for step in stopping.steps]
+    assert kinds[-3:] == ["sync", "rename", "sync"]
+
+
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    files = FileSystem()
+    missing = str(tmp_path / "missing" / "x")
+    for action in (
+        lambda: files.open(missing),
+        lambda: files.open(missing, create=True),
+        lambda: files.read_all(missing),
+        lambda: files.size(missing),
+        lambda: files.list(missing),
+        lambda: files.rename(missing, missing + "y"),
+        lambda: files.write_atomically(missing, b""),
+        lambda: files.copy(missing, missing + "y"),
+        lambda: files.set_modified(missing, 5),
+        lambda: files.sync_directory(missing),
+    ):
+        with pytest.raises(LogError) as caught:
+            action()
+        assert caught.value.file
+        assert caught.value.file.startswith(missing)
+    files.remove(missing)  # gone already
+    files.make_directory(str(tmp_path / "d" / "e"))
+    with pytest.raises(LogError, match="not empty"):
+        files.remove(str(tmp_path / "d"))
+    (tmp_path / "d" / "e" / "f").write_bytes(b"x")
+    files.set_modified(str(tmp_path / "d" / "e" / "f"), 1_700_000_000_123)
+    files.copy(str(tmp_path / "d" / "e" / "f"), str(tmp_path / "g"))
+    assert files.open(str(tmp_path / "g")).modified_ms() == 1_700_000_000_123
+
+
+def test_a_failed_append_leaves_nothing(tmp_path: Path) -> None:
+    file = FileSystem().open(str(tmp_path / "f"), create=True)
+    file.append(b"whole")
+    fd = file.fileno()
+    readonly = os.open(tmp_path / "f", os.O_RDONLY)
+    os.dup2(readonly, fd)
+    os.close(readonly)
+    with pytest.raises(LogError, match="cannot be written at byte 5"):
+        file.append(b"more")
+    assert file.end == 5
+    assert (tmp_path / "f").read_bytes() == b"whole"
