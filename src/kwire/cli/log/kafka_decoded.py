@@ -66,7 +66,7 @@ def _typed(record: Record, decode: Decoder) -> TypedRecord:
     from kwire.log.internal import TypedRecord
     from kwire.log.internal.typed_record import UNKNOWN
 
-    bare = TypedRecord(
+    typed = TypedRecord(
         topic="",
         partition=0,
         offset=record.offset,
@@ -75,7 +75,8 @@ def _typed(record: Record, decode: Decoder) -> TypedRecord:
         raw_key=record.key,
         raw_value=record.value,
     )
-    return decode(bare)
+    decode(typed)
+    return typed
 
 
 def _keyed(record: Record, decode: Decoder) -> TypedRecord:

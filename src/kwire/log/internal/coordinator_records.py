@@ -12,11 +12,10 @@ ShareCoordinatorRecordSerde of 4.x.
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kwire.errors import Truncated, UnsupportedVersion
-from kwire.log.internal.typed_record import UNKNOWN, Decoder, TypedRecord, read_message
+from kwire.log.internal.typed_record import Decoder, TypedRecord, read_message
 
 if TYPE_CHECKING:
     from kwire.messages.base import Message
@@ -57,31 +56,29 @@ def coordinator_decoder(module: str, *, kafka: str | None = None, types: range |
         kind = key.__name__.removesuffix("Key").removeprefix("Legacy")
         return kind, key, registry.get(f"{kind}Value", kafka=kafka)
 
-    def decode(typed: TypedRecord) -> TypedRecord:
+    def decode(typed: TypedRecord) -> None:
         raw = typed.raw_key
         if raw is None or len(raw) < 2:
-            return typed.wrong("key", Truncated(f"record type of 2 bytes, {len(raw or b'')} left", 0))
-        record_type = int.from_bytes(raw[:2], "big", signed=True)
-        known = messages(record_type)
+            typed.fail("key", Truncated(f"record type of 2 bytes, {len(raw or b'')} left", 0))
+            return
+        typed.record_type = int.from_bytes(raw[:2], "big", signed=True)
+        known = messages(typed.record_type)
         if known is None:
-            return replace(typed, kind=UNKNOWN, record_type=record_type)
-        kind, key_class, value_class = known
-        typed = replace(typed, kind=kind, record_type=record_type)
-        key, typed = read_message(typed, "key", key_class, raw, 2, 0)
-        if key is None:
-            return typed
-        typed = replace(typed, key=key)
-        return typed if typed.raw_value is None else _with_value(typed, value_class, typed.raw_value)
+            return
+        typed.kind, key_class, value_class = known
+        typed.key = read_message(typed, "key", key_class, raw, 2, 0)
+        if typed.key is not None and typed.raw_value is not None:
+            _read_value(typed, value_class, typed.raw_value)
 
     return decode
 
 
-def _with_value(typed: TypedRecord, cls: type[Message], raw: bytes) -> TypedRecord:
+def _read_value(typed: TypedRecord, cls: type[Message], raw: bytes) -> None:
     if len(raw) < 2:
-        return typed.wrong("value", Truncated(f"version of 2 bytes, {len(raw)} left", 0))
-    version = int.from_bytes(raw[:2], "big", signed=True)
-    value, typed = read_message(replace(typed, version=version), "value", cls, raw, 2, version)
-    return replace(typed, value=value)
+        typed.fail("value", Truncated(f"version of 2 bytes, {len(raw)} left", 0))
+        return
+    typed.version = int.from_bytes(raw[:2], "big", signed=True)
+    typed.value = read_message(typed, "value", cls, raw, 2, typed.version)
 
 
 decode_group = coordinator_decoder("group-coordinator")

@@ -104,7 +104,11 @@ def typed_records(topic: str, partition: int, batch: Batch, decoder: Decoder) ->
                 producer_id=batch.producer_id,
                 producer_epoch=batch.producer_epoch,
             )
-            yield decode_control(typed, record) if batch.is_control else decoder(typed)
+            if batch.is_control:
+                decode_control(typed, record)
+            else:
+                decoder(typed)
+            yield typed
     except CorruptBatch as error:
         offset = batch.base_offset if batch.magic == 2 else batch.last_offset
         yield damage_row(topic, partition, offset, error, batch.max_timestamp)

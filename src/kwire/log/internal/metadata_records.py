@@ -6,10 +6,8 @@ Source: MetadataRecordSerde, RemoteLogMetadataSerde; org.apache.kafka.common.met
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kwire.errors import DecodeError, Malformed, Truncated, UnsupportedVersion
-from kwire.log.internal.typed_record import UNKNOWN, Decoder, TypedRecord, read_message
+from kwire.log.internal.typed_record import Decoder, TypedRecord, read_message
 from kwire.protocol.record_values import FRAME_VERSION, MAX_NUMBER
 from kwire.wire.varint import read_unsigned_varint
 
@@ -21,12 +19,13 @@ METADATA_TOPIC = "__cluster_metadata"
 def metadata_decoder(module: str = "metadata", *, kafka: str | None = None) -> Decoder:
     """The decoder of metadata records. module: storage for the remote log's. kafka: as that release has them."""
 
-    def decode(typed: TypedRecord) -> TypedRecord:
+    def decode(typed: TypedRecord) -> None:
         from kwire.messages import registry
 
         raw = typed.raw_value
         if raw is None:
-            return typed.wrong("value", Truncated("a metadata record without a value", 0))
+            typed.fail("value", Truncated("a metadata record without a value", 0))
+            return
         numbers, pos = [], 0
         try:
             for what, largest in (("frame version", FRAME_VERSION), ("api key", MAX_NUMBER), ("version", MAX_NUMBER)):
@@ -38,15 +37,15 @@ def metadata_decoder(module: str = "metadata", *, kafka: str | None = None) -> D
             if numbers[0] != FRAME_VERSION:
                 raise Malformed(f"frame version {numbers[0]}, known is {FRAME_VERSION}", 0)
         except DecodeError as error:
-            return typed.wrong("value", error)
-        _, api_key, version = numbers
-        typed = replace(typed, record_type=api_key, version=version)
+            typed.fail("value", error)
+            return
+        _, typed.record_type, typed.version = numbers
         try:
-            cls = registry.find("metadata", api_key, module=module, kafka=kafka)
+            cls = registry.find("metadata", typed.record_type, module=module, kafka=kafka)
         except UnsupportedVersion:
-            return replace(typed, kind=UNKNOWN)
-        value, typed = read_message(replace(typed, kind=cls.__name__), "value", cls, raw, pos, version)
-        return replace(typed, value=value)
+            return
+        typed.kind = cls.__name__
+        typed.value = read_message(typed, "value", cls, raw, pos, typed.version)
 
     return decode
 

@@ -16,7 +16,7 @@ Source: CoordinatorRecordSerde, MetadataRecordSerde (which skip or refuse what i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kwire.errors import DecodeError, Malformed, UnsupportedVersion
@@ -40,9 +40,9 @@ CONTROL_VALUES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class TypedRecord:
-    """A record of an internal topic.
+    """A record of an internal topic: made by who reads the batch, filled in by its topic's decoder, then left alone.
 
     topic, partition, offset, timestamp (ms): where it stands; partition -1 in a snapshot file.
     kind: Kafka's name of the message, without Key, Value (OffsetCommit, GroupMetadata, TransactionLog, TopicRecord...);
@@ -84,63 +84,54 @@ class TypedRecord:
         """Whether state may be made of it: key and value (or its absence) are as they should be."""
         return self.error is None and self.kind not in (UNKNOWN, DAMAGE)
 
-    def wrong(self, field: str, error: DecodeError | UnsupportedVersion, shift: int = 0) -> TypedRecord:
-        """The same record with an error in one of its fields; shift: bytes before the message in the field."""
-        if isinstance(error, DecodeError):
-            text, position = str(replace_position(error, shift)), error.position + shift
-        else:
-            text, position = str(error), 0
-        return replace(self, error=text, error_field=field, error_position=position)
+    def fail(self, field: str, error: DecodeError | UnsupportedVersion) -> None:
+        """Note an error in one of the fields: "key", "value" or "batch"."""
+        self.error, self.error_field = str(error), field
+        self.error_position = error.position if isinstance(error, DecodeError) else 0
 
 
-Decoder = Callable[[TypedRecord], TypedRecord]
-"""Makes kind, key, value and error of a record's raw_key and raw_value."""
-
-
-def replace_position(error: DecodeError, shift: int) -> DecodeError:
-    """error as seen from the start of the field, shift bytes before the message."""
-    return Malformed(error.what, error.position + shift, error.path)
+Decoder = Callable[[TypedRecord], None]
+"""Fills in kind, key, value and error of a record from its raw_key and raw_value."""
 
 
 def read_message(
     typed: TypedRecord, field: str, cls: type[Message], data: bytes, position: int, version: int
-) -> tuple[Message | None, TypedRecord]:
-    """(message, record): of data from position on; the record has the error where there is one.
+) -> Message | None:
+    """The message in data from position on; None, and the error in the record, where there is none.
 
     Bytes behind the message are an error too, which leaves the message readable.
     """
     try:
         message, end = cls.decode_from(data, position, version=version)
     except (DecodeError, UnsupportedVersion) as error:
-        return None, typed.wrong(field, error)
+        typed.fail(field, error)
+        return None
     if end != len(data):
-        return message, typed.wrong(field, Malformed(f"{len(data) - end} bytes left over", end))
-    return message, typed
+        typed.fail(field, Malformed(f"{len(data) - end} bytes left over", end))
+    return message
 
 
-def decode_control(typed: TypedRecord, record: Record) -> TypedRecord:
-    """A record of a control batch."""
+def decode_control(typed: TypedRecord, record: Record) -> None:
+    """Fill in a record of a control batch."""
     from kwire.messages import registry
     from kwire.records import parse_control_record
 
     try:
         control = parse_control_record(record)
     except Malformed as error:
-        return replace(typed.wrong("key", error), kind=UNKNOWN)
-    typed = replace(
-        typed,
-        kind=control.type.name if control.type_id == control.type else UNKNOWN,
-        record_type=control.type_id,
-        coordinator_epoch=control.coordinator_epoch,
-    )
+        typed.fail("key", error)
+        return
+    typed.kind = control.type.name if control.type_id == control.type else UNKNOWN
+    typed.record_type, typed.coordinator_epoch = control.type_id, control.coordinator_epoch
     name = CONTROL_VALUES.get(typed.kind)
     if name is None:
-        return typed
+        return
     cls, data = registry.get(name), control.value or b""
     # each begins with its own version; one that is not known begins with the fields of the last that is
     version = min(max(int.from_bytes(data[:2], "big", signed=True), 0), cls.VALID_VERSIONS.highest)
     try:
-        value, _ = cls.decode_from(data, 0, version=version)
+        typed.value, _ = cls.decode_from(data, 0, version=version)
     except DecodeError as error:
-        return typed.wrong("value", error)
-    return replace(typed, value=value, version=version)
+        typed.fail("value", error)
+    else:
+        typed.version = version
