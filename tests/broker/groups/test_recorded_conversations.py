@@ -1,5 +1,7 @@
-"""What real clients said to real brokers about groups, said again to ours: Java's consumers of both protocols, the Java
-transactional producer, librdkafka, kafka-python, aiokafka with 3.9.1; Java's of 0.9 and 0.10, 3.9.1, librdkafka with 2.8.
+"""What real clients said to real brokers about groups, said again to ours.
+
+With 3.9.1: Java's consumers of both protocols and its transactional producer, librdkafka, kafka-python, aiokafka. With
+2.8: Java's of 0.9, 0.10 and 3.9, librdkafka.
 
 Member ids and topic ids are made up by the broker: ours take the place of theirs in what is sent, and are taken back in
 what is compared.
@@ -33,7 +35,7 @@ Exchange = tuple[dict[str, Any], bytes, dict[str, Any]]
 
 
 def exchanges(folder: Path, name: str) -> list[Exchange]:
-    """(request as decoded by Kafka, its bytes, response as decoded by Kafka) about groups, in the order of the requests."""
+    """(request as Kafka decoded it, its bytes, response as Kafka decoded it) about groups, in order of the requests."""
     found: list[list[Any]] = []
     open_requests: dict[int, deque[list[Any] | None]] = {}
     with (
@@ -118,9 +120,7 @@ class Conversation:
 
 
 @pytest.mark.parametrize(("name", "least"), [("k391", 35), ("k282", 20)])
-def test_groups_are_told_what_the_recorded_broker_told_them(
-    name: str, least: int, kafka_logs: dict[str, Path]
-) -> None:
+def test_groups_are_told_what_the_recorded_broker_told_them(name: str, least: int, kafka_logs: dict[str, Path]) -> None:
     folder = next(kafka_logs["wire"].rglob(f"{name}.frames.jsonl.gz")).parent
     recorded = exchanges(folder, name)
     topics: Counter[str] = Counter()
