@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import confluent_kafka
 import pytest
@@ -25,13 +25,20 @@ WAIT_S = 20
 SMALL = {"offsets_topic_num_partitions": 1, "transaction_state_log_num_partitions": 1}  # quick to make and to open
 
 
+class HasBootstrap(Protocol):
+    """This broker or a real one."""
+
+    @property
+    def bootstrap_servers(self) -> str: ...
+
+
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
     with Broker(**SMALL, transaction_abort_timed_out_transaction_cleanup_interval_ms=100) as running:
         yield running
 
 
-def producer(broker: Broker, transactional_id: str, **settings: Any) -> confluent_kafka.Producer:
+def producer(broker: HasBootstrap, transactional_id: str, **settings: Any) -> confluent_kafka.Producer:
     """A librdkafka producer with its transactional id initialized."""
     made = confluent_kafka.Producer(
         {
@@ -51,7 +58,7 @@ def send(made: confluent_kafka.Producer, topic: str, *values: bytes) -> None:
     assert made.flush(WAIT_S) == 0
 
 
-def read(broker: Broker, topic: str, count: int, isolation: str = "read_committed") -> list[bytes]:
+def read(broker: HasBootstrap, topic: str, count: int, isolation: str = "read_committed") -> list[bytes]:
     """The first records of a topic's partition 0, and those of a moment more."""
     consumer = confluent_kafka.Consumer(
         {

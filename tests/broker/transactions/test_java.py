@@ -1,0 +1,84 @@
+"""Transactions of Kafka's own clients, of both transaction versions; directories handed to a real Kafka and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import confluent_kafka
+import pytest
+from tools import kafka
+
+from kwire.broker import Broker
+from kwire.broker.transactions import TransactionState
+from tests.broker.transactions.test_clients import SMALL, WAIT_S, producer, read, send
+
+pytestmark = [pytest.mark.jvm, pytest.mark.slow]
+
+PEER = Path(__file__).parent / "java" / "TransactionPeer.java"
+ROUNDS = 5
+
+
+@pytest.mark.parametrize(
+    ("client", "transaction_version", "epoch"),
+    [
+        ("3.9.1", 2, 0),
+        ("4.4.0", 0, 0),
+        ("4.4.0", 1, 0),
+        ("4.4.0", 2, ROUNDS),  # an epoch for each transaction that was more than empty
+    ],
+)
+def test_kafkas_own_client(client: str, transaction_version: int, epoch: int) -> None:
+    classes = kafka.compile_java(PEER, version=client)
+    with Broker(**SMALL, transaction_version=transaction_version) as broker:
+        out = kafka.java(
+            "TransactionPeer", broker.bootstrap_servers, str(ROUNDS), version=client, classes=classes, timeout=120
+        ).splitlines()
+    expected = [
+        "read [round 0, round 2, round 4]",
+        "offset 4",
+        "described Ongoing [java-0]",
+        f"epoch {epoch}",
+        "listed java Ongoing",
+        "fenced",
+        "read [round 0, round 2, round 4, last]",
+    ]
+    assert out == expected
+
+
+@pytest.mark.parametrize("transaction_version", [0, 2])
+def test_a_real_kafka_goes_on_where_this_broker_stopped_and_back(tmp_path: Path, transaction_version: int) -> None:
+    data = tmp_path / "data"
+    with Broker(data, **SMALL, transaction_version=transaction_version) as broker:
+        made = producer(broker, "hand")
+        made.begin_transaction()
+        send(made, "hand", b"ours")
+        made.commit_transaction(WAIT_S)
+        made.begin_transaction()
+        send(made, "hand", b"lost")
+        ours = broker.call(lambda node: node.transactions.describe("hand"))
+        del made
+    with kafka.KafkaBroker(tmp_path) as real:
+        made = producer(real, "hand")
+        made.begin_transaction()
+        send(made, "hand", b"Kafka's")
+        made.commit_transaction(WAIT_S)
+        assert read(real, "hand", 2) == [b"ours", b"Kafka's"]
+        left = producer(real, "left")
+        left.begin_transaction()
+        send(left, "hand", b"lost, too")
+        anybody = confluent_kafka.Producer({"bootstrap.servers": real.bootstrap_servers, "enable.idempotence": True})
+        send(anybody, "hand2", b"x")
+        del made, left, anybody
+    with Broker(data, **SMALL, transaction_version=transaction_version) as broker:
+        theirs = broker.call(lambda node: node.transactions.describe("hand"))
+        assert theirs.state == TransactionState.COMPLETE_COMMIT
+        assert theirs.producer_id == ours.producer_id
+        assert theirs.producer_epoch > ours.producer_epoch
+        assert broker.call(lambda node: node.transactions.describe("left")).state == TransactionState.ONGOING
+        fresh = broker.call(lambda node: node.transactions.init_producer_id(None, -1))
+        assert fresh.producer_id > theirs.producer_id
+        made = producer(broker, "left")
+        made.begin_transaction()
+        send(made, "hand", b"ours again")
+        made.commit_transaction(WAIT_S)
+        assert read(broker, "hand", 3) == [b"ours", b"Kafka's", b"ours again"]
