@@ -1,0 +1,67 @@
+"""A client that says exactly what a test wants, in the order it wants."""
+
+from __future__ import annotations
+
+import socket
+from types import TracebackType
+from typing import Any
+
+from kwire.broker import Broker
+from kwire.errors import KwireError
+from kwire.messages import SaslAuthenticateRequest, SaslHandshakeRequest
+from kwire.messages.base import Message
+from kwire.protocol import NEED_DATA, Connection, Role
+
+TIMEOUT_S = 10
+RECEIVE_BYTES = 65536
+
+
+class Closed(KwireError):
+    """The broker has ended the connection."""
+
+
+class RawClient:
+    """A connection to a broker; wrap: makes a TLS socket of the plain one."""
+
+    def __init__(self, broker: Broker, wrap: Any = None) -> None:
+        self.sock = socket.create_connection(("127.0.0.1", broker.port), TIMEOUT_S)
+        if wrap is not None:
+            self.sock = wrap(self.sock)
+        self.connection = Connection(Role.CLIENT, client_id="raw")
+
+    def __enter__(self) -> RawClient:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.sock.close()
+
+    def ask(self, request: Message, version: int) -> Any:
+        """The response's body. Raises Closed."""
+        self.sock.sendall(self.connection.send(request, version=version))
+        while (response := self.connection.next_response()) is NEED_DATA:
+            self.connection.receive_data(self._receive())
+        return response.body
+
+    def bare(self, token: bytes) -> bytes:
+        """A token without Kafka's headers, and its answer. Raises Closed."""
+        self.sock.sendall(len(token).to_bytes(4, "big") + token)
+        data = b""
+        while len(data) < 4 or len(data) < 4 + int.from_bytes(data[:4], "big"):
+            data += self._receive()
+        return data[4:]
+
+    def _receive(self) -> bytes:
+        try:
+            data = self.sock.recv(RECEIVE_BYTES)
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            raise Closed("closed by the broker")
+        return data
+
+    def log_in(self, user: str, password: str) -> Any:
+        """By PLAIN; the SaslAuthenticate response."""
+        self.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+        return self.ask(SaslAuthenticateRequest(auth_bytes=f"\0{user}\0{password}".encode()), 2)
