@@ -14,9 +14,9 @@ from kwire.log.offset_index import OffsetIndex
 from kwire.log.producer_snapshot import parse_producer_snapshot
 from kwire.log.store import LocalFile
 from kwire.log.time_index import TimeIndex
-from kwire.records import Record, read_batches
+from kwire.records import Record, read_batches, write_batch
 from tests.log.expected import Consumed, consumed, dumped_indexes, offsets, row
-from tests.log.writing import NOW, SMALL, batch, differences, files_of, numbered, open_log, records_of
+from tests.log.writing import NOW, SMALL, batch, differences, files_of, numbered, open_log, record, records_of
 
 BROKER = LogConfig(index_interval_bytes=1024, segment_index_bytes=65536)
 CLOCK = int(datetime(2026, 11, 21, 4, 32, 8, tzinfo=UTC).timestamp() * 1000)
@@ -368,3 +368,23 @@ def test_preallocated_segments_lose_their_zeros(tmp_path: Path) -> None:
     assert records_of(log) == records
     log.close()
     assert path.stat().st_size == len(numbered(0, 10))
+
+
+@pytest.mark.requirement("G-06")
+def test_a_segment_whose_offsets_do_not_fit_is_split(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    far = [0, 10, 1 << 31, (1 << 31) + 5, 3 << 31]
+    for base in far:
+        log.append_as_given(write_batch([record(b"%d" % base)], base_offset=base), now_ms=NOW)
+    log.close()
+    directory = tmp_path / "t-0"
+    data = b"".join(path.read_bytes() for path in sorted(directory.glob("*.log")))
+    for path in directory.iterdir():
+        path.unlink()
+    (directory / f"{0:020d}.log").write_bytes(data)  # as brokers before 2.0 wrote it
+    log = open_log(tmp_path)
+    assert log.segments.base_offsets == [0, 1 << 31, 3 << 31]
+    assert records_of(log) == {base: b"%d" % base for base in far}
+    assert not [path for path in directory.iterdir() if path.suffix in (".cleaned", ".swap", ".deleted")]
+    log.close()
+    assert list(records_of(open_log(tmp_path, clean=True))) == far

@@ -13,7 +13,7 @@ Source: kafka.log.UnifiedLog, LocalLog 3.9.1; rules A-01 to A-08, P-01 to P-08, 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,34 +23,33 @@ from kwire.log.checkpoints import PARTITION_METADATA, parse_partition_metadata, 
 from kwire.log.delayed_removal import DelayedRemoval
 from kwire.log.file_names import check_topic
 from kwire.log.file_system import FileSystem
-from kwire.log.headers import BatchHeader, parse_header
+from kwire.log.headers import BatchHeader
 from kwire.log.leader_epochs import LeaderEpochs
 from kwire.log.log_config import LogConfig
 from kwire.log.log_reads import Fetched
 from kwire.log.producer_state import ProducerStates
-from kwire.log.recovery import Loader, Progress, control_record_of, rebuild_producer_state
+from kwire.log.recovery import Loader, Progress, rebuild_producer_state
 from kwire.log.segment_list import SegmentList
+from kwire.log.segment_swap import swap
 from kwire.log.segment_writer import SegmentWriter
 from kwire.log.snapshot_files import SnapshotFiles
 from kwire.log.time_lookup import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, MAX_TIMESTAMP, TimestampAndOffset
+from kwire.log.to_write import Data, ToWrite, as_given, numbered, with_markers
 from kwire.log.transaction_index import AbortedTransaction, TransactionIndexEntry
 from kwire.records import (
     AppendErrorCode,
     AppendOrigin,
-    ControlRecord,
     ControlRecordType,
     RejectedRecords,
     TimestampType,
-    read_batches,
     validate_and_assign_offsets,
     write_transaction_marker,
 )
-from kwire.records.append_checks import AppendInfo, analyze_append, check_given_offsets
+from kwire.records.append_checks import analyze_append, check_given_offsets
 from kwire.records.request_magic import check_produced
 
 __all__ = ["Appended", "PartitionWriter"]
 
-Data = bytes | bytearray | memoryview
 OFFSET_OUT_OF_RANGE, UNSUPPORTED_FOR_MESSAGE_FORMAT = 1, 43
 OFFSET_SPAN = (1 << 31) - 1
 NO_TIMESTAMP = -1
@@ -73,19 +72,6 @@ class Appended:
     max_timestamp: int
     duplicate: bool = False
     records_converted: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ToWrite:
-    """Batches that are ready to be written. first_offset: None where only magic 0 or 1 knows it."""
-
-    parts: Sequence[Data]
-    size_bytes: int
-    headers: list[BatchHeader]
-    first_offset: int | None
-    last_offset: int
-    max_timestamp: int
-    offset_of_max_timestamp: int
 
 
 class PartitionWriter:
@@ -259,17 +245,8 @@ class PartitionWriter:
         checked = validate_and_assign_offsets(
             data, first_offset, now_ms=now_ms, leader_epoch=leader_epoch, origin=origin, **self._append_settings
         )
-        to_write = ToWrite(
-            checked.parts,
-            checked.size_bytes,
-            headers_of(checked.parts),
-            first_offset,
-            checked.next_offset - 1,
-            checked.max_timestamp_ms,
-            checked.offset_of_max_timestamp,
-        )
         append_time = now_ms if self._config.message_timestamp_type == "LogAppendTime" else NO_TIMESTAMP
-        return self._write(to_write, origin, now_ms, append_time, checked.records_converted)
+        return self._write(numbered(checked, first_offset), origin, now_ms, append_time, checked.records_converted)
 
     def append_as_given(self, data: Data, *, now_ms: int, origin: AppendOrigin = AppendOrigin.REPLICATION) -> Appended:
         """Write batches with the offsets, epochs and times that they have; gaps between them are fine (A-05).
@@ -659,61 +636,10 @@ class PartitionWriter:
             SegmentWriter(self._files, self.directory, base, self._config, now_ms=now_ms, suffix=".cleaned")
             for base in sorted(new)
         ]
-        for segment in fresh:
-            segment.sync()
-        for segment in reversed(fresh):
-            segment.change_suffix(".swap")
-        self._files.sync_directory(self.directory)
-        replaced = [self.segments.get(base) for base in sorted(old)]
-        for before in replaced:
-            assert before is not None
-            self.segments.remove(before.base_offset)
-            self._mark_deleted(before, now_ms)
-            if before.base_offset not in new:
-                self._mark_snapshot_deleted(before.base_offset, now_ms)
-        for segment in fresh:
-            segment.change_suffix("")
-            self.segments.add(segment)
-        self._files.sync_directory(self.directory)
 
+        def removed(segment: SegmentWriter) -> None:
+            self._mark_deleted(segment, now_ms)
+            if segment.base_offset not in new:
+                self._mark_snapshot_deleted(segment.base_offset, now_ms)
 
-def headers_of(parts: Sequence[Data]) -> list[BatchHeader]:
-    """The headers of batches that stand in parts: each begins with a part or behind another batch in the same part."""
-    headers, i, at, position = list[BatchHeader](), 0, 0, 0
-    while i < len(parts):
-        header = parse_header(memoryview(parts[i]), at, position, "")
-        assert header is not None
-        headers.append(header)
-        position += header.size_bytes
-        at += header.size_bytes
-        while i < len(parts) and at >= len(parts[i]):
-            at -= len(parts[i])
-            i += 1
-    return headers
-
-
-def as_given(data: Data, info: AppendInfo) -> ToWrite:
-    """Batches that stay as they are."""
-    whole = memoryview(data)[: info.valid_bytes]
-    headers = headers_of([whole])
-    return ToWrite(
-        [whole],
-        info.valid_bytes,
-        headers,
-        headers[0].base_offset if headers[0].magic == 2 else None,
-        info.last_offset,
-        info.max_timestamp,
-        info.offset_of_max_timestamp,
-    )
-
-
-def with_markers(new: ToWrite) -> Iterator[tuple[BatchHeader, ControlRecord | None]]:
-    """Headers of batches with a producer, each with its control record."""
-    for header in new.headers:
-        if header.producer_id < 0:
-            continue
-        marker = None
-        if header.is_control:
-            data = b"".join(new.parts)[header.position : header.position + header.size_bytes]
-            marker = next((control_record_of(batch) for batch in read_batches(data)), None)
-        yield header, marker
+        swap(self._files, self.directory, self.segments, old, fresh, removed)

@@ -26,6 +26,7 @@ from kwire.log.leader_epochs import LeaderEpochs
 from kwire.log.log_config import LogConfig
 from kwire.log.producer_state import ProducerStates
 from kwire.log.segment_list import SegmentList
+from kwire.log.segment_swap import split, swap
 from kwire.log.segment_writer import SegmentWriter
 from kwire.log.snapshot_files import SnapshotFiles
 from kwire.log.transaction_index import TransactionIndexEntry
@@ -39,6 +40,14 @@ INDEX_KINDS = ("index", "timeindex", "txnindex")
 MAX_OFFSET = (1 << 63) - 1
 
 Progress = Callable[[str, int, int], None]  # (the log's name, segments done, segments to do)
+
+
+class OffsetOverflow(Exception):
+    """A segment's offsets do not fit its index (G-06). Never leaves this module."""
+
+    def __init__(self, segment: SegmentWriter) -> None:
+        super().__init__(segment)
+        self.segment = segment
 
 
 def checked_batches(log: OpenFile, position: int = 0) -> Iterator[Batch]:
@@ -77,14 +86,15 @@ def control_record_of(batch: Batch) -> ControlRecord | None:
 def recover_segment(segment: SegmentWriter, producers: ProducerStates, epochs: LeaderEpochs | None) -> int:
     """Build a segment's indexes anew from its batches and cut it where they end; returns the bytes cut off (G-08).
 
-    producers, epochs: learn what is in the batches. Raises InvalidOffset on offsets that do not rise.
+    producers, epochs: learn what is in the batches. Raises InvalidOffset on offsets that do not rise, OffsetOverflow
+    on one that does not fit (G-06).
     """
     segment.remove_indexes()
     largest, last_entry, position = (-1, segment.base_offset), 0, 0
     try:
         for batch in checked_batches(segment.log):
             if not 0 <= batch.last_offset - segment.base_offset <= LARGEST_RELATIVE:
-                raise batch.corrupt(f"offset {batch.last_offset} is outside of the segment")
+                raise OffsetOverflow(segment)
             if batch.max_timestamp > largest[0]:
                 largest = batch.max_timestamp, batch.last_offset
             if position - last_entry > segment.index_interval_bytes:
@@ -207,9 +217,7 @@ class Loader:
     def load(self) -> Loaded:
         """All passes. Raises LogError where files cannot be read or changed."""
         self.finish_swaps()
-        segments = self.open_segments()
-        if not self.is_clean:
-            self.recover(segments)
+        segments = self.open_and_recover()
         end_offset = self.check_end(segments)
         if not len(segments):
             segments.add(self._segment(self.log_start_offset, is_new=True))
@@ -293,6 +301,25 @@ class Loader:
             for header in HeaderWalk(log):
                 end = header.last_offset + 1
         return end
+
+    def open_and_recover(self) -> SegmentList:
+        """Passes 4 and 5, again and again until no segment had to be split (G-06)."""
+        while True:
+            try:
+                segments = self.open_segments()
+                if not self.is_clean:
+                    self.recover(segments)
+                return segments
+            except OffsetOverflow as overflow:
+                self._split(overflow.segment)
+
+    def _split(self, segment: SegmentWriter) -> None:
+        made = split(segment, lambda base: self._segment(base, is_new=True, suffix=".cleaned"))
+        before = SegmentList()
+        before.add(segment)
+        swap(self.file_system, self.directory, before, [segment.base_offset], made, SegmentWriter.remove)
+        for one in made:
+            one.close_files()
 
     # ---- pass 4
 

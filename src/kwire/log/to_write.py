@@ -1,0 +1,86 @@
+"""Batches on their way into a log: their bytes, and what their headers say.
+
+Validation gives a batch as new header and old payload, so nothing is joined that need not be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kwire.log.headers import BatchHeader, parse_header
+from kwire.log.recovery import control_record_of
+from kwire.records import ControlRecord, ValidatedRecords, read_batches
+from kwire.records.append_checks import AppendInfo
+
+__all__ = ["ToWrite", "as_given", "numbered", "with_markers"]
+
+Data = bytes | bytearray | memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class ToWrite:
+    """Batches that are ready to be written. first_offset: None where only magic 0 or 1 knows it."""
+
+    parts: Sequence[Data]
+    size_bytes: int
+    headers: list[BatchHeader]
+    first_offset: int | None
+    last_offset: int
+    max_timestamp: int
+    offset_of_max_timestamp: int
+
+
+def numbered(checked: ValidatedRecords, first_offset: int) -> ToWrite:
+    """Batches that validation has numbered from first_offset on."""
+    return ToWrite(
+        checked.parts,
+        checked.size_bytes,
+        headers_of(checked.parts),
+        first_offset,
+        checked.next_offset - 1,
+        checked.max_timestamp_ms,
+        checked.offset_of_max_timestamp,
+    )
+
+
+def headers_of(parts: Sequence[Data]) -> list[BatchHeader]:
+    """The headers of batches that stand in parts: each begins with a part or behind another batch in the same part."""
+    headers, i, at, position = list[BatchHeader](), 0, 0, 0
+    while i < len(parts):
+        header = parse_header(memoryview(parts[i]), at, position, "")
+        assert header is not None
+        headers.append(header)
+        position += header.size_bytes
+        at += header.size_bytes
+        while i < len(parts) and at >= len(parts[i]):
+            at -= len(parts[i])
+            i += 1
+    return headers
+
+
+def as_given(data: Data, info: AppendInfo) -> ToWrite:
+    """Batches that stay as they are."""
+    whole = memoryview(data)[: info.valid_bytes]
+    headers = headers_of([whole])
+    return ToWrite(
+        [whole],
+        info.valid_bytes,
+        headers,
+        headers[0].base_offset if headers[0].magic == 2 else None,
+        info.last_offset,
+        info.max_timestamp,
+        info.offset_of_max_timestamp,
+    )
+
+
+def with_markers(new: ToWrite) -> Iterator[tuple[BatchHeader, ControlRecord | None]]:
+    """Headers of batches with a producer, each with its control record."""
+    for header in new.headers:
+        if header.producer_id < 0:
+            continue
+        marker = None
+        if header.is_control:
+            data = b"".join(new.parts)[header.position : header.position + header.size_bytes]
+            marker = next((control_record_of(batch) for batch in read_batches(data)), None)
+        yield header, marker
