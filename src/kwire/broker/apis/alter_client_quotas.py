@@ -13,6 +13,7 @@ from typing import Any
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
+from kwire.broker.security.quotas import Quotas
 from kwire.errors import BrokerError
 from kwire.messages import AlterClientQuotasResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
@@ -25,14 +26,16 @@ def handle(node: Node, context: RequestContext, request: Any) -> AlterClientQuot
     """Entity by entity."""
     if not node.may(context, Operation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER):
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
-    return AlterClientQuotasResponse(entries=[alter(node, entry, request.validate_only) for entry in request.entries])
+    assert node.security is not None  # a broker has one
+    quotas = node.security.quotas
+    return AlterClientQuotasResponse(entries=[alter(quotas, entry, request.validate_only) for entry in request.entries])
 
 
-def alter(node: Node, entry: Any, validate_only: bool) -> Any:
+def alter(quotas: Quotas, entry: Any, validate_only: bool) -> Any:
     """One entity."""
     parts = [(part.entity_type, part.entity_name) for part in entry.entity]
     try:
-        node.security.quotas.alter(parts, entry.ops, validate_only=validate_only)
+        quotas.alter(parts, entry.ops, validate_only=validate_only)
     except BrokerError as error:
         return result(entry, ErrorCode(error.code), error.what)
     return result(entry, ErrorCode.NONE, None)

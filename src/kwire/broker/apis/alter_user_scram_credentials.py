@@ -23,6 +23,7 @@ def handle(node: Node, context: RequestContext, request: Any) -> AlterUserScramC
     """Carry out what can be."""
     if not node.may(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER):
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
+    assert node.security is not None  # a broker has one
     outcome = node.security.credentials.alter(request.deletions, request.upsertions)
     return AlterUserScramCredentialsResponse(
         results=[

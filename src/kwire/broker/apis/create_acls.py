@@ -12,7 +12,7 @@ from typing import Any
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.broker.security.acls import Acl
+from kwire.broker.security.acls import Acl, Acls
 from kwire.errors import BrokerError
 from kwire.messages import CreateAclsResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
@@ -29,10 +29,10 @@ def handle(node: Node, context: RequestContext, request: Any) -> CreateAclsRespo
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
     if node.security is None or node.security.authorizer is None:
         raise refusal(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
-    return CreateAclsResponse(results=[create(node, creation) for creation in request.creations])
+    return CreateAclsResponse(results=[create(node.security.acls, creation) for creation in request.creations])
 
 
-def create(node: Node, creation: Any) -> Any:
+def create(acls: Acls, creation: Any) -> Any:
     """Add one."""
     acl = Acl(
         resource_type=creation.resource_type,
@@ -44,7 +44,7 @@ def create(node: Node, creation: Any) -> Any:
         permission_type=creation.permission_type,
     )
     try:
-        node.security.acls.add(acl)
+        acls.add(acl)
     except BrokerError as error:
         return Result(error_code=error.code, error_message=error.what)
     return Result(error_message=None)

@@ -13,6 +13,7 @@ from kwire.broker.apis.describe_acls import filter_of
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
+from kwire.broker.security.acls import Acls
 from kwire.errors import BrokerError
 from kwire.messages import DeleteAclsResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
@@ -29,13 +30,13 @@ def handle(node: Node, context: RequestContext, request: Any) -> DeleteAclsRespo
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
     if node.security is None or node.security.authorizer is None:
         raise refusal(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
-    return DeleteAclsResponse(filter_results=[remove(node, asked) for asked in request.filters])
+    return DeleteAclsResponse(filter_results=[remove(node.security.acls, asked) for asked in request.filters])
 
 
-def remove(node: Node, asked: Any) -> Any:
+def remove(acls: Acls, asked: Any) -> Any:
     """Remove what one filter finds."""
     try:
-        found = node.security.acls.remove(filter_of(asked))
+        found = acls.remove(filter_of(asked))
     except BrokerError as error:
         return Result(error_code=error.code, error_message=error.what)
     return Result(

@@ -23,6 +23,7 @@ def handle(node: Node, context: RequestContext, request: Any) -> DescribeClientQ
     """What is found."""
     if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER):
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
+    assert node.security is not None  # a broker has one
     found = node.security.quotas.find(request.components, strict=request.strict)
     return DescribeClientQuotasResponse(
         error_message=None,

@@ -49,10 +49,10 @@ def check_access(node: Node, context: RequestContext, transactional_id: str | No
             raise refusal(
                 ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, f"no access to transactional id {transactional_id}"
             )
-    elif not node.may(
-        context, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER
-    ) and not node.security.may_on_any(context, Operation.WRITE, ResourceType.TOPIC):
-        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to any topic")
+    elif not node.may(context, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER):
+        assert node.security is not None  # who else said no
+        if not node.security.may_on_any(context, Operation.WRITE, ResourceType.TOPIC):
+            raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to any topic")
 
 
 def refuse(request: Any, code: ErrorCode, what: str) -> InitProducerIdResponse:

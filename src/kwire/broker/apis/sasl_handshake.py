@@ -22,10 +22,11 @@ VERSIONS = (0, 1)
 
 def handle(node: Node, context: RequestContext, request: Any) -> SaslHandshakeResponse:
     """Which mechanisms there are, and whether the client's is one."""
-    session = None if node.security is None else node.security.session(context.peer)
-    if session is None:
+    security = node.security
+    session = None if security is None else security.session(context.peer)
+    if security is None or session is None:
         return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
-    mechanisms = list(node.security.mechanisms)
+    mechanisms = list(security.mechanisms)
     try:
         session.handshake(request.mechanism, context.api_version)
     except BrokerError as error:

@@ -31,7 +31,7 @@ class Credentials:
         self, image: MetadataImage, commit: Commit, users: Users, mechanisms: Sequence[ScramMechanism]
     ) -> None:
         self._commit, self._users = commit, users
-        self._given = {
+        self._given: dict[tuple[str, int], ScramCredential] = {
             (name, mechanism): ScramCredential.of(mechanism, password)
             for name, password in users.items()
             for mechanism in mechanisms
@@ -52,7 +52,8 @@ class Credentials:
     def iterations(self) -> dict[str, dict[int, int]]:
         """Number of iterations by user and mechanism."""
         found: dict[str, dict[int, int]] = {}
-        for (user, mechanism), credential in sorted({**self._given, **self._made}.items(), key=lambda each: each[0]):
+        known: dict[tuple[str, int], ScramCredential] = {**self._given, **self._made}
+        for (user, mechanism), credential in sorted(known.items(), key=lambda each: each[0]):
             found.setdefault(user, {})[mechanism] = credential.iterations
         return found
 
