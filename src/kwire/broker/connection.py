@@ -26,6 +26,7 @@ from kwire.broker.answers import encode_answer, piece_bytes
 from kwire.broker.context import ANONYMOUS, Peer
 from kwire.broker.dispatch import Call, answer, outcome, read_request
 from kwire.broker.node import Node
+from kwire.broker.poller import Poller
 from kwire.broker.security.tls import principal_of
 from kwire.errors import KwireError, LogError, Malformed
 from kwire.protocol.frames import request_key
@@ -41,6 +42,8 @@ log = logging.getLogger("kwire.broker")
 
 READ_AHEAD = 8
 """Frames that may wait behind the one being handled before reading stops."""
+READ_AHEAD_BYTES = 64 * 1024
+"""A frame above this size that waits stops the reading at once."""
 READS_AT_ONCE = 4
 """How often one connection is read from before others get their turn."""
 JOINED_BYTES = 64 * 1024
@@ -64,6 +67,7 @@ class ClientConnection:
         "_loop",
         "_max_frame_bytes",
         "_out",
+        "_poller",
         "_reading",
         "_scratch",
         "_tls_wants_write",
@@ -80,13 +84,14 @@ class ClientConnection:
         self,
         node: Node,
         loop: asyncio.AbstractEventLoop,
+        poller: Poller,
         sock: socket.socket,
         peer: Peer,
         scratch: bytearray,
         closed: Callable[[ClientConnection], None],
     ) -> None:
         self.node, self.sock, self.peer = node, sock, peer
-        self._loop, self._scratch, self._closed = loop, scratch, closed
+        self._loop, self._poller, self._scratch, self._closed = loop, poller, scratch, closed
         self._max_frame_bytes = node.settings.socket_request_max_bytes
         self._head = b""  # the first bytes of a frame whose length is not whole yet
         self._frame: bytearray | None = None  # a frame that is being received
@@ -99,7 +104,7 @@ class ClientConnection:
         self._reading = self._writing = self._tls_wants_write = False
         self.busy = False  # a request is being handled or its answer being sent
         self.last_active = time.monotonic()
-        self._read_on()
+        self._watch(read=True, write=False)
 
     @property
     def is_waiting(self) -> bool:
@@ -108,17 +113,13 @@ class ClientConnection:
 
     # Receiving
 
-    def _read_on(self) -> None:
-        if not self._reading:
-            self._reading = True
-            self._loop.add_reader(self.sock.fileno(), self._readable)
+    def _watch(self, *, read: bool, write: bool) -> None:
+        if (read, write) != (self._reading, self._writing):
+            self._reading, self._writing = read, write
+            self._poller.watch(self.sock, self, read=read, write=write)
 
-    def _pause(self) -> None:
-        if self._reading:
-            self._reading = False
-            self._loop.remove_reader(self.sock.fileno())
-
-    def _readable(self) -> None:
+    def readable(self) -> None:
+        """Read, and handle what has come."""
         try:
             for _ in range(READS_AT_ONCE):
                 more = self._receive()
@@ -133,18 +134,15 @@ class ClientConnection:
             pass
         except ssl.SSLWantWriteError:
             self._tls_wants_write = True
-            self._want_write()
+            self._watch(read=self._reading, write=True)
         except KwireError as error:
             self.close(str(error))
         except OSError as error:
             self.close(f"{error}", level=logging.DEBUG)
-        except Exception:
-            log.exception("connection %s", self.peer.connection_id)
-            self.close("an error of the broker's own")
 
     def _readable_again(self) -> None:
         if self._reading:
-            self._readable()
+            self.readable()
 
     def _receive(self) -> bool:
         """Read once. False when the buffer given was not filled, so that nothing is left to read now."""
@@ -219,10 +217,10 @@ class ClientConnection:
         """Handle what has come, as far as it is its turn."""
         while self._frames and not self.busy and self.sock.fileno() >= 0:
             self._handle(self._frames.popleft())
-        if len(self._frames) >= READ_AHEAD:
-            self._pause()
+        if len(self._frames) >= READ_AHEAD or any(len(frame) > READ_AHEAD_BYTES for frame in self._frames):
+            self._watch(read=False, write=self._writing)
         elif not self._reading and self.sock.fileno() >= 0:
-            self._read_on()
+            self._watch(read=True, write=self._writing)
 
     def _handle(self, frame: bytes | memoryview) -> None:
         security = self.node.security
@@ -296,7 +294,7 @@ class ClientConnection:
         except (BlockingIOError, InterruptedError, ssl.SSLWantWriteError):
             self.busy = True
             self._hold_files()
-            self._want_write()
+            self._watch(read=self._reading, write=True)
             return
         except ssl.SSLWantReadError:  # a handshake, before anything was sent
             self.busy = True
@@ -370,33 +368,25 @@ class ClientConnection:
         while self._held:
             self._held.pop().release()
 
-    def _want_write(self) -> None:
-        if not self._writing:
-            self._writing = True
-            self._loop.add_writer(self.sock.fileno(), self._writable)
-
-    def _writable(self) -> None:
+    def writable(self) -> None:
+        """Go on sending."""
         if self._tls_wants_write:
             self._tls_wants_write = False
-            self._readable()
+            self.readable()
         if self._out:
             self._flush()
-        if not self._out and self._writing and self.sock.fileno() >= 0:
-            self._writing = False
-            self._loop.remove_writer(self.sock.fileno())
+        if not self._out and self.sock.fileno() >= 0:
+            self._watch(read=self._reading, write=False)
             self.process()
 
     # The end
 
     def close(self, why: str, *, level: int = logging.INFO) -> None:
         """End the connection and say why in the log."""
-        fd = self.sock.fileno()
-        if fd < 0:
+        if self.sock.fileno() < 0:
             return
         log.log(level, "connection %s closed: %s", self.peer.connection_id, why)
-        self._loop.remove_reader(fd)
-        self._loop.remove_writer(fd)
-        self._reading = self._writing = False
+        self._watch(read=False, write=False)
         self.sock.close()
         self._frames.clear()
         self._out.clear()

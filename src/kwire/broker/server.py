@@ -17,6 +17,7 @@ from kwire.broker.connection import ClientConnection
 from kwire.broker.context import Peer
 from kwire.broker.listeners import Listener, parse_listeners
 from kwire.broker.node import Node
+from kwire.broker.poller import Poller
 from kwire.broker.security.tls import server_context
 from kwire.errors import OptionError
 
@@ -41,6 +42,7 @@ class Server:
         self._numbers = itertools.count()
         self._per_host: Counter[str] = Counter()
         self._scratch = bytearray(SCRATCH_BYTES)
+        self._poller = Poller(loop)
         self._idle_check: asyncio.TimerHandle | None = None
         self.connections: set[ClientConnection] = set()
 
@@ -122,7 +124,9 @@ class Server:
             security_protocol=listener.protocol,
         )
         self._per_host[host] += 1
-        self.connections.add(ClientConnection(self.node, self._loop, sock, peer, self._scratch, self._gone))
+        self.connections.add(
+            ClientConnection(self.node, self._loop, self._poller, sock, peer, self._scratch, self._gone)
+        )
 
     def _gone(self, connection: ClientConnection) -> None:
         self.connections.discard(connection)
@@ -149,3 +153,4 @@ class Server:
                 sock.close()
         for connection in list(self.connections):
             connection.close("the broker stops", level=logging.DEBUG)
+        self._poller.close()

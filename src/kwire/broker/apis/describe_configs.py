@@ -34,7 +34,7 @@ def handle(node: Node, context: RequestContext, request: Any) -> DescribeConfigs
         try:
             keys = resource.configuration_keys
             result.configs = [
-                described(entry, with_synonyms=request.include_synonyms)
+                described(entry, context.api_version, with_synonyms=request.include_synonyms)
                 for entry in entries(node, context, resource)
                 if keys is None or entry.name in keys
             ]
@@ -65,13 +65,13 @@ def entries(node: Node, context: RequestContext, resource: Any) -> list[Entry]:
     raise refusal(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
 
 
-def described(entry: Entry, *, with_synonyms: bool) -> Any:
+def described(entry: Entry, version: int, *, with_synonyms: bool) -> Any:
     """One setting."""
     return DescribeConfigsResponse.DescribeConfigsResourceResult(
         name=entry.name,
         value=entry.value,
         read_only=entry.read_only,
-        is_default=entry.is_default,
+        is_default=entry.is_default and version == 0,  # later versions have the source
         config_source=entry.source,
         config_type=entry.kind,
         documentation=None,

@@ -1,0 +1,57 @@
+"""A client of few words: one request, one answer, any API in any version."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from kwire.broker import Broker
+from kwire.messages.base import Message
+from kwire.protocol import NEED_DATA, Connection, Role, State
+
+__all__ = ["RawClient", "connect"]
+
+
+def connect(broker: Broker) -> socket.socket:
+    """A connection that has said nothing yet."""
+    host, _, port = broker.bootstrap_servers.rpartition(":")
+    return socket.create_connection((host, int(port)), timeout=10)
+
+
+class RawClient:
+    """A connection that sends messages as they are given."""
+
+    def __init__(self, broker: Broker, client_id: str = "raw") -> None:
+        self.sock = connect(broker)
+        self.protocol = Connection(Role.CLIENT, client_id=client_id)
+        self.protocol.state = State.READY
+
+    def __enter__(self) -> RawClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.sock.close()
+
+    def send(self, request: Message, version: int) -> None:
+        """Send without waiting."""
+        self.sock.sendall(self.protocol.send(request, version=version))
+
+    def receive(self) -> Any:
+        """The next answer's body."""
+        while (response := self.protocol.next_response()) is NEED_DATA:
+            data = self.sock.recv(1 << 20)
+            assert data, "the broker closed the connection"
+            self.protocol.receive_data(data)
+        return response.body
+
+    def ask(self, request: Message, version: int) -> Any:
+        """Send and wait for the answer."""
+        self.send(request, version)
+        return self.receive()
+
+    def is_closed(self) -> bool:
+        """Whether the broker ends the connection, within the socket's time-out."""
+        try:
+            return self.sock.recv(1) == b""
+        except ConnectionResetError:
+            return True
