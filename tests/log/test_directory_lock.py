@@ -1,0 +1,49 @@
+"""One writer at a time. That Kafka takes the same lock: tests/interop/test_written_logs.py."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kwire.errors import LogError
+from kwire.log.directory_lock import DirectoryLock
+
+HOLD = """
+import sys
+from kwire.log.directory_lock import DirectoryLock
+lock = DirectoryLock(sys.argv[1])
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_second_process_is_refused_until_the_first_ends(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"locked\n"
+        with pytest.raises(LogError, match="another process has locked") as caught:
+            DirectoryLock(str(tmp_path))
+        assert caught.value.file == str(tmp_path / ".lock")
+        holder.kill()
+    DirectoryLock(str(tmp_path)).release()
+
+
+def test_a_second_one_in_this_process_is_refused_too(tmp_path: Path) -> None:
+    first = DirectoryLock(str(tmp_path))
+    (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
+    for path in (tmp_path, tmp_path / "link"):
+        with pytest.raises(LogError, match="this process has opened"):
+            DirectoryLock(str(path))
+    first.release()
+    first.release()
+    DirectoryLock(str(tmp_path)).release()
+
+
+def test_a_directory_that_cannot_be_locked(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="cannot be created"):
+        DirectoryLock(str(tmp_path / "missing"))
