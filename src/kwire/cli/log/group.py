@@ -12,6 +12,7 @@ from kwire.cli.log.export import export
 from kwire.cli.log.ls import ls
 from kwire.cli.log.repair import index, repair
 from kwire.cli.log.report import report
+from kwire.cli.log.restore import restore
 from kwire.cli.log.verify import verify
 
 __all__ = ["register"]
@@ -30,5 +31,6 @@ def register(app: typer.Typer) -> None:
     add_command(group, "index", index)
     add_command(group, "convert", convert)
     add_command(group, "export", export)
+    add_command(group, "restore", restore)
     add_command(group, "compact", compact)
     app.add_typer(group)

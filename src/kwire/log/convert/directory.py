@@ -16,7 +16,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from kwire.errors import Malformed, OptionError
 from kwire.log.checkpoints import (
@@ -39,7 +39,7 @@ from kwire.log.log_directory import LogDirectory
 from kwire.log.partition_log import PartitionLog
 from kwire.log.store import open_store
 
-__all__ = ["LossRefused", "check_target", "convert_directory", "examine", "finish_directory"]
+__all__ = ["LossRefused", "check_target", "convert_directory", "examine", "finish_directory", "name_of"]
 
 METADATA_TOPIC = "__cluster_metadata"
 COPIED = (META_PROPERTIES, "bootstrap.checkpoint")
@@ -252,11 +252,24 @@ def cleaner_offsets(source: LogDirectory) -> dict[TopicPartition, int]:
         return {}
 
 
+class FinishedPartition(Protocol):
+    """A partition that is complete."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def log_start_offset(self) -> int: ...
+    @property
+    def log_end_offset(self) -> int: ...
+
+
 def finish_directory(
     files: FileSystem,
     part: str,
     directory: str,
-    partitions: Iterable[ConvertedPartition],
+    partitions: Iterable[FinishedPartition],
     cleaned: Mapping[TopicPartition, int],
 ) -> None:
     """Write the checkpoints of a clean stop and give the directory its name."""

@@ -1,0 +1,250 @@
+"""Parquet files as rows of partitions: which files, which columns, and what each row group has of each partition.
+
+Columns, by Spark's names: topic, partition, offset, timestamp, timestampType, key, value, headers; only value is
+needed. topic and partition may stand in directories instead (`topic=orders/partition=0/`), as Spark writes them.
+Offsets are looked at first, without keys and values, so that what is out of order or there twice is known before
+anything is written.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+from urllib.parse import unquote
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from kwire.errors import LogError, OptionError
+from kwire.log.checkpoints import TopicPartition
+from kwire.log.file_names import check_topic
+from kwire.log.store import cause
+
+__all__ = ["Input", "Piece", "find_files", "open_input"]
+
+ROWS_AT_ONCE = 1 << 16
+HIVE = re.compile(r"(topic|partition)=([^/]*)")
+TAKEN = ("key", "value", "headers", "timestamp", "timestampType")
+
+Offsets = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True, kw_only=True)
+class Piece:
+    """The rows of one partition in one row group. low, high: offsets. is_ascending: each above the one before."""
+
+    file: int
+    row_group: int
+    rows: int
+    low: int
+    high: int
+    is_ascending: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputFile:
+    """One file. topic, partition: from its directories, None where they do not say."""
+
+    path: str
+    topic: str | None
+    partition: int | None
+    row_groups: int
+    columns: frozenset[str]
+
+
+def find_files(inputs: Sequence[str], storage_options: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    """(fsspec file system, paths in order) of files, directories and globs, local or URLs of one place.
+
+    In directories, names that begin with `_` or `.` are left out, as Spark does. Raises LogError, OptionError.
+    """
+    import fsspec
+
+    found: list[str] = []
+    first = None
+    for text in inputs:
+        try:
+            fs, path = fsspec.core.url_to_fs(text, **storage_options)
+            if first is not None and type(fs) is not type(first):
+                raise OptionError(f"{text}: all inputs have to be in one place")
+            first = first or fs
+            if any(c in path for c in "*?["):
+                names = [name for name in fs.glob(path) if fs.isfile(name)]
+            elif fs.isdir(path):
+                root = path.rstrip("/")
+                names = [name for name in fs.find(path) if not is_hidden(name[len(root) :])]
+            else:
+                names = [path] if fs.exists(path) else []
+        except OptionError:
+            raise
+        except Exception as error:  # drivers raise what they like
+            raise LogError(f"cannot be listed: {cause(error)}", text) from error
+        if not names:
+            raise OptionError(f"{text}: no Parquet files")
+        found += sorted(str(name) for name in names)
+    return first, list(dict.fromkeys(found))
+
+
+def is_hidden(path: str) -> bool:
+    """Whether a file below a directory is no data: any of its names begins with `_` or `.`, or is another format."""
+    return any(part.startswith(("_", ".")) for part in path.split("/") if part) or not path.endswith(".parquet")
+
+
+class Input:
+    """Opened files. topics: of rows that do not name one. has_offsets: whether the files have that column."""
+
+    def __init__(self, fs: Any, files: Sequence[InputFile], topic: str | None) -> None:
+        self._fs, self.files, self._topic = fs, files, topic
+        with_offsets = {("offset" in file.columns) for file in files}
+        if len(with_offsets) > 1:
+            have = next(file.path for file in files if "offset" in file.columns)
+            lack = next(file.path for file in files if "offset" not in file.columns)
+            raise OptionError(f"{have} has a column 'offset', {lack} has none")
+        self.has_offsets = with_offsets == {True}
+        for file in files:
+            if "value" not in file.columns:
+                raise OptionError(f"{file.path}: no column 'value'; it has {', '.join(sorted(file.columns))[:300]}")
+            if file.topic is None and "topic" not in file.columns and topic is None:
+                raise OptionError(f"{file.path}: no column 'topic' and no directory topic=...: name the topic")
+
+    def pieces(self) -> dict[TopicPartition, list[Piece]]:
+        """What each row group has of each partition, in the order of files and row groups.
+
+        Raises LogError, naming file and row group, for names and numbers that no log has.
+        """
+        found: dict[TopicPartition, list[Piece]] = {}
+        for number, file in enumerate(self.files):
+            for row_group in range(file.row_groups):
+                here: dict[TopicPartition, Piece] = {}
+                for batch in self._read(number, row_group, ["topic", "partition", "offset"]):
+                    for key, rows in self.split(batch, number, row_group):
+                        self._note(here, key, self._offsets(batch, rows, number, row_group), number, row_group)
+                for key, piece in here.items():
+                    found.setdefault(key, []).append(piece)
+        return found
+
+    def _note(
+        self, here: dict[TopicPartition, Piece], key: TopicPartition, offsets: Offsets, file: int, row_group: int
+    ) -> None:
+        ascending = bool(np.all(offsets[1:] > offsets[:-1]))
+        low, high = int(offsets.min()), int(offsets.max())
+        known = here.get(key)
+        if known is None:
+            here[key] = Piece(
+                file=file, row_group=row_group, rows=len(offsets), low=low, high=high, is_ascending=ascending
+            )
+            return
+        known.is_ascending &= ascending and int(offsets[0]) > known.high
+        known.rows += len(offsets)
+        known.low, known.high = min(known.low, low), max(known.high, high)
+
+    def _offsets(self, batch: pa.RecordBatch, rows: npt.NDArray[np.intp] | None, file: int, row_group: int) -> Offsets:
+        if not self.has_offsets:
+            return np.arange(batch.num_rows if rows is None else len(rows), dtype=np.int64)
+        column = batch.column("offset")
+        if column.null_count or not pa.types.is_integer(column.type):
+            self.refuse(file, row_group, f"offsets are {column.type}, {column.null_count} of them null")
+        offsets: Offsets = column.cast(pa.int64()).to_numpy()
+        if rows is not None:
+            offsets = offsets[rows]
+        if offsets.min() < 0:
+            self.refuse(file, row_group, f"offset {offsets.min()} is negative")
+        return offsets
+
+    def read(self, file: int, row_group: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a row group, with every column that there is."""
+        yield from self._read(file, row_group, ["topic", "partition", "offset", *TAKEN])
+
+    def _read(self, number: int, row_group: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        file = self.files[number]
+        names = [name for name in columns if name in file.columns]
+        try:
+            with self._fs.open(file.path, "rb") as stream, pq.ParquetFile(stream) as parquet:
+                if not names:  # topic and partition are in its name, and offsets are not asked for
+                    count = parquet.metadata.row_group(row_group).num_rows
+                    yield pa.RecordBatch.from_arrays([pa.nulls(count)], ["nothing"])
+                    return
+                yield from parquet.iter_batches(ROWS_AT_ONCE, row_groups=[row_group], columns=names)
+        except (OSError, pa.ArrowException) as error:
+            raise LogError(f"row group {row_group}: {cause(error)}", file.path) from error
+
+    def split(
+        self, batch: pa.RecordBatch, file: int, row_group: int
+    ) -> Iterator[tuple[TopicPartition, npt.NDArray[np.intp] | None]]:
+        """Each partition with the numbers of its rows, ascending; None where all rows are of one."""
+        if not batch.num_rows:
+            return
+        topics = self._codes(batch, "topic", file, row_group)
+        partitions = self._codes(batch, "partition", file, row_group)
+        if len(topics[0]) == 1 and len(partitions[0]) == 1:
+            yield self._checked(topics[0][0], partitions[0][0], file, row_group), None
+            return
+        codes = topics[1] * len(partitions[0]) + partitions[1]
+        order = np.argsort(codes, kind="stable")
+        bounds = np.flatnonzero(np.diff(codes[order])) + 1
+        for rows in np.split(order, bounds):
+            code = int(codes[rows[0]])
+            topic, partition = divmod(code, len(partitions[0]))
+            yield self._checked(topics[0][topic], partitions[0][partition], file, row_group), rows
+
+    def _codes(
+        self, batch: pa.RecordBatch, name: str, file: int, row_group: int
+    ) -> tuple[list[Any], npt.NDArray[np.int64]]:
+        """(distinct values of a column, number of its value for each row)."""
+        if name not in batch.schema.names:
+            known = self.files[file]
+            value = (known.topic or self._topic) if name == "topic" else known.partition
+            return [0 if value is None else value], np.zeros(batch.num_rows, np.int64)
+        column = batch.column(name)
+        if column.null_count:
+            self.refuse(file, row_group, f"{column.null_count} rows have no {name}")
+        encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
+        return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+    def _checked(self, topic: Any, partition: Any, file: int, row_group: int) -> TopicPartition:
+        if not isinstance(topic, str) or not isinstance(partition, int):
+            self.refuse(file, row_group, f"topic {topic!r:.300}, partition {partition!r:.40}: a string and a number")
+        try:
+            check_topic(topic, partition)
+        except OptionError as error:
+            self.refuse(file, row_group, str(error))
+        return topic, partition
+
+    def refuse(self, file: int, row_group: int, what: str) -> NoReturn:
+        """Raise LogError that names the row group."""
+        raise LogError(f"row group {row_group}: {what}", self.files[file].path)
+
+
+def open_input(inputs: Sequence[str], topic: str | None, storage_options: Mapping[str, Any]) -> Input:
+    """The Parquet files at paths, directories, globs or URLs. topic: of rows that do not name one.
+
+    Raises LogError for what cannot be read, OptionError for what is missing.
+    """
+    fs, paths = find_files(inputs, storage_options)
+    files = []
+    for path in paths:
+        try:
+            with fs.open(path, "rb") as stream, pq.ParquetFile(stream) as parquet:
+                columns = frozenset(parquet.schema_arrow.names)
+                row_groups = parquet.metadata.num_row_groups
+        except (OSError, pa.ArrowException) as error:
+            raise LogError(f"cannot be read as Parquet: {cause(error)}", path) from error
+        named = {name: unquote(value) for name, value in HIVE.findall(os.path.dirname(path))}
+        partition = named.get("partition")
+        if partition is not None and not re.fullmatch("[0-9]{1,10}", partition, re.ASCII):
+            raise LogError(f"partition={partition[:40]} in its path is no number", path)
+        files.append(
+            InputFile(
+                path=path,
+                topic=named.get("topic"),
+                partition=None if partition is None else int(partition),
+                row_groups=row_groups,
+                columns=columns,
+            )
+        )
+    return Input(fs, files, topic)

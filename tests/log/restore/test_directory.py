@@ -1,0 +1,307 @@
+"""Log directories from Parquet: what was exported comes back, and what no log can have is refused."""
+
+from __future__ import annotations
+
+import resource
+import signal
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from kwire.errors import KwireError, LogError, OptionError
+from kwire.log import LogDirectory
+from kwire.log.export import export_logs
+from kwire.log.log_manager import LogManager
+from kwire.log.restore import restore_directory
+from kwire.log.verify import verify_directory
+from kwire.records import Compression
+from tests.log.convert.stopping import Stopped, StoppingFileSystem
+from tests.log.expected import Row, read_objects
+
+NOW = 1_770_000_000_000
+KEYS = [("orders", 1), ("txn", 0), ("compacted", 0), ("trimmed", 0), ("logappend", 1), ("orders.recompressed", 0)]
+
+
+@pytest.fixture(scope="module")
+def modern(kafka_logs: dict[str, Path]) -> LogDirectory:
+    return LogDirectory(kafka_logs["modern"] / "data")
+
+
+@pytest.fixture(scope="module")
+def exported(modern: LogDirectory, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """KEYS as Parquet, a directory a topic."""
+    target = tmp_path_factory.mktemp("exported") / "out"
+    export_logs([modern[key] for key in KEYS], str(target), shape="parquet", headers=True)
+    return target
+
+
+def restore(inputs: Any, target: Path, **settings: Any) -> LogDirectory:
+    restore_directory([str(each) for each in inputs], str(target), now_ms=NOW, **settings)
+    return LogDirectory(target)
+
+
+@pytest.mark.parametrize("codec", [Compression.NONE, Compression.ZSTD])
+def test_what_was_exported_comes_back(codec: Compression, modern: LogDirectory, exported: Path, tmp_path: Path) -> None:
+    new = restore([exported], tmp_path / "new", codec=codec, segment_bytes=300_000)
+    assert sorted(new) == sorted(KEYS)
+    for key in KEYS:
+        rows = read_objects(modern[key])
+        assert read_objects(new[key]) == rows
+        assert (new[key].log_start_offset, new[key].log_end_offset) == (rows[0].offset, rows[-1].offset + 1)
+        assert all(segment.size_bytes <= 300_000 for segment in new[key].segments)
+        assert {batch.compression for _, batch in new[key].batches()} == {codec}
+    assert len(new["orders", 1].segments) > 1
+    assert [each for each in verify_directory(new).damages if each.severity.text != "note"] == []
+    with LogManager.open(tmp_path / "new", now_ms=NOW) as opened:
+        assert opened.was_clean
+        assert {key: log.log_end_offset for key, log in opened.logs.items()} == {
+            key: log.log_end_offset for key, log in new.items()
+        }
+
+
+def table(rows: list[Row], of: str = "t", number: int = 0, **changed: pa.Array | None) -> pa.Table:
+    """Rows with Spark's columns; changed: other columns, None for none."""
+    columns: dict[str, Any] = {
+        "topic": pa.array([of] * len(rows)),
+        "partition": pa.array([number] * len(rows), pa.int32()),
+        "offset": pa.array([row.offset for row in rows], pa.int64()),
+        "timestamp": pa.array([row.timestamp * 1000 for row in rows], pa.timestamp("us", "UTC")),
+        "key": pa.array([row.key for row in rows], pa.binary()),
+        "value": pa.array([row.value for row in rows], pa.binary()),
+        "headers": pa.array(
+            [[{"key": key, "value": value} for key, value in row.headers] or None for row in rows],
+            pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
+        ),
+        **changed,
+    }
+    return pa.table({name: column for name, column in columns.items() if column is not None})
+
+
+def write(path: Path, content: pa.Table, row_group_size: int | None = None) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(content, path, row_group_size=row_group_size)
+    return path
+
+
+@pytest.fixture(scope="module")
+def rows(modern: LogDirectory) -> list[Row]:
+    """20 to 3000 of a partition without gaps."""
+    return read_objects(modern["orders", 2])[20:3000]
+
+
+def test_hive_directories_name_topic_and_partition(rows: list[Row], tmp_path: Path) -> None:
+    content = table(rows, "a.b", 3)
+    ds.write_dataset(
+        content, tmp_path / "in", format="parquet", partitioning=["topic", "partition"], partitioning_flavor="hive"
+    )
+    assert (tmp_path / "in/topic=a.b/partition=3").is_dir()
+    (tmp_path / "in/_SUCCESS").write_text("")
+    (tmp_path / "in/topic=a.b/partition=3/.part-0.parquet.crc").write_text("x")
+    new = restore([tmp_path / "in"], tmp_path / "new")
+    assert list(new) == [("a.b", 3)]
+    assert read_objects(new["a.b", 3]) == rows
+
+
+@pytest.mark.parametrize("order", ["reversed", "shuffled", "overlapping files", "partitions mixed"])
+def test_rows_in_any_order_come_out_by_offset(order: str, rows: list[Row], tmp_path: Path) -> None:
+    content = table(rows)
+    if order == "reversed":
+        write(tmp_path / "in/a.parquet", content.take(list(range(len(rows) - 1, -1, -1))), 500)
+    elif order == "shuffled":
+        write(tmp_path / "in/a.parquet", content.take([(i * 1009) % len(rows) for i in range(len(rows))]), 500)
+    elif order == "overlapping files":
+        write(tmp_path / "in/a.parquet", content.take(list(range(1, len(rows), 2))), 300)
+        write(tmp_path / "in/b.parquet", content.take(list(range(0, len(rows), 2))), 700)
+    else:
+        both = pa.concat_tables([content, table(rows, number=7)])
+        mixed = both.take([i // 2 + i % 2 * len(rows) for i in range(2 * len(rows))])
+        write(tmp_path / "in/a.parquet", mixed, 999)
+    new = restore([tmp_path / "in"], tmp_path / "new")
+    for key in new:
+        assert read_objects(new[key]) == rows
+    assert len(new) == (2 if order == "partitions mixed" else 1)
+
+
+def test_files_that_come_in_the_wrong_order_are_not_sorted_but_taken_by_offset(rows: list[Row], tmp_path: Path) -> None:
+    write(tmp_path / "in/a.parquet", table(rows[1500:]))
+    write(tmp_path / "in/b.parquet", table(rows[:1500]))
+    assert read_objects(restore([tmp_path / "in"], tmp_path / "new", max_sort_bytes=0)["t", 0]) == rows
+    write(tmp_path / "in/a.parquet", table(rows[1400:]))
+    write(tmp_path / "in/b.parquet", table(rows[:1400:-1]))
+    with pytest.raises(OptionError, match=r"t-0 are out of order over 2 row groups, .*write the files sorted"):
+        restore([tmp_path / "in"], tmp_path / "other", max_sort_bytes=100_000)
+
+
+@pytest.mark.parametrize("where", ["one row group", "two files", "far apart"])
+def test_an_offset_that_is_there_twice_is_refused_with_both_places(where: str, rows: list[Row], tmp_path: Path) -> None:
+    content = table(rows)
+    if where == "one row group":
+        write(tmp_path / "in/a.parquet", pa.concat_tables([content.slice(0, 50), content.slice(49, 10)]))
+        said = rf"in/a\.parquet: row group 0: offset {rows[49].offset} of t-0 is there twice, first in row group 0"
+    elif where == "two files":
+        write(tmp_path / "in/a.parquet", content.slice(0, 50))
+        write(tmp_path / "in/b.parquet", content.slice(49, 10))
+        said = rf"in/b\.parquet: row group 0: offset {rows[49].offset} .*twice, first in row group 0 of .*a\.parquet"
+    else:
+        write(tmp_path / "in/a.parquet", pa.concat_tables([content.slice(0, 2000), content.slice(7, 1)]), 500)
+        said = rf"row group 4: offset {rows[7].offset} of t-0 is there twice, first in row group 0"
+    with pytest.raises(LogError, match=said):
+        restore([tmp_path / "in"], tmp_path / "new")
+    assert not list(tmp_path.glob("new*"))
+
+
+def test_without_offsets_rows_are_numbered_in_the_order_of_the_files(rows: list[Row], tmp_path: Path) -> None:
+    write(tmp_path / "b.parquet", table(rows[:1000], offset=None), 100)
+    write(tmp_path / "a.parquet", table(rows[1000:], offset=None))
+    new = restore([tmp_path / "b.parquet", tmp_path / "a.parquet"], tmp_path / "new")
+    assert read_objects(new["t", 0]) == [row._replace(offset=i) for i, row in enumerate(rows)]
+
+
+def test_new_offsets_come_with_a_table_of_what_became_of_the_old_ones(
+    modern: LogDirectory, exported: Path, tmp_path: Path
+) -> None:
+    old = read_objects(modern["compacted", 0])
+    new = restore(
+        [exported / "compacted"], tmp_path / "new", new_offsets=True, offset_table=str(tmp_path / "offsets.parquet")
+    )
+    found = read_objects(new["compacted", 0])
+    assert found == [row._replace(offset=i) for i, row in enumerate(old)]
+    translated = {}
+    for each in pq.read_table(tmp_path / "offsets.parquet").to_pylist():
+        assert (each["topic"], each["partition"]) == ("compacted", 0)
+        for i in range(each["count"]):
+            translated[each["old_offset"] + i] = each["new_offset"] + i
+    assert translated == {row.offset: i for i, row in enumerate(old)}
+    with pytest.raises(OptionError, match="is there already"):
+        restore([exported], tmp_path / "x", new_offsets=True, offset_table=str(tmp_path / "offsets.parquet"))
+
+
+def test_other_types_of_columns_are_taken_as_spark_has_them(rows: list[Row], tmp_path: Path) -> None:
+    text = [row._replace(value=b"v%d" % i, headers=()) for i, row in enumerate(rows[:50])]
+    content = table(
+        text,
+        value=pa.array([row.value.decode() for row in text if row.value], pa.large_string()),
+        topic=pa.array(["t"] * 50).dictionary_encode(),
+        partition=pa.array([0] * 50, pa.int64()),
+        offset=pa.array([row.offset for row in text], pa.int32()),
+        timestamp=pa.array([row.timestamp for row in text], pa.timestamp("ms")),
+        headers=None,
+    )
+    assert read_objects(restore([write(tmp_path / "a.parquet", content)], tmp_path / "new")["t", 0]) == text
+    bare = pa.table({"value": pa.array([b"a", None])})
+    new = restore([write(tmp_path / "b.parquet", bare)], tmp_path / "bare", topic="named")
+    assert read_objects(new["named", 0]) == [Row(0, -1, 0, None, b"a", ()), Row(1, -1, 0, None, None, ())]
+
+
+def test_topic_ids_of_a_cluster_are_kept(rows: list[Row], tmp_path: Path) -> None:
+    known = uuid.uuid4()
+    path = write(tmp_path / "a.parquet", pa.concat_tables([table(rows[:9]), table(rows[:9], "other")]))
+    new = restore([path], tmp_path / "new", topic_ids={"t": known}, node_id=5, cluster_id="abc")
+    assert new["t", 0].topic_id == known
+    assert new["other", 0].topic_id not in (known, None)
+    assert new.meta_properties["node.id"] == "5"
+    assert new.meta_properties["cluster.id"] == "abc"
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"topic": pa.array(["../x"] * 9)}, "row group 0: topic name '../x'"),
+        ({"topic": pa.array([".."] * 9)}, "topic name"),
+        ({"topic": pa.array(["a/b"] * 9)}, "topic name"),
+        ({"topic": pa.array(["", *["t"] * 8])}, "topic name"),
+        ({"topic": pa.array([None, *["t"] * 8])}, "1 rows have no topic"),
+        ({"topic": pa.array([7] * 9)}, "a string and a number"),
+        ({"partition": pa.array([-1] * 9)}, "partition -1"),
+        ({"partition": pa.array([1 << 40] * 9)}, "partition 1099511627776"),
+        ({"partition": pa.array(["x"] * 9)}, "a string and a number"),
+        ({"offset": pa.array([-5, *range(8)])}, "offset -5 is negative"),
+        ({"offset": pa.array([None, *range(8)])}, "1 of them null"),
+        ({"offset": pa.array([0.5] * 9)}, "offsets are double"),
+        ({"value": None}, "no column 'value'"),
+        ({"value": pa.array([1.5] * 9)}, "binary or string is needed"),
+        ({"timestamp": pa.array(["now"] * 9)}, "timestamp or int64"),
+        ({"timestamp": pa.array([-99] * 9)}, "before 1970"),
+    ],
+    ids=str,
+)
+def test_rows_that_no_log_can_have_are_refused_and_nothing_is_left_outside(
+    changed: dict[str, Any], said: str, rows: list[Row], tmp_path: Path
+) -> None:
+    path = write(tmp_path / "in" / "a.parquet", table(rows[:9], **changed))
+    with pytest.raises(KwireError, match=said.replace("(", r"\(")):
+        restore([path], tmp_path / "deep" / ".." / "new")
+    assert {each.name for each in tmp_path.iterdir()} <= {"in", "deep"}
+
+
+def test_a_hive_path_cannot_leave_the_target(rows: list[Row], tmp_path: Path) -> None:
+    path = write(tmp_path / "in/topic=..%2F..%2Fx/partition=0/a.parquet", table(rows[:5], topic=None, partition=None))
+    with pytest.raises((LogError, OptionError)):
+        restore([path], tmp_path / "new")
+    content = table(rows[:5]).drop_columns(["topic"])
+    with pytest.raises(LogError, match=r"topic name '\.\./\.\./x'"):
+        restore([write(tmp_path / "in/topic=..%2F..%2Fx/b.parquet", content)], tmp_path / "new")
+
+
+def test_files_that_are_none_are_named(rows: list[Row], tmp_path: Path) -> None:
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 but not really PAR1")
+    with pytest.raises(LogError, match=r"bad\.parquet: cannot be read as Parquet"):
+        restore([tmp_path / "bad.parquet"], tmp_path / "new")
+    with pytest.raises(OptionError, match="no Parquet files"):
+        restore([tmp_path / "nothing-*.parquet"], tmp_path / "new")
+    good = write(tmp_path / "good.parquet", table(rows, headers=None))
+    data = bytearray(good.read_bytes())
+    data[len(data) // 3 : len(data) // 3 + 2000] = bytes(2000)
+    good.write_bytes(data)
+    with pytest.raises(LogError, match=r"good\.parquet: row group 0|from offset"):
+        restore([good], tmp_path / "new")
+    one = write(tmp_path / "mix/a.parquet", table(rows[:5]))
+    write(tmp_path / "mix/b.parquet", table(rows[5:9], offset=None))
+    with pytest.raises(OptionError, match="has a column 'offset'"):
+        restore([one.parent], tmp_path / "new")
+
+
+def test_a_target_in_use_is_left_alone(exported: Path, tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new/file").write_text("x")
+    with pytest.raises(OptionError, match="not an empty directory"):
+        restore([exported], tmp_path / "new")
+    (tmp_path / "other.part").mkdir()
+    with pytest.raises(OptionError, match="interrupted"):
+        restore([exported], tmp_path / "other")
+
+
+def test_wherever_it_is_stopped_there_is_no_directory_or_a_whole_one(rows: list[Row], tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", pa.concat_tables([table(rows[:99]), table(rows[:99], number=1)]))
+    counting = StoppingFileSystem()
+    restore([path], tmp_path / "counted", file_system=counting)
+    for stop_at in range(1, counting.steps + 1, max(counting.steps // 12, 1)):
+        target = tmp_path / f"new{stop_at}"
+        with pytest.raises(Stopped):
+            restore([path], target, file_system=StoppingFileSystem(stop_at))
+        assert not target.exists() or read_objects(LogDirectory(target)["t", 1]) == rows[:99]
+
+
+@pytest.fixture
+def full_disk() -> Iterator[Callable[[], None]]:
+    """Call it, and no file may grow beyond 20 kB from then on."""
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    yield lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, old[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_disk_without_room_is_a_log_error(exported: Path, tmp_path: Path, full_disk: Callable[[], None]) -> None:
+    with pytest.raises(LogError, match=r"orders-1: .*exceeds the maximum configured segment size"):
+        restore([exported], tmp_path / "new", segment_bytes=100_000)
+    full_disk()
+    with pytest.raises(LogError, match=r"cannot be (written|made)"):
+        restore([exported], tmp_path / "new")
+    assert not list(tmp_path.glob("new*"))
