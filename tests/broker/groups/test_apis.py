@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -31,6 +30,7 @@ from kwire.broker.clock import ManualClock
 from kwire.broker.context import Peer, RequestContext
 from kwire.broker.dispatch import Call, answer
 from kwire.broker.groups.node_log import open_coordinator
+from kwire.broker.groups.offsets import group_tombstones
 from kwire.broker.node import Node
 from kwire.broker.settings import Settings
 from kwire.messages import (
@@ -80,18 +80,29 @@ class Denying:
         return (operation, kind, name) not in self.denied
 
 
-@pytest.fixture
-def node(tmp_path: Path) -> Iterator[Node]:
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A node on a directory, which takes a while to make."""
     clock = ManualClock()
     node = Node(Settings(offsets_topic_num_partitions=2), clock, clock.timers)
     node.endpoints = {"PLAINTEXT": ("localhost", 9092)}
-    startup.start(node, tmp_path / "data")
+    startup.start(node, tmp_path_factory.mktemp("node") / "data")
     node.groups = open_coordinator(node)
     for name in ("t", "u"):
         node.controller.create_topic(name, 2)
     yield node
     node.groups.stop()
     startup.stop(node)
+
+
+@pytest.fixture
+def node(started: Node) -> Iterator[Node]:
+    """The node without any groups, and with the settings it started with."""
+    yield started
+    started.security, started.settings = None, started.given_settings
+    store = started.groups.store
+    for group_id, group in list(store.groups.items()):
+        store.write(group_id, [*started.groups.offsets.all_tombstones(group_id), *group_tombstones(group)])
 
 
 def context_of(api_key: int, version: int) -> RequestContext:

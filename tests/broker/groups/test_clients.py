@@ -1,0 +1,217 @@
+"""Groups of real clients: librdkafka in both protocols, kafka-python, aiokafka."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from kwire.broker import Broker
+from kwire.broker.node import Node
+
+PARTITIONS, RECORDS = 4, 40
+DEADLINE_S = 20
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    """A broker with records in topic t, on which groups notice things soon."""
+    from confluent_kafka import Producer
+
+    settings = {"group_min_session_timeout_ms": 1_000, "group_consumer_heartbeat_interval_ms": 100}
+    with Broker(offsets_topic_num_partitions=4, **settings) as broker:
+        broker.call(lambda node: node.controller.create_topic("t", PARTITIONS))
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+        for number in range(RECORDS):
+            producer.produce("t", str(number), partition=number % PARTITIONS)
+        assert producer.flush(10) == 0
+        yield broker
+
+
+def committed(broker: Broker, group_id: str) -> dict[tuple[str, int], int]:
+    """The offsets that count."""
+
+    def look(node: Node) -> dict[tuple[str, int], int]:
+        found = node.groups.store.offsets.of_group(group_id)
+        return {partition: offset.value.offset for partition, offset in found.items()}
+
+    return broker.call(look)
+
+
+EVERYTHING = {("t", partition): RECORDS // PARTITIONS for partition in range(PARTITIONS)}
+
+
+class Confluent:
+    """A consumer of librdkafka; `step` polls once."""
+
+    def __init__(self, broker: Broker, group_id: str, protocol: str, **settings: Any) -> None:
+        from confluent_kafka import Consumer
+
+        config: dict[str, Any] = {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "group.id": group_id,
+            "group.protocol": protocol,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            **settings,
+        }
+        if protocol == "classic":
+            config |= {"session.timeout.ms": 6_000, "heartbeat.interval.ms": 100}
+        self.consumer = Consumer(config)
+        self.consumer.subscribe(["t"])
+        self.read: list[tuple[int, int]] = []
+
+    def step(self) -> None:
+        message = self.consumer.poll(0.02)
+        if message is not None:
+            assert message.error() is None, message.error()
+            self.read.append((message.partition(), message.offset()))
+
+    @property
+    def partitions(self) -> set[int]:
+        return {partition.partition for partition in self.consumer.assignment()}
+
+
+def until(what: Callable[[], bool], *members: Confluent) -> None:
+    """Let members poll until something is so."""
+    end = time.monotonic() + DEADLINE_S
+    while not what():
+        assert time.monotonic() < end, [member.partitions for member in members]
+        for member in members:
+            member.step()
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_librdkafka_shares_a_topic_and_takes_over_from_each_other(broker: Broker, protocol: str) -> None:
+    group = f"rdk-{protocol}"
+    first = Confluent(broker, group, protocol)
+    until(lambda: len(first.read) == RECORDS, first)
+    first.consumer.commit(asynchronous=False)
+    assert committed(broker, group) == EVERYTHING
+    second = Confluent(broker, group, protocol)
+    until(lambda: len(first.partitions) == len(second.partitions) == 2, first, second)
+    assert first.partitions | second.partitions == set(range(PARTITIONS))
+    first.consumer.close()
+    until(lambda: len(second.partitions) == PARTITIONS, second)
+    assert second.read == []  # what the first had read is not read again
+    second.consumer.close()
+    states = broker.call(lambda node: {row[0]: row[2:] for row in node.groups.listed([], [])})
+    assert states[group] == ("Empty", protocol)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_an_instance_of_librdkafka_comes_back_to_its_partitions(broker: Broker, protocol: str) -> None:
+    group = f"static-{protocol}"
+    members = [Confluent(broker, group, protocol, **{"group.instance.id": f"i{number}"}) for number in range(2)]
+    until(lambda: sum(len(member.read) for member in members) >= RECORDS, *members)
+    until(lambda: all(len(member.partitions) == 2 for member in members), *members)
+    had = members[1].partitions
+
+    def epoch(node: Node) -> int:
+        found = node.groups.store.group(group)
+        return int(getattr(found, "generation_id", 0) or getattr(found, "epoch", 0))
+
+    before = broker.call(epoch)
+    members[1].consumer.close()
+    members[1] = Confluent(broker, group, protocol, **{"group.instance.id": "i1"})
+    until(lambda: len(members[1].partitions) == 2, *members)
+    assert members[1].partitions == had
+    assert broker.call(epoch) == before
+    for member in members:
+        member.consumer.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*_text is deprecated:DeprecationWarning")  # of kafka-python, on import
+def test_kafka_python_shares_a_topic(broker: Broker) -> None:
+    from kafka import KafkaConsumer
+
+    read: list[tuple[int, int]] = []
+    consumers: list[Any] = []
+    stop = threading.Event()
+
+    def consume() -> None:
+        consumer = KafkaConsumer(
+            "t",
+            bootstrap_servers=broker.bootstrap_servers,
+            group_id="python",
+            auto_offset_reset="earliest",
+            session_timeout_ms=6_000,
+            heartbeat_interval_ms=100,
+            auto_commit_interval_ms=100,
+        )
+        consumers.append(consumer)
+        while not stop.is_set():
+            for partition, found in consumer.poll(timeout_ms=50).items():
+                read.extend((partition.partition, record.offset) for record in found)
+        consumer.close()
+
+    threads = [threading.Thread(target=consume) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + DEADLINE_S
+    with contextlib.suppress(RuntimeError):  # assignment() while a poll changes it
+        while len(consumers) < 2 or any(len(c.assignment()) != 2 for c in consumers) or len(set(read)) < RECORDS:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+    stop.set()
+    for thread in threads:
+        thread.join(DEADLINE_S)
+    assert len(set(read)) == RECORDS
+    assert committed(broker, "python") == EVERYTHING
+
+
+def test_aiokafka_shares_a_topic(broker: Broker) -> None:
+    from aiokafka import AIOKafkaConsumer
+
+    async def share() -> None:
+        consumers = [
+            AIOKafkaConsumer(
+                "t",
+                bootstrap_servers=broker.bootstrap_servers,
+                group_id="aio",
+                auto_offset_reset="earliest",
+                session_timeout_ms=6_000,
+                heartbeat_interval_ms=100,
+                enable_auto_commit=False,
+            )
+            for _ in range(2)
+        ]
+        for consumer in consumers:
+            await consumer.start()
+        read: set[tuple[int, int]] = set()
+        async with asyncio.timeout(DEADLINE_S):
+            while len(read) < RECORDS or any(len(consumer.assignment()) != 2 for consumer in consumers):
+                for consumer in consumers:
+                    for partition, found in (await consumer.getmany(timeout_ms=50)).items():
+                        read |= {(partition.partition, record.offset) for record in found}
+        for consumer in consumers:
+            await consumer.commit()
+            await consumer.stop()
+
+    asyncio.run(share())
+    assert committed(broker, "aio") == EVERYTHING
+
+
+def test_librdkafkas_administrator_sees_and_deletes_groups(broker: Broker) -> None:
+    from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, TopicPartition
+    from confluent_kafka.admin import AdminClient
+
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    member = Confluent(broker, "admin", "consumer")
+    until(lambda: len(member.partitions) == PARTITIONS, member)
+    described = admin.describe_consumer_groups(["admin"])["admin"].result(10)
+    assert described.state == ConsumerGroupState.STABLE
+    assert len(described.members[0].assignment.topic_partitions) == PARTITIONS
+    member.consumer.close()
+    change = ConsumerGroupTopicPartitions("admin", [TopicPartition("t", 0, 3)])
+    admin.alter_consumer_group_offsets([change])["admin"].result(10)
+    listed = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions("admin")])["admin"].result(10)
+    assert [(p.partition, p.offset) for p in listed.topic_partitions] == [(0, 3)]
+    assert "admin" in {group.group_id for group in admin.list_consumer_groups().result(10).valid}
+    admin.delete_consumer_groups(["admin"])["admin"].result(10)
+    assert "admin" not in {group.group_id for group in admin.list_consumer_groups().result(10).valid}
