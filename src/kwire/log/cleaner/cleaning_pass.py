@@ -127,7 +127,7 @@ class CleaningPass:
             pass  # aborted: its keys mean nothing
         else:
             if attributes & CODEC_MASK and entry[t.COUNT]:
-                sections.expand(row, sections.batch(row))
+                sections.expand(row)
             return self._put(sections, row, row + 1, outcome)
         outcome[k.RECORDS_READ] += entry[t.COUNT]
         if last_offset >= self.plan.first_dirty_offset:
@@ -136,19 +136,24 @@ class CleaningPass:
 
     def _put(self, sections: Sections, first: int, last: int, outcome: npt.NDArray[np.int64]) -> bool:
         offset_map = self._map
-        done = k.map_batches(
-            sections.table,
-            first,
-            last,
-            self.plan.first_dirty_offset,
-            offset_map.slots,
-            offset_map.state,
-            offset_map.secret,
-            outcome,
-        )
-        if done < last and outcome[k.FAULT_NUMBER] != k.MAP_FULL:
-            raise sections.fault(int(done), int(outcome[k.FAULT_NUMBER]), int(outcome[k.FAULT_INDEX]))
-        return bool(done == last)
+        while True:
+            first = k.map_batches(
+                sections.table,
+                first,
+                last,
+                self.plan.first_dirty_offset,
+                offset_map.slots,
+                offset_map.state,
+                offset_map.secret,
+                outcome,
+            )
+            if first == last:
+                return True
+            if outcome[k.FAULT_NUMBER] == k.MAP_FULL:
+                return False
+            if outcome[k.FAULT_NUMBER] != k.MAP_MUST_GROW:
+                raise sections.fault(int(first), int(outcome[k.FAULT_NUMBER]), int(outcome[k.FAULT_INDEX]))
+            offset_map.grow()
 
     # ---- the segments
 

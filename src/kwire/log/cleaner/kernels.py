@@ -2,8 +2,8 @@
 
     map_batches        the keys of batches into an offset map
     weigh_batches      which records of batches stay
-    copy_batches       batches that stay as they are
-    write_kept         the records of a batch that stay, as the payload of a new one
+    write_batches      batches that stay as they are, and those that stay with fewer records
+    write_kept         the records of one batch that stay, as the payload of a new one
 
 They walk records with the same two readers, one for magic 2 and one for messages of magic 0 and 1. START, END and
 COUNT of a compressed batch are those of its decompressed records; SHIFT is what inner offsets of magic 1 lack.
@@ -17,11 +17,19 @@ from numba import njit
 
 from kwire.log.cleaner import offset_map as m
 from kwire.log.cleaner.offset_map import get, put
-from kwire.records.attributes import CODEC_MASK, DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG, NO_TIMESTAMP
+from kwire.records.attributes import (
+    CODEC_MASK,
+    CONTROL_FLAG,
+    DELETE_HORIZON_FLAG,
+    LOG_APPEND_TIME_FLAG,
+    NO_TIMESTAMP,
+    TRANSACTIONAL_FLAG,
+)
 from kwire.records.batch import FRAME_BYTES, SMALLEST_SIZE
+from kwire.records.default_batch import HEADER
 from kwire.records.faults import Fault
 from kwire.records.kernels import table as t
-from kwire.records.kernels.encode import put_varint, varint_bytes, zigzag
+from kwire.records.kernels.encode import put_int32, put_int64, put_varint, varint_bytes, zigzag
 from kwire.records.kernels.legacy_messages import read_field
 from kwire.records.kernels.memory import copy_bytes, load_int32, load_int64, load_uint8, move_exactly, store_uint8
 from kwire.records.kernels.section_scan import read_number, scan_headers
@@ -35,26 +43,32 @@ __all__ = [
     "IS_CANONICAL",
     "KEPT",
     "KEYLESS",
+    "KNOWN_FLAGS",
     "LONGEST_NUMBERS",
+    "LOOK",
     "MAP_FULL",
+    "MAP_MUST_GROW",
     "REBUILD",
     "RECORDS_READ",
     "TOMBSTONES",
     "WEIGHT_COLUMNS",
-    "copy_batches",
     "map_batches",
     "weigh_batches",
+    "write_batches",
     "write_kept",
 ]
 
-MAP_FULL = -1
+MAP_FULL, MAP_MUST_GROW = -1, -2
 FAULT_NUMBER, FAULT_INDEX, RECORDS_READ = range(3)  # of the outcome
 
 # A row of weights: records kept; kept ones without value; dropped ones without value; dropped ones without key; whether
 # the kept ones are encoded as Kafka does it (below magic 2: whether they have the magic of the message around them).
 (KEPT, TOMBSTONES, DROPPED_TOMBSTONES, KEYLESS, IS_CANONICAL) = range(5)
 WEIGHT_COLUMNS = 5
-DROP, COPY, REBUILD = range(3)
+DROP, COPY, REBUILD, LOOK = range(4)  # verdicts; LOOK: REBUILD, but not here
+
+HEADER_BYTES = HEADER.size
+KNOWN_FLAGS = CODEC_MASK | LOG_APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG | DELETE_HORIZON_FLAG
 
 LONGEST_NUMBERS = 16  # bytes that a record may grow by: a longer length (5) and timestamp delta (10)
 
@@ -142,8 +156,8 @@ def map_batches(table, first, last, lowest_offset, slots, state, secret, outcome
     """Put the keys of batches [first, last) into an offset map; records below lowest_offset are passed over.
 
     Returns the index of the batch after the last one read. If that is below `last`, outcome[FAULT_NUMBER] is MAP_FULL,
-    or the fault that the batch there has. outcome[RECORDS_READ] grows.
-    Cost: 55 ns a record of 116 bytes with a key of 16 (benchmarks/log/compact.py).
+    MAP_MUST_GROW (go on with that batch: records that were put already do no harm), or the fault that the batch there
+    has. outcome[RECORDS_READ] grows.
     """
     outcome[FAULT_NUMBER] = 0
     i = first
@@ -162,15 +176,17 @@ def map_batches(table, first, last, lowest_offset, slots, state, secret, outcome
             if fault != 0:
                 outcome[FAULT_NUMBER], outcome[FAULT_INDEX] = fault, record
                 return i
-            if key_bytes >= 0 and offset >= lowest_offset and not put(slots, state, secret, key, key_bytes, offset):
-                outcome[FAULT_NUMBER] = MAP_FULL
-                return i
-            outcome[RECORDS_READ] += 1
+            if key_bytes >= 0 and offset >= lowest_offset:
+                answer = put(slots, state, secret, key, key_bytes, offset)
+                if answer != m.ADDED:
+                    outcome[FAULT_NUMBER] = MAP_FULL if answer == m.FULL else MAP_MUST_GROW
+                    return i
         if magic == 2 and at != end and batch[t.COUNT] > 0:
             outcome[FAULT_NUMBER], outcome[FAULT_INDEX] = BYTES_LEFT, -1
             return i
         if batch[t.LAST_OFFSET] >= lowest_offset:
             state[m.LATEST_OFFSET] = batch[t.LAST_OFFSET]
+        outcome[RECORDS_READ] += batch[t.COUNT]
         i += 1
     return i
 
@@ -236,27 +252,6 @@ def weigh_batches(table, first, last, now_ms, keeps_old_tombstones, slots, state
 
 
 @njit(nogil=True, cache=True)
-def copy_batches(source, table, verdicts, first, last, room):
-    """Copy those of batches [first, last) whose verdict is COPY to the address `room`, up to the first one to REBUILD.
-
-    source: address of the bytes that POSITION counts from. Returns (index of the batch to rebuild or last, bytes).
-    """
-    out = room
-    i = first
-    while i < last and verdicts[i] != REBUILD:
-        if verdicts[i] == COPY:
-            start = source + table[i, t.POSITION]
-            n = table[i, t.SIZE]
-            while i + 1 < last and verdicts[i + 1] == COPY:  # neighbours in one go
-                i += 1
-                n += table[i, t.SIZE]
-            move_exactly(out, start, n)
-            out += n
-        i += 1
-    return i, out - room
-
-
-@njit(nogil=True, cache=True)
 def write_kept(batch, keeps, delete_horizon_ms, room):
     """Put the records of a batch of magic 2 that stay at the address `room`, as the payload of a new batch.
 
@@ -293,3 +288,51 @@ def write_kept(batch, keeps, delete_horizon_ms, room):
         copy_bytes(out, rest, rest_bytes, end)
         out += rest_bytes
     return out - room, base, largest
+
+
+@njit(nogil=True, cache=True)
+def write_batches(source, table, verdicts, first, last, starts, keeps, weights, new_horizon_ms, room, places):
+    """Write what is left of plain batches [first, last) to the address `room`, in their order, up to one to LOOK at.
+
+    source: address of the bytes that POSITION counts from. starts: int64[batches], where the keeps of each batch begin.
+    weights: as weigh_batches has them; a batch whose kept tombstones have no horizon yet gets the new one. places:
+    int64[batches, 2] (and more columns), filled with position in the room and size of each batch of magic 2 that is
+    written anew: its checksum is still to be taken.
+    Returns (index of the batch to look at or last, bytes written, rows of places).
+    """
+    out = room
+    count = 0
+    i = first
+    while i < last and verdicts[i] != LOOK:
+        batch = table[i]
+        if verdicts[i] == COPY:
+            start = source + batch[t.POSITION]
+            n = batch[t.SIZE]
+            while i + 1 < last and verdicts[i + 1] == COPY:  # neighbours in one go
+                i += 1
+                n += table[i, t.SIZE]
+            move_exactly(out, start, n)
+            out += n
+        elif verdicts[i] == REBUILD:
+            horizon = np.int64(-1)
+            has_horizon = batch[t.ATTRIBUTES] & DELETE_HORIZON_FLAG != 0
+            if has_horizon:
+                horizon = batch[t.BASE_TIMESTAMP]  # once set, it stays (X-32)
+            elif weights[i, TOMBSTONES] > 0:
+                horizon = new_horizon_ms
+            kept_bytes, base, largest = write_kept(batch, keeps[starts[i] :], horizon, out + HEADER_BYTES)
+            size = HEADER_BYTES + kept_bytes
+            move_exactly(out, source + batch[t.POSITION], HEADER_BYTES)
+            put_int32(out + 8, size - FRAME_BYTES)
+            store_uint8(out + 21, 0)
+            attributes = batch[t.ATTRIBUTES] & KNOWN_FLAGS
+            store_uint8(out + 22, attributes | DELETE_HORIZON_FLAG if horizon >= 0 else attributes)
+            put_int64(out + 27, base)
+            if batch[t.ATTRIBUTES] & LOG_APPEND_TIME_FLAG == 0:
+                put_int64(out + 35, largest)
+            put_int32(out + 57, weights[i, KEPT])
+            places[count, 0], places[count, 1] = out - room, size
+            count += 1
+            out += size
+        i += 1
+    return i, out - room, count

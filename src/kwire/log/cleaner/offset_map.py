@@ -3,8 +3,9 @@
     uint64[slots, 3]    a row: first and second half of the key's hash, offset + 1; a free slot is all zeros
 
 A slot takes 24 bytes, as in Kafka, so that the same settings take the same number of keys: there are
-log.cleaner.dedupe.buffer.size / 24 slots, of which log.cleaner.io.buffer.load.factor may be used. Memory that holds no
-key is never touched.
+log.cleaner.dedupe.buffer.size / 24 slots, of which log.cleaner.io.buffer.load.factor may be used. The table begins
+small and doubles when it is half full, up to that size: what is looked up all the time should be in the processor's
+caches.
 
 `latest_offset` says how far the map is complete: of every record up to it the key is in the map with the newest offset.
 Records behind it stay, whatever their key (X-20). When the map is full, that is the last record whose key went in; so
@@ -22,21 +23,32 @@ from numba import njit
 from kwire.errors import OptionError
 from kwire.log.cleaner.key_hash import hash_key
 
-__all__ = ["DEFAULT_LOAD_FACTOR", "DEFAULT_MEMORY_BYTES", "SLOT_BYTES", "OffsetMap"]
+__all__ = [
+    "ADDED",
+    "DEFAULT_LOAD_FACTOR",
+    "DEFAULT_MEMORY_BYTES",
+    "FULL",
+    "MUST_GROW",
+    "SLOT_BYTES",
+    "OffsetMap",
+]
 
 SLOT_BYTES = 24
 DEFAULT_MEMORY_BYTES = 128 << 20  # log.cleaner.dedupe.buffer.size
 DEFAULT_LOAD_FACTOR = 0.9  # log.cleaner.io.buffer.load.factor
 
-(KEYS, LIMIT, LATEST_OFFSET) = range(3)
-STATE_COUNT = 3
+(KEYS, LIMIT, LATEST_OFFSET, ROOM) = range(4)
+STATE_COUNT = 4
+FIRST_SLOTS = 4096
+ADDED, FULL, MUST_GROW = range(3)  # answers of put
 
 
 class OffsetMap:
     """Hash of a key -> its newest offset.
 
     memory_bytes, load_factor: how many keys there is room for. secret: 16 random bytes, new for each map.
-    slots, state: for kernels. state: int64[KEYS, LIMIT, LATEST_OFFSET].
+    slots, state, secret: for kernels, which have to stop when `put` asks for growth. state: int64[KEYS, LIMIT,
+    LATEST_OFFSET, ROOM], ROOM the keys that there is room for before the table has to grow.
     Raises OptionError when there is no room for a single key.
     """
 
@@ -56,10 +68,12 @@ class OffsetMap:
             )
         if len(secret) != 16:
             raise OptionError(f"a secret of {len(secret)} bytes, expected 16")
-        self.slots: npt.NDArray[np.uint64] = np.zeros((count, 3), np.uint64)
+        self.max_slots = count
+        self.slots: npt.NDArray[np.uint64] = np.zeros((min(count, FIRST_SLOTS), 3), np.uint64)
         self.state: npt.NDArray[np.int64] = np.zeros(STATE_COUNT, np.int64)
         self.state[LIMIT] = min(int(count * load_factor), count - 1)  # a free slot is where a search ends
         self.state[LATEST_OFFSET] = -1
+        self._set_room()
         self.secret: npt.NDArray[np.uint64] = np.frombuffer(secret, "<u8").astype(np.uint64)
 
     def __len__(self) -> int:
@@ -77,12 +91,25 @@ class OffsetMap:
     @property
     def utilization(self) -> float:
         """Keys in the map as a part of its slots, 0 to 1."""
-        return len(self) / len(self.slots)
+        return len(self) / self.max_slots
+
+    def grow(self) -> None:
+        """Double the table."""
+        slots: npt.NDArray[np.uint64] = np.zeros((min(2 * len(self.slots), self.max_slots), 3), np.uint64)
+        move_slots(self.slots, slots)
+        self.slots = slots
+        self._set_room()
+
+    def _set_room(self) -> None:
+        is_largest = len(self.slots) == self.max_slots
+        self.state[ROOM] = self.max_slots if is_largest else len(self.slots) // 2
 
     def put(self, key: bytes, offset: int) -> bool:
         """Note that key has a record at offset, the newest so far. False, and no change, when the map is full."""
         array = np.frombuffer(key, np.uint8)
-        return bool(put(self.slots, self.state, self.secret, array.ctypes.data, len(key), offset))
+        while (answer := put(self.slots, self.state, self.secret, array.ctypes.data, len(key), offset)) == MUST_GROW:
+            self.grow()
+        return bool(answer == ADDED)
 
     def get(self, key: bytes) -> int:
         """The newest offset of key, -1 for a key that is not in the map."""
@@ -104,9 +131,14 @@ def find(slots, first, second):
 
 @njit(nogil=True, cache=True)
 def put(slots, state, secret, key, key_bytes, offset):
-    """As OffsetMap.put, for the key at an address. A full map takes no record at all, not even of a key it has."""
+    """ADDED, FULL or MUST_GROW: as OffsetMap.put, for the key at an address.
+
+    A full map takes no record at all, not even of a key it has.
+    """
     if state[KEYS] >= state[LIMIT]:
-        return False
+        return FULL
+    if state[KEYS] >= state[ROOM]:
+        return MUST_GROW
     first, second = hash_key(key, key_bytes, secret[0], secret[1])
     at = find(slots, first, second)
     if slots[at, 2] == np.uint64(0):
@@ -115,7 +147,7 @@ def put(slots, state, secret, key, key_bytes, offset):
         state[KEYS] += 1
     slots[at, 2] = np.uint64(offset + 1)
     state[LATEST_OFFSET] = offset
-    return True
+    return ADDED
 
 
 @njit(nogil=True, cache=True)
@@ -123,3 +155,12 @@ def get(slots, secret, key, key_bytes):
     """As OffsetMap.get, for the key at an address."""
     first, second = hash_key(key, key_bytes, secret[0], secret[1])
     return np.int64(slots[find(slots, first, second), 2]) - 1
+
+
+@njit(nogil=True, cache=True)
+def move_slots(old, new):
+    """Put everything that is in a table into a larger, empty one."""
+    for i in range(old.shape[0]):
+        if old[i, 2] != np.uint64(0):
+            at = find(new, old[i, 0], old[i, 1])
+            new[at] = old[i]

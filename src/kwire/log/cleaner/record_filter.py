@@ -1,8 +1,8 @@
 """One chunk of a segment in, what compaction leaves of it out: bytes to bytes, no files.
 
-Most batches are decided by one kernel call over many: plain ones without a producer that has to be remembered. The
-others, one by one: compressed batches, control batches, aborted ones, the last ones of their producer or of the range.
-A batch that keeps everything is copied byte for byte (X-30).
+Plain batches are decided and written by one kernel call over many. Others one by one: compressed batches, and the
+special ones, of which more has to be known than their records: control batches, aborted ones, the last ones of their
+producer or of the range. A batch that keeps everything is copied byte for byte (X-30).
 Source: rules X-20 to X-33; org.apache.kafka.common.record.MemoryRecords.filterTo, kafka.log.Cleaner.cleanInto.
 """
 
@@ -19,7 +19,7 @@ from kwire.log.cleaner.cleaner_stats import CleanerStats
 from kwire.log.cleaner.offset_map import OffsetMap
 from kwire.log.cleaner.retention import CleanedTransactions, LastRecord, Retention, choose_batch
 from kwire.log.cleaner.rewriting import empty_batch, rebuild_batch
-from kwire.log.cleaner.sections import Sections
+from kwire.log.cleaner.sections import CRC_BY_KERNEL, Sections, Table
 from kwire.records import Batch
 from kwire.records.attributes import (
     CODEC_MASK,
@@ -32,14 +32,15 @@ from kwire.records.attributes import (
 from kwire.records.compressor import compress_into, largest_compressed
 from kwire.records.default_batch import CRC_START, HEADER
 from kwire.records.default_writer import CRC, CRC_POSITION
+from kwire.records.kernels import encode as e
 from kwire.records.kernels import table as t
 from kwire.records.kernels.memory import WIDE
 from kwire.wire.checksum import crc32c
 
 __all__ = ["RecordFilter"]
 
-KNOWN_FLAGS = CODEC_MASK | LOG_APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG | DELETE_HORIZON_FLAG
 SPARE_BYTES = 1 << 16
+PLAIN, COMPRESSED, SPECIAL = range(3)
 
 
 class RecordFilter:
@@ -91,14 +92,17 @@ class RecordFilter:
         if len(self._weights) < len(table):
             self._weights = np.empty((len(table), k.WEIGHT_COLUMNS), np.int64)
         may_go = self._follow_transactions(table)
-        alone = self._to_be_looked_at_alone(table, may_go)
-        borders = [0, *(np.flatnonzero(alone[1:] != alone[:-1]) + 1).tolist(), len(table)] if len(table) else []
+        kinds = self._kinds(table, may_go)
+        borders = [0, *(np.flatnonzero(kinds[1:] != kinds[:-1]) + 1).tolist(), len(table)] if len(table) else []
         for first, last in pairwise(borders):
-            if not alone[first]:
+            if kinds[first] == PLAIN:
                 self._clean_together(first, last)
-                continue
-            for row in range(first, last):
-                self._clean_one(row, self._sections.batch(row), bool(may_go[row]))
+            elif kinds[first] == COMPRESSED:
+                for row in range(first, last):
+                    self._clean_records(row, Retention.DELETE)
+            else:
+                for row in range(first, last):
+                    self._clean_one(row, self._sections.batch(row), bool(may_go[row]))
         self._stats.bytes_read += used
         self._stats.bytes_written += self._used
         return used, self._room.data[: self._used]
@@ -120,42 +124,66 @@ class RecordFilter:
                 may_go[row] = self._transactions.on_data(producers[i], last_offsets[i])
         return may_go
 
-    def _to_be_looked_at_alone(
-        self, table: npt.NDArray[np.int64], may_go: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.bool_]:
+    def _kinds(self, table: Table, may_go: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
+        """PLAIN, COMPRESSED or SPECIAL for each batch."""
         attributes, is_default = table[:, t.ATTRIBUTES], table[:, t.MAGIC] == 2
         last_offset = table[:, t.LAST_OFFSET]
-        alone = may_go | (attributes & CODEC_MASK != 0) | (is_default & (attributes & CONTROL_FLAG != 0))
-        alone |= is_default & (last_offset + 1 == self._end_offset)
-        alone |= (table[:, t.PRODUCER_ID] >= 0) & np.isin(last_offset, self._last_data_offsets)
-        return np.asarray(alone)
+        special = may_go | (is_default & (attributes & CONTROL_FLAG != 0))
+        special |= is_default & (last_offset + 1 == self._end_offset)
+        special |= (table[:, t.PRODUCER_ID] >= 0) & np.isin(last_offset, self._last_data_offsets)
+        compressed = (attributes & CODEC_MASK != 0) & (table[:, t.COUNT] != 0)
+        return np.where(special, SPECIAL, np.where(compressed, COMPRESSED, PLAIN)).astype(np.int8)
 
     def _clean_together(self, first: int, last: int) -> None:
         """Plain batches whose records alone decide."""
-        table, stats = self._sections.table, self._stats
         self._weigh(first, last)
-        rows, weights = table[first:last], self._weights[first:last]
+        rows, weights = self._sections.table[first:last], self._weights[first:last]
         counts, kept, tombstones = rows[:, t.COUNT], weights[:, k.KEPT], weights[:, k.TOMBSTONES]
         has_horizon = (rows[:, t.MAGIC] < 2) | (rows[:, t.ATTRIBUTES] & DELETE_HORIZON_FLAG != 0)
         is_copy = (kept == counts) & ((tombstones == 0) | has_horizon)
-        verdicts = np.where(kept == 0, k.DROP, np.where(is_copy, k.COPY, k.REBUILD))
+        anew = np.where(weights[:, k.IS_CANONICAL] != 0, k.REBUILD, k.LOOK)
+        verdicts = np.where(kept == 0, k.DROP, np.where(is_copy, k.COPY, anew))
         self._count(counts.sum(), weights.sum(axis=0))
-        stats.batches_rewritten += int((verdicts == k.REBUILD).sum())
+        self._stats.batches_rewritten += int((verdicts >= k.REBUILD).sum())
         starts = np.concatenate(([0], np.cumsum(counts)))
-        left = int(rows[:, t.SIZE].sum())
+        places: Table = np.empty((len(rows), e.TABLE_COLUMNS), np.int64)
         row = 0
         while True:
-            self._make_room(left)
-            row, written = k.copy_batches(
-                self._sections.address, rows, verdicts, row, len(rows), self._room.ctypes.data + self._used
+            stays = verdicts[row:] != k.DROP
+            growth = k.LONGEST_NUMBERS * counts[row:][verdicts[row:] == k.REBUILD].sum()
+            self._make_room(int(rows[row:, t.SIZE][stays].sum() + growth) + WIDE)
+            room = self._room.ctypes.data + self._used
+            row, written, count = k.write_batches(
+                self._sections.address,
+                rows,
+                verdicts,
+                row,
+                len(rows),
+                starts,
+                self._keeps,
+                weights,
+                self._new_horizon_ms,
+                room,
+                places,
             )
+            self._sum(self._used, places[:count])
             self._used += written
             if row == len(rows):
                 return
             keeps = self._keeps[starts[row] : starts[row + 1]]
-            self._rebuild(first + row, None, keeps, has_new_horizon=not has_horizon[row] and tombstones[row] > 0)
-            left -= int(rows[row, t.SIZE])
+            self._rebuild(first + row, keeps, has_new_horizon=not has_horizon[row] and tombstones[row] > 0)
             row += 1
+
+    def _sum(self, start: int, places: Table) -> None:
+        """Take the checksums of batches just written; places count from start."""
+        if CRC_BY_KERNEL:
+            from kwire.records.kernels.crc_store import sum_batches
+
+            sum_batches(self._room.ctypes.data + start, places, len(places))
+            return
+        room = self._room.data[start:]
+        for position, size in places[:, :2].tolist():
+            CRC.pack_into(room, position + CRC_POSITION, crc32c(room[position + CRC_START : position + size]))
 
     def _clean_one(self, row: int, batch: Batch, may_go: bool) -> None:
         """A batch about which more has to be known than its records."""
@@ -176,19 +204,27 @@ class RecordFilter:
             else:
                 self._emit(batch.buffer)
             return
-        if self._sections.table[row, t.ATTRIBUTES] & CODEC_MASK:
-            self._sections.expand(row, batch)
+        self._clean_records(row, choice.when_empty)
+
+    def _clean_records(self, row: int, when_empty: Retention) -> None:
+        """A batch with data whose records decide."""
+        entry = self._sections.table[row]
+        if entry[t.ATTRIBUTES] & CODEC_MASK:
+            self._sections.expand(row)
         self._weigh(row, row + 1)
-        count, weights = int(self._sections.table[row, t.COUNT]), self._weights[row]
+        count, weights = int(entry[t.COUNT]), self._weights[row]
         self._count(count, weights)
-        has_new_horizon = batch.magic == 2 and weights[k.TOMBSTONES] > 0 and batch.delete_horizon_ms is None
+        is_old = entry[t.MAGIC] < 2
+        has_horizon = is_old or entry[t.ATTRIBUTES] & DELETE_HORIZON_FLAG != 0
+        has_new_horizon = bool(weights[k.TOMBSTONES] > 0 and not has_horizon)
         if not weights[k.KEPT]:
-            self._end(batch, choice.when_empty)
-        elif weights[k.KEPT] == count and not has_new_horizon and (batch.magic == 2 or weights[k.IS_CANONICAL]):
-            self._emit(batch.buffer)
+            if when_empty is Retention.RETAIN_EMPTY:
+                self._end(self._sections.batch(row), when_empty)
+        elif weights[k.KEPT] == count and not has_new_horizon and (not is_old or weights[k.IS_CANONICAL]):
+            self._emit(self._sections.bytes_of(row))
         else:
             self._stats.batches_rewritten += 1
-            self._rebuild(row, batch, self._keeps[:count], has_new_horizon=has_new_horizon)
+            self._rebuild(row, self._keeps[:count], has_new_horizon=has_new_horizon)
 
     def _end(self, batch: Batch, when_empty: Retention) -> None:
         """A batch of which no record is kept."""
@@ -233,14 +269,14 @@ class RecordFilter:
         self._room.data[self._used : self._used + len(data)] = data
         self._used += len(data)
 
-    def _rebuild(self, row: int, batch: Batch | None, keeps: npt.NDArray[np.uint8], *, has_new_horizon: bool) -> None:
-        """Write a batch with the records that are kept, at least one of them. batch: of that row, if it is at hand."""
+    def _rebuild(self, row: int, keeps: npt.NDArray[np.uint8], *, has_new_horizon: bool) -> None:
+        """Write a batch with the records that are kept, at least one of them."""
         entry = self._sections.table[row]
         horizon = self._new_horizon_ms if has_new_horizon else None
         if entry[t.MAGIC] == 2 and entry[t.ATTRIBUTES] & DELETE_HORIZON_FLAG:
             horizon = int(entry[t.BASE_TIMESTAMP])  # once set, it stays (X-32)
         if entry[t.MAGIC] < 2 or not self._weights[row, k.IS_CANONICAL]:
-            batch = batch or self._sections.batch(row)
+            batch = self._sections.batch(row)
             self._emit(rebuild_batch(batch, compress(batch.records(), keeps), horizon))
             return
         codec = Compression(int(entry[t.ATTRIBUTES]) & CODEC_MASK)
@@ -273,7 +309,7 @@ class RecordFilter:
             leader_epoch,
             2,
             0,
-            attributes & KNOWN_FLAGS | (0 if horizon is None else DELETE_HORIZON_FLAG),
+            attributes & k.KNOWN_FLAGS | (0 if horizon is None else DELETE_HORIZON_FLAG),
             delta,
             int(base),
             largest_before if append_time else int(largest),

@@ -8,9 +8,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kwire.errors import CorruptBatch
+from kwire.errors import CorruptBatch, Malformed
 from kwire.records import Batch, read_batches
-from kwire.records.attributes import CODEC_MASK
+from kwire.records.attributes import CODEC_MASK, Compression
+from kwire.records.batch import too_large
+from kwire.records.compression import RoomExhausted, expand_into, largest_room
 from kwire.records.default_batch import HEADER, SMALLEST_RECORD_BYTES
 from kwire.records.faults import Fault
 from kwire.records.kernels import crc32c as crc32c_kernels
@@ -23,6 +25,7 @@ __all__ = ["Sections", "Table"]
 Table = npt.NDArray[np.int64]
 
 TABLE_ROWS = 32768
+FIRST_ROOM_BYTES = 1 << 20
 CRC_BY_KERNEL = crc32c_kernels.usable()
 
 
@@ -66,7 +69,8 @@ class Sections:
                     table[i, t.FAULT] = t.BAD_CRC
         if not is_default.all():
             check_legacy_crcs(self.address, table, count)
-        for i in np.flatnonzero(table[:, t.FAULT]).tolist():
+        is_unknown = table[:, t.ATTRIBUTES] & CODEC_MASK > int(Compression.ZSTD)
+        for i in np.flatnonzero((table[:, t.FAULT] != 0) | is_unknown).tolist():
             self.batch(i).check()
         counts = table[:, t.COUNT]
         is_plain = is_default & (table[:, t.ATTRIBUTES] & CODEC_MASK == 0)
@@ -90,22 +94,44 @@ class Sections:
             )
         )
 
-    def expand(self, row: int, batch: Batch) -> None:
+    def expand(self, row: int) -> None:
         """Decompress the records of a row, and let START, END, COUNT and SHIFT speak of them until the next call.
 
-        batch: of that row. Raises CorruptBatch.
+        Raises CorruptBatch.
         """
         entry = self.table[row]
-        if isinstance(batch, LegacyBatch):
+        if entry[t.MAGIC] == 2:
+            n_bytes = self._decompress(row, int(entry[t.ATTRIBUTES]) & CODEC_MASK)
+            if entry[t.COUNT] * SMALLEST_RECORD_BYTES > n_bytes:
+                raise self.fault(row, int(Fault.RECORD_COUNT))
+        else:
+            batch = self.batch(row)
+            assert isinstance(batch, LegacyBatch)
             payload = batch.inner_payload()
             entry[t.SHIFT], entry[t.COUNT] = batch.inner_base(payload)
-        else:
-            payload = batch.decompress(batch.buffer[HEADER.size :])
-            if entry[t.COUNT] * SMALLEST_RECORD_BYTES > len(payload):
-                raise self.fault(row, int(Fault.RECORD_COUNT))
-        self._expanded = np.frombuffer(payload, np.uint8)
+            self._expanded, n_bytes = np.frombuffer(payload, np.uint8), len(payload)
         entry[t.START] = self._expanded.ctypes.data
-        entry[t.END] = entry[t.START] + len(payload)
+        entry[t.END] = entry[t.START] + n_bytes
+
+    def _decompress(self, row: int, codec: int) -> int:
+        """Decompress the records of a batch of magic 2 into _expanded; returns their bytes."""
+        limit = self._max_decompressed_bytes
+        most = largest_room(limit)
+        source = self.bytes_of(row)[HEADER.size :]
+        while True:
+            if not self._expanded.flags.writeable or not len(self._expanded):
+                self._expanded = np.empty(min(FIRST_ROOM_BYTES, most), np.uint8)
+            try:
+                written = expand_into(codec, 2, source, self._expanded.data)
+                if written <= limit:
+                    return written
+            except RoomExhausted as short:
+                if len(self._expanded) < most:
+                    self._expanded = np.empty(min(max(4 * len(self._expanded), short.needed), most), np.uint8)
+                    continue
+            except Malformed as error:
+                raise self.batch(row).corrupt(error.what) from None
+            raise self.batch(row).corrupt(too_large(Compression(codec), limit))
 
     def fault(self, row: int, number: int, record: int = -1) -> CorruptBatch:
         """The error for a fault that a kernel has found in a row, at this record if there is one."""

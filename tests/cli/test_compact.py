@@ -1,0 +1,145 @@
+"""`kwire log compact`: shows, copies, and changes only what it is told to."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.log.cleaner.compared import log_content
+
+from kwire.cli.main import run as run_kwire
+from kwire.log import LogDirectory, LogManager
+
+NOW = "1800000000000"
+TXN = ("--topic", "logappend", "--now", NOW, "--config", "delete.retention.ms=0")
+
+
+@pytest.fixture
+def directory(kafka_logs: dict[str, Path], tmp_path: Path) -> Path:
+    """A writable log directory of a real broker, with few partitions."""
+    source, target = kafka_logs["modern"] / "data", tmp_path / "data"
+    target.mkdir()
+    for each in source.iterdir():
+        if each.is_file():
+            shutil.copy2(each, target)
+        elif each.name in ("logappend-0", "logappend-1", "ids-0", "__cluster_metadata-0"):
+            shutil.copytree(each, target / each.name)
+    (target / ".kafka_cleanshutdown").touch()
+    return target
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+Run = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """run(arguments, code=expected exit code) -> the rows it printed."""
+
+    def call(*arguments: str | Path, code: int = 0) -> list[dict[str, Any]]:
+        capsys.readouterr()
+        found = run_kwire(["log", "compact", *map(str, arguments), "--format", "json"])
+        captured = capsys.readouterr()
+        assert found == code, captured.err
+        return list(json.loads(captured.out)) if captured.out else []
+
+    return call
+
+
+def test_a_dry_run_says_what_would_go_and_changes_nothing(directory: Path, run: Run) -> None:
+    before = files(directory)
+    rows = run(directory, *TXN)
+    assert files(directory) == before
+    assert [(row["topic"], row["partition"]) for row in rows] == [("logappend", 0), ("logappend", 1)]
+    for row in rows:
+        assert row["clean_offset"] == row["end_offset"]
+        assert 0 < row["records_after"] < row["records_before"]
+        assert row["bytes_after"] < row["bytes_before"]
+        assert row["problem"] is None
+
+
+@pytest.mark.requirement("X-22", "X-35", "X-36")
+def test_applied_it_does_what_the_dry_run_said_and_a_copy_is_the_same(
+    directory: Path, tmp_path: Path, run: Run
+) -> None:
+    foretold = run(directory, *TXN)
+    before = files(directory)
+    copied = run(directory, *TXN, "-o", tmp_path / "copy")
+    assert files(directory) == before
+    assert run(directory, *TXN, "--apply") == copied == foretold
+    assert sorted(each.name for each in (tmp_path / "copy").iterdir() if each.is_dir()) == [
+        "__cluster_metadata-0",
+        "logappend-0",
+        "logappend-1",
+    ]
+    for row in foretold:
+        name = f"logappend-{row['partition']}"
+        assert log_content(directory / name) == log_content(tmp_path / "copy" / name)
+        assert not list((directory / name).glob("*.deleted"))
+        log = LogDirectory(directory)["logappend", row["partition"]]
+        kept = [each for each in log.read() if each.offset < row["end_offset"]]
+        assert len(kept) == row["records_after"]
+        assert len({each.key for each in kept}) == len(kept)
+    for path, data in before.items():
+        if path.startswith("ids-0/") and path.endswith(".log"):
+            assert (directory / path).read_bytes() == data
+    assert (directory / ".kafka_cleanshutdown").exists()
+    again = run(directory, *TXN)
+    assert [row["passes"] for row in again] == [0, 0]  # nothing is dirty any more
+
+
+def test_a_directory_that_is_open_is_refused(directory: Path, run: Run) -> None:
+    with LogManager.open(directory, now_ms=int(NOW)):
+        run(directory, *TXN, "--apply", code=2)
+
+
+def test_a_damaged_partition_is_told_and_left_and_the_others_are_compacted(directory: Path, run: Run) -> None:
+    path = sorted((directory / "logappend-0").glob("*.log"))[0]
+    data = bytearray(path.read_bytes())
+    data[200] ^= 1
+    path.write_bytes(data)
+    rows = run(directory, *TXN, "--apply", code=1)
+    assert "stored CRC" in str(rows[0]["problem"])
+    assert path.read_bytes() == data
+    assert rows[1]["problem"] is None
+    assert rows[1]["passes"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "which topics"),
+        (("--all", "--topic", "x"), "which topics"),
+        (("--topic", "nothing"), "no partition"),
+        (("--all", "--apply", "-o", "x"), "one of them"),
+        (("--all", "--config", "nonsense"), "NAME=VALUE"),
+        (("--all", "--config", "no.such.setting=1"), "no.such.setting"),
+        (("--all", "--config", "log.cleaner.dedupe.buffer.size=10"), "dedupe"),
+        (("--all", "--config", "log.cleaner.io.buffer.load.factor=x"), "load.factor"),
+        (("--all", "--now", "soon"), "--now"),
+        (("--all", "-o", "."), "not empty"),
+    ],
+)
+def test_wrong_usage_is_told(
+    directory: Path, arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = files(directory)
+    assert run_kwire(["log", "compact", str(directory), *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert files(directory) == before
+
+
+def test_people_get_a_table_and_are_told_that_nothing_was_changed(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_kwire(["log", "compact", str(directory), *TXN]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[0].split()[:2] == ["TOPIC", "PARTITION"]
+    assert "nothing was changed; --apply" in captured.err
