@@ -1,5 +1,6 @@
-"""The columns of `kafka-log`: those of Spark's Kafka source, in its order, and `_corrupt`. Standard library only.
+"""The columns of `kafka-log` and `kafka-live`: those of Spark's Kafka source, in its order, and `_corrupt`.
 
+Standard library only.
 Source: KafkaRecordToRowConverter (spark-sql-kafka-0-10). All columns are nullable.
 """
 
@@ -13,7 +14,10 @@ from kwire.spark.topics import nearest
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
+    from kwire.spark.live_options import LiveOptions
     from kwire.spark.options import LogOptions
+
+    Options = LogOptions | LiveOptions
 
 HEADERS = "headers"
 CORRUPT = "_corrupt"
@@ -32,7 +36,7 @@ TYPES = {
 }
 
 
-def choose_columns(options: LogOptions) -> tuple[str, ...]:
+def choose_columns(options: Options) -> tuple[str, ...]:
     """The columns to read when the user gave no schema; raises OptionError for an unknown or repeated one."""
     if options.columns is None:
         return tuple(
@@ -50,14 +54,14 @@ def render_ddl(columns: tuple[str, ...]) -> str:
     return ", ".join(f"{name} {TYPES[name]}" for name in columns)
 
 
-def columns_of_schema(schema: StructType, options: LogOptions) -> tuple[str, ...]:
+def columns_of_schema(schema: StructType, options: Options) -> tuple[str, ...]:
     """The columns that a schema names, its own order kept; raises OptionError unless each has exactly its type.
 
     A schema is a projection: it chooses columns, it does not convert them.
     """
     names = tuple(schema.fieldNames())
     if not names:
-        raise OptionError(f"The schema names no column; kafka-log has {', '.join(TYPES)}")
+        raise OptionError(f"The schema names no column; there are {', '.join(TYPES)}")
     _check_names(names, "The schema")
     if options.columns is not None and options.columns != names:
         raise OptionError("Option 'columns' and the schema differ; give one of them")
@@ -91,7 +95,7 @@ def _check_names(names: tuple[str, ...], where: str) -> None:
         raise OptionError(f"{where} names a column twice: {', '.join(names)}")
 
 
-def _check_corrupt(names: tuple[str, ...], options: LogOptions) -> None:
+def _check_corrupt(names: tuple[str, ...], options: Options) -> None:
     # Without the column, the row of a corrupt batch would look like a record with a null key and a null value.
     if options.mode == "PERMISSIVE" and CORRUPT not in names:
         raise OptionError(

@@ -85,10 +85,13 @@ class Bounds(Protocol):
         """First offset with a timestamp at or after timestamp_ms, None when there is none below `latest`."""
 
 
-def parse_limit(edge: Edge, timestamp: str | None, by_timestamp: str | None, offsets: str | None) -> Limit:
+def parse_limit(
+    edge: Edge, timestamp: str | None, by_timestamp: str | None, offsets: str | None, *, is_stream: bool = False
+) -> Limit:
     """The edge that the options `{edge}Timestamp`, `{edge}OffsetsByTimestamp`, `{edge}Offsets` ask for, first one wins.
 
-    None of them: earliest for "starting", latest for "ending". Raises OptionError.
+    None of them: earliest for "starting", latest for "ending" and where a stream starts. Only a stream may start at the
+    latest offsets. Raises OptionError.
     """
     wrong_end, wrong_name = (LATEST, "latest") if edge == "starting" else (EARLIEST, "earliest")
     if timestamp is not None:
@@ -102,18 +105,18 @@ def parse_limit(edge: Edge, timestamp: str | None, by_timestamp: str | None, off
         expected = OptionError(f"Option '{name}': expected e.g. {TIMESTAMPS_EXAMPLE}, got {by_timestamp}")
         return AtTimes(_per_partition(by_timestamp, expected, lowest=0))
     if offsets is None:
-        return Everywhere(EARLIEST if edge == "starting" else LATEST)
+        return Everywhere(EARLIEST if edge == "starting" and not is_stream else LATEST)
     text = offsets.strip()
     if text.lower() in ("earliest", "latest"):
-        if text.lower() == wrong_name:
+        if text.lower() == wrong_name and not is_stream:
             raise OptionError(f"{edge} offset can't be {wrong_name} for batch queries on Kafka logs")
-        return Everywhere(EARLIEST if edge == "starting" else LATEST)
+        return Everywhere(EARLIEST if text.lower() == "earliest" else LATEST)
     expected = OptionError(
         f"Option '{edge}Offsets': expected 'earliest', 'latest' or e.g. {OFFSETS_EXAMPLE}, got {text}"
     )
     found = _per_partition(text, expected, lowest=EARLIEST)
     for (topic, partition), offset in found.items():
-        if offset == wrong_end:
+        if offset == wrong_end and not is_stream:
             raise OptionError(
                 f"{edge}Offsets for {topic}-{partition} can't be {wrong_name} for batch queries on Kafka logs"
             )

@@ -1,0 +1,76 @@
+"""Options of kafka-live, held against what Spark's own source takes and refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from kwire.errors import OptionError
+from kwire.spark.live_options import Query, parse_options
+from kwire.spark.offsets import EARLIEST, LATEST, AtOffsets, AtTime, Everywhere
+from kwire.spark.stream import Limits
+from kwire.spark.topics import Subscribe
+
+BASE = {"kafka.bootstrap.servers": "a:1", "subscribe": "t"}
+
+
+def test_defaults_are_sparks() -> None:
+    batch, stream = parse_options(BASE, "batch"), parse_options(BASE, "stream")
+    assert (batch.start, batch.end) == (Everywhere(EARLIEST), Everywhere(LATEST))
+    assert stream.start == Everywhere(LATEST)
+    assert batch.selection == Subscribe(frozenset({"t"}))
+    assert (batch.fail_on_data_loss, batch.include_headers, batch.isolation) == (True, False, "read_uncommitted")
+    assert batch.limits == Limits()
+
+
+def test_a_timestamp_wins_over_offsets() -> None:
+    found = parse_options({**BASE, "startingTimestamp": "7", "startingOffsets": "latest"}, "stream")
+    assert found.start == AtTime(7)
+    offsets = parse_options({**BASE, "startingOffsets": '{"t":{"0":-1,"1":-2,"2":5}}'}, "stream").start
+    assert offsets == AtOffsets({("t", 0): -1, ("t", 1): -2, ("t", 2): 5})
+
+
+def test_kafka_settings_go_to_the_client() -> None:
+    found = parse_options(
+        {
+            **BASE,
+            "kafka.isolation.level": "read_committed",
+            "kafka.group.id": "g",
+            "kafkaConsumer.pollTimeoutMs": "5000",
+        },
+        "batch",
+    )
+    assert found.isolation == "read_committed"
+    assert found.kafka["default.api.timeout.ms"] == "5000"
+
+
+def test_no_repr_shows_a_password() -> None:
+    jaas = 'x required username="alice" password="wonderland";'
+    secret = {"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN", "kafka.sasl.jaas.config": jaas}
+    assert "wonderland" not in repr(parse_options({**BASE, **secret}, "batch"))
+
+
+@pytest.mark.parametrize(
+    ("query", "more", "message"),
+    [
+        ("batch", {"startingOffsets": "latest"}, "starting offset can't be latest for batch queries"),
+        ("batch", {"endingOffsets": "earliest"}, "ending offset can't be earliest"),
+        ("stream", {"endingOffsets": "latest"}, "ending offset not valid in streaming queries"),
+        ("batch", {"assign": '{"t":[0]}'}, "Only one of the following options can be specified"),
+        ("batch", {"kafka.auto.offset.reset": "latest"}, "'kafka.auto.offset.reset' is not supported"),
+        ("batch", {"kafka.enable.auto.commit": "true"}, "'kafka.enable.auto.commit' is not supported"),
+        ("batch", {"kafka.sasl.mechanisn": "PLAIN"}, r"Unknown setting 'sasl.mechanisn' \(did you mean"),
+        ("batch", {"subscribPattern": "x"}, r"Unknown option 'subscribpattern' \(did you mean"),
+        ("stream", {"minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "3"}, "is above maxOffsetsPerTrigger"),
+        ("batch", {"path": "/x"}, "use kafka-log"),
+    ],
+)
+def test_what_is_wrong_is_refused_with_what_would_be_right(query: Query, more: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        parse_options({**BASE, **more}, query)
+
+
+def test_a_cluster_and_a_choice_of_topics_are_required() -> None:
+    with pytest.raises(OptionError, match=r"'kafka\.bootstrap\.servers' must be specified"):
+        parse_options({"subscribe": "t"}, "batch")
+    with pytest.raises(OptionError, match="One of the following options must be specified"):
+        parse_options({"kafka.bootstrap.servers": "a:1"}, "batch")

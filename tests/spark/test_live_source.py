@@ -1,0 +1,184 @@
+"""`kafka-live` against a broker: batch queries, streams, what is lost and what is found again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from kwire.broker import Broker
+from kwire.client import Client, Producer
+from kwire.messages import registry
+from kwire.records import ColumnWriter
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Cluster:
+    """A broker with a client."""
+
+    def __init__(self, servers: str) -> None:
+        self.servers = servers
+        self.client = Client(servers)
+
+    def create(self, name: str, partitions: int = 1) -> None:
+        cls: Any = registry.get("CreateTopicsRequest")
+        topic = cls.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+        assert self.client.request(cls(topics=[topic], timeout_ms=10_000)).topics[0].error_code == 0
+
+    def write(self, topic: str, partition: int, values: list[str], *, timestamp: int = 1_000) -> None:
+        producer = Producer(self.client)
+        rows = pa.table(
+            {
+                "key": pa.array([b"k"] * len(values), pa.binary()),
+                "value": pa.array([value.encode() for value in values], pa.binary()),
+                "timestamp": pa.array(range(timestamp, timestamp + len(values)), pa.int64()),
+            }
+        )
+        (batch,) = rows.to_batches()
+        for piece in ColumnWriter(**producer.fields(topic, partition)).write(batch):
+            producer.send(topic, partition, piece, len(values))
+
+    def delete_before(self, topic: str, partition: int, offset: int) -> None:
+        cls: Any = registry.get("DeleteRecordsRequest")
+        each = cls.DeleteRecordsPartition(partition_index=partition, offset=offset)
+        answer = self.client.request(
+            cls(topics=[cls.DeleteRecordsTopic(name=topic, partitions=[each])], timeout_ms=9_000)
+        )
+        assert answer.topics[0].partitions[0].error_code == 0
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Broker() as broker:
+        found = Cluster(broker.bootstrap_servers)
+        yield found
+        found.client.close()
+
+
+def load(spark: SparkSession, cluster: Cluster, **options: Any) -> DataFrame:
+    return spark.read.format("kafka-live").options(**{"kafka.bootstrap.servers": cluster.servers, **options}).load()
+
+
+def stream(spark: SparkSession, cluster: Cluster, folder: Path, **options: Any) -> list[int]:
+    """Run a query to the end of what is there; the rows of each of its micro-batches."""
+    query = (
+        spark.readStream.format("kafka-live")
+        .options(**{"kafka.bootstrap.servers": cluster.servers, **options})
+        .load()
+        .selectExpr("CAST(value AS string) AS value", "partition", "offset")
+        .writeStream.format("parquet")
+        .option("path", str(folder / "out"))
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination(120)
+    assert query.exception() is None
+    return [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]]
+
+
+def test_rows_are_those_of_sparks_kafka_source(spark: SparkSession, cluster: Cluster) -> None:
+    cluster.create("rows", 2)
+    cluster.write("rows", 0, ["a", "b"], timestamp=1_760_000_000_000)
+    cluster.write("rows", 1, ["c"])
+    frame = load(spark, cluster, subscribe="rows")
+    assert frame.columns == ["key", "value", "topic", "partition", "offset", "timestamp", "timestampType"]
+    rows = sorted(frame.collect(), key=lambda row: (row.partition, row.offset))
+    assert [(bytes(r.key), bytes(r.value), r.topic, r.partition, r.offset) for r in rows] == [
+        (b"k", b"a", "rows", 0, 0),
+        (b"k", b"b", "rows", 0, 1),
+        (b"k", b"c", "rows", 1, 0),
+    ]
+    assert rows[0].timestamp.timestamp() == 1_760_000_000
+    headers = load(spark, cluster, subscribe="rows", includeHeaders=True)
+    assert headers.columns[-1] == "headers"
+    assert load(spark, cluster, subscribePattern="ro.*", columns="offset").columns == ["offset"]
+
+
+def test_offsets_and_times_choose_what_is_read(spark: SparkSession, cluster: Cluster) -> None:
+    cluster.create("range", 2)
+    cluster.write("range", 0, [f"{n}" for n in range(100)])
+    cluster.write("range", 1, [f"{n}" for n in range(50)])
+
+    def offsets(**options: Any) -> list[tuple[int, int]]:
+        rows = load(spark, cluster, subscribe="range", **options).collect()
+        return sorted((row.partition, row.offset) for row in rows)
+
+    start, end = {"range": {"0": 10, "1": -2}}, {"range": {"0": 12, "1": 1}}
+    assert offsets(startingOffsets=json.dumps(start), endingOffsets=json.dumps(end)) == [(0, 10), (0, 11), (1, 0)]
+    assert offsets(startingTimestamp="1098", startingOffsetsByTimestampStrategy="latest") == [(0, 98), (0, 99)]
+    assert offsets(startingTimestamp="1040", endingTimestamp="1042") == [(p, o) for p in (0, 1) for o in (40, 41)]
+    frame = load(spark, cluster, subscribe="range", minPartitions=6)
+    assert frame.rdd.getNumPartitions() == 6
+    assert frame.count() == 150
+    assert load(spark, cluster, subscribe="range", maxRecordsPerPartition=40).rdd.getNumPartitions() == 5
+
+
+def test_committed_data_only(spark: SparkSession, cluster: Cluster) -> None:
+    cluster.create("tx")
+    with Client(cluster.servers, **{"transactional.id": "t"}) as client:
+        producer = Producer(client)
+        for value, commit in (("a", True), ("b", False), ("c", True)):
+            producer.begin()
+            rows = pa.record_batch({"value": pa.array([value.encode()], pa.binary())})
+            for piece in ColumnWriter(**producer.fields("tx", 0)).write(rows):
+                producer.send("tx", 0, piece, 1)
+            (producer.commit if commit else producer.abort)()
+        producer.begin()
+        for piece in ColumnWriter(**producer.fields("tx", 0)).write(rows):
+            producer.send("tx", 0, piece, 1)
+        committed = load(spark, cluster, subscribe="tx", **{"kafka.isolation.level": "read_committed"}).collect()
+        assert [bytes(row.value) for row in committed] == [b"a", b"c"]
+        assert load(spark, cluster, subscribe="tx").count() == 4
+        producer.abort()
+
+
+def test_a_stream_reads_every_record_once_over_restarts_and_new_partitions(
+    spark: SparkSession, cluster: Cluster, tmp_path: Path
+) -> None:
+    cluster.create("stream", 2)
+    cluster.write("stream", 0, [f"a{n}" for n in range(100)])
+    cluster.write("stream", 1, [f"b{n}" for n in range(20)])
+    options = {"subscribe": "stream", "startingOffsets": "earliest", "maxOffsetsPerTrigger": 50}
+    assert stream(spark, cluster, tmp_path, **options) == [49, 49, 22]  # shares are rounded down, as Spark does
+    cluster.write("stream", 0, [f"c{n}" for n in range(10)])
+    cls: Any = registry.get("CreatePartitionsRequest")
+    more = cls.CreatePartitionsTopic(name="stream", count=3, assignments=None)
+    assert cluster.client.request(cls(topics=[more], timeout_ms=9_000)).results[0].error_code == 0
+    cluster.write("stream", 2, [f"d{n}" for n in range(5)])
+    assert stream(spark, cluster, tmp_path, **options) == [15]
+    assert stream(spark, cluster, tmp_path, **options) == []
+    rows = spark.read.parquet(str(tmp_path / "out")).collect()
+    assert len(rows) == 135
+    assert len({(row.partition, row.offset) for row in rows}) == 135
+    first = sorted((tmp_path / "checkpoint" / "offsets").iterdir(), key=lambda p: p.name)
+    last = [path for path in first if path.name.isdigit()][-1].read_text().splitlines()[-1]
+    assert json.loads(last) == {"stream": {"0": 110, "1": 20, "2": 5}}
+
+
+def test_data_that_is_gone_fails_a_stream_or_is_stepped_over(
+    spark: SparkSession, cluster: Cluster, tmp_path: Path
+) -> None:
+    cluster.create("gone")
+    cluster.write("gone", 0, [f"{n}" for n in range(10)])
+    options = {"subscribe": "gone", "startingOffsets": "earliest"}
+    assert stream(spark, cluster, tmp_path, **options) == [10]
+    cluster.write("gone", 0, [f"{n}" for n in range(10)])
+    cluster.delete_before("gone", 0, 15)
+    with pytest.raises(Exception, match=r"offsets \[10, 15\) of gone-0 were deleted before they were read"):
+        stream(spark, cluster, tmp_path, **options)
+    assert stream(spark, cluster, tmp_path, failOnDataLoss=False, **options) == [5]
+
+
+def test_what_is_not_there_is_said_in_one_line(spark: SparkSession, cluster: Cluster) -> None:
+    cluster.create("orders")
+    with pytest.raises(Exception, match=r"order not found in this cluster \(did you mean 'orders'\?\)"):
+        load(spark, cluster, subscribe="order").count()
+    with pytest.raises(Exception, match=r"out of range: the log holds offsets \[0, 0\)"):
+        load(spark, cluster, subscribe="orders", startingOffsets='{"orders":{"0":5}}').count()

@@ -1,0 +1,120 @@
+"""Which offsets a micro-batch takes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kwire.errors import LogError, OptionError
+from kwire.spark.offsets import OffsetRange
+from kwire.spark.stream import (
+    Limits,
+    has_enough,
+    next_ranges,
+    parse_duration,
+    parse_offsets,
+    rate_limit,
+    render_offsets,
+)
+
+A0, A1, B0 = ("a", 0), ("a", 1), ("b", 0)
+
+
+def test_offsets_are_written_as_sparks_kafka_source_writes_them() -> None:
+    offsets = {B0: 7, A1: 2**40, A0: 0}
+    assert render_offsets(offsets) == {"a": {"0": 0, "1": 2**40}, "b": {"0": 7}}
+    assert parse_offsets(render_offsets(offsets)) == offsets
+
+
+def test_a_limit_is_shared_out_by_volume() -> None:
+    assert rate_limit(10, {A0: 0, A1: 100}, {A0: 75, A1: 125}) == {A0: 7, A1: 102}
+    assert rate_limit(1000, {A0: 0, A1: 100}, {A0: 75, A1: 125}) == {A0: 75, A1: 125}
+    assert rate_limit(2, {A0: 0, A1: 0, B0: 5}, {A0: 1000, A1: 3, B0: 5}) == {A0: 1, A1: 1, B0: 5}
+
+
+@given(
+    st.dictionaries(
+        st.tuples(st.sampled_from("ab"), st.integers(0, 3)),
+        st.tuples(st.integers(0, 99), st.integers(0, 99)),
+        min_size=1,
+    ),
+    st.integers(1, 50),
+)
+def test_whatever_the_limit_every_partition_moves_on_and_none_too_far(
+    sizes: dict[tuple[str, int], tuple[int, int]], limit: int
+) -> None:
+    start = {key: first for key, (first, _) in sizes.items()}
+    latest = {key: first + more for key, (first, more) in sizes.items()}
+    ends = rate_limit(limit, start, latest)
+    assert ends.keys() == latest.keys()
+    for key, end in ends.items():
+        assert start[key] <= end <= latest[key]
+        assert (end > start[key]) == (latest[key] > start[key])
+    assert sum(ends[key] - start[key] for key in ends) <= limit + len(sizes)
+
+
+def test_a_batch_waits_for_enough_offsets_but_not_for_ever() -> None:
+    limits = Limits(min_offsets=10, max_delay_ms=1000)
+    assert not has_enough(limits, {A0: 0}, {A0: 9}, 999)
+    assert has_enough(limits, {A0: 0}, {A0: 10}, 0)
+    assert has_enough(limits, {A0: 0}, {A0: 1}, 1000)
+    assert not has_enough(limits, {A0: 0}, {A0: 0}, 10_000)
+    assert has_enough(Limits(), {A0: 0}, {A0: 0}, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"), [("15m", 900_000), ("30 s", 30_000), ("500ms", 500), ("2h", 7_200_000), ("42", 42)]
+)
+def test_durations_are_sparks(text: str, ms: int) -> None:
+    assert parse_duration("maxTriggerDelay", text) == ms
+
+
+def test_wrong_limits_are_refused() -> None:
+    for text in ("soon", "-1s", "3 weeks", ""):
+        with pytest.raises(OptionError, match="maxTriggerDelay"):
+            parse_duration("maxTriggerDelay", text)
+    with pytest.raises(OptionError, match="above maxOffsetsPerTrigger"):
+        Limits(min_offsets=5, max_offsets=4)
+
+
+def ranges(
+    start: dict[tuple[str, int], int], end: dict[tuple[str, int], int], first: int, **options: bool
+) -> list[OffsetRange]:
+    told: list[str] = []
+    found = next_ranges(
+        start,
+        end,
+        lambda keys: dict.fromkeys(keys, first),
+        fail_on_data_loss=options.get("fail", True),
+        report=told.append,
+    )
+    assert bool(told) == options.get("told", False)
+    return found
+
+
+def test_ranges_go_from_the_last_end_and_new_partitions_from_their_beginning() -> None:
+    assert ranges({A0: 5}, {A0: 9, A1: 3}, 0) == [OffsetRange("a", 0, 5, 9), OffsetRange("a", 1, 0, 3)]
+    assert ranges({A0: 5, A1: 3}, {A0: 5, A1: 4}, 0) == [OffsetRange("a", 1, 3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "first", "message", "left"),
+    [
+        ({A0: 5}, {A0: 9}, 7, r"offsets \[5, 7\) of a-0 were deleted", [OffsetRange("a", 0, 7, 9)]),
+        ({A0: 5}, {A0: 9}, 20, r"offsets \[5, 9\) of a-0 were deleted", []),
+        ({A0: 5}, {A0: 3}, 0, "a-0 ends at offset 3, before offset 5", []),
+        ({A0: 5, A1: 1}, {A0: 6}, 0, "a-1 is gone; it was read up to offset 1", [OffsetRange("a", 0, 5, 6)]),
+        ({}, {A0: 9}, 4, "the new partition a-0 begins at offset 4", [OffsetRange("a", 0, 4, 9)]),
+    ],
+)
+def test_data_that_is_gone_fails_or_is_told(
+    start: dict[tuple[str, int], int],
+    end: dict[tuple[str, int], int],
+    first: int,
+    message: str,
+    left: list[OffsetRange],
+) -> None:
+    with pytest.raises(LogError, match=message + ".*failOnDataLoss"):
+        ranges(start, end, first)
+    assert ranges(start, end, first, fail=False, told=True) == left
