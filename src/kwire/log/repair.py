@@ -189,6 +189,8 @@ def repair_into(
     target = os.path.abspath(target)
     quarantined = f"{target}.quarantine"
     for path in (target, quarantined):
+        if files.exists(f"{path}/{MARKER}"):
+            _remove_tree(path)  # an interrupted run was about to finish
         if files.exists(path) and (not files.is_directory(path) or files.list(path)):
             raise LogError("it is there and not empty; name a directory that is not", path)
     for path in (target, quarantined):
@@ -203,14 +205,14 @@ def repair_into(
     _copy_own_files(plan, builder, target + PART)
     builder.finish()
     for path in (target, quarantined):
-        files.remove(f"{path}{PART}/{MARKER}")
         files.sync_directory(path + PART)
         files.remove(path)  # empty, or not there
-        if path == target or builder.quarantine.entries:
-            files.rename(path + PART, path)
-        else:
-            files.remove(path + PART)
+        files.rename(path + PART, path)
         files.sync_directory(os.path.dirname(path))
+    for path in (target, quarantined):
+        files.remove(f"{path}/{MARKER}")
+    if not builder.quarantine.entries:
+        files.remove(quarantined)
     builder.quarantine.directory = quarantined
     return builder.quarantine
 
@@ -295,9 +297,9 @@ def _in_place(plan: Plan, files: FileSystem, place: str, root: str, advance: Adv
             quarantine.add(source, "", name, cause="the whole file, before the repair")
     builder.finish()
     files.sync_directory(part)
-    files.remove(f"{part}/{MARKER}")
     files.rename(part, final)
     files.sync_directory(os.path.dirname(final))
+    files.remove(f"{final}/{MARKER}")
     for each in plan.touched:
         _replace(files, f"{final}/{STAGING}/{each.name}", each)
     for name, data in plan.checkpoints.items():
@@ -333,6 +335,6 @@ def _replace(files: FileSystem, built: str, partition: PartitionPlan) -> None:
             file.sync()
         files.rename(fresh, f"{directory}/{name}")
     for name in partition.log.file_names:
-        if _is_removed(name, set(staged)):
+        if _is_removed(name, set(staged)) or name.endswith(FRESH):  # of a run that was interrupted
             files.remove(f"{directory}/{name}")
     files.sync_directory(directory)

@@ -1,0 +1,88 @@
+"""`kwire log repair` and `kwire log index`: the plan first, then a new directory or the old one, and exit codes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.log.damaging import tree
+
+from kwire.log import LogDirectory
+
+
+@pytest.fixture
+def data(kafka_logs: dict[str, Path], tmp_path: Path) -> Path:
+    return shutil.copytree(kafka_logs["unclean"] / "damaged" / "data", tmp_path / "data")
+
+
+def test_without_apply_the_plan_is_shown_and_nothing_written(data: Path, kwire: Callable) -> None:
+    before = tree(data.parent)
+    result = kwire("log", "repair", data)
+    assert (result.code, result.err) == (1, "")
+    assert "bytes 29993 to 30278 go into quarantine: stored CRC" in result.out
+    assert result.out.splitlines()[-1] == "nothing was written: -o DIR or --apply does it"
+    assert tree(data.parent) == before
+    rows = json.loads(kwire("log", "repair", data, "--format", "json", "--mode", "truncate").out)
+    cut = [row["file"] for row in rows if row["log"] == "u-plain-4" and row["action"].startswith("goes into")]
+    assert "00000000000000000245.log" in cut
+    assert {row["file"] for row in rows if row["log"] is None} == {
+        "recovery-point-offset-checkpoint",
+        "replication-offset-checkpoint",
+    }
+
+
+@pytest.mark.parametrize("mode", ["salvage", "truncate"])
+def test_a_new_directory_is_clean(mode: str, data: Path, kwire: Callable, tmp_path: Path) -> None:
+    before = tree(data)
+    result = kwire("log", "repair", data, "-o", tmp_path / "new", "--mode", mode)
+    assert (result.code, result.err) == (0, "")
+    assert "7 logs were repaired" in result.out
+    assert tree(data) == before
+    assert kwire("log", "verify", tmp_path / "new").code == 0
+    assert kwire("log", "repair", tmp_path / "new").out == "nothing to do\n"
+
+
+def test_in_place_needs_apply_and_keeps_the_originals(data: Path, kwire: Callable) -> None:
+    result = kwire("log", "repair", data, "--apply")
+    assert result.code == 0
+    assert str(data) + ".quarantine-1" in result.out
+    assert kwire("log", "verify", data).code == 0
+    manifest = json.loads((data.parent / "data.quarantine-1" / "manifest.json").read_text())
+    assert manifest["mode"] == "salvage"
+
+
+def test_a_partition_alone_is_repaired(data: Path, kwire: Callable, tmp_path: Path) -> None:
+    result = kwire("log", "repair", data / "u-plain-4", "-o", tmp_path / "u-plain-4")
+    assert (result.code, result.err) == (0, "")
+    assert LogDirectory(tmp_path / "u-plain-4")["u-plain", 4].log_end_offset == 623
+
+
+def test_what_cannot_be_put_right_is_told(data: Path, kwire: Callable, tmp_path: Path) -> None:
+    (data / "__cluster_metadata-0" / "quorum-state").write_text("{")
+    result = kwire("log", "repair", data, "-o", tmp_path / "new")
+    assert result.code == 1
+    assert "stays as it is" in result.err
+    assert "quorum-state" in result.err
+
+
+def test_index_builds_what_is_beside_the_logs(data: Path, kwire: Callable) -> None:
+    logs = {name: content for name, content in tree(data).items() if name.endswith(".log")}
+    shown = kwire("log", "index", data)
+    assert shown.code == 1
+    assert {line.split()[0] for line in shown.out.splitlines()[1:-1]} == {"u-plain-2", "u-plain-3", "u-txn-0"}
+    result = kwire("log", "index", data, "--apply")
+    assert result.code == 1  # the damaged logs are left
+    assert {name: content for name, content in tree(data).items() if name.endswith(".log")} == logs
+    assert kwire("log", "index", data).out == "nothing to do\n"
+
+
+def test_wrong_usage(data: Path, kwire: Callable, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").touch()
+    assert kwire("log", "repair", data, "-o", tmp_path / "new", "--apply").code == 2
+    assert kwire("log", "repair", data, "-o", tmp_path / "full").code == 2
+    assert kwire("log", "repair", data / "u-plain-4" / "00000000000000000000.log").code == 2
+    assert kwire("log", "repair", tmp_path / "nothing").code == 2

@@ -1,0 +1,321 @@
+"""Repair: what was whole is kept, what was not is in quarantine, the original is as it was until the last moment."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kwire.errors import LogError
+from kwire.log import LogDirectory
+from kwire.log.directory_lock import DirectoryLock
+from kwire.log.file_system import FileSystem
+from kwire.log.producer_snapshot import parse_producer_snapshot
+from kwire.log.quarantine import Quarantine
+from kwire.log.repair import repair_in_place, repair_into
+from kwire.log.repair_mode import Mode
+from kwire.log.repair_plan import Plan, make_index_plan, make_plan
+from kwire.log.verify import verify_directory
+from tests.log.damaging import LOGS, batches_of, copy_of, damage, flip, key_of, tree
+from tests.log.expected import consumed, read_objects
+from tests.log.faults import Stopped, StoppingFileSystem
+
+Copied = Callable[[str, str], Path]
+QUICK = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def plan_for(data: Path, mode: Mode = Mode.SALVAGE) -> Plan:
+    directory = LogDirectory(data)
+    return make_plan(directory, verify_directory(directory), mode)
+
+
+def real(data: Path) -> list[str]:
+    """Damage below data, as text."""
+    return [str(each) for each in LogDirectory(data).verify() if not each.is_harmless]
+
+
+def put_back(quarantine: Path, manifest: dict, file: str) -> bytes:
+    """A quarantined entry's bytes, checked against the manifest."""
+    entry = next(each for each in manifest["quarantined"] if each["file"] == file)
+    data = (quarantine / file).read_bytes()
+    assert (len(data), hashlib.sha256(data).hexdigest()) == (entry["size_bytes"], entry["sha256"])
+    return data
+
+
+@pytest.fixture
+def damaged(kafka_logs: dict[str, Path], tmp_path: Path) -> Path:
+    """A copy of the directory that damage.json describes."""
+    return shutil.copytree(kafka_logs["unclean"] / "damaged" / "data", tmp_path / "data")
+
+
+@pytest.mark.requirement("G-05", "G-08")
+def test_salvage_loses_the_bad_batches_and_nothing_else(damaged: Path, tmp_path: Path) -> None:
+    before, target = tree(damaged), tmp_path / "repaired"
+    plan = plan_for(damaged)
+    assert plan.left == []
+    repair_into(plan, str(target))
+    assert tree(damaged) == before
+    assert real(target) == []
+    old, new = LogDirectory(damaged), LogDirectory(target)
+    lost = {("u-plain", 1): (550, 556), ("u-plain", 4): (203, 203)}
+    for key, log in old.items():
+        if key[0] == "__cluster_metadata":
+            continue
+        first, last = lost.get(key, (0, -1))
+        name = f"{key[0]}-{key[1]}"
+        kept = {k: v for k, v in batches_of(damaged, name).items() if not first <= k[0] <= last}
+        assert batches_of(target, name) == kept
+        assert new[key].topic_id == log.topic_id
+    quarantine = tmp_path / "repaired.quarantine"
+    manifest = json.loads((quarantine / "manifest.json").read_text())
+    (cut,) = (e for e in manifest["quarantined"] if e["offsets"] == [203, 203])
+    source = damaged / "u-plain-4" / "00000000000000000000.log"
+    assert (cut["source"], cut["position"]) == (str(source), 29993)
+    assert put_back(quarantine, manifest, cut["file"]) == source.read_bytes()[29993 : 29993 + 285]
+
+
+@pytest.mark.requirement("G-07", "G-08", "G-11")
+def test_truncate_leaves_what_a_recovering_broker_leaves(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+    """Compared with the records Kafka's consumer got after the recovery; partition 4 was below the recovery point."""
+    unclean, target = kafka_logs["unclean"], tmp_path / "repaired"
+    repair_into(plan_for(unclean / "damaged" / "data", Mode.TRUNCATE), str(target))
+    assert real(target) == []
+    directory = LogDirectory(target)
+    for partition in range(6):
+        expected, _ = consumed(unclean / "expected" / "damaged-recovered", "u-plain", partition, "read_uncommitted")
+        assert read_objects(directory["u-plain", partition]) == expected, partition
+    assert directory["u-plain", 4].log_end_offset == 203
+    assert directory["u-plain", 4].high_watermark == 203
+
+
+def test_nothing_is_done_where_nothing_is_wrong(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+    source = kafka_logs["modern"] / "data"
+    plan = plan_for(source)
+    assert plan.is_empty
+    repair_into(plan, str(tmp_path / "copy"))
+    assert tree(tmp_path / "copy") == tree(source)
+    assert not (tmp_path / "copy.quarantine").exists()
+
+
+def test_a_second_repair_finds_nothing_and_two_repairs_are_the_same(damaged: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        repair_into(plan_for(damaged), str(tmp_path / name))
+    assert tree(tmp_path / "one") == tree(tmp_path / "two")
+    assert plan_for(tmp_path / "one").is_empty
+
+
+def test_in_place_gives_the_same_with_the_originals_in_quarantine(damaged: Path, tmp_path: Path) -> None:
+    before = tree(damaged)
+    repair_into(plan_for(damaged), str(tmp_path / "new"))
+    quarantine = repair_in_place(plan_for(damaged))
+    after = tree(damaged)
+    after.pop(".lock")
+    assert after == tree(tmp_path / "new")
+    changed = {name for name in before if after.get(name) != before[name]}
+    manifest = json.loads(Path(quarantine.directory, "manifest.json").read_text())
+    for name in changed:
+        assert put_back(Path(quarantine.directory), manifest, name) == before[name]
+    assert not list(damaged.parent.glob("*.part"))
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_stopped_at_any_step_nothing_is_lost_and_another_run_finishes(
+    in_place: bool, kafka_logs: dict[str, Path], tmp_path: Path
+) -> None:
+    source = kafka_logs["unclean"] / "damaged" / "data"
+    work = tmp_path / "work"
+
+    def fresh() -> Path:
+        shutil.rmtree(work, ignore_errors=True)
+        data = copy_of(source, "u-plain-4", work / "data")
+        flip(data / "u-plain-4" / "00000000000000000245.index", 3, 6)
+        (data / "u-plain-4" / "00000000000000000543.snapshot").unlink()
+        return data
+
+    def run(data: Path, files: FileSystem) -> Quarantine:
+        if in_place:
+            return repair_in_place(plan_for(data), file_system=files)
+        return repair_into(plan_for(data), str(work / "new"), file_system=files)
+
+    data = fresh()
+    before = tree(data)
+    counting = StoppingFileSystem()
+    run(data, counting)
+    wanted = tree(data if in_place else work / "new")
+    wanted.pop(".lock", None)
+    assert len(counting.steps) > 30
+    for stop_at in [*range(0, len(counting.steps) - 8, 9), *range(len(counting.steps) - 8, len(counting.steps))]:
+        data = fresh()
+        files = StoppingFileSystem(stop_at, torn=True)
+        with pytest.raises(Stopped):
+            run(data, files)
+        now = tree(data)
+        if not in_place:
+            assert now == before
+            assert not (work / "new").exists() or wanted.items() <= tree(work / "new").items()
+            if (work / "new").exists() and not (work / "new" / ".kwire-repair").exists():
+                continue
+        kept = [tree(folder) for folder in work.glob("data.quarantine*")]
+        for name, content in before.items():
+            assert now.get(name) == content or any(each.get(name) == content for each in kept), name
+        run(data, FileSystem())
+        result = tree(data if in_place else work / "new")
+        assert not [name for name in result if name.endswith((".repaired", ".part"))]
+        for name, content in wanted.items():  # an old index may stand where it fits the new log too
+            assert result[name] == content or name.endswith("index"), name
+        damages = LogDirectory(data if in_place else work / "new").verify()
+        assert [each for each in damages if each.topic and not each.is_harmless] == []
+
+
+def test_a_target_that_is_there_is_refused(damaged: Path, tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "mine").touch()
+    with pytest.raises(LogError, match="not empty"):
+        repair_into(plan_for(damaged), str(tmp_path / "new"))
+    (tmp_path / "other.part").mkdir()
+    (tmp_path / "other.part" / "mine").touch()
+    with pytest.raises(LogError, match="no repair that was interrupted"):
+        repair_into(plan_for(damaged), str(tmp_path / "other"))
+    assert (tmp_path / "other.part" / "mine").exists()
+
+
+def test_a_directory_that_a_broker_holds_is_not_changed(damaged: Path) -> None:
+    plan, before = plan_for(damaged), tree(damaged)
+    lock = DirectoryLock(str(damaged))
+    try:
+        with pytest.raises(LogError, match="opened the log directory already"):
+            repair_in_place(plan)
+    finally:
+        lock.release()
+    after = tree(damaged)
+    after.pop(".lock")
+    assert after == before
+
+
+def test_a_partition_behind_a_link_is_not_changed_in_place(damaged: Path, tmp_path: Path) -> None:
+    (damaged / "u-plain-4").rename(tmp_path / "elsewhere")
+    (damaged / "u-plain-4").symlink_to(tmp_path / "elsewhere")
+    before = tree(tmp_path / "elsewhere")
+    with pytest.raises(LogError, match="symbolic link"):
+        repair_in_place(plan_for(damaged))
+    assert tree(tmp_path / "elsewhere") == before
+
+
+class FullDisk(FileSystem):
+    """Refuses to copy and to create after some files, as a disk without room does."""
+
+    left = 5
+
+    def open(self, path: str, *, create: bool = False):  # type: ignore[no-untyped-def]
+        if create:
+            self.left -= 1
+            if self.left < 0:
+                raise LogError("cannot be created: No space left on device", path)
+        return super().open(path, create=create)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_full_disk_leaves_the_original_alone(in_place: bool, damaged: Path, tmp_path: Path) -> None:
+    plan, before = plan_for(damaged), tree(damaged)
+
+    def run() -> Quarantine:
+        if in_place:
+            return repair_in_place(plan, file_system=FullDisk())
+        return repair_into(plan, str(tmp_path / "new"), file_system=FullDisk())
+
+    with pytest.raises(LogError, match="No space left"):
+        run()
+    after = tree(damaged)
+    after.pop(".lock", None)
+    assert after == before
+
+
+def test_a_file_that_vanishes_is_an_error_and_the_original_stays(damaged: Path, tmp_path: Path) -> None:
+    plan = plan_for(damaged)
+    (damaged / "u-plain-4" / "00000000000000000000.log").unlink()
+    before = tree(damaged)
+    with pytest.raises(LogError):
+        repair_into(plan, str(tmp_path / "new"))
+    assert tree(damaged) == before
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_wrong_offset_is_put_right(copied: Copied, tmp_path: Path) -> None:
+    data = copied("modern", "orders-0")
+    wanted = batches_of(data, "orders-0")
+    header = list(LogDirectory(data)["orders", 0].segments[0].headers())[5]
+    flip(Path(LogDirectory(data)["orders", 0].segments[0].url), header.position + 4, 0)
+    repair_into(plan_for(data), str(tmp_path / "new"))
+    assert batches_of(tmp_path / "new", "orders-0") == wanted
+
+
+@pytest.mark.requirement("F-10", "F-20", "F-30", "F-40", "G-05", "G-13")
+@pytest.mark.parametrize("name", ["txn-0", "ids-0", "orders-1"])
+def test_indexes_and_snapshots_are_built_again_as_they_were(name: str, copied: Copied, tmp_path: Path) -> None:
+    """All of a log's: indexes need not be Kafka's bytes (an interval of another size), snapshots are."""
+    data = copied("modern", name)
+    folder = data / name
+    bases = sorted(folder.glob("*.log"))[1:]
+    snapshots = {base.with_suffix(".snapshot").name: base.with_suffix(".snapshot").read_bytes() for base in bases}
+    aborted = {file.name: file.read_bytes() for file in folder.glob("*.txnindex")}
+    for file in [*folder.glob("*index"), *(folder / each for each in list(snapshots)[1:])]:
+        file.unlink()
+    logs = {file.name: file.read_bytes() for file in folder.glob("*.log")}
+    directory = LogDirectory(data)
+    plan = make_index_plan(directory, verify_directory(directory))
+    assert [each for each in plan.left if each.topic] == []
+    repair_in_place(plan)
+    assert [each for each in LogDirectory(data).verify() if each.topic] == []
+    assert {file.name: file.read_bytes() for file in folder.glob("*.log")} == logs
+    assert {file.name: file.read_bytes() for file in folder.glob("*.txnindex") if file.stat().st_size} == {
+        file: content for file, content in aborted.items() if content
+    }
+    for file, content in snapshots.items():
+        again = {each.producer_id: each for each in parse_producer_snapshot((folder / file).read_bytes())}
+        for state in parse_producer_snapshot(content):
+            assert again[state.producer_id] == state
+
+
+def test_index_leaves_damaged_logs_to_repair(damaged: Path) -> None:
+    directory = LogDirectory(damaged)
+    plan = make_index_plan(directory, verify_directory(directory))
+    assert {each.name for each in plan.touched} == {"u-plain-2", "u-plain-3", "u-txn-0"}
+    assert all(each.file.endswith(".log") for each in plan.left)
+
+
+@QUICK
+@given(st.sampled_from(LOGS), st.integers(0, 2**32), st.booleans())
+def test_whatever_is_damaged_the_rest_is_kept_and_the_result_is_clean(
+    kafka_logs: dict[str, Path], tmp_path: Path, which: tuple[str, str], seed: int, truncates: bool
+) -> None:
+    archive, name = which
+    source = kafka_logs[archive] / "data"
+    data = copy_of(source, name, tmp_path / "data")
+    chance = random.Random(seed)
+    files = [f for f in sorted((data / name).iterdir()) if f.stat().st_size and f.name != "partition.metadata"]
+    for file in chance.sample(files, min(len(files), 3)):
+        damage(file, chance)
+    before = tree(data)
+    original = batches_of(source, name)
+    logs = [content for file, content in before.items() if file.endswith(".log")]
+    whole = {offsets for offsets, batch in original.items() if any(batch in log for log in logs)}
+    target = tmp_path / "new"
+    for old in (target, Path(f"{target}.quarantine")):
+        shutil.rmtree(old, ignore_errors=True)
+    plan = plan_for(data, Mode.TRUNCATE if truncates else Mode.SALVAGE)
+    repair_into(plan, str(target))
+    assert tree(data) == before
+    left = {(os.path.basename(each.file), each.kind) for each in plan.left}
+    found = LogDirectory(target)[key_of(name)].verify()
+    assert [d for d in found if not d.is_harmless and (os.path.basename(d.file), d.kind) not in left] == []
+    if not truncates:
+        got = batches_of(target, name)
+        assert {offsets: got.get(offsets) for offsets in whole} == {offsets: original[offsets] for offsets in whole}
