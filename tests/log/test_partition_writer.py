@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -418,6 +420,50 @@ def test_the_recovery_point_says_what_is_on_the_disk(tmp_path: Path) -> None:
     assert log.recovery_point == 300
     log.truncate_to(250, now_ms=NOW)
     assert log.recovery_point == 250
+
+
+@pytest.mark.requirement("G-11")
+def test_another_thread_can_wait_for_the_disk(tmp_path: Path) -> None:
+    log = filled(tmp_path)
+    base = log.segments.active.base_offset
+    go_on = threading.Event()
+    descriptors = len(os.listdir("/proc/self/fd"))
+    with ThreadPoolExecutor(1) as executor:
+        executor.submit(go_on.wait)
+        log.flush_rolled(executor)
+        log.flush_rolled(executor)
+        log.append(numbered(300, 5), now_ms=NOW)
+        assert log.recovery_point == 0
+        go_on.set()
+        while log.recovery_point == 0:
+            log.flush_rolled(executor)
+        assert log.recovery_point == base
+        log.roll(NOW)
+        log.flush_rolled(executor)
+        log.truncate_to(base, now_ms=NOW)  # waits, so that nothing new counts as synced
+        assert log.recovery_point == base
+        log.append(numbered(base, 5), now_ms=NOW)
+        log.roll(NOW)
+        log.flush_rolled(executor)
+        log.flush()
+        assert log.recovery_point == base + 5
+    log.close()
+    assert len(os.listdir("/proc/self/fd")) < descriptors
+
+
+def test_a_sync_that_failed_in_another_thread_is_told(tmp_path: Path) -> None:
+    log = filled(tmp_path)
+    file = log.segments[0].log
+    read_end, write_end = os.pipe()
+    os.dup2(read_end, file.fileno())  # a pipe cannot be synced
+    with ThreadPoolExecutor(1) as executor:
+        log.flush_rolled(executor)
+    with pytest.raises(LogError, match="cannot be synced") as caught:
+        log.flush_rolled()
+    assert caught.value.file == file.url
+    assert log.recovery_point == 0
+    os.close(read_end)
+    os.close(write_end)
 
 
 def test_flush_messages_syncs_by_itself(tmp_path: Path) -> None:

@@ -58,10 +58,6 @@ class IndexWriter:
         self.file.trim()
         self.max_count = self.count
 
-    def sync(self) -> None:
-        """Wait until the file is on the disk."""
-        self.file.sync()
-
     def relative(self, offset: int) -> int:
         """offset as the file has it. Raises InvalidOffset where it does not fit."""
         relative = offset - self.base_offset
@@ -238,17 +234,12 @@ class TimeIndexWriter(IndexWriter):
 
 
 class TransactionIndexWriter:
-    """`.txnindex`: its entries, in memory too. path: of the file, which need not be there."""
+    """`.txnindex`: its entries, in memory too. path: of the file; file: None until there is one."""
 
     def __init__(self, file_system: FileSystem, path: str, base_offset: int) -> None:
         self._file_system, self.path, self.base_offset = file_system, path, base_offset
-        self._file = file_system.open(path) if file_system.exists(path) else None
-        self._entries: list[TransactionIndexEntry] | None = [] if self._file is None else None
-
-    @property
-    def exists(self) -> bool:
-        """Whether there is a file."""
-        return self._file is not None
+        self.file = file_system.open(path) if file_system.exists(path) else None
+        self._entries: list[TransactionIndexEntry] | None = [] if self.file is None else None
 
     @property
     def entries(self) -> Sequence[TransactionIndexEntry]:
@@ -257,8 +248,8 @@ class TransactionIndexWriter:
 
     def _load(self) -> list[TransactionIndexEntry]:
         if self._entries is None:
-            assert self._file is not None
-            data = self._file.pread(0, self._file.end)
+            assert self.file is not None
+            data = self.file.pread(0, self.file.end)
             whole = len(data) // transaction_index.ENTRY.size * transaction_index.ENTRY.size
             entries = []
             for version, *fields in transaction_index.ENTRY.iter_unpack(data[:whole]):
@@ -281,39 +272,34 @@ class TransactionIndexWriter:
         entries = self._load()
         if entries and entry.last_offset <= entries[-1].last_offset:
             raise InvalidOffset(f"offset {entry.last_offset} is not above the last one of the index", self.path)
-        if self._file is None:
-            self._file = self._file_system.open(self.path, create=True)
-        self._file.append(transaction_index.ENTRY.pack(0, *entry))
+        if self.file is None:
+            self.file = self._file_system.open(self.path, create=True)
+        self.file.append(transaction_index.ENTRY.pack(0, *entry))
         entries.append(entry)
 
     def truncate_to(self, offset: int) -> None:
         """Take away entries from the first one on whose marker is at or above offset (F-16)."""
-        if self._file is None:
+        if self.file is None:
             return
         entries = self._load()
         count = next((i for i, entry in enumerate(entries) if entry.last_offset >= offset), None)
         if count is not None:
-            self._file.truncate(count * transaction_index.ENTRY.size)
+            self.file.truncate(count * transaction_index.ENTRY.size)
             del entries[count:]
 
     def reset(self) -> None:
         """Take away all entries; a file stays, empty."""
         self._entries = []
-        if self._file is not None:
-            self._file.truncate(0)
-
-    def sync(self) -> None:
-        """Wait until the file is on the disk."""
-        if self._file is not None:
-            self._file.sync()
+        if self.file is not None:
+            self.file.truncate(0)
 
     def rename(self, path: str) -> None:
         """Give the file another name."""
-        if self._file is not None:
-            self._file.rename(path)
+        if self.file is not None:
+            self.file.rename(path)
         self.path = path
 
     def close(self) -> None:
         """Close the file."""
-        if self._file is not None:
-            self._file.close()
+        if self.file is not None:
+            self.file.close()

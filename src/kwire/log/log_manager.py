@@ -19,6 +19,7 @@ import datetime
 import os
 import uuid
 from collections.abc import Collection, Mapping
+from concurrent.futures import Executor
 
 from kwire.errors import LogError, Malformed, OptionError
 from kwire.log.checkpoints import (
@@ -262,13 +263,16 @@ class LogManager:
 
     # ---- from time to time
 
-    def flush_due(self, now_ms: int) -> None:
-        """Sync segments that were rolled, and logs whose flush.ms has passed."""
+    def flush_due(self, now_ms: int, executor: Executor | None = None) -> None:
+        """Sync segments that were rolled, and logs whose flush.ms has passed.
+
+        executor: waits for the disk in the owner's place where segments were rolled; one thread is enough.
+        """
         for log in self.logs.values():
             if now_ms - log.flushed_ms >= log.config.flush_ms:
                 log.flush(now_ms=now_ms)
             else:
-                log.flush_rolled()
+                log.flush_rolled(executor)
 
     def write_checkpoints(self) -> None:
         """Write recovery points, high watermarks and log starts, each file where something has changed."""

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
 from kwire.errors import BrokerError, LogError, Malformed, OptionError
 from kwire.log import log_reads, retention
+from kwire.log.background_sync import BackgroundSync
 from kwire.log.checkpoints import PARTITION_METADATA, parse_partition_metadata, render_partition_metadata
 from kwire.log.delayed_removal import DelayedRemoval
 from kwire.log.file_names import check_topic
@@ -98,6 +100,7 @@ class PartitionWriter:
         self.flushed_ms = now_ms
         self._removal = DelayedRemoval(file_system)
         self._rolled_snapshots: list[int] = []
+        self._syncing: BackgroundSync | None = None
         self._failure: LogError | None = None
         self.is_closed = False
 
@@ -378,7 +381,7 @@ class PartitionWriter:
         segment = SegmentWriter(
             self._files, self.directory, base_offset, self._config, now_ms=now_ms, is_new=True, suffix=suffix
         )
-        if segment.log.end or segment.offset_index.count or segment.transaction_index.exists:
+        if segment.log.end or segment.offset_index.count or segment.transaction_index.file is not None:
             segment.remove()  # left from a crash
             segment = SegmentWriter(
                 self._files, self.directory, base_offset, self._config, now_ms=now_ms, is_new=True, suffix=suffix
@@ -447,8 +450,37 @@ class PartitionWriter:
 
     # ---- flushing
 
-    def flush_rolled(self) -> None:
-        """Wait until all but the active segment is on the disk; the recovery point moves to that one's base."""
+    def flush_rolled(self, executor: Executor | None = None) -> None:
+        """Get all but the active segment on the disk; the recovery point moves to that one's base.
+
+        With an executor, another thread waits for the disk, and the recovery point moves in a later call.
+        """
+        if executor is None:
+            self._finish_sync()
+            self._flush_rolled()
+            return
+        if self._syncing is not None:
+            if not self._syncing.is_done:
+                return
+            self._finish_sync()
+        base = self.segments.active.base_offset
+        if base > self.recovery_point:
+            files = [file for each in self.segments.between(self.recovery_point, base) for file in each.files]
+            snapshots = self.snapshots.opened(self._rolled_snapshots)
+            self._rolled_snapshots.clear()
+            self._syncing = BackgroundSync(files + snapshots, base, executor)
+            for file in snapshots:
+                file.close()
+
+    def _finish_sync(self) -> None:
+        """Wait for the other thread, and remember what it has done."""
+        syncing, self._syncing = self._syncing, None
+        if syncing is not None:
+            syncing.finish()
+            self._files.sync_directory(self.directory)
+            self.recovery_point = max(self.recovery_point, syncing.up_to)
+
+    def _flush_rolled(self) -> None:
         base = self.segments.active.base_offset
         for offset in self._rolled_snapshots:
             self.snapshots.sync(offset)
@@ -486,6 +518,8 @@ class PartitionWriter:
 
     def abandon(self) -> None:
         """Let go of all files as they are, as a crash would; the next open has to recover."""
+        if self._syncing is not None:
+            self._syncing.finish()
         for segment in self.segments:
             segment.close_files()
         self._removal.close()
@@ -498,6 +532,7 @@ class PartitionWriter:
         if offset < 0:
             raise OptionError(f"offset {offset} to truncate to is negative")
         self._check_writable()
+        self._finish_sync()
         if offset >= self.log_end_offset:
             self.leader_epochs.truncate_from_end(self.log_end_offset)
             self.leader_epochs.flush()
@@ -519,6 +554,7 @@ class PartitionWriter:
     def truncate_fully_and_start_at(self, offset: int, *, now_ms: int) -> None:
         """Remove all records: the log begins and ends at offset."""
         self._check_writable()
+        self._finish_sync()
         removed = list(self.segments)
         for segment in removed:
             self.segments.remove(segment.base_offset)

@@ -91,6 +91,14 @@ class SegmentWriter:
         return f"{self.directory}/{segment_file(self.base_offset, kind)}{self.suffix}"
 
     @property
+    def files(self) -> list[OpenFile]:
+        """All its files."""
+        found = [self.log, self.offset_index.file, self.time_index.file]
+        if self.transaction_index.file is not None:
+            found.append(self.transaction_index.file)
+        return found
+
+    @property
     def size_bytes(self) -> int:
         """Bytes of batches."""
         return self.log.end
@@ -273,10 +281,8 @@ class SegmentWriter:
 
     def sync(self) -> None:
         """Wait until all files are on the disk."""
-        self.log.sync()
-        self.offset_index.sync()
-        self.time_index.sync()
-        self.transaction_index.sync()
+        for file in self.files:
+            file.sync()
 
     def change_suffix(self, suffix: str) -> None:
         """Rename all files: ".cleaned" to ".swap" to "", or "" to ".deleted"."""

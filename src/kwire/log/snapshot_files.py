@@ -8,11 +8,11 @@ Source: rules F-42 to F-44; Kafka's ProducerStateManager, SnapshotFile.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from kwire.errors import Malformed
 from kwire.log.file_names import SEGMENT_FILE, segment_file
-from kwire.log.file_system import FileSystem
+from kwire.log.file_system import FileSystem, OpenFile
 from kwire.log.producer_state import ProducerStates
 
 __all__ = ["SnapshotFiles"]
@@ -66,9 +66,13 @@ class SnapshotFiles:
 
     def sync(self, offset: int) -> None:
         """Wait until the snapshot at offset is on the disk, if it still is there."""
-        if offset in self._offsets:
-            with self._file_system.open(self.path(offset)) as file:
+        for file in self.opened([offset]):
+            with file:
                 file.sync()
+
+    def opened(self, offsets: Iterable[int]) -> list[OpenFile]:
+        """The files of snapshots that are still there."""
+        return [self._file_system.open(self.path(offset)) for offset in offsets if offset in self._offsets]
 
     def load_latest(self, producers: ProducerStates, log_start_offset: int, now_ms: int) -> None:
         """Fill producers from the newest snapshot that is whole; broken ones are removed (F-42).
