@@ -112,7 +112,7 @@ def test_any_log_is_filtered_as_by_record_objects(
     for batch in read_batches(data):
         if batch.producer_id in last_records and not batch.is_control and batch.producer_id % 2:
             last_records[batch.producer_id] = LastRecord(batch.last_offset, batch.producer_epoch)
-    settings_ = {
+    settings_: dict[str, Any] = {
         "end_offset": log.segments[-1][0],
         "now_ms": NOW_MS,
         "delete_retention_ms": delay_ms,

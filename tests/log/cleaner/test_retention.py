@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kwire.errors import LogError
@@ -53,7 +55,7 @@ def data_batch(offset: int, producer_id: int = 9, magic: int = 2) -> Batch:
     record = Record(
         offset=offset, timestamp=1, timestamp_type=TimestampType.CREATE_TIME, key=b"k", value=b"v", headers=[]
     )
-    fields = {"producer_id": producer_id, "producer_epoch": 2, "base_sequence": 0} if magic == 2 else {}
+    fields: dict[str, Any] = {"producer_id": producer_id, "producer_epoch": 2, "base_sequence": 0} if magic == 2 else {}
     return next(read_batches(write_batch([record], magic=magic, base_offset=offset, **fields)))
 
 

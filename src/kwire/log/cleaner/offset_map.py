@@ -16,6 +16,8 @@ Source: rules X-10 to X-12; org.apache.kafka.storage.internals.log.SkimpyOffsetM
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from numba import njit
@@ -121,7 +123,7 @@ class OffsetMap:
 def find(slots, first, second):
     """The slot of a hash, or the free one where it belongs."""
     count = np.uint64(slots.shape[0])
-    at = np.int64(first % count)
+    at: Any = np.int64(first % count)
     while slots[at, 2] != np.uint64(0) and (slots[at, 0] != first or slots[at, 1] != second):
         at += 1
         if at == slots.shape[0]:
