@@ -99,5 +99,6 @@ class LeaderEpochs:
             self._write()
 
     def _write(self) -> None:
+        self._is_written = False  # if it fails, flush() tries again
         self._file_system.write_atomically(self._path, render_leader_epochs(self._entries))
         self._is_written = True
