@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
 import tempfile
 import threading
@@ -18,6 +19,7 @@ from typing import Any, TypeVar
 
 from kwire.broker import startup
 from kwire.broker.clock import Clock, LoopTimers
+from kwire.broker.compaction import Compaction
 from kwire.broker.groups.node_log import open_coordinator as open_groups
 from kwire.broker.housekeeping import Housekeeping
 from kwire.broker.node import Node
@@ -26,6 +28,7 @@ from kwire.broker.server import Server
 from kwire.broker.settings import Settings
 from kwire.broker.transactions.partitions import open_coordinator as open_transactions
 from kwire.errors import OptionError
+from kwire.records.section_scan import load_compiled_scan
 
 __all__ = ["Broker"]
 
@@ -168,6 +171,9 @@ class Broker:
             housekeeping = Housekeeping(node)
             housekeeping.start()
             cleanup.callback(housekeeping.stop)
+            compaction = Compaction(node)
+            compaction.start()
+            cleanup.callback(compaction.stop)
             server.listen()
             cleanup.callback(server.close)
             self._node = node
@@ -186,14 +192,18 @@ def new_loop() -> asyncio.AbstractEventLoop:
 
 
 def load_kernels() -> None:
-    """Load what makes requests fast, in the background: the broker serves without it meanwhile."""
+    """Load what makes requests fast, and the cleaner, in the background: the broker serves without them meanwhile."""
     from kwire.plan import engine
-    from kwire.records.section_scan import load_compiled_scan
 
     def load() -> None:
         codec = engine.load_in_background()
-        if codec is not None:
-            codec.join()
+        if codec is None:  # kept off by the environment
+            return
+        codec.join()
+        try:
             load_compiled_scan()
+            importlib.import_module("kwire.log.cleaner")
+        except Exception as error:  # whatever a broken numba or LLVM raises
+            log.warning("the compiled code cannot be loaded, so logs are not compacted: %s", error)
 
     threading.Thread(target=load, name="kwire broker kernels", daemon=True).start()

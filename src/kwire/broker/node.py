@@ -16,6 +16,7 @@ from kwire.broker.fetch_sessions import FetchSessions
 from kwire.broker.image import MetadataImage
 from kwire.broker.settings import Settings
 from kwire.broker.topics import Topic
+from kwire.log.file_system import FileSystem
 from kwire.messages.base import ZERO_UUID
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Node:
         self.topics = self.image.topics
         self.controller = Controller(self)
         self.fetch_sessions = FetchSessions(clock, settings.max_incremental_fetch_session_cache_slots)
+        self.files = FileSystem()
         self.security: Security | None = None
 
     def may(self, context: RequestContext, operation: Operation, kind: ResourceType, name: str) -> bool:

@@ -36,7 +36,7 @@ class Poller:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._selector = selectors.DefaultSelector()
-        self._file = self._selector.fileno()  # type: ignore[attr-defined]  # epoll's and kqueue's, of all that count
+        self._file = self._selector.fileno()
         loop.add_reader(self._file, self._ready)
 
     def watch(self, sock: socket.socket, owner: Pollable, *, read: bool, write: bool) -> None:
@@ -57,7 +57,7 @@ class Poller:
             try:
                 if events & selectors.EVENT_WRITE:
                     owner.writable()
-                if events & selectors.EVENT_READ and key.fileobj.fileno() >= 0:
+                if events & selectors.EVENT_READ and key.fd in self._selector.get_map():
                     owner.readable()
             except Exception:
                 log.exception("a connection failed")

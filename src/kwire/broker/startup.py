@@ -26,7 +26,6 @@ from kwire.broker.metadata_log import MetadataLog
 from kwire.broker.metadata_records import read_metadata
 from kwire.broker.topics import METADATA_TOPIC
 from kwire.log.checkpoints import parse_uuid
-from kwire.log.file_system import FileSystem
 from kwire.log.log_manager import LogManager
 from kwire.messages import (
     BeginTransactionRecord,
@@ -56,8 +55,7 @@ Records = list[tuple[Message, int]]
 
 def start(node: Node, directory: Path) -> None:
     """Open a directory for a node whose endpoints are known. Raises LogError, OptionError."""
-    files = FileSystem()
-    settings, now_ms = node.settings, node.clock.now_ms()
+    settings, files, now_ms = node.settings, node.files, node.clock.now_ms()
     directory.mkdir(parents=True, exist_ok=True)
     stored = read_metadata(directory / f"{METADATA_TOPIC}-0")
     for record in stored.records:
