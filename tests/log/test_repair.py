@@ -29,7 +29,7 @@ from tests.log.expected import consumed, read_objects
 from tests.log.faults import Stopped, StoppingFileSystem
 
 Copied = Callable[[str, str], Path]
-QUICK = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def plan_for(data: Path, mode: Mode = Mode.SALVAGE) -> Plan:
@@ -97,7 +97,8 @@ def test_truncate_leaves_what_a_recovering_broker_leaves(kafka_logs: dict[str, P
 
 
 def test_nothing_is_done_where_nothing_is_wrong(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
-    source = kafka_logs["modern"] / "data"
+    source = copy_of(kafka_logs["modern"] / "data", "txn-0", tmp_path / "data")
+    (source / "recovery-point-offset-checkpoint").unlink()
     plan = plan_for(source)
     assert plan.is_empty
     repair_into(plan, str(tmp_path / "copy"))
@@ -248,11 +249,14 @@ def test_a_file_that_vanishes_is_an_error_and_the_original_stays(damaged: Path, 
     assert not (tmp_path / "new").exists()
 
 
-def test_a_wrong_offset_is_put_right(copied: Copied, tmp_path: Path) -> None:
+def test_a_wrong_offset_or_leader_epoch_is_put_right(copied: Copied, tmp_path: Path) -> None:
     data = copied("modern", "orders-0")
     wanted = batches_of(data, "orders-0")
-    header = list(LogDirectory(data)["orders", 0].segments[0].headers())[5]
-    flip(Path(LogDirectory(data)["orders", 0].segments[0].url), header.position + 4, 0)
+    segment = LogDirectory(data)["orders", 0].segments[0]
+    headers = list(segment.headers())
+    del wanted[headers[8].stored_offset, headers[8].last_offset]
+    for row, at in ((5, 4), (7, 15), (8, 70), (10, 15), (12, 7)):
+        flip(Path(segment.url), headers[row].position + at, 3)
     repair_into(plan_for(data), str(tmp_path / "new"))
     assert batches_of(tmp_path / "new", "orders-0") == wanted
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import struct
 from collections.abc import Callable
 
 from kwire.errors import LogError
@@ -25,7 +24,8 @@ from kwire.log.partition_log import PartitionLog
 from kwire.log.quarantine import Quarantine, copy_range
 from kwire.log.reindex import rebuild_indexes
 from kwire.log.repair_plan import PartitionPlan, Plan, SegmentPlan
-from kwire.log.store import LocalStore, Store, cause
+from kwire.log.store import LocalStore, Store, StoredFile, cause
+from kwire.log.verify.batches import Bad, Odd
 
 __all__ = ["repair_in_place", "repair_into"]
 
@@ -33,7 +33,6 @@ PART, MARKER = ".part", ".kwire-repair"
 STAGING, FRESH = "staging", ".repaired"  # where files are built; a file of an ending that Kafka passes over
 INDEX_SUFFIXES = ("index", "timeindex", "txnindex")
 NOT_COPIED = frozenset({".lock", MARKER})
-OFFSET = struct.Struct(">q")
 
 Advance = Callable[[int], None]
 
@@ -118,25 +117,34 @@ class _Builder:
         with segment.open() as source, self.file_system.open(target, create=True) as out:
             out.truncate(0)
             at = 0
-            for bad in sorted([*each.removed, *each.restored], key=lambda bad: bad.position):
+            for bad in sorted(each.removed, key=lambda bad: bad.position):
                 copy_range(source, at, bad.position - at, out)
-                if bad.restored_offset is not None:
-                    out.append(OFFSET.pack(bad.restored_offset))
-                    copy_range(source, bad.position + OFFSET.size, bad.size_bytes - OFFSET.size, out)
-                self.quarantine.add(
-                    source,
-                    partition.name,
-                    segment_file(segment.base_offset, "log"),
-                    cause=bad.cause,
-                    position=bad.position,
-                    size_bytes=bad.size_bytes,
-                    offsets=bad.offsets,
-                )
+                self._keep(source, partition, segment.base_offset, bad)
+                for position, data in [p for p in each.patches if at <= p[0] < bad.position]:
+                    out.write_at(out.end - (bad.position - position), data)
                 at = bad.end
-            copy_range(source, at, each.found.size_bytes - at, out)
+            end = each.found.size_bytes
+            copy_range(source, at, end - at, out)
+            for position, data in [p for p in each.patches if at <= p[0]]:
+                out.write_at(out.end - (end - position), data)
+            places: list[Bad | Odd] = [*each.restored, *each.epochs]
+            for changed in places:
+                self._keep(source, partition, segment.base_offset, changed)
             out.sync()
         if segment.modified_ms is not None:
             self.file_system.set_modified(target, segment.modified_ms)
+
+    def _keep(self, source: StoredFile, partition: PartitionPlan, base_offset: int, place: Bad | Odd) -> None:
+        """Bytes of a log that go, or change."""
+        self.quarantine.add(
+            source,
+            partition.name,
+            segment_file(base_offset, "log"),
+            cause=place.cause,
+            position=place.position,
+            size_bytes=place.size_bytes,
+            offsets=place.offsets,
+        )
 
     def _quarantine(self, partition: PartitionPlan, name: str, why: str) -> None:
         if not partition.log.has_file(name):

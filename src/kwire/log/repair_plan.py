@@ -7,6 +7,7 @@ Source: rules G-05 to G-12, F-02, F-44; Kafka's LogLoader.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -30,24 +31,27 @@ from kwire.log.partition_log import PartitionLog
 from kwire.log.repair_mode import Mode
 from kwire.log.segment import Segment
 from kwire.log.verify import DirectoryFindings, PartitionFindings, SegmentFindings
-from kwire.log.verify.batches import Bad
+from kwire.log.verify.batches import Bad, Odd
 
 __all__ = ["PartitionPlan", "Plan", "SegmentPlan", "make_index_plan", "make_plan"]
 
 INDEX_KINDS = frozenset({Kind.OFFSET_INDEX, Kind.TIME_INDEX, Kind.TRANSACTION_INDEX})
+OFFSET, EPOCH, EPOCH_POSITION = struct.Struct(">q"), struct.Struct(">i"), 12  # both outside a batch's checksum
 CHECKPOINTS = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_START_OFFSETS, CLEANER_OFFSETS)
 
 
 @dataclass(slots=True, kw_only=True)
 class SegmentPlan:
-    """What becomes of one segment. removed: bytes that go; restored: batches that get their offset back.
+    """What becomes of one segment.
 
+    removed: bytes that go. restored, epochs: batches that get their offset or their leader epoch back.
     is_dropped: all of it goes. rebuilds: its indexes are built again.
     """
 
     found: SegmentFindings
     removed: list[Bad] = field(default_factory=list)
     restored: list[Bad] = field(default_factory=list)
+    epochs: list[Odd] = field(default_factory=list)
     is_dropped: bool = False
     rebuilds: bool = False
 
@@ -59,7 +63,14 @@ class SegmentPlan:
     @property
     def rewrites(self) -> bool:
         """Whether its `.log` file changes."""
-        return bool(self.removed or self.restored)
+        return bool(self.removed or self.restored or self.epochs)
+
+    @property
+    def patches(self) -> list[tuple[int, bytes]]:
+        """(position, the bytes that stand there afterwards), in file order."""
+        offsets = [(bad.position, OFFSET.pack(bad.restored_offset)) for bad in self.restored]
+        epochs = [(odd.position + EPOCH_POSITION, EPOCH.pack(odd.restored_epoch)) for odd in self.epochs]
+        return sorted(offsets + epochs)
 
     @property
     def kept_bytes(self) -> int:
@@ -104,6 +115,8 @@ class PartitionPlan:
                 yield log, f"bytes {bad.position} to {bad.end} go into quarantine: {bad.cause}{_offsets(bad)}"
             for bad in each.restored:
                 yield log, f"the batch at byte {bad.position} gets its offset back: {bad.restored_offset}"
+            for odd in each.epochs:
+                yield log, f"the batch at byte {odd.position} gets its leader epoch back: {odd.restored_epoch}"
             if each.rebuilds:
                 yield log.removesuffix(".log") + ".*index", "built again"
         for offset in sorted(self.snapshots):
@@ -196,6 +209,7 @@ def _plan_rebuilds(plan: PartitionPlan, found: PartitionFindings) -> None:
 def _salvage(plan: PartitionPlan) -> None:
     """Take out bad bytes wherever they are; segments that are left without a batch go, but for the last one."""
     for each in plan.segments:
+        each.epochs += each.found.epochs
         for bad in each.found.bad:
             (each.removed if bad.restored_offset is None else each.restored).append(bad)
     for each in plan.segments[:-1]:
@@ -223,8 +237,11 @@ def _truncate(plan: PartitionPlan) -> None:
                 is_tail=True,
             )
             each.removed.append(whole)
+            each.epochs += [odd for odd in each.found.epochs if odd.position < first.position]
             plan.log_end_offset = _end_before(each.found.segment, first.position)
             cut = True
+        else:
+            each.epochs += each.found.epochs
 
 
 def _end_before(segment: Segment, position: int) -> int:
@@ -302,7 +319,7 @@ def _is_repaired(damage: Damage, partitions: Sequence[PartitionPlan], checkpoint
         return name in checkpoints
     plan = next(each for each in partitions if (each.log.topic, each.log.partition) == (damage.topic, damage.partition))
     segment = next((each for each in plan.segments if name.startswith(f"{each.base_offset:020d}.")), None)
-    if damage.kind is Kind.LEADER_EPOCHS:
+    if damage.kind is Kind.LEADER_EPOCHS and segment is None:
         return plan.leader_epochs and name == LEADER_EPOCHS
     if damage.kind is Kind.METADATA:
         return plan.topic_id is not None and name == PARTITION_METADATA
@@ -316,10 +333,10 @@ def _is_repaired(damage: Damage, partitions: Sequence[PartitionPlan], checkpoint
         return True
     if damage.kind in INDEX_KINDS:
         return segment.rebuilds
-    return any(
-        bad.position <= (damage.position or 0) < bad.end or bad.position == damage.position
-        for bad in [*segment.removed, *segment.restored]
-    )
+    if any(odd.position == damage.position and odd.kind is damage.kind for odd in segment.epochs):
+        return True
+    places = [*segment.removed, *segment.restored]
+    return any(bad.position <= (damage.position or 0) < max(bad.end, bad.position + 1) for bad in places)
 
 
 def _offsets(bad: Bad) -> str:

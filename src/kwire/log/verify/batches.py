@@ -70,13 +70,17 @@ class Bad:
 
 
 class Odd(NamedTuple):
-    """A batch that can be read, and that no broker would have written so. It is in a Good as well."""
+    """A batch that can be read, and that no broker would have written so. It is in a Good as well.
+
+    restored_epoch: where only the leader epoch is wrong and both neighbours have the same, that one.
+    """
 
     position: int
     size_bytes: int
     kind: Kind
     cause: str
     offsets: tuple[int, int]
+    restored_epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,13 +47,17 @@ SEGMENT_ENDINGS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
 
 @dataclass(slots=True, kw_only=True)
 class SegmentFindings:
-    """What one segment's file was found to be. end: position behind the last good batch; bad: in file order."""
+    """What one segment's file was found to be.
+
+    end: position behind the last good batch. bad: in file order. epochs: batches whose leader epoch alone is wrong.
+    """
 
     segment: Segment
     size_bytes: int
     end: int = 0
     next_offset: int
     bad: list[Bad] = field(default_factory=list)
+    epochs: list[Odd] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -105,6 +109,7 @@ class _Verifier:
             self._log_end(segments, epochs)
         else:
             self.found.log_end_offset = self.log.log_start_offset
+        self._wrong_epochs(self.epoch_check.finish())
         self._epochs_otherwise()
         self._other_files()
         for kind, n in self.odd_counts.items():
@@ -187,8 +192,9 @@ class _Verifier:
                 offset_index.good(each)
             if time_index:
                 time_index.good(each)
-            for odd in [*self.producers.good(each), *self.epoch_check.good(each)]:
-                self._odd(segment, odd)
+            for odd in self.producers.good(each):
+                self._odd(segment.url, odd)
+            self._wrong_epochs(self.epoch_check.good(each, segment.url))
         elif isinstance(each, Bad):
             found.bad.append(each)
             if offset_index:
@@ -198,13 +204,20 @@ class _Verifier:
             if each.kind not in (Kind.CUT, Kind.ZEROS):
                 self.producers.lost()
         else:
-            self._odd(segment, each)
+            self._odd(segment.url, each)
 
-    def _odd(self, segment: Segment, odd: Odd) -> None:
+    def _wrong_epochs(self, odds: list[tuple[str, Odd]]) -> None:
+        """Tell batches with a wrong leader epoch; they may be of the segment before."""
+        for file, odd in odds:
+            self._odd(file, odd)
+            if odd.restored_epoch is not None:
+                next(each for each in self.found.segments if each.segment.url == file).epochs.append(odd)
+
+    def _odd(self, file: str, odd: Odd) -> None:
         self.odd_counts[odd.kind] = self.odd_counts.get(odd.kind, 0) + 1
         if self.odd_counts[odd.kind] <= MOST_ODDS:
             place = {"position": odd.position, "size_bytes": odd.size_bytes}
-            self.tell(segment.url, odd.kind, judge_odd(odd.kind), odd.cause, offsets=odd.offsets, **place)
+            self.tell(file, odd.kind, judge_odd(odd.kind), odd.cause, offsets=odd.offsets, **place)
 
     def _bad_places(self, segment: Segment, found: SegmentFindings) -> None:
         """Tell the damaged places of a segment; a tail of the log swallows what other files say was behind it."""
@@ -386,7 +399,7 @@ class _Verifier:
 
     def _epochs_otherwise(self) -> None:
         url = self.log.store.url_of(self.log.path_of(LEADER_EPOCHS))
-        for epoch, offset in sorted(self.epoch_check.missing.items()) if hasattr(self, "epoch_check") else ():
+        for epoch, offset in sorted(self.epoch_check.missing.items()):
             what = f"it does not say that offset {offset} is of leader epoch {epoch}, as its batch does"
             self.tell(url, Kind.LEADER_EPOCHS, _EPOCHS_WRONG, what)
 

@@ -1,0 +1,108 @@
+"""Real Kafka boots on repaired directories: it finds nothing to cut, and its consumer gets exactly what was whole."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.log.expected import consumed
+from tools import kafka
+
+from kwire.log import LogDirectory
+from kwire.log.repair import repair_in_place, repair_into
+from kwire.log.repair_mode import Mode
+from kwire.log.repair_plan import make_plan
+from kwire.log.verify import verify_directory
+
+pytestmark = [pytest.mark.jvm, pytest.mark.slow]
+
+PEER = Path(__file__).parent / "java" / "LogPeer.java"
+SETTINGS = {"log.index.interval.bytes": 1024, "log.index.size.max.bytes": 65536}
+LOGGING = """
+log4j.rootLogger=INFO, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=%p %m%n
+"""
+
+
+def repaired(source: Path, folder: Path, mode: Mode, *, in_place: bool) -> Path:
+    """A repaired copy of source, as the log directory that KafkaBroker boots in `folder`."""
+    folder.mkdir()
+    data = folder / "data"
+    if in_place:
+        shutil.copytree(source, data)
+    directory = LogDirectory(data if in_place else source)
+    plan = make_plan(directory, verify_directory(directory), mode)
+    assert plan.left == []
+    if in_place:
+        repair_in_place(plan)
+    else:
+        repair_into(plan, str(data))
+    return data
+
+
+def hexed(data: bytes | None) -> str:
+    return "-" if data is None else "x" + data.hex()
+
+
+def expected_lines(unclean: Path, mode: Mode) -> list[str]:
+    """What the consumer is to print: the recovered broker's records, and in salvage those behind bad batches."""
+    lines = []
+    for partition in range(6):
+        if mode is Mode.SALVAGE and partition in (1, 4):
+            rows, _ = consumed(unclean / "expected" / "killed-recovered", "u-plain", partition, "read_uncommitted")
+            lost = range(550, 557) if partition == 1 else range(203, 204)
+            rows = [row for row in rows if row.offset not in lost]
+        else:
+            rows, _ = consumed(unclean / "expected" / "damaged-recovered", "u-plain", partition, "read_uncommitted")
+        lines += [
+            f"u-plain {partition} {row.offset} {row.timestamp} {hexed(row.key)} {hexed(row.value)}" for row in rows
+        ]
+    return lines
+
+
+def dump_problems(data: Path) -> Iterator[str]:
+    """What Kafka's DumpLogSegments finds wrong with logs and indexes."""
+    logs = sorted(str(path) for path in data.glob("u-*/*.log"))
+    indexes = sorted(str(path) for path in data.glob("u-*/*.*index") if path.suffix != ".txnindex")
+    assert len(indexes) > 20
+    dumped = kafka.java("kafka.tools.DumpLogSegments", "--deep-iteration", "--files", ",".join(logs))
+    yield from re.findall(r".*isvalid: false.*|.*corrupt.*|.*[Tt]railing.*|Found.*", dumped)
+    verified = kafka.java("kafka.tools.DumpLogSegments", "--verify-index-only", "--files", ",".join(indexes))
+    yield from re.findall(r"(?i).*mismatch.*|Found.*|.*out of order.*", verified)
+
+
+@pytest.mark.requirement("G-05", "G-07", "G-08", "G-11", "G-13")
+@pytest.mark.parametrize(("mode", "in_place"), [(Mode.SALVAGE, False), (Mode.TRUNCATE, False), (Mode.SALVAGE, True)])
+def test_kafka_boots_on_a_repaired_directory_and_serves_what_was_whole(
+    mode: Mode, in_place: bool, kafka_logs: dict[str, Path], tmp_path: Path
+) -> None:
+    unclean, folder = kafka_logs["unclean"], tmp_path / "kafka"
+    data = repaired(unclean / "damaged" / "data", folder, mode, in_place=in_place)
+    assert list(dump_problems(data)) == []
+    before = {path: path.stat().st_size for path in data.glob("u-plain-*/*.log")}
+    classes = kafka.compile_java(PEER)
+    (folder / "log4j.properties").write_text(LOGGING)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", f"-Dlog4j.configuration=file:{folder}/log4j.properties")
+        with kafka.KafkaBroker(folder, **SETTINGS) as broker:
+            patch.undo()
+            server = broker.bootstrap_servers
+            printed = kafka.java("LogPeer", server, "read", "read_uncommitted", "u-plain", classes=classes, timeout=120)
+            committed = kafka.java("LogPeer", server, "read", "read_committed", "u-txn", classes=classes, timeout=120)
+    assert sorted(printed.splitlines()) == sorted(expected_lines(unclean, mode))
+    log = (folder / "server.log").read_text(errors="replace")
+    assert not re.findall(r"Corruption found.*|.*[Ii]nvalid offset.*|ERROR.*CorruptRecord.*", log)
+    assert "Recovering unflushed segment" in log  # it did look: there is no mark of a clean stop
+    assert {path: path.stat().st_size for path in before} == before
+    transactions = {
+        (partition, row.offset)
+        for partition in (0, 1)
+        for row in consumed(unclean / "expected" / "damaged-recovered", "u-txn", partition, "read_committed")[0]
+    }
+    got = {(int(line.split()[1]), int(line.split()[2])) for line in committed.splitlines()}
+    assert got == transactions
