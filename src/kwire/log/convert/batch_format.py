@@ -148,11 +148,14 @@ class BatchConverter:
             while end < len(run) and self.target.has(run[end]) == fits:
                 end += 1
             part = b"".join(batch.buffer for batch in run[begin:end])
-            out += part if fits else self._rewritten(run[begin:end], part)
+            if fits:
+                out += part
+                self.records += sum(map(count_of, run[begin:end]))
+            else:
+                out += self._rewritten(run[begin:end], part)
             begin = end
         for batch in read_batches(out):
             self.batches += 1
-            self.records += 1 if batch.count is None and not batch.compression else count_of(batch)
             self.largest_batch_bytes = max(self.largest_batch_bytes, batch.size_bytes)
         return bytes(out)
 
@@ -167,6 +170,7 @@ class BatchConverter:
         if target.codec is not None:
             data = b"".join(recompress(batch, target.codec, target.level) for batch in read_batches(data))
         if magic == 2:
+            self.records += sum(batch.count or 0 for batch in read_batches(data))
             return data
         try:
             converted = down_convert(data, magic)
@@ -176,11 +180,14 @@ class BatchConverter:
             )
             raise OptionError(f"zstd does not exist in magic {magic}; {wrong}") from None
         self._loss.add(converted.lost)
+        self.records += converted.records_converted
         return converted
 
 
 def count_of(batch: Batch) -> int:
     """Records of a batch; a wrapper of magic 0 or 1 has to be decompressed for it."""
+    if batch.count is None and not batch.compression:
+        return 1
     return batch.count if batch.count is not None else sum(1 for _ in batch.records(check_crc=False))
 
 

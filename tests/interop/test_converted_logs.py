@@ -1,0 +1,161 @@
+"""Real Kafka boots on directories that were converted and restored, and its consumer reads what they should hold.
+
+The directory is one that Kafka itself wrote (tests/data/logs/modern), with its metadata log, so the topics are known
+to the broker that boots on what we made of it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests import golden
+from tests.log.expected import Row, consumed
+from tools import kafka
+
+from kwire.log import LogDirectory
+from kwire.log.convert import TargetFormat, convert_directory, convert_in_place
+from kwire.log.export import export_logs
+from kwire.log.restore import restore_directory
+from kwire.records import Compression
+
+pytestmark = [pytest.mark.jvm, pytest.mark.slow]
+
+PEER = Path(__file__).parent / "java" / "LogPeer.java"
+CONTROLLER = "127.0.0.1:21093"  # the metadata log of the directory names it as the only voter
+NOW = time.time_ns() // 1_000_000
+TOPICS = ("orders", "orders.recompressed", "txn", "ids", "compacted", "compacted-txn", "logappend", "trimmed")
+ISOLATIONS = ("read_uncommitted", "read_committed")
+Place = tuple[str, int]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the log directory that Kafka wrote."""
+    try:
+        kafka.jars()
+        kafka.need("javac", "openjdk-17-jdk-headless")
+    except kafka.Unavailable as missing:
+        pytest.skip(str(missing))
+    return golden.extract("modern", tmp_path_factory.mktemp("logs"))
+
+
+@contextmanager
+def booted(directory: Path) -> Iterator[Callable[..., list[str]]]:
+    """Kafka on directory / "data"; gives read(isolation, *topics), the lines of what its consumer got."""
+    broker = kafka.KafkaBroker(directory, **{"controller.quorum.voters": ""})
+    listeners = [each for each in str(broker.settings["listeners"]).split(",") if "CONTROLLER" not in each]
+    broker.settings["listeners"] = ",".join([*listeners, f"CONTROLLER://{CONTROLLER}"])
+    broker.settings["controller.quorum.bootstrap.servers"] = CONTROLLER
+    classes = kafka.compile_java(PEER)
+
+    def read(*arguments: str) -> list[str]:
+        return kafka.java(
+            "LogPeer", broker.bootstrap_servers, "read", *arguments, classes=classes, timeout=200
+        ).splitlines()
+
+    with broker:
+        yield read
+
+
+def by_place(lines: list[str]) -> dict[Place, list[tuple[int, int, str, str]]]:
+    """(offset, timestamp, key, value) of LogPeer's lines by partition, in order."""
+    found: dict[Place, list[tuple[int, int, str, str]]] = {}
+    for line in lines:
+        topic, partition, offset, timestamp, key, value = line.split(" ")
+        found.setdefault((topic, int(partition)), []).append((int(offset), int(timestamp), key, value))
+    return {key: sorted(records) for key, records in found.items()}
+
+
+def as_printed(rows: list[Row]) -> list[tuple[int, int, str, str]]:
+    return [(row.offset, row.timestamp, *map(hexed, (row.key, row.value))) for row in rows]  # type: ignore[misc]
+
+
+def hexed(data: bytes | None) -> str:
+    return "-" if data is None else "x" + data.hex()
+
+
+def partitions(source: Path) -> list[Place]:
+    return [key for key in LogDirectory(source / "data") if key[0] in TOPICS]
+
+
+def check_as_before(read: Callable[..., list[str]], source: Path) -> None:
+    """The consumer gets what it got from the directory as Kafka wrote it."""
+    for isolation in ISOLATIONS:
+        found = by_place(read(isolation, *TOPICS))
+        for topic, partition in partitions(source):
+            expected, _ = consumed(source / "expected", topic, partition, isolation)
+            assert found.get((topic, partition), []) == as_printed(expected), (topic, partition, isolation)
+
+
+@pytest.mark.parametrize("codec", [Compression.ZSTD, Compression.NONE])
+def test_kafka_boots_on_a_directory_with_another_codec(codec: Compression, source: Path, tmp_path: Path) -> None:
+    directory = LogDirectory(source / "data")
+    convert_directory(
+        directory, str(tmp_path / "data"), TargetFormat(codec=codec), list(directory), whole=True, now_ms=NOW
+    )
+    with booted(tmp_path) as read:
+        check_as_before(read, source)
+    assert LogDirectory(tmp_path / "data").is_clean_shutdown
+
+
+IN_PLACE = {
+    "orders": (1, Compression.LZ4),
+    "orders.recompressed": (0, Compression.LZ4),
+    "ids": (0, Compression.SNAPPY),
+    "logappend": (1, Compression.NONE),
+    "compacted": (0, Compression.NONE),
+    "compacted-txn": (1, Compression.SNAPPY),
+    "txn": (1, Compression.GZIP),
+    "trimmed": (0, Compression.GZIP),
+}
+
+
+def test_kafka_boots_on_old_formats_converted_in_place(source: Path, tmp_path: Path) -> None:
+    shutil.copytree(source / "data", tmp_path / "data")
+    for topic, (magic, codec) in IN_PLACE.items():
+        keys = [key for key in partitions(source) if key[0] == topic]
+        target = TargetFormat(magic=magic, codec=codec)
+        convert_in_place(tmp_path / "data", target, keys, accept_loss=True, now_ms=NOW)
+    ends = {key: log.log_end_offset for key, log in LogDirectory(source / "data").items()}
+    with booted(tmp_path) as read:
+        found = by_place(read("read_uncommitted", *TOPICS))
+    for topic, partition in partitions(source):
+        everything, _ = consumed(source / "expected", topic, partition, "read_uncommitted")
+        committed, _ = consumed(source / "expected", topic, partition, "read_committed")
+        stable = LogDirectory(source / "data")[topic, partition].last_stable_offset
+        kept = {row.offset for row in committed}
+        rows = [row for row in everything if row.offset in kept or row.offset >= stable]
+        if IN_PLACE[topic][0] == 0:
+            rows = [row._replace(timestamp=-1) for row in rows]
+        assert found[topic, partition] == as_printed(rows), (topic, partition)
+        left = LogDirectory(tmp_path / "data")[topic, partition]
+        assert left.log_end_offset == ends[topic, partition]
+
+
+def test_kafka_boots_on_a_directory_restored_from_parquet(source: Path, tmp_path: Path) -> None:
+    directory = LogDirectory(source / "data")
+    logs = [directory[key] for key in partitions(source)]
+    export_logs(logs, str(tmp_path / "parquet"), shape="parquet", headers=True)
+    ids = {log.topic: log.topic_id for log in logs if log.topic_id is not None}
+    restore_directory(
+        [str(tmp_path / "parquet")],
+        str(tmp_path / "data"),
+        now_ms=NOW,
+        codec=Compression.LZ4,
+        segment_bytes=300_000,
+        topic_ids=ids,
+    )
+    for name in ("meta.properties", "bootstrap.checkpoint"):  # the cluster that knows the topics
+        shutil.copy2(source / "data" / name, tmp_path / "data" / name)
+    shutil.copytree(source / "data" / "__cluster_metadata-0", tmp_path / "data" / "__cluster_metadata-0")
+    with booted(tmp_path) as read:
+        found = by_place(read("read_uncommitted", *TOPICS))
+        assert by_place(read("read_committed", *TOPICS)) == found  # nothing is known of transactions any more
+    for topic, partition in partitions(source):
+        expected, _ = consumed(source / "expected", topic, partition, "read_uncommitted")
+        assert found[topic, partition] == as_printed(expected), (topic, partition)
