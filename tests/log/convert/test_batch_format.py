@@ -14,7 +14,7 @@ from kwire.errors import CorruptBatch, OptionError
 from kwire.log import LogDirectory, PartitionLog
 from kwire.log.convert.batch_format import BatchConverter, Loss, TargetFormat, recompress
 from kwire.log.partition_log import AbortedBatches
-from kwire.records import Batch, Compression, read_batches, to_arrow
+from kwire.records import Batch, Compression, Record, TimestampType, read_batches, to_arrow, write_batch
 
 ARCHIVES = ("modern", "modern44", "legacy")
 TARGETS = [
@@ -173,3 +173,17 @@ def test_formats_that_do_not_exist_are_refused() -> None:
         TargetFormat(magic=3)
     with pytest.raises(OptionError, match="zstd does not exist in magic 1"):
         TargetFormat(magic=1, codec=Compression.ZSTD)
+
+
+def test_times_that_no_calendar_has_go_by_way_of_objects() -> None:
+    """Columns count microseconds, in which such a time has no room."""
+    times = [5, 2**62, -1]
+    records = [
+        Record(offset=3 * i, timestamp=time, timestamp_type=TimestampType.CREATE_TIME, key=None, value=b"v", headers=[])
+        for i, time in enumerate(times)
+    ]
+    data = write_batch(records, keep_offsets=True)
+    converter = BatchConverter(TargetFormat(magic=1, codec=Compression.GZIP), lambda batch: False)
+    (new,) = read_batches(b"".join(converter.convert(read_batches(data))))
+    assert [(record.offset, record.timestamp) for record in new.records()] == [(0, 5), (3, 2**62), (6, -1)]
+    assert (converter.records, converter.loss) == (3, Loss())

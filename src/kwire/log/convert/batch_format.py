@@ -3,6 +3,7 @@
     as wanted already        copied, byte for byte
     magic 2, another codec   the header is kept (producer, sequences, epochs, flags, horizon, times) and the payload
                              compressed again, not taken apart; control batches and emptied ones are copied
+    another magic            by columns (column_conversion), records of neighbouring batches together
     anything else            by way of magic 2: up_convert, the codec, down_convert
 
 Below magic 2 there are no transactions. Records of aborted ones would be read by everybody, so they are left out, and
@@ -13,11 +14,13 @@ Source: rules R-36, R-37, A-23, 5.2, 5.3 of spec/records.md; KIP-98.
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 
 from kwire.errors import OptionError
+from kwire.log.convert.column_conversion import ColumnConversion, columns_can
 from kwire.records import Batch, Compression, down_convert, read_batches, up_convert
 from kwire.records.append_error import RejectedRecords
 from kwire.records.attributes import CODEC_MASK
@@ -29,7 +32,7 @@ from kwire.wire.checksum import crc32c
 __all__ = ["BatchConverter", "Loss", "TargetFormat", "recompress"]
 
 RUN_BYTES = 4 << 20  # source bytes that are converted together
-NO_PRODUCER_ID = -1
+COPY, OBJECTS = -2, -1  # ways for a batch to go; a codec is the way by columns
 LENGTH, CRC, ATTRIBUTES = struct.Struct(">i"), struct.Struct(">I"), struct.Struct(">h")
 LENGTH_POSITION, CRC_POSITION, FRAME_BYTES = 8, 17, 12
 
@@ -105,6 +108,7 @@ class BatchConverter:
         self.records = self.batches = self.largest_batch_bytes = 0
         self._open: dict[int, int] = {}  # producer id -> records of its open transaction
         self._is_lossy = target.magic is not None and target.magic < 2
+        self._columns: ColumnConversion | None = None
 
     def convert(self, batches: Iterable[Batch]) -> Iterator[bytes]:
         """The converted batches in pieces of some MB. Raises CorruptBatch; OptionError where zstd cannot stay."""
@@ -141,23 +145,42 @@ class BatchConverter:
     def _converted(self, run: list[Batch]) -> bytes:
         """A run of batches, those that are as wanted copied."""
         out = bytearray()
-        begin = 0
-        while begin < len(run):
-            fits = self.target.has(run[begin])
-            end = begin + 1
-            while end < len(run) and self.target.has(run[end]) == fits:
-                end += 1
-            part = b"".join(batch.buffer for batch in run[begin:end])
-            if fits:
-                out += part
-                self.records += sum(map(count_of, run[begin:end]))
+        for kind, group in itertools.groupby(run, self._kind_of):
+            batches = list(group)
+            data = b"".join(batch.buffer for batch in batches)
+            if kind == COPY:
+                out += data
+                self.records += sum(map(count_of, batches))
             else:
-                out += self._rewritten(run[begin:end], part)
-            begin = end
+                out += self._by_columns(batches, data, kind) or self._rewritten(batches, data)
         for batch in read_batches(out):
             self.batches += 1
             self.largest_batch_bytes = max(self.largest_batch_bytes, batch.size_bytes)
         return bytes(out)
+
+    def _kind_of(self, batch: Batch) -> int:
+        """COPY, OBJECTS, or the codec of what goes by way of columns."""
+        target = self.target
+        if target.has(batch):
+            return COPY
+        if target.magic is None or not columns_can(batch, target.magic):
+            return OBJECTS
+        codec = batch.compression if target.codec is None else target.codec
+        return OBJECTS if codec == Compression.ZSTD and target.magic < 2 else codec
+
+    def _by_columns(self, run: list[Batch], data: bytes, kind: int) -> bytes:
+        """Batches in another magic by way of columns; no bytes where that cannot be."""
+        if kind == OBJECTS:
+            return b""
+        if self._columns is None:
+            assert self.target.magic is not None
+            self._columns = ColumnConversion(self.target.magic, self.target.level)
+        converted = self._columns.convert(run, data, Compression(kind))
+        if converted is None:
+            return b""
+        self._loss.add(converted.lost)
+        self.records += converted.records
+        return converted.data
 
     def _rewritten(self, run: list[Batch], data: bytes) -> bytes:
         """Batches that are not as wanted: up to magic 2, other codec, down again."""
