@@ -6,6 +6,8 @@ import json
 import random
 import shutil
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -287,6 +289,27 @@ def test_files_of_the_metadata_log_are_verified(copied: Copied) -> None:
     snapshot.write_bytes(whole)
     (folder / "quorum-state").write_text('{"leaderId":1,"leaderEpoch":3,"votedId":-1,"data_version":7}')
     assert len(found()) == 1
+
+
+def test_a_running_broker_is_told(copied: Copied) -> None:
+    data = copied("modern", "orders-0")
+    (data / ".kafka_cleanshutdown").unlink()
+    program = "from kwire.log.directory_lock import DirectoryLock; import sys; DirectoryLock(sys.argv[1])"
+    holder = f"{program}; print(flush=True); input()"
+
+    def told() -> str:
+        return next(each.cause for each in LogDirectory(data).verify() if each.kind is Kind.UNCLEAN_STOP)
+
+    assert told().endswith("was not shut down")
+    with subprocess.Popen(
+        [sys.executable, "-c", holder, str(data)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        assert process.stdin
+        process.stdout.readline()
+        assert told().endswith("its lock is held")
+        process.stdin.close()
+    assert told().endswith("was not shut down")
 
 
 def test_leftovers_are_notes(copied: Copied) -> None:

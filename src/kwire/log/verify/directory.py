@@ -26,10 +26,11 @@ from kwire.log.checkpoints import (
     parse_uuid,
 )
 from kwire.log.damage import Damage, Kind, Severity
+from kwire.log.directory_lock import is_held
 from kwire.log.file_names import MARKED_DIRECTORY
 from kwire.log.log_directory import LogDirectory
 from kwire.log.partition_log import PartitionLog
-from kwire.log.store import Store, open_store, parent_of
+from kwire.log.store import LocalStore, Store, open_store, parent_of
 from kwire.log.verify.judgement import METADATA_TOPIC, Circumstances, Judgement
 from kwire.log.verify.metadata import BOOTSTRAP, verify_metadata_files, verify_metadata_snapshot
 from kwire.log.verify.partition import PartitionFindings, verify_partition
@@ -177,8 +178,10 @@ class _Root:
     def _clean_shutdown(self) -> None:
         if self.root.is_clean is False:
             effect = "a starting broker recovers the segments from the recovery point on"
-            hint = "nothing, if a broker is running here"
-            what = "it is not there: the broker was not shut down, or it runs"
+            hint, what = "nothing", "it is not there: the broker was not shut down"
+            if isinstance(self.root.store, LocalStore) and is_held(self.root.store.url):
+                hint = "look again when it is stopped: what it writes may be half there"
+                what = "it is not there: a broker runs here, its lock is held"
             self.tell(CLEAN_SHUTDOWN, Kind.UNCLEAN_STOP, what, Severity.NOTE, effect, hint)
         elif self.root.is_clean:
             try:
