@@ -16,7 +16,7 @@ from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.transactions import Marker, TopicPartition
 from kwire.broker.transactions.partitions import write_marker
-from kwire.errors import BrokerError, LogError
+from kwire.errors import BrokerError, EncodeError, LogError
 from kwire.messages import WriteTxnMarkersResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
@@ -60,6 +60,8 @@ def outcome(node: Node, partition: TopicPartition, marker: Marker) -> ErrorCode:
         return ErrorCode(error.code)
     except LogError:
         return ErrorCode.KAFKA_STORAGE_ERROR
+    except EncodeError:  # a number that no marker can have
+        return ErrorCode.UNKNOWN_SERVER_ERROR
     return ErrorCode.NONE
 
 
