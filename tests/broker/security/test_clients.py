@@ -34,6 +34,7 @@ from kwire.broker.context import ANONYMOUS
 from kwire.errors import OptionError
 from kwire.messages import (
     ApiVersionsRequest,
+    DescribeConfigsRequest,
     MetadataRequest,
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
@@ -393,6 +394,13 @@ def test_no_password_is_ever_written_down(
             stranger.sock.sendall((len(header) + len(broken)).to_bytes(4, "big") + header + broken)
             with pytest.raises(Closed):
                 stranger.bare(b"")
+        with RawClient(broker) as known:
+            known.log_in("alice", PASSWORDS["alice"])
+            resource = DescribeConfigsRequest.DescribeConfigsResource(
+                resource_type=4, resource_name="1", configuration_keys=None
+            )
+            configs = known.ask(DescribeConfigsRequest(resources=[resource], include_synonyms=True), 4)
+            assert "ssl.key.password" in repr(configs)
         shown = broker.call(
             lambda node: repr(
                 [
@@ -404,7 +412,13 @@ def test_no_password_is_ever_written_down(
                 ]
             )
         )
-    texts = [shown, repr(broker.settings), *(record.getMessage() for record in caplog.records), caplog.text]
+    texts = [
+        shown,
+        repr(configs),
+        repr(broker.settings),
+        *(record.getMessage() for record in caplog.records),
+        caplog.text,
+    ]
     assert len(caplog.records) > 5
     for text in texts:
         assert "pw-of" not in text

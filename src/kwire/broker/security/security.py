@@ -6,6 +6,7 @@ always granted, and the principal is the client certificate's, if there is one. 
 
 from __future__ import annotations
 
+import logging
 import secrets
 from functools import partial
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from kwire.broker.node import Node
 
 __all__ = ["Security"]
+
+logger = logging.getLogger(__name__)
 
 PLAIN = "PLAIN"
 SCRAM = {mechanism.label: mechanism for mechanism in ScramMechanism}
@@ -55,7 +58,10 @@ class Security:
     def may(self, context: RequestContext, operation: Operation, kind: ResourceType, name: str) -> bool:
         """Whether the sender of a request may do that to a resource."""
         peer = context.peer
-        return self.authorizer is None or self.authorizer.may(peer.principal, peer.host, operation, kind, name)
+        if self.authorizer is None or self.authorizer.may(peer.principal, peer.host, operation, kind, name):
+            return True
+        logger.debug("%s from %s may not %s %s %s", peer.principal, peer.host, operation.name, kind.name, name)
+        return False
 
     def may_on_any(self, context: RequestContext, operation: Operation, kind: ResourceType) -> bool:
         """Whether the sender of a request may do that to any resource of the kind."""
