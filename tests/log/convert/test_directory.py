@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import resource
 import shutil
 import signal
@@ -20,8 +21,8 @@ from kwire.log.damage import Severity
 from kwire.log.log_manager import LogManager
 from kwire.log.verify import verify_directory
 from kwire.records import Compression
-from tests.log.convert.stopping import Stopped, StoppingFileSystem
 from tests.log.expected import read_objects
+from tests.log.faults import Stopped, StoppingFileSystem
 
 NOW = 1_770_000_000_000
 ZSTD = TargetFormat(codec=Compression.ZSTD)
@@ -154,12 +155,12 @@ def test_an_interrupted_run_is_gone_on_with(some: LogDirectory, tmp_path: Path) 
     counting = StoppingFileSystem()
     convert_directory(some, str(tmp_path / "counted"), ZSTD, list(some), whole=True, now_ms=NOW, file_system=counting)
     kept_some = 0
-    for stop_at in range(2, counting.steps, counting.steps // 9):
+    for stop_at in range(2, len(counting.steps), len(counting.steps) // 10):
         target = tmp_path / f"new{stop_at}"
+        files = StoppingFileSystem(stop_at, torn=True)
         with pytest.raises(Stopped):
-            convert_directory(
-                some, str(target), ZSTD, list(some), whole=True, now_ms=NOW, file_system=StoppingFileSystem(stop_at)
-            )
+            convert_directory(some, str(target), ZSTD, list(some), whole=True, now_ms=NOW, file_system=files)
+        files.lose_unsynced(random.Random(stop_at))
         if target.exists():  # stopped after the rename: complete
             assert tree(target) == expected
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 from pathlib import Path
 
@@ -14,8 +15,8 @@ from kwire.log.convert import LossRefused, TargetFormat, convert_in_place, exami
 from kwire.log.log_manager import LogManager
 from kwire.log.verify import verify_directory
 from kwire.records import Compression
-from tests.log.convert.stopping import Stopped, StoppingFileSystem
 from tests.log.expected import Row, read_objects
+from tests.log.faults import Stopped, StoppingFileSystem
 
 NOW = 1_770_000_000_000
 ZSTD = TargetFormat(codec=Compression.ZSTD)
@@ -94,11 +95,14 @@ def test_wherever_it_is_stopped_the_log_is_whole_and_the_next_run_ends_it(source
     counting = StoppingFileSystem()
     convert_in_place(copy(source, tmp_path / "counted", "txn-0"), ZSTD, [("txn", 0)], now_ms=NOW, file_system=counting)
     expected = read_objects(source["txn", 0])
-    for stop_at in range(3, counting.steps + 1, counting.steps // 12):
+    for stop_at in range(3, len(counting.steps), len(counting.steps) // 14):
         path = copy(source, tmp_path / f"data{stop_at}", "txn-0")
+        files = StoppingFileSystem(stop_at, torn=True)
         with pytest.raises(Stopped):
-            convert_in_place(path, ZSTD, [("txn", 0)], now_ms=NOW, file_system=StoppingFileSystem(stop_at))
+            convert_in_place(path, ZSTD, [("txn", 0)], now_ms=NOW, file_system=files)
         assert rows(path, ("txn", 0)) == expected  # as it lies there
+        files.lose_unsynced(random.Random(stop_at))
+        assert rows(path, ("txn", 0)) == expected  # and after the machine has lost power
         assert not LogDirectory(path).is_clean_shutdown
         with LogManager.open(path, now_ms=NOW):
             pass

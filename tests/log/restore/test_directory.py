@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import resource
 import signal
 import uuid
@@ -21,8 +22,8 @@ from kwire.log.log_manager import LogManager
 from kwire.log.restore import restore_directory
 from kwire.log.verify import verify_directory
 from kwire.records import Compression
-from tests.log.convert.stopping import Stopped, StoppingFileSystem
 from tests.log.expected import Row, read_objects
+from tests.log.faults import Stopped, StoppingFileSystem
 
 NOW = 1_770_000_000_000
 KEYS = [("orders", 1), ("txn", 0), ("compacted", 0), ("trimmed", 0), ("logappend", 1), ("orders.recompressed", 0)]
@@ -281,10 +282,11 @@ def test_wherever_it_is_stopped_there_is_no_directory_or_a_whole_one(rows: list[
     path = write(tmp_path / "a.parquet", pa.concat_tables([table(rows[:99]), table(rows[:99], number=1)]))
     counting = StoppingFileSystem()
     restore([path], tmp_path / "counted", file_system=counting)
-    for stop_at in range(1, counting.steps + 1, max(counting.steps // 12, 1)):
-        target = tmp_path / f"new{stop_at}"
+    for stop_at in range(0, len(counting.steps), len(counting.steps) // 12):
+        target, files = tmp_path / f"new{stop_at}", StoppingFileSystem(stop_at, torn=True)
         with pytest.raises(Stopped):
-            restore([path], target, file_system=StoppingFileSystem(stop_at))
+            restore([path], target, file_system=files)
+        files.lose_unsynced(random.Random(stop_at))
         assert not target.exists() or read_objects(LogDirectory(target)["t", 1]) == rows[:99]
 
 

@@ -98,6 +98,10 @@ class NewLog:
             log.high_watermark = log.log_end_offset
             log.delete_records(log_start_offset)
         log.close()
+        for name in self._files.list(log.directory):  # closing has trimmed indexes, which no sync has seen
+            with self._files.open(f"{log.directory}/{name}") as file:
+                file.sync()
+        self._files.sync_directory(log.directory)
         for base_offset, modified_ms in self._modified.items():
             self._files.set_modified(f"{log.directory}/{base_offset:020}.log", modified_ms)
 
