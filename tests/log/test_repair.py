@@ -201,6 +201,25 @@ def test_a_directory_that_a_broker_holds_is_not_changed(damaged: Path) -> None:
     assert after == before
 
 
+def test_a_partition_alone_is_repaired_in_place(damaged: Path, tmp_path: Path) -> None:
+    alone = tmp_path / "alone" / "u-plain-4"
+    shutil.copytree(damaged / "u-plain-4", alone)
+    repair_in_place(plan_for(alone))
+    assert real(alone) == []
+    assert sorted(path.name for path in alone.parent.iterdir()) == ["u-plain-4", "u-plain-4.quarantine-1"]
+
+
+def test_an_archive_is_repaired_into_a_directory(damaged: Path, tmp_path: Path) -> None:
+    repair_into(plan_for(damaged), str(tmp_path / "new"))
+    shutil.make_archive(str(tmp_path / "data"), "zip", damaged)
+    directory = LogDirectory(f"zip://::{tmp_path}/data.zip")
+    plan = make_plan(directory, verify_directory(directory), Mode.SALVAGE)
+    repair_into(plan, str(tmp_path / "from-archive"))
+    assert tree(tmp_path / "from-archive") == tree(tmp_path / "new")
+    with pytest.raises(LogError, match="only a local directory"):
+        repair_in_place(plan)
+
+
 def test_a_partition_behind_a_link_is_not_changed_in_place(damaged: Path, tmp_path: Path) -> None:
     (damaged / "u-plain-4").rename(tmp_path / "elsewhere")
     (damaged / "u-plain-4").symlink_to(tmp_path / "elsewhere")

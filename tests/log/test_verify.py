@@ -106,6 +106,21 @@ def test_a_log_alone_is_verified_as_in_its_directory(kafka_logs: dict[str, Path]
         assert len(real(alone)) == len([each for each in whole if (each.topic, each.partition) == (topic, partition)])
 
 
+def test_one_file_is_verified_without_what_is_around_it(kafka_logs: dict[str, Path]) -> None:
+    for file in (kafka_logs["modern"] / "data" / "txn-0").glob("*.log"):
+        assert LogDirectory(file).verify() == []
+    damaged = kafka_logs["unclean"] / "damaged" / "data" / "u-plain-4" / "00000000000000000000.log"
+    assert [each.position for each in LogDirectory(damaged).verify()] == [29993]
+
+
+def test_an_archive_is_verified_like_a_directory(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+    damaged = kafka_logs["unclean"] / "damaged" / "data"
+    shutil.make_archive(str(tmp_path / "data"), "zip", damaged)
+    directory = LogDirectory(f"zip://::{tmp_path}/data.zip")
+    found = {(each.kind, each.position, each.offsets, each.cause) for each in real(directory.verify())}
+    assert found == {(e.kind, e.position, e.offsets, e.cause) for e in real(LogDirectory(damaged).verify())}
+
+
 @pytest.mark.requirement("R-02", "R-05")
 @pytest.mark.parametrize(("archive", "name"), LOGS)
 def test_one_changed_bit_in_a_log_is_found_where_it_is(

@@ -105,6 +105,11 @@ class Damage:
         return f", offset {first}" if first == last else f", offsets {first} to {last}"
 
     @property
+    def name(self) -> str:
+        """The file's own name."""
+        return self.file.partition("::")[0].rpartition("/")[2]  # what follows :: says where an archive is
+
+    @property
     def is_harmless(self) -> bool:
         """Whether it is a note: no damage."""
         return self.severity is Severity.NOTE

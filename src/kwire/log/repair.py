@@ -16,8 +16,8 @@ import shutil
 from collections.abc import Callable
 
 from kwire.errors import LogError
-from kwire.log.checkpoints import LEADER_EPOCHS, PARTITION_METADATA
-from kwire.log.directory_lock import DirectoryLock
+from kwire.log.checkpoints import LEADER_EPOCHS, META_PROPERTIES, PARTITION_METADATA
+from kwire.log.directory_lock import LOCK_FILE, DirectoryLock
 from kwire.log.file_names import SEGMENT_FILE, segment_file
 from kwire.log.file_system import FileSystem
 from kwire.log.partition_log import PartitionLog
@@ -274,6 +274,8 @@ def repair_in_place(plan: Plan, *, file_system: FileSystem | None = None, advanc
     for each in plan.touched:
         if os.path.islink(each.log.url):
             raise LogError("a symbolic link: repair the directory it leads to", each.log.url)
+    if root != place and not any(files.exists(f"{root}/{name}") for name in (META_PROPERTIES, LOCK_FILE)):
+        return _in_place(plan, files, place, root, advance)  # a partition's directory alone, in no broker's
     lock = DirectoryLock(root)
     try:
         return _in_place(plan, files, place, root, advance)

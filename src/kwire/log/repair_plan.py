@@ -187,14 +187,14 @@ def _plan_partition(found: PartitionFindings, mode: Mode, directory: LogDirector
     else:
         _truncate(plan)
     _plan_rebuilds(plan, found)
-    if any(each.kind is Kind.METADATA and each.file.endswith(PARTITION_METADATA) for each in found.damages):
+    if any(each.kind is Kind.METADATA and each.name == PARTITION_METADATA for each in found.damages):
         plan.topic_id = _topic_id_elsewhere(log, directory)
     return plan
 
 
 def _plan_rebuilds(plan: PartitionPlan, found: PartitionFindings) -> None:
     """Indexes of segments that change or have a wrong one; snapshots; leader epochs."""
-    hurt = {each.file.rpartition("/")[2]: each for each in found.damages if not each.is_harmless}
+    hurt = {each.name: each for each in found.damages if not each.is_harmless}
     kept = [each for each in plan.segments if not each.is_dropped]
     for each in kept:
         stem = f"{each.base_offset:020d}."
@@ -202,7 +202,7 @@ def _plan_rebuilds(plan: PartitionPlan, found: PartitionFindings) -> None:
         each.rebuilds = each.rewrites or wrong
     _plan_snapshots(plan, kept, hurt)
     plan.leader_epochs = any(
-        each.kind is Kind.LEADER_EPOCHS and each.file.endswith(LEADER_EPOCHS) for each in found.damages
+        each.kind is Kind.LEADER_EPOCHS and each.name == LEADER_EPOCHS for each in found.damages
     ) or bool(_epochs_above(plan.log, plan.log_end_offset))
 
 
@@ -314,7 +314,7 @@ def _plan_checkpoints(directory: LogDirectory, partitions: Sequence[PartitionPla
 
 def _is_repaired(damage: Damage, partitions: Sequence[PartitionPlan], checkpoints: dict[str, bytes]) -> bool:
     """Whether a plan puts this right."""
-    name = damage.file.rpartition("/")[2]
+    name = damage.name
     if damage.topic is None:
         return name in checkpoints
     plan = next(each for each in partitions if (each.log.topic, each.log.partition) == (damage.topic, damage.partition))

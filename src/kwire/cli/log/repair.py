@@ -166,12 +166,8 @@ def _left(plan: Plan, output: Path | None) -> list[str]:
         return []
     with terminal.progress("Checking the result", sum(log.size_bytes for log in logs)) as bar:
         damages = verify_directory(after, logs, advance=bar.advance).damages
-    known = {(each.file.rpartition("/")[2], each.kind) for each in plan.left}
-    return [
-        f"still wrong: {each}"
-        for each in damages
-        if not each.is_harmless and (each.file.rpartition("/")[2], each.kind) not in known
-    ]
+    known = {(each.name, each.kind) for each in plan.left}
+    return [f"still wrong: {each}" for each in damages if not each.is_harmless and (each.name, each.kind) not in known]
 
 
 def _outcome(plan: Plan, output: Path | None, quarantine: Quarantine) -> str:

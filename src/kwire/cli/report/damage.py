@@ -135,9 +135,9 @@ def _strip(found: PartitionFindings, damages: Sequence[Damage]) -> Markup:
         base = segment.segment.base_offset
         tip = f"from offset {base}, {bytes_text(segment.size_bytes)}"
         blocks.append(_rect(x, 0, max(width, 0.3), HEIGHT, tip, "segment"))
-        stem = segment.segment.url.rpartition("/")[2].partition(".")[0]
+        stem = f"{segment.segment.base_offset:020d}"
         for each in damages:
-            name = each.file.rpartition("/")[2]
+            name = each.name
             if name.partition(".")[0] != stem:
                 continue
             if name.partition(".")[2].startswith("log") and each.position is not None and segment.size_bytes:

@@ -19,7 +19,7 @@ from kwire.log.checkpoints import (
     parse_partition_metadata,
 )
 from kwire.log.damage import Damage, Kind, Severity
-from kwire.log.file_names import SEGMENT_FILE
+from kwire.log.file_names import SEGMENT_FILE, segment_file
 from kwire.log.partition_log import PartitionLog
 from kwire.log.producer_snapshot import parse_producer_snapshot
 from kwire.log.segment import Segment
@@ -103,10 +103,12 @@ class _Verifier:
             if i:
                 self._snapshot(segment.base_offset)
             self._segment(segment)
+        alone = self.log.only_base_offset is not None  # one segment, of which nobody knows what is around it
         if segments:
             self.found.log_end_offset = self.found.segments[-1].next_offset
-            self._snapshots_otherwise(segments)
-            self._log_end(segments, epochs)
+            if not alone:
+                self._snapshots_otherwise(segments)
+                self._log_end(segments, epochs)
         else:
             self.found.log_end_offset = self.log.log_start_offset
         self._wrong_epochs(self.epoch_check.finish())
@@ -261,7 +263,7 @@ class _Verifier:
         if fault is not None and fault.is_slow:
             judgement = Judgement(Severity.RECOVERS, "brokers read its whole entries; look-ups take longer", REBUILD)
         if fault is None:
-            file = f"{segment.url.removesuffix('.swap').removesuffix('.log')}.{suffix}"
+            file = self.log.store.url_of(self.log.path_of(segment_file(segment.base_offset, suffix)))
             self.tell(file, kind, judgement, "there is no such file")
             return
         if judgement.severity is Severity.NOTE:
@@ -416,6 +418,8 @@ class _Verifier:
 
     def _known_end(self, log_end: int) -> int:
         """The highest log end that files other than the log speak of."""
+        if self.log.only_base_offset is not None:
+            return log_end
         return max(log_end, self.log.high_watermark or 0, self.circumstances.recovery_point or 0, *self.log.snapshots)
 
     def _log_end(self, segments: list[Segment], epochs: list[LeaderEpoch] | None) -> None:

@@ -1,0 +1,103 @@
+"""How fast is `verify` (checksums, records, indexes, snapshots) beside kafka-dump-log --deep-iteration on the same files?
+
+CPU time and wall time of a process each, JVM start and kernel loading included, and peak memory. `KWIRE_BENCH_4GB=1`
+adds one log of 4 GB, made on the spot below build/bench and removed again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from tools import kafka
+
+from benchmarks.data import log_directory
+
+RECORDS = 4_000_000  # 0.5 GB uncompressed
+LARGE_RECORDS = 31_500_000
+VERIFY = """
+import sys
+from kwire.log import LogDirectory
+from kwire.log.verify import verify_directory
+found = verify_directory(LogDirectory(sys.argv[1]), threads=int(sys.argv[2]))
+assert not [each for each in found.damages if not each.is_harmless], found.damages
+"""
+
+
+class Run(NamedTuple):
+    """What a process took."""
+
+    cpu_s: float
+    wall_s: float
+    peak_mb: float
+
+
+def measured(*command: str, output: Path | None = None) -> Run:
+    """Run a program and wait for it; raises when it fails."""
+    started = time.perf_counter()
+    with open(output or os.devnull, "wb") as sink:
+        process = subprocess.Popen(command, stdout=sink)
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{command[0]} failed with {process.returncode}")
+    return Run(usage.ru_utime + usage.ru_stime, time.perf_counter() - started, usage.ru_maxrss / 1000)
+
+
+def verify(directory: Path, threads: int) -> Run:
+    """The best of three runs."""
+    return min(measured(sys.executable, "-c", VERIFY, str(directory), str(threads)) for _ in range(3))
+
+
+def dump(directory: Path) -> Run:
+    """kafka-dump-log over the same segments; what it prints goes nowhere."""
+    files = ",".join(str(path) for path in sorted(directory.glob("*/*.log")))
+    tool = ("kafka.tools.DumpLogSegments", "--deep-iteration", "--files", files)
+    return measured("java", "-Xmx1g", "-cp", f"{kafka.jars()}/*", *tool)
+
+
+def main() -> None:
+    """Print the figures."""
+    try:
+        kafka.jars()
+        peer = True
+    except kafka.Unavailable as missing:
+        print(f"# no peer: {missing}")
+        peer = False
+    for codec in ("none", "zstd"):
+        directory = log_directory(RECORDS if codec == "none" else RECORDS // 2, codec=codec)
+        compare(f"log.verify.{codec}", directory, peer)
+    if os.environ.get("KWIRE_BENCH_4GB"):
+        large = log_directory(LARGE_RECORDS, partitions=1, segments=4)
+        try:
+            run = verify(large, 1)
+            size_mb = sum(path.stat().st_size for path in large.glob("*/*.log")) / 1e6
+            print(f"log.verify.4gb {size_mb / run.wall_s:.0f} MB/s - -")
+            print(f"log.verify.4gb.peak {run.peak_mb:.0f} MB - of-{size_mb:.0f}MB")
+        finally:
+            shutil.rmtree(large)
+
+
+def compare(name: str, directory: Path, peer: bool) -> None:
+    """One directory's figures."""
+    size_mb = sum(path.stat().st_size for path in directory.glob("*/*.log")) / 1e6
+    one = verify(directory, 1)
+    all_cores = verify(directory, os.cpu_count() or 1)
+    theirs = dump(directory) if peer else None
+    ratio = f"{theirs.wall_s / one.wall_s:.1f}" if theirs else "-"
+    told = f"kafka-dump-log-{size_mb / theirs.wall_s:.0f}MB/s" if theirs else "-"
+    print(f"{name} {size_mb / one.wall_s:.0f} MB/s {ratio} {told}")
+    print(f"{name}.threads {size_mb / all_cores.wall_s:.0f} MB/s - {os.cpu_count()}-threads")
+    cpu = f"{theirs.cpu_s / one.cpu_s:.1f}" if theirs else "-"
+    print(f"{name}.cpu {one.cpu_s:.2f} s {cpu} {f'kafka-dump-log-{theirs.cpu_s:.1f}s' if theirs else '-'}")
+    memory = f"{one.peak_mb / theirs.peak_mb:.2f}" if theirs else "-"
+    print(f"{name}.peak {one.peak_mb:.0f} MB {memory} {f'kafka-dump-log-{theirs.peak_mb:.0f}MB' if theirs else '-'}")
+
+
+if __name__ == "__main__":
+    main()
