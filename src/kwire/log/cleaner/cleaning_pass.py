@@ -71,7 +71,7 @@ class CleaningPass:
         transactions.add(entry for each in dirty for entry in each.aborted)
         transactions.add(entry for each in self._behind(plan.end_offset) for entry in each.aborted)
         sections = Sections(self._max_decompressed_bytes)
-        outcome: npt.NDArray[np.int64] = np.zeros(3, np.int64)
+        outcome: npt.NDArray[np.int64] = np.zeros(k.OUTCOME_COUNT, np.int64)
         is_full = False
         for i, segment in enumerate(dirty):
             for piece in self._pieces(segment, segment.position_of(plan.first_dirty_offset)):
@@ -136,6 +136,7 @@ class CleaningPass:
 
     def _put(self, sections: Sections, first: int, last: int, outcome: npt.NDArray[np.int64]) -> bool:
         offset_map = self._map
+        marks = offset_map.marks_for(sections.table[first:last])
         while True:
             first = k.map_batches(
                 sections.table,
@@ -145,6 +146,7 @@ class CleaningPass:
                 offset_map.slots,
                 offset_map.state,
                 offset_map.secret,
+                marks,
                 outcome,
             )
             if first == last:

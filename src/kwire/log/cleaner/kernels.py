@@ -16,7 +16,8 @@ import numpy as np
 from numba import njit
 
 from kwire.log.cleaner import offset_map as m
-from kwire.log.cleaner.offset_map import get, put
+from kwire.log.cleaner.key_hash import hash_key
+from kwire.log.cleaner.offset_map import get_hashed, put_hashed, touch
 from kwire.records.attributes import (
     CODEC_MASK,
     CONTROL_FLAG,
@@ -48,6 +49,7 @@ __all__ = [
     "LOOK",
     "MAP_FULL",
     "MAP_MUST_GROW",
+    "OUTCOME_COUNT",
     "REBUILD",
     "RECORDS_READ",
     "TOMBSTONES",
@@ -59,7 +61,9 @@ __all__ = [
 ]
 
 MAP_FULL, MAP_MUST_GROW = -1, -2
-FAULT_NUMBER, FAULT_INDEX, RECORDS_READ = range(3)  # of the outcome
+FAULT_NUMBER, FAULT_INDEX, RECORDS_READ, TOUCHED = range(4)  # of the outcome
+OUTCOME_COUNT = 4
+DROPPED, STAYS, ASK_MAP, IS_TOMBSTONE, IS_ODD = 0, 1, 2, 4, 8  # what weigh_batches notes of a record
 
 # A row of weights: records kept; kept ones without value; dropped ones without value; dropped ones without key; whether
 # the kept ones are encoded as Kafka does it (below magic 2: whether they have the magic of the message around them).
@@ -152,12 +156,15 @@ def read_message(at, end, is_inner):
 
 
 @njit(nogil=True, cache=True)
-def map_batches(table, first, last, lowest_offset, slots, state, secret, outcome):
+def map_batches(table, first, last, lowest_offset, slots, state, secret, marks, outcome):
     """Put the keys of batches [first, last) into an offset map; records below lowest_offset are passed over.
 
-    Returns the index of the batch after the last one read. If that is below `last`, outcome[FAULT_NUMBER] is MAP_FULL,
-    MAP_MUST_GROW (go on with that batch: records that were put already do no harm), or the fault that the batch there
-    has. outcome[RECORDS_READ] grows.
+    marks: uint64[records of the largest batch, 3], scratch. Returns the index of the batch after the last one read. If
+    that is below `last`, outcome[FAULT_NUMBER] is MAP_FULL, MAP_MUST_GROW (go on with that batch: records that were put
+    already do no harm), or the fault that the batch there has. outcome[RECORDS_READ] grows.
+
+    A large map is in no cache, so keys are hashed first and their slots touched: the processor then waits for many of
+    them at once.
     """
     outcome[FAULT_NUMBER] = 0
     i = first
@@ -166,6 +173,7 @@ def map_batches(table, first, last, lowest_offset, slots, state, secret, outcome
         at, end = batch[t.START], batch[t.END]
         base_offset, magic = batch[t.BASE_OFFSET], batch[t.MAGIC]
         is_inner = batch[t.ATTRIBUTES] & CODEC_MASK != 0
+        keyed = 0
         for record in range(batch[t.COUNT]):
             if magic == 2:
                 fault, at, offset, key, key_bytes, _, _ = read_record(at, end)
@@ -177,13 +185,21 @@ def map_batches(table, first, last, lowest_offset, slots, state, secret, outcome
                 outcome[FAULT_NUMBER], outcome[FAULT_INDEX] = fault, record
                 return i
             if key_bytes >= 0 and offset >= lowest_offset:
-                answer = put(slots, state, secret, key, key_bytes, offset)
-                if answer != m.ADDED:
-                    outcome[FAULT_NUMBER] = MAP_FULL if answer == m.FULL else MAP_MUST_GROW
-                    return i
+                marks[keyed, 0], marks[keyed, 1] = hash_key(key, key_bytes, secret[0], secret[1])
+                marks[keyed, 2] = np.uint64(offset)
+                keyed += 1
         if magic == 2 and at != end and batch[t.COUNT] > 0:
             outcome[FAULT_NUMBER], outcome[FAULT_INDEX] = BYTES_LEFT, -1
             return i
+        touched = np.uint64(0)
+        for n in range(keyed):
+            touched |= touch(slots, marks[n, 0])
+        outcome[TOUCHED] = np.int64(touched & np.uint64(1))
+        for n in range(keyed):
+            answer = put_hashed(slots, state, marks[n, 0], marks[n, 1], np.int64(marks[n, 2]))
+            if answer != m.ADDED:
+                outcome[FAULT_NUMBER] = MAP_FULL if answer == m.FULL else MAP_MUST_GROW
+                return i
         if batch[t.LAST_OFFSET] >= lowest_offset:
             state[m.LATEST_OFFSET] = batch[t.LAST_OFFSET]
         outcome[RECORDS_READ] += batch[t.COUNT]
@@ -192,11 +208,14 @@ def map_batches(table, first, last, lowest_offset, slots, state, secret, outcome
 
 
 @njit(nogil=True, cache=True)
-def weigh_batches(table, first, last, now_ms, keeps_old_tombstones, slots, state, secret, keeps, weights, outcome):
+def weigh_batches(
+    table, first, last, now_ms, keeps_old_tombstones, slots, state, secret, marks, keeps, weights, outcome
+):
     """Decide for each record of batches [first, last) whether it stays (X-20 to X-23).
 
-    keeps_old_tombstones: for magic 0 and 1, which have no delete horizon. keeps: uint8[records of all these batches],
-    1 where a record stays. weights: int64[batches of the table, WEIGHT_COLUMNS], rows first to last are filled.
+    keeps_old_tombstones: for magic 0 and 1, which have no delete horizon. marks: as for map_batches. keeps:
+    uint8[records of all these batches], 1 where a record stays. weights: int64[batches of the table, WEIGHT_COLUMNS],
+    rows first to last are filled.
     Returns as map_batches does.
     """
     latest_offset = state[m.LATEST_OFFSET]
@@ -212,8 +231,7 @@ def weigh_batches(table, first, last, now_ms, keeps_old_tombstones, slots, state
             keeps_tombstones = batch[t.ATTRIBUTES] & DELETE_HORIZON_FLAG == 0 or now_ms < batch[t.BASE_TIMESTAMP]
         else:
             keeps_tombstones = keeps_old_tombstones
-        kept = tombstones = dropped_tombstones = keyless = np.int64(0)
-        canonical = True
+        keyless = np.int64(0)
         for record in range(batch[t.COUNT]):
             if magic == 2:
                 fault, at, offset, key, key_bytes, value_bytes, as_written = read_record(at, end)
@@ -225,24 +243,35 @@ def weigh_batches(table, first, last, now_ms, keeps_old_tombstones, slots, state
             if fault != 0:
                 outcome[FAULT_NUMBER], outcome[FAULT_INDEX] = fault, record
                 return i
+            known = DROPPED
             if offset > latest_offset:
-                stays = True
+                known = STAYS
             elif key_bytes < 0:
-                stays = False
                 keyless += 1
-            else:
-                stays = (value_bytes >= 0 or keeps_tombstones) and offset >= get(slots, secret, key, key_bytes)
-            keeps[row] = stays
-            row += 1
-            if stays:
-                kept += 1
-                tombstones += value_bytes < 0
-                canonical &= as_written
-            else:
-                dropped_tombstones += value_bytes < 0
+            elif value_bytes >= 0 or keeps_tombstones:
+                known = ASK_MAP
+                marks[record, 0], marks[record, 1] = hash_key(key, key_bytes, secret[0], secret[1])
+                marks[record, 2] = np.uint64(offset)
+            keeps[row + record] = known | (0 if value_bytes >= 0 else IS_TOMBSTONE) | (0 if as_written else IS_ODD)
         if magic == 2 and at != end and batch[t.COUNT] > 0:
             outcome[FAULT_NUMBER], outcome[FAULT_INDEX] = BYTES_LEFT, -1
             return i
+        kept = tombstones = dropped_tombstones = np.int64(0)
+        canonical = True
+        for record in range(batch[t.COUNT]):
+            known = keeps[row + record]
+            if known & ASK_MAP:
+                stays = np.int64(marks[record, 2]) >= get_hashed(slots, marks[record, 0], marks[record, 1])
+            else:
+                stays = known & STAYS != 0
+            keeps[row + record] = stays
+            if stays:
+                kept += 1
+                tombstones += known & IS_TOMBSTONE != 0
+                canonical &= known & IS_ODD == 0
+            else:
+                dropped_tombstones += known & IS_TOMBSTONE != 0
+        row += batch[t.COUNT]
         weights[i, KEPT], weights[i, TOMBSTONES], weights[i, KEYLESS] = kept, tombstones, keyless
         weights[i, DROPPED_TOMBSTONES] = dropped_tombstones
         weights[i, IS_CANONICAL] = canonical

@@ -24,6 +24,7 @@ from numba import njit
 
 from kwire.errors import OptionError
 from kwire.log.cleaner.key_hash import hash_key
+from kwire.records.kernels import table as t
 
 __all__ = [
     "ADDED",
@@ -76,6 +77,7 @@ class OffsetMap:
         self.state[LIMIT] = min(int(count * load_factor), count - 1)  # a free slot is where a search ends
         self.state[LATEST_OFFSET] = -1
         self._set_room()
+        self._marks: npt.NDArray[np.uint64] = np.empty((1, 3), np.uint64)
         self.secret: npt.NDArray[np.uint64] = np.frombuffer(secret, "<u8").astype(np.uint64)
 
     def __len__(self) -> int:
@@ -101,6 +103,13 @@ class OffsetMap:
         move_slots(self.slots, slots)
         self.slots = slots
         self._set_room()
+
+    def marks_for(self, table: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+        """uint64[records, 3], for kernels to note hashes and offsets in: room for the largest batch of a table."""
+        records = int(table[:, t.COUNT].max(initial=0))
+        if len(self._marks) < records:
+            self._marks = np.empty((2 * records, 3), np.uint64)
+        return self._marks
 
     def _set_room(self) -> None:
         is_largest = len(self.slots) == self.max_slots
@@ -133,7 +142,14 @@ def find(slots, first, second):
 
 @njit(nogil=True, cache=True)
 def put(slots, state, secret, key, key_bytes, offset):
-    """ADDED, FULL or MUST_GROW: as OffsetMap.put, for the key at an address.
+    """As put_hashed, for the key at an address."""
+    first, second = hash_key(key, key_bytes, secret[0], secret[1])
+    return put_hashed(slots, state, first, second, offset)
+
+
+@njit(inline="always")
+def put_hashed(slots, state, first, second, offset):
+    """ADDED, FULL or MUST_GROW: as OffsetMap.put.
 
     A full map takes no record at all, not even of a key it has.
     """
@@ -141,7 +157,6 @@ def put(slots, state, secret, key, key_bytes, offset):
         return FULL
     if state[KEYS] >= state[ROOM]:
         return MUST_GROW
-    first, second = hash_key(key, key_bytes, secret[0], secret[1])
     at = find(slots, first, second)
     if slots[at, 2] == np.uint64(0):
         slots[at, 0] = first
@@ -156,7 +171,19 @@ def put(slots, state, secret, key, key_bytes, offset):
 def get(slots, secret, key, key_bytes):
     """As OffsetMap.get, for the key at an address."""
     first, second = hash_key(key, key_bytes, secret[0], secret[1])
+    return get_hashed(slots, first, second)
+
+
+@njit(inline="always")
+def get_hashed(slots, first, second):
+    """As OffsetMap.get."""
     return np.int64(slots[find(slots, first, second), 2]) - 1
+
+
+@njit(inline="always")
+def touch(slots, first):
+    """Have the slot where a search begins in the processor's caches; returns something of it, to be used somehow."""
+    return slots[np.int64(first % np.uint64(slots.shape[0])), 2]
 
 
 @njit(nogil=True, cache=True)

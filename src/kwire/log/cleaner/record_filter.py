@@ -71,7 +71,7 @@ class RecordFilter:
         )
         self._keeps: npt.NDArray[np.uint8] = np.empty(SPARE_BYTES, np.uint8)
         self._weights: npt.NDArray[np.int64] = np.empty((0, k.WEIGHT_COLUMNS), np.int64)
-        self._outcome: npt.NDArray[np.int64] = np.zeros(3, np.int64)
+        self._outcome: npt.NDArray[np.int64] = np.zeros(k.OUTCOME_COUNT, np.int64)
         self._room: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
         self._payload: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
         self._used = 0
@@ -247,6 +247,7 @@ class RecordFilter:
             offset_map.slots,
             offset_map.state,
             offset_map.secret,
+            offset_map.marks_for(table[first:last]),
             self._keeps,
             self._weights,
             self._outcome,
