@@ -59,3 +59,18 @@ def test_an_empty_map_covers_nothing_until_it_is_told_so() -> None:
 def test_a_map_without_room_is_refused(memory_bytes: int, load_factor: float) -> None:
     with pytest.raises(OptionError, match=r"log\.cleaner\."):
         OffsetMap(memory_bytes, load_factor, secret=SECRET)
+
+
+@pytest.mark.requirement("X-11")
+def test_the_table_grows_to_its_largest_size_and_loses_nothing() -> None:
+    offset_map = OffsetMap(40_000 * SLOT_BYTES, 0.9, secret=SECRET)
+    sizes = [len(offset_map.slots)]
+    keys = 0
+    while offset_map.put(b"%d" % keys, keys):
+        keys += 1
+        if len(offset_map.slots) != sizes[-1]:
+            sizes.append(len(offset_map.slots))
+    assert keys == 36_000
+    assert sizes == [4096, 8192, 16384, 40_000]
+    assert all(offset_map.get(b"%d" % i) == i for i in range(keys))
+    assert offset_map.utilization == 0.9

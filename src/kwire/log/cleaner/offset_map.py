@@ -98,8 +98,12 @@ class OffsetMap:
         return len(self) / self.max_slots
 
     def grow(self) -> None:
-        """Double the table."""
-        slots: npt.NDArray[np.uint64] = np.zeros((min(2 * len(self.slots), self.max_slots), 3), np.uint64)
+        """Double the table, or give it its largest size where the next doubling would be above it.
+
+        Old and new exist side by side for a moment: at most one and a half times the memory.
+        """
+        count = 2 * len(self.slots) if 4 * len(self.slots) <= self.max_slots else self.max_slots
+        slots: npt.NDArray[np.uint64] = np.zeros((count, 3), np.uint64)
         move_slots(self.slots, slots)
         self.slots = slots
         self._set_room()
