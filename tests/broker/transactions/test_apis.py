@@ -202,7 +202,16 @@ def test_listing_transactions_by_state_producer_age_and_name(node: Node, world: 
     assert listed(node, duration_filter=1000, state_filters=["Ongoing"]) == []
     assert listed(node, transactional_id_pattern="orders-.") == ["orders-1", "orders-2"]
     assert listed(node, transactional_id_pattern="orders") == []
+    assert listed(node, transactional_id_pattern="(o|p)[^-]+(-[12])?") == ["orders-1", "orders-2", "payments"]
     assert listed(node, transactional_id_pattern="") == ["orders-1", "orders-2", "payments"]
+
+
+def test_patterns_match_every_character_and_cannot_be_made_to_search_for_ever(node: Node, world: World) -> None:
+    odd = "zahlung:ü/1 " + "a" * 40
+    world.begin(odd, A0)
+    assert listed(node, transactional_id_pattern=".*:ü/\\d a+") == [odd]
+    assert listed(node, transactional_id_pattern="[^a]+a*") == []
+    assert listed(node, transactional_id_pattern="(.*a)*b") == []
 
 
 def test_filters_that_mean_nothing_are_named_or_refused(node: Node, world: World) -> None:

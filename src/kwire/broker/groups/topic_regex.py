@@ -67,10 +67,14 @@ Fragment = tuple[int, list[int]]
 
 
 class TopicRegex:
-    """A pattern, ready to match. Raises BrokerError: INVALID_REGULAR_EXPRESSION, with what is wrong and where."""
+    """A pattern, ready to match. Raises BrokerError: INVALID_REGULAR_EXPRESSION, with what is wrong and where.
 
-    def __init__(self, pattern: str) -> None:
+    alphabet: all characters that the names to be matched can have.
+    """
+
+    def __init__(self, pattern: str, alphabet: frozenset[str] = ALPHABET) -> None:
         self._pattern, self._pos, self._depth = pattern, 0, 0
+        self._alphabet = alphabet
         self._ignore_case = False
         self._machine = Machine()
         if len(pattern) > MAX_PATTERN:
@@ -106,7 +110,7 @@ class TopicRegex:
         found = set(characters)
         if self._ignore_case:
             found |= {c.swapcase() for c in found}
-        state = self._machine.add(CHARS, characters=ALPHABET & found)
+        state = self._machine.add(CHARS, characters=self._alphabet & found)
         return state, [state]
 
     # --- grammar ---
@@ -224,7 +228,7 @@ class TopicRegex:
             case "[":
                 return self._characters(self._class())
             case ".":
-                return self._characters(ALPHABET)
+                return self._characters(self._alphabet)
             case "^":
                 return self._place("A")
             case "$":
@@ -290,7 +294,7 @@ class TopicRegex:
         character = self._next()
         if character.lower() in PERL:
             found = PERL[character.lower()]
-            return found if character.islower() else ALPHABET - found
+            return found if character.islower() else self._alphabet - found
         if character in "pP":
             name = self._next()
             if name == "{":
@@ -299,22 +303,22 @@ class TopicRegex:
                 self._pos += len(name) + 1
             negated = name.startswith("^") != (character == "P")
             inside = self._unicode_class(name.removeprefix("^"))
-            return ALPHABET - inside if negated else inside
+            return self._alphabet - inside if negated else inside
         self._pos -= 1
         return None
 
     def _unicode_class(self, name: str) -> frozenset[str]:
         """A general category or a script, as far as topic names can tell: they have no letters but Latin ones."""
         if name == "Any":
-            return ALPHABET
+            return self._alphabet
         if name == "Latin":
             return POSIX["alpha"]
         if name == "Common":
-            return ALPHABET - POSIX["alpha"]
+            return self._alphabet - POSIX["alpha"]
         if len(name) > 2 and name[:1].isupper() and name.replace("_", "").isalpha():
             return frozenset()
         if len(name) in (1, 2) and name[:1] in "CLMNPSZ":
-            return frozenset(c for c in ALPHABET if unicodedata.category(c).startswith(name))
+            return frozenset(c for c in self._alphabet if unicodedata.category(c).startswith(name))
         raise self._wrong(f"invalid character class range \\p{{{name}}}")
 
     def _escaped(self) -> str:
@@ -363,10 +367,10 @@ class TopicRegex:
                 if isinstance(member, frozenset) or member < low:
                     raise self._wrong("invalid character class range")
                 high = member
-            found.update(c for c in ALPHABET | {low} if low <= c <= high)
+            found.update(c for c in self._alphabet | {low} if low <= c <= high)
         if self._ignore_case:
             found |= {c.swapcase() for c in found}
-        return ALPHABET - found if negated else ALPHABET & found
+        return self._alphabet - found if negated else self._alphabet & found
 
     def _class_member(self) -> str | frozenset[str]:
         if self._take("\\"):
@@ -381,7 +385,7 @@ class TopicRegex:
         if name not in POSIX:
             raise self._wrong("invalid character class range [:")
         self._pos = end + 2
-        return ALPHABET - POSIX[name] if negated else POSIX[name]
+        return self._alphabet - POSIX[name] if negated else POSIX[name]
 
 
 def is_number(text: str) -> bool:
