@@ -7,7 +7,7 @@ org.apache.kafka.common.resource.ResourcePatternFilter, acl.AccessControlEntryFi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -24,7 +24,7 @@ __all__ = ["WILDCARD", "Acl", "AclFilter", "Acls", "PatternType", "Permission"]
 WILDCARD = "*"
 RESOURCE_TYPES, OPERATIONS = frozenset(ResourceType), frozenset(Operation)
 
-Commit = Callable[[list[tuple[Message, int]]], object]
+Commit = Callable[[Sequence[tuple[Message, int]]], object]
 
 
 class PatternType(IntEnum):

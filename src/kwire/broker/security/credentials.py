@@ -20,7 +20,7 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 
 __all__ = ["Credentials"]
 
-Commit = Callable[[list[tuple[Message, int]]], object]
+Commit = Callable[[Sequence[tuple[Message, int]]], object]
 TWICE = "A user credential cannot be altered twice in the same request"
 
 
@@ -76,6 +76,14 @@ class Credentials:
         if records:
             self._commit(list(records.values()))
         return outcome
+
+    def clear(self) -> None:
+        """Remove those that were made while the broker ran."""
+        records: list[tuple[Message, int]] = [
+            (RemoveUserScramCredentialRecord(name=user, mechanism=number), 0) for user, number in self._made
+        ]
+        if records:
+            self._commit(records)
 
     def _deletion(self, change: Any) -> Message:
         mechanism = check(change.name, change.mechanism)

@@ -8,7 +8,7 @@ Source: org.apache.kafka.controller.ClientQuotaControlManager, org.apache.kafka.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from kwire.broker.image import MetadataImage
@@ -33,7 +33,7 @@ FRACTION = 1e-6
 EXACT, DEFAULT, SPECIFIED = range(3)
 
 Entity = frozenset[tuple[str, str | None]]
-Commit = Callable[[list[tuple[Message, int]]], object]
+Commit = Callable[[Sequence[tuple[Message, int]]], object]
 
 
 class Quotas:
@@ -58,6 +58,16 @@ class Quotas:
         present = self._quotas.get(frozenset(pairs), {})
         records = [(quota_record(pairs, key, value), 0) for key, value in changes.items() if present.get(key) != value]
         if records and not validate_only:
+            self._commit(records)
+
+    def clear(self) -> None:
+        """Remove all of them."""
+        records = [
+            (quota_record(sorted(entity, key=lambda each: each[0]), key, None), 0)
+            for entity, quotas in self._quotas.items()
+            for key in quotas
+        ]
+        if records:
             self._commit(records)
 
     def find(self, components: Iterable[Any], *, strict: bool) -> dict[Entity, Mapping[str, float]]:
