@@ -1,4 +1,4 @@
-"""How fast is `verify` (checksums, records, indexes, snapshots) beside kafka-dump-log --deep-iteration on the same files?
+"""How fast is `verify` (checksums, records, indexes, snapshots) beside kafka-dump-log --deep-iteration on the files?
 
 CPU time and wall time of a process each, JVM start and kernel loading included, and peak memory. `KWIRE_BENCH_4GB=1`
 adds one log of 4 GB, made on the spot below build/bench and removed again.

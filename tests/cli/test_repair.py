@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.log.damaging import tree
+from tests.log.damaging import flip, tree
 
 from kwire.log import LogDirectory
 
@@ -58,6 +58,20 @@ def test_a_partition_alone_is_repaired(data: Path, kwire: Callable, tmp_path: Pa
     result = kwire("log", "repair", data / "u-plain-4", "-o", tmp_path / "u-plain-4")
     assert (result.code, result.err) == (0, "")
     assert LogDirectory(tmp_path / "u-plain-4")["u-plain", 4].log_end_offset == 623
+
+
+def test_a_transaction_whose_marker_was_lost_is_told(data: Path, kwire: Callable, tmp_path: Path) -> None:
+    log = LogDirectory(data)["u-txn", 1]
+    markers = [h for segment in log.segments[:-1] for h in segment.headers() if h.is_control]
+    segment = log.segments[-2]
+    last = [h for h in segment.headers() if h.is_control][-1]
+    assert last in markers
+    before = log.last_stable_offset
+    flip(Path(segment.url), last.position + 70, 1)
+    result = kwire("log", "repair", data, "--topic", "u-txn", "-o", tmp_path / "new")
+    after = LogDirectory(tmp_path / "new")["u-txn", 1].last_stable_offset
+    assert (f"open from offset {after} on" in result.err) == (after < LogDirectory(data)["u-txn", 1].log_end_offset)
+    assert after <= before
 
 
 def test_what_cannot_be_put_right_is_told(data: Path, kwire: Callable, tmp_path: Path) -> None:

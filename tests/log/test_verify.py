@@ -19,7 +19,9 @@ from kwire.log import Damage, LogDirectory, Severity
 from kwire.log.damage import Kind
 from kwire.log.producer_snapshot import parse_producer_snapshot, render_producer_snapshot
 from kwire.log.verify.batches import Bad, Good, SegmentScan
+from kwire.log.verify.resync import WINDOW_BYTES
 from tests.log.damaging import LOGS, batches_of, copy_of, damage, flip, key_of
+from tests.records.building import batch, record
 
 Copied = Callable[[str, str], Path]
 QUICK = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -155,6 +157,20 @@ def test_damage_goes_up_to_the_next_good_batch(copied: Copied) -> None:
     (found,) = (each for each in real(log.verify()) if each.file == segment.url)
     assert (found.position, found.size_bytes) == (first.position, headers[10].position - first.position)
     assert found.offsets == (first.stored_offset, headers[10].stored_offset - 1)
+
+
+@pytest.mark.parametrize("garbage", [0, 1])
+@pytest.mark.parametrize("around", [-62, -61, -60, -1, 0, 1])
+def test_the_next_good_batch_is_found_where_search_windows_meet(garbage: int, around: int, tmp_path: Path) -> None:
+    folder = tmp_path / "t-0"
+    folder.mkdir()
+    first, behind = batch(record(), base_offset=3), batch(record(), base_offset=9)
+    filler = (b"\xff" if garbage else b"\0") * (WINDOW_BYTES + 1 + around)
+    path = folder / f"{0:020d}.log"
+    path.write_bytes(first + filler + behind)
+    (bad,) = (each for each in scan(path) if isinstance(each, Bad))
+    assert (bad.position, bad.end) == (len(first), len(first + filler))
+    assert bad.offsets == (4, 8)
 
 
 def test_every_one_of_many_damages_is_told(copied: Copied) -> None:

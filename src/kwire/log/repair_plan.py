@@ -100,6 +100,12 @@ class PartitionPlan:
         return changed or bool(self.snapshots or self.snapshots_gone or self.leader_epochs or self.topic_id)
 
     @property
+    def loses_batches(self) -> bool:
+        """Whether more goes than a torn end."""
+        torn = (Kind.CUT, Kind.ZEROS)
+        return any(each.is_dropped or any(bad.kind not in torn for bad in each.removed) for each in self.segments)
+
+    @property
     def name(self) -> str:
         """As its directory is called."""
         return f"{self.log.topic}-{self.log.partition}"

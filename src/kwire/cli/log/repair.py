@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -132,6 +133,8 @@ def _carry_out(plan: Plan, output: Path | None, apply: bool, shape: Format) -> i
         else:
             quarantine = repair_into(plan, str(output), advance=bar.advance)
     left = _left(plan, output)
+    for line in _open_transactions(plan, output):
+        terminal.warn(printable(line))
     if shape is Format.TABLE:
         print(printable(_outcome(plan, output, quarantine)))
     for line in left:
@@ -168,6 +171,24 @@ def _left(plan: Plan, output: Path | None) -> list[str]:
         damages = verify_directory(after, logs, advance=bar.advance).damages
     known = {(each.name, each.kind) for each in plan.left}
     return [f"still wrong: {each}" for each in damages if not each.is_harmless and (each.name, each.kind) not in known]
+
+
+def _open_transactions(plan: Plan, output: Path | None) -> Iterator[str]:
+    """Logs that lost batches, maybe a transaction's marker, and have an open transaction now."""
+    from kwire.log import LogDirectory
+
+    lossy = [each for each in plan.touched if each.loses_batches]
+    if not lossy:
+        return
+    after = LogDirectory(output if output is not None else plan.directory.url)
+    for each in lossy:
+        log = after.get((each.log.topic, each.log.partition)) or next(iter(after.values()))
+        stable = log.last_stable_offset
+        if stable < log.log_end_offset:
+            yield (
+                f"{each.name}: a transaction is open from offset {stable} on, its marker may be lost; read_committed "
+                "consumers wait there until its producer, the coordinator or kafka-transactions.sh abort ends it"
+            )
 
 
 def _outcome(plan: Plan, output: Path | None, quarantine: Quarantine) -> str:
