@@ -1,8 +1,9 @@
 """How fast is a log compacted, beside Kafka's own cleaner on the same files?
 
-Three logs of 100,000 keys that come again and again, all of it dirty: batches of 16 KB, the same with zstd, and batches of
-one record. Ours: one pass in a process of its own. Kafka 3.9.1: its Cleaner class, second run in one JVM, CPU time of its
-thread (without the JVM's compiler and collector). Megabytes of segments that are read, per second of CPU; RSS in MB.
+Three logs of 100,000 keys that come again and again, all of it dirty: batches of 16 KB, the same with zstd, and
+batches of one record. Ours: one pass in a process of its own. Kafka 3.9.1: its Cleaner class, second run in one JVM, CPU
+time of its thread (without the JVM's compiler and collector). Megabytes of segments that are read, per second of CPU; RSS
+in MB.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ RECORDS = 2_000_000
 
 def prepare(source: Path, target: Path, *, single: bool = False) -> Path:
     """A partition with the records of a segment directory, recovered and stopped cleanly; single: one a batch."""
-    from kwire.records.columns import ColumnReader
     from kwire.records.column_writer import ColumnWriter
+    from kwire.records.columns import ColumnReader
 
     directory = target / "bench-0"
     directory.mkdir(parents=True)
@@ -102,7 +103,8 @@ def compare(name: str, source: Path, *, single: bool = False) -> None:
         mb = read / 1e6
         peer = f"kafka-3.9.1-{mb / theirs[0]:.0f}MB/s-of-{mb:.0f}MB-to-{written / 1e6:.0f}MB"
         print(f"log.compact.{name} {mb / cpu:.0f} MB/s-of-CPU {theirs[0] / cpu:.2f} {peer}")
-        print(f"log.compact.{name}.wall {mb / wall:.0f} MB/s {theirs[1] / wall:.2f} kafka-3.9.1-{mb / theirs[1]:.0f}MB/s")
+        peer = f"kafka-3.9.1-{mb / theirs[1]:.0f}MB/s"
+        print(f"log.compact.{name}.wall {mb / wall:.0f} MB/s {theirs[1] / wall:.2f} {peer}")
         print(f"log.compact.{name}.rss {rss:.0f} MB {rss / theirs[2]:.2f} kafka-3.9.1-{theirs[2]:.0f}MB-heap-of-1g")
 
 
