@@ -1,9 +1,9 @@
 """How fast is a log compacted, beside Kafka's own cleaner on the same files?
 
 Three logs of 100,000 keys that come again and again, all of it dirty: batches of 16 KB, the same with zstd, and
-batches of one record. Ours: one pass in a process of its own. Kafka 3.9.1: its Cleaner class, second run in one JVM, CPU
-time of its thread (without the JVM's compiler and collector). Megabytes of segments that are read, per second of CPU; RSS
-in MB.
+batches of one record. Ours: one pass in a process of its own. Kafka 3.9.1: its Cleaner class, second run in one JVM,
+CPU time of its thread (without the JVM's compiler and collector). Megabytes of segments that are read, per second of
+CPU; RSS in MB.
 """
 
 from __future__ import annotations
