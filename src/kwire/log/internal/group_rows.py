@@ -17,7 +17,7 @@ from kwire.log.internal.groups import CommittedOffset, Group
 from kwire.log.internal.history import Source
 from kwire.log.internal.share_state import SharePartition
 from kwire.log.internal.transactions import Transaction
-from kwire.log.log_directory import LogDirectory
+from kwire.log.partition_log import PartitionLog
 from kwire.schema.rendering import uuid_text
 
 __all__ = ["LogEnds", "group_row", "member_rows", "offset_rows", "share_row", "transaction_row"]
@@ -31,7 +31,7 @@ class LogEnds:
 
     def __init__(self, source: Source | None) -> None:
         """source: None knows no log, as for a state of the past."""
-        self._directory = source if isinstance(source, LogDirectory) else None
+        self._logs = {} if source is None or isinstance(source, PartitionLog) else source
         self._known: dict[tuple[str, int], int | None] = {}
 
     def of(self, topic: str, partition: int) -> int | None:
@@ -39,9 +39,9 @@ class LogEnds:
         place = (topic, partition)
         if place not in self._known:
             self._known[place] = None
-            if self._directory is not None and place in self._directory:
+            if place in self._logs:
                 with contextlib.suppress(LogError, DecodeError):
-                    self._known[place] = self._directory[place].log_end_offset
+                    self._known[place] = self._logs[place].log_end_offset
         return self._known[place]
 
 

@@ -9,13 +9,13 @@ behind bytes that are no batch with the next segment.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kwire.errors import CorruptBatch, LogError
+from kwire.log.checkpoints import TopicPartition
 from kwire.log.internal.typed_record import DAMAGE, UNKNOWN, Decoder, TypedRecord, decode_control
-from kwire.log.log_directory import LogDirectory
 from kwire.log.offset_order import in_order
 from kwire.log.partition_log import PartitionLog, segment_batches
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Problems", "Source", "partitions_of", "read_history", "typed_records"]
 
-Source = LogDirectory | PartitionLog
+Source = Mapping[TopicPartition, PartitionLog] | PartitionLog
+"""Where internal topics are: a LogDirectory or other partitions by (topic, partition), or one partition's log."""
 
 MOST_KEPT = 1000
 
@@ -49,7 +50,8 @@ def partitions_of(source: Source, topic: str) -> list[PartitionLog]:
         return [source]
     found = [log for (name, _), log in source.items() if name == topic]
     if not found:
-        raise LogError(f"no partition of {topic} here; topics: {', '.join(source.topics)[:500]}", source.url)
+        topics = ", ".join(sorted({name for name, _ in source}))[:500]
+        raise LogError(f"no partition of {topic} here; topics: {topics}", getattr(source, "url", None))
     return found
 
 

@@ -9,7 +9,7 @@ from kwire.errors import LogError
 from kwire.log.internal.cluster_metadata import replay_cluster
 from kwire.log.internal.history import Source
 from kwire.log.internal.metadata_records import METADATA_TOPIC
-from kwire.log.log_directory import LogDirectory
+from kwire.log.partition_log import PartitionLog
 
 __all__ = ["topic_names"]
 
@@ -19,7 +19,7 @@ def topic_names(source: Source) -> dict[UUID, str]:
 
     Reads one small file a topic, and the metadata log where there is one.
     """
-    if not isinstance(source, LogDirectory):
+    if isinstance(source, PartitionLog):
         return {}
     names: dict[UUID, str] = {}
     if (METADATA_TOPIC, 0) in source:
