@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from tests.log.internal.dumps import batch, keyed, log_of
@@ -15,6 +16,7 @@ from tools.kafka import Unavailable, java
 
 from kwire.cli.log.kafka_decoded import java_json
 from kwire.messages import registry
+from kwire.protocol import write_metadata_record
 
 VERSIONS = {"modern": "3.9", "modern44": "4.3", "legacy": "2.8"}
 DECODERS = {
@@ -22,6 +24,7 @@ DECODERS = {
     "__transaction_state": "--transaction-log-decoder",
     "__cluster_metadata": "--cluster-metadata-decoder",
     "__share_group_state": "--share-group-state-decoder",
+    "__remote_log_metadata": "--remote-log-metadata-decoder",
 }
 
 
@@ -157,6 +160,64 @@ def crowded_transactions() -> list[tuple[bytes | None, bytes | None]]:
     return [*records, (b"\0\7x", b"\0\0"), keyed(key(transactional_id="gone"), None)]
 
 
+def remote_records() -> list[tuple[bytes | None, bytes | None]]:
+    """The three kinds of a remote log's records, and what is none."""
+    segment: Any = registry.get("RemoteLogSegmentMetadataRecord")
+    update: Any = registry.get("RemoteLogSegmentMetadataUpdateRecord")
+    partition: Any = registry.get("RemotePartitionDeleteMetadataRecord")
+
+    def segment_id(cls: Any) -> Any:
+        where = cls.TopicIdPartitionEntry(name="orders", id=UUID(int=7), partition=3)
+        return cls.RemoteLogSegmentIdEntry(topic_id_partition=where, id=UUID(int=8))
+
+    epochs = [segment.SegmentLeaderEpochEntry(leader_epoch=epoch, offset=offset) for epoch, offset in ((4, 90), (0, 5))]
+    messages = [
+        segment(
+            remote_log_segment_id=segment_id(segment),
+            start_offset=5,
+            end_offset=99,
+            broker_id=1,
+            max_timestamp_ms=1000,
+            event_timestamp_ms=2000,
+            segment_leader_epochs=epochs,
+            segment_size_in_bytes=4096,
+            custom_metadata=b"path",
+        ),
+        update(remote_log_segment_id=segment_id(update), broker_id=2, event_timestamp_ms=5, remote_log_segment_state=3),
+        partition(
+            topic_id_partition=partition.TopicIdPartitionEntry(name="t", id=UUID(int=9), partition=0),
+            broker_id=1,
+            event_timestamp_ms=6,
+            remote_partition_delete_state=1,
+        ),
+    ]
+    return [(None, write_metadata_record(message, 0)) for message in messages]
+
+
+# What Kafka 3.9.1 printed of them.
+REMOTE_LINES = [
+    "RemoteLogSegmentMetadata{remoteLogSegmentId=RemoteLogSegmentId{topicIdPartition=AAAAAAAAAAAAAAAAAAAABw:orders-3, "
+    "id=AAAAAAAAAAAAAAAAAAAACA}, startOffset=5, endOffset=99, brokerId=1, maxTimestampMs=1000, eventTimestampMs=2000, "
+    "segmentLeaderEpochs={0=5, 4=90}, segmentSizeInBytes=4096, customMetadata=Optional[CustomMetadata{4 bytes}], "
+    "state=COPY_SEGMENT_STARTED}",
+    "RemoteLogSegmentMetadataUpdate{remoteLogSegmentId=RemoteLogSegmentId{topicIdPartition=AAAAAAAAAAAAAAAAAAAABw:"
+    "orders-3, id=AAAAAAAAAAAAAAAAAAAACA}, customMetadata=Optional.empty, state=DELETE_SEGMENT_FINISHED, "
+    "eventTimestampMs=5, brokerId=2}",
+    "RemotePartitionDeleteMetadata{topicPartition=AAAAAAAAAAAAAAAAAAAACQ:t-0, state=DELETE_PARTITION_STARTED, "
+    "eventTimestampMs=6, brokerId=1}",
+]
+
+
+def test_the_remote_logs_records_print_as_javas_objects_do(tmp_path: Path, kwire: Callable) -> None:
+    data = log_of(tmp_path, "__remote_log_metadata-0", batch([*remote_records(), (None, b"\1\x63\0")], 0))
+    arguments = ("log", "dump", "--like-kafka", "--remote-log-metadata-decoder", data)
+    older = kwire(*arguments, "--kafka-version", "3.9").out.splitlines()[3:]
+    assert [line.partition(" payload: ")[2] for line in older[:3]] == REMOTE_LINES
+    assert "Error at offset 3, skipping. " in older[3]
+    newer = kwire(*arguments).out.splitlines()[3]
+    assert newer.endswith("state=COPY_SEGMENT_STARTED, txnIdxEmpty=false}")
+
+
 @pytest.mark.jvm
 @pytest.mark.parametrize("bare", [(), ("--skip-record-metadata",)])
 def test_decoders_print_what_kafka_3_9_prints(
@@ -166,11 +227,12 @@ def test_decoders_print_what_kafka_3_9_prints(
     log_of(tmp_path, "__transaction_state-0", batch(crowded_transactions(), 0))
     log_of(tmp_path, "__consumer_offsets-0", batch(odd_records(), 0))
     log_of(tmp_path, "__consumer_offsets-9", batch([(b"\0\2\0\1g", None), (b"\0\x0b\0\1g", None)], 0))
+    log_of(tmp_path, "__remote_log_metadata-0", batch(remote_records(), 0))
     shutil.copytree(kafka_logs["modern"] / "data" / "__cluster_metadata-0", tmp_path / "__cluster_metadata-0")
     for partition in ("__consumer_offsets-1", "__transaction_state-1"):
         shutil.copytree(kafka_logs["modern"] / "data" / partition, tmp_path / partition)
     monkeypatch.chdir(tmp_path)
-    for topic in ("__transaction_state", "__consumer_offsets", "__cluster_metadata"):
+    for topic in ("__transaction_state", "__consumer_offsets", "__cluster_metadata", "__remote_log_metadata"):
         files = [str(file) for file in sorted(Path().glob(f"{topic}-*/*")) if file.suffix in (".log", ".checkpoint")]
         try:
             printed = java("kafka.tools.DumpLogSegments", DECODERS[topic], *bare, "--files", ",".join(files))

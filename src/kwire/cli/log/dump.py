@@ -64,6 +64,9 @@ def dump(
     share_group_state_decoder: Annotated[
         bool, typer.Option("--share-group-state-decoder", help="The same of __share_group_state.")
     ] = False,
+    remote_log_metadata_decoder: Annotated[
+        bool, typer.Option("--remote-log-metadata-decoder", help="The same of __remote_log_metadata.")
+    ] = False,
     skip_record_metadata: Annotated[
         bool, typer.Option("--skip-record-metadata", help="With --like-kafka: keys and payloads alone.")
     ] = False,
@@ -82,6 +85,7 @@ def dump(
             "transaction-log": transaction_log_decoder,
             "cluster-metadata": cluster_metadata_decoder,
             "share-group-state": share_group_state_decoder,
+            "remote-log-metadata": remote_log_metadata_decoder,
         },
         like_kafka,
     )

@@ -4,6 +4,7 @@
                                                      everything of 2.8: a text of their own
     --cluster-metadata-decoder                       JSON of the value
     --share-group-state-decoder                      4.3 only
+    --remote-log-metadata-decoder                    Java's toString of the value; 3.9 and later
 
 JSON is Jackson's: no blanks, characters above ASCII as they are, doubles as Java prints them. What cannot be decoded
 is told in the tool's sentence with our reason, as its own reasons are those of Java's exceptions.
@@ -37,6 +38,7 @@ class InternalTopic(enum.StrEnum):
     TRANSACTION_LOG = "transaction-log"
     CLUSTER_METADATA = "cluster-metadata"
     SHARE_GROUP_STATE = "share-group-state"
+    REMOTE_LOG_METADATA = "remote-log-metadata"
 
 
 RELEASES = {Lines.KAFKA_2_8: "2.8.2", Lines.KAFKA_3_9: "3.9.1", Lines.KAFKA_4_3: None}
@@ -51,6 +53,10 @@ def decoded_reading(topic: InternalTopic, lines: Lines) -> Reading:
     release = RELEASES[lines]
     if topic is InternalTopic.CLUSTER_METADATA:
         return _metadata(metadata_decoder(kafka=release))
+    if topic is InternalTopic.REMOTE_LOG_METADATA:
+        if lines is Lines.KAFKA_2_8:
+            raise OptionError(f"--remote-log-metadata-decoder: Kafka {lines} has none; it came with 3.6")
+        return _remote(metadata_decoder("storage", kafka=release), with_index=lines is Lines.KAFKA_4_3)
     if topic is InternalTopic.SHARE_GROUP_STATE:
         if lines is not Lines.KAFKA_4_3:
             raise OptionError(f"--share-group-state-decoder: Kafka {lines} has none; it came with 4.0")
@@ -120,6 +126,20 @@ def _metadata(decode: Decoder) -> Reading:
         name = re.sub(r"(?<!^)(?=[A-Z])", "_", typed.kind).upper()
         data = typed.value.to_json(version=typed.version)
         return None, java_json({"type": name, "version": typed.version, "data": data})
+
+    return read
+
+
+def _remote(decode: Decoder, *, with_index: bool) -> Reading:
+    from kwire.cli.log.kafka_remote import remote_text
+
+    def read(record: Record) -> tuple[str | None, str | None]:
+        typed = _typed(record, decode)
+        text = None if typed.error is not None else remote_text(typed.kind, typed.value, with_index=with_index)
+        if text is None:
+            reason = typed.error or f"RemoteLogMetadataTransform for apikey: {typed.record_type} does not exist."
+            return None, f"Error at offset {record.offset}, skipping. {reason}"
+        return None, text
 
     return read
 
