@@ -223,7 +223,9 @@ class _Verifier:
 
     def _bad_places(self, segment: Segment, found: SegmentFindings) -> None:
         """Tell the damaged places of a segment; a tail of the log swallows what other files say was behind it."""
-        if segment.is_active and found.bad and found.bad[-1].is_tail:
+        if not found.bad:
+            return
+        if segment.is_active and found.bad[-1].is_tail:
             known_end = self._known_end(found.next_offset)
             if known_end > found.next_offset:
                 last = found.bad[-1]
