@@ -51,6 +51,8 @@ def booted(directory: Path) -> Iterator[Callable[..., list[str]]]:
     listeners = [each for each in str(broker.settings["listeners"]).split(",") if "CONTROLLER" not in each]
     broker.settings["listeners"] = ",".join([*listeners, f"CONTROLLER://{CONTROLLER}"])
     broker.settings["controller.quorum.bootstrap.servers"] = CONTROLLER
+    # or the coordinator would abort the transaction that is open in there, sooner or later
+    broker.settings["transaction.abort.timed.out.transaction.cleanup.interval.ms"] = 3_600_000
     classes = kafka.compile_java(PEER)
 
     def read(*arguments: str) -> list[str]:

@@ -33,8 +33,8 @@ COLUMNS = ["offset", "key", "value", "timestamp", "timestampType", "headers"]
 
 # Of each kind of log one: all of them in every format take a minute.
 CHOSEN = {
-    ("txn", 0), ("compacted", 1), ("compacted-txn", 0), ("logappend", 0), ("orders.recompressed", 0), ("trimmed", 0),
-    ("__consumer_offsets", 1), ("__transaction_state", 0), ("txn44", 0), ("compacted44", 0), ("logappend44", 0),
+    ("txn", 0), ("compacted", 1), ("compacted-txn", 0), ("logappend", 0), ("trimmed", 0),
+    ("__consumer_offsets", 1), ("txn44", 0), ("compacted44", 0),
     ("v0", 4), ("v1", 4), ("v2", 5), ("append-v1", 0), ("mixed-format", 1), ("compacted-v0", 1), ("compacted-v1", 2),
 }  # fmt: skip
 

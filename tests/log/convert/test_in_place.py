@@ -95,7 +95,7 @@ def test_wherever_it_is_stopped_the_log_is_whole_and_the_next_run_ends_it(source
     counting = StoppingFileSystem()
     convert_in_place(copy(source, tmp_path / "counted", "txn-0"), ZSTD, [("txn", 0)], now_ms=NOW, file_system=counting)
     expected = read_objects(source["txn", 0])
-    for stop_at in range(3, len(counting.steps), len(counting.steps) // 14):
+    for stop_at in range(3, len(counting.steps), len(counting.steps) // 7):
         path = copy(source, tmp_path / f"data{stop_at}", "txn-0")
         files = StoppingFileSystem(stop_at, torn=True)
         with pytest.raises(Stopped):
