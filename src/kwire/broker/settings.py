@@ -109,6 +109,7 @@ class Settings:
     sasl_enabled_mechanisms: str = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
     sasl_server_max_receive_size: int = 512 * 1024
     connections_max_reauth_ms: int = 0
+    connection_failed_authentication_delay_ms: int = 100
     ssl_certfile: str = ""
     ssl_keyfile: str = ""
     ssl_key_password: Secret = NO_SECRET

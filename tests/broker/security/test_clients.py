@@ -247,7 +247,9 @@ def test_a_stranger_cannot_make_the_broker_keep_much(broker: Broker) -> None:
 
 def test_a_failed_login_is_answered_and_then_the_connection_ends(broker: Broker) -> None:
     with RawClient(broker) as stranger:
+        began = time.monotonic()
         answered = stranger.log_in("alice", "wrong")
+        assert time.monotonic() - began >= 0.1  # guessing takes time
         assert answered.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
         assert answered.error_message == "Authentication failed: Invalid username or password"
         with pytest.raises(Closed):
@@ -277,6 +279,15 @@ def test_bare_tokens_after_the_old_handshake(broker: Broker) -> None:
         old.ask(SaslHandshakeRequest(mechanism="PLAIN"), 0)
         with pytest.raises(Closed):
             old.bare(b"\0alice\0wrong")
+
+
+def test_a_client_that_does_not_wait_for_its_refusal_does_no_harm(broker: Broker) -> None:
+    with RawClient(broker) as hasty:
+        hasty.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+        hasty.sock.sendall(hasty.connection.send(SaslAuthenticateRequest(auth_bytes=b"\0alice\0wrong"), version=2))
+    time.sleep(0.2)
+    with RawClient(broker) as known:
+        assert known.log_in("alice", PASSWORDS["alice"]).error_code == 0
 
 
 def test_sasl_on_a_listener_without_it_is_out_of_place() -> None:

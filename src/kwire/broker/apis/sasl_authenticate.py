@@ -2,12 +2,14 @@
 
     1  how long the session lasts (KIP-368)    2  flexible
 
-A failed login is answered with what went wrong, as far as the client may know, and ends the connection.
+A failed login is answered with what went wrong, as far as the client may know, after
+connection.failed.authentication.delay.ms, so that guessing takes time; then the connection ends.
 Source: SaslServerAuthenticator.handleSaslToken, kafka.server.KafkaApis.handleSaslAuthenticateRequest.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from kwire.broker.context import RequestContext
@@ -20,7 +22,9 @@ API_KEY = 36
 VERSIONS = (0, 2)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> SaslAuthenticateResponse:
+def handle(
+    node: Node, context: RequestContext, request: Any
+) -> SaslAuthenticateResponse | asyncio.Future[SaslAuthenticateResponse]:
     """The broker's next token."""
     session = None if node.security is None else node.security.session(context.peer)
     if session is None or not session.is_open:
@@ -32,5 +36,17 @@ def handle(node: Node, context: RequestContext, request: Any) -> SaslAuthenticat
         step = session.take(request.auth_bytes)
     except AuthenticationFailed as error:
         context.peer.must_close = True
-        return SaslAuthenticateResponse(error_code=error.code, error_message=error.what)
+        return later(node, SaslAuthenticateResponse(error_code=error.code, error_message=error.what))
     return SaslAuthenticateResponse(error_message=None, auth_bytes=step.token, session_lifetime_ms=step.lifetime_ms)
+
+
+def later(node: Node, response: SaslAuthenticateResponse) -> asyncio.Future[SaslAuthenticateResponse]:
+    """The refusal, in a while."""
+    answer: asyncio.Future[SaslAuthenticateResponse] = asyncio.get_running_loop().create_future()
+
+    def give() -> None:
+        if not answer.done():  # the client has gone
+            answer.set_result(response)
+
+    node.timers.call_later(node.settings.connection_failed_authentication_delay_ms, give)
+    return answer
