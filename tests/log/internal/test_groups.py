@@ -10,7 +10,7 @@ import pytest
 from tests.log.internal.dumps import NOW, batch, dumped, keyed, log_of, marker
 
 from kwire.log import LogDirectory
-from kwire.log.internal import Groups, replay_groups, topic_names
+from kwire.log.internal import Groups, read_group_records, replay_groups, topic_names
 from kwire.log.internal.group_rows import LogEnds, group_row, member_rows, offset_rows
 from kwire.messages import registry
 
@@ -140,6 +140,22 @@ def test_topic_ids_get_the_names_of_the_directory(kafka_logs: dict[str, Path]) -
     group = replay_groups(directory, at_offset=60).groups["g-new"]
     rows = {row["member_id"]: row for row in member_rows(group, names)}
     assert [each["topic"] for each in rows["Xh9ftK4SQ1yvlMcMsRVFZQ"]["assigned"]] == ["orders"]
+
+
+@pytest.mark.parametrize(("archive", "count"), [("modern", 4), ("modern44", 5)])
+def test_compaction_changes_nothing(archive: str, count: int, kafka_logs: dict[str, Path]) -> None:
+    """The last record of each key in the order of the log, which is seldom the order a group was made in."""
+    records = list(read_group_records(LogDirectory(kafka_logs[archive] / "data")))
+    for end in range(1, len(records) + 1, 7):
+        whole, compacted = Groups(), Groups()
+        plain = [each for each in records[:end] if not each.is_transactional]
+        last = {(each.partition, each.raw_key): each.offset for each in plain}
+        for each in plain:
+            whole.apply(each)
+            if last[each.partition, each.raw_key] == each.offset:
+                compacted.apply(each)
+        assert compacted.groups == whole.groups, end
+    assert len(whole.groups) == count
 
 
 # ---- by hand

@@ -101,13 +101,15 @@ class Group:
     @property
     def is_there(self) -> bool:
         """Whether anything is left of it."""
-        return bool(self.epoch >= 0 or self.members or self.offsets or self.pending_offsets)
+        numbered = self.epoch >= 0 or self.assignment_epoch >= 0
+        parts = (self.members, self.offsets, self.pending_offsets, self.expressions, self.topic_names)
+        return numbered or any(parts) or bool(self.share_partitions) or self.topology is not None
 
     def forget(self) -> None:
         """Its own record was deleted; committed offsets, which have records of their own, stay."""
         self.kind, self.epoch, self.assignment_epoch, self.state_timestamp = CLASSIC, -1, -1, -1
         self.protocol_type, self.protocol, self.leader, self.topology = "", None, None, None
-        self.members, self.expressions, self.share_partitions = {}, {}, {}
+        self.members, self.expressions, self.share_partitions, self.topic_names = {}, {}, {}, {}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -137,7 +139,8 @@ class Groups:
         if record.is_transactional and record.value is not None:
             self._open.setdefault((record.partition, record.producer_id), set()).add(name)
         CHANGES[record.kind](group, record.key, record.value, record)
-        if not group.is_there:
+        # compaction leaves a group's records in any order, so only a tombstone can have removed the last of it
+        if record.value is None and not group.is_there:
             del self.groups[name]
 
     def _end_transaction(self, partition: int, producer_id: int, commit: bool) -> None:
@@ -256,6 +259,8 @@ def _assignment_epoch(kind: str) -> Any:
     def change(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
         if value is not None:
             group.kind, group.assignment_epoch = kind, value.assignment_epoch
+        elif group.kind == kind:
+            group.assignment_epoch = -1
 
     return change
 
@@ -285,19 +290,22 @@ def _member_part(kind: str) -> Any:
 
 
 def _topics(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
-    for topic in value.topics if value is not None else ():
-        group.topic_names[topic.topic_id] = topic.topic_name
+    group.topic_names = {}
+    if value is not None:
+        group.kind = CONSUMER
+        group.topic_names = {topic.topic_id: topic.topic_name for topic in value.topics}
 
 
 def _expression(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
     if value is None:
         group.expressions.pop(key.regular_expression, None)
     else:
+        group.kind = CONSUMER
         group.expressions[key.regular_expression] = tuple(value.topics)
 
 
 def _share_partitions(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
-    group.share_partitions = {}
+    group.share_partitions, group.topic_names = {}, {}
     if value is None:
         return
     group.kind = SHARE
@@ -312,6 +320,8 @@ def _share_partitions(group: Group, key: Any, value: Any, record: TypedRecord) -
 
 def _topology(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
     group.topology = value
+    if value is not None:
+        group.kind = STREAMS
 
 
 CHANGES = {
