@@ -1,0 +1,1 @@
+"""The broker beside real Kafka: throughput, latency, start-up, memory."""

@@ -1,0 +1,71 @@
+"""Brokers in processes of their own, ours and real Kafka, and what they cost."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.kafka import KafkaBroker
+
+TICKS = os.sysconf("SC_CLK_TCK")
+PROGRAM = """
+import sys
+from kwire.broker import Broker
+with Broker(sys.argv[1]) as broker:
+    print(broker.bootstrap_servers, flush=True)
+    sys.stdin.read()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A broker that runs. address: host:port; pid: of its process."""
+
+    address: str
+    pid: int
+
+    def cpu_s(self) -> float:
+        """CPU seconds of the process so far, user and system."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+    def memory_mb(self) -> float:
+        """Resident memory."""
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) / 1024
+        return 0.0
+
+
+@contextlib.contextmanager
+def kwire_broker() -> Iterator[Served]:
+    """Ours, on a directory that is kept for the run."""
+    with tempfile.TemporaryDirectory() as directory:
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, directory], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            yield Served(process.stdout.readline().strip(), process.pid)
+        finally:
+            process.stdin.close()
+            process.wait(timeout=60)
+
+
+@contextlib.contextmanager
+def real_kafka() -> Iterator[Served]:
+    """Kafka 3.9.1."""
+    with tempfile.TemporaryDirectory() as directory, KafkaBroker(Path(directory)) as kafka:
+        assert kafka.process is not None
+        yield Served(kafka.bootstrap_servers, kafka.process.pid)
+
+
+BROKERS = {"kafka": real_kafka, "kwire": kwire_broker}
+"""The peer first: its figures stand beside ours."""

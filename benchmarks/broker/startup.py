@@ -1,0 +1,76 @@
+"""How long from nothing to the first acknowledged record, and how much memory does a broker take then?
+
+Ours from the start of a Python process; Kafka from that of its JVM, on a directory that is formatted already.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tools.kafka import KafkaBroker
+
+from benchmarks.broker.serving import PROGRAM, Served
+from benchmarks.messages.timing import line
+
+ROUNDS = 5
+
+
+def first_record(address: str) -> None:
+    """Produce one record and wait for its acknowledgement."""
+    from confluent_kafka import Producer
+
+    producer = Producer({"bootstrap.servers": address, "acks": 1, "linger.ms": 0, "log_level": 0})
+    producer.produce("first", b"x")
+    assert producer.flush(30) == 0
+
+
+def ours() -> tuple[float, float, float]:
+    """(seconds, CPU seconds, MB)."""
+    with tempfile.TemporaryDirectory() as directory:
+        start = time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, directory], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        served = Served(process.stdout.readline().strip(), process.pid)
+        first_record(served.address)
+        figures = time.perf_counter() - start, served.cpu_s(), served.memory_mb()
+        process.stdin.close()
+        process.wait(timeout=60)
+    return figures
+
+
+def kafkas() -> tuple[float, float, float]:
+    """(seconds, CPU seconds, MB); one round."""
+    with tempfile.TemporaryDirectory() as directory:
+        with KafkaBroker(Path(directory)):
+            pass
+        again = KafkaBroker(Path(directory))
+        start = time.perf_counter()
+        with again:
+            assert again.process is not None
+            served = Served(again.bootstrap_servers, again.process.pid)
+            first_record(served.address)
+            return time.perf_counter() - start, served.cpu_s(), served.memory_mb()
+
+
+def main() -> None:
+    """Print the figures."""
+    from confluent_kafka import libversion
+
+    libversion()  # the client's own start is not the broker's
+    theirs = kafkas()
+    rounds = [ours() for _ in range(ROUNDS)]
+    for i, (name, unit) in enumerate((("to_first_record", "s"), ("cpu", "s"), ("memory", "MB"))):
+        value = statistics.median(each[i] for each in rounds)
+        print(line(f"broker.startup.{name}", value, unit, theirs[i], "Kafka-3.9.1"))
+
+
+if __name__ == "__main__":
+    main()

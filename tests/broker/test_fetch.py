@@ -1,0 +1,161 @@
+"""What a fetch gives: limits, waiting, transactions, old formats."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from kwire import messages, records
+from kwire.broker import Broker
+from tests.broker.wire import RawClient
+
+TIME = 1_760_000_000_000
+BATCHES, VALUE_BYTES = 5, 1000
+
+
+def produce(client: RawClient, topic: str, value: bytes = bytes(VALUE_BYTES), compression: str = "none") -> int:
+    """One record in a batch of its own; returns the error code."""
+    cls = messages.ProduceRequest
+    builder = records.BatchBuilder(compression=compression)
+    builder.append(b"k", value, timestamp=TIME)
+    data = cls.PartitionProduceData(index=0, records=builder.build())
+    request = cls(acks=-1, timeout_ms=1000, topic_data=[cls.TopicProduceData(name=topic, partition_data=[data])])
+    return int(client.ask(request, 9).responses[0].partition_responses[0].error_code)
+
+
+def create(client: RawClient, topic: str, **configs: str) -> None:
+    """A topic of two partitions with such settings."""
+    cls = messages.CreateTopicsRequest
+    given = [cls.CreatableTopicConfig(name=name.replace("_", "."), value=value) for name, value in configs.items()]
+    made = client.ask(
+        cls(topics=[cls.CreatableTopic(name=topic, num_partitions=2, replication_factor=1, configs=given)]), 7
+    )
+    assert made.topics[0].error_code == 0, made.topics[0].error_message
+
+
+def fetch(client: RawClient, topic: str, version: int = 11, offset: int = 0, *, wait_ms: int = 0, **limits: int) -> Any:
+    """The answer about partition 0."""
+    cls = messages.FetchRequest
+    partition = cls.FetchPartition(
+        partition=0,
+        fetch_offset=offset,
+        partition_max_bytes=limits.get("partition_max_bytes", 1 << 20),
+        current_leader_epoch=limits.get("leader_epoch", -1),
+    )
+    request = cls(
+        max_wait_ms=wait_ms,
+        min_bytes=limits.get("min_bytes", 1),
+        max_bytes=limits.get("max_bytes", 1 << 20),
+        topics=[cls.FetchTopic(topic=topic, partitions=[partition])],
+    )
+    return client.ask(request, version).responses[0].partitions[0]
+
+
+@pytest.fixture(scope="module")
+def filled(broker: Broker) -> str:
+    """A topic with five batches."""
+    with RawClient(broker) as client:
+        create(client, "filled")
+        for _ in range(BATCHES):
+            assert produce(client, "filled") == 0
+    return "filled"
+
+
+def test_the_first_batch_comes_whole_whatever_the_limits(broker: Broker, filled: str) -> None:
+    with RawClient(broker) as client:
+        small = fetch(client, filled, max_bytes=1, partition_max_bytes=1)
+        assert [batch.last_offset for batch in records.read_batches(small.records)] == [0]
+        oldest = fetch(
+            client, filled, version=2, partition_max_bytes=100
+        )  # before KIP-74: cut, and the client asks again
+        assert list(records.read_batches(oldest.records)) == []
+
+
+def test_a_limit_is_kept_and_the_rest_comes_later(broker: Broker, filled: str) -> None:
+    with RawClient(broker) as client:
+        part = fetch(client, filled, offset=1, partition_max_bytes=2500)
+        assert [batch.base_offset for batch in records.read_batches(part.records)] == [1, 2]
+        assert len(part.records) <= 2500
+
+
+@pytest.mark.parametrize(("offset", "code"), [(-1, 1), (BATCHES + 1, 1), (BATCHES, 0)])
+def test_an_offset_outside_of_the_log_is_refused(broker: Broker, filled: str, offset: int, code: int) -> None:
+    with RawClient(broker) as client:
+        found = fetch(client, filled, offset=offset)
+    assert (found.error_code, found.high_watermark) == ((1, -1) if code else (0, BATCHES))
+
+
+@pytest.mark.parametrize(("epoch", "code"), [(-1, 0), (0, 0), (1, 75)])
+def test_a_leader_epoch_of_the_future_is_refused(broker: Broker, filled: str, epoch: int, code: int) -> None:
+    with RawClient(broker) as client:
+        assert fetch(client, filled, leader_epoch=epoch).error_code == code
+
+
+def test_a_fetch_waits_for_enough_bytes_and_no_longer_than_told(broker: Broker) -> None:
+    with RawClient(broker) as client, RawClient(broker) as producer:
+        create(client, "waited")
+        begin = time.monotonic()
+        assert fetch(client, "waited", wait_ms=200).records == b""
+        assert 0.15 < time.monotonic() - begin < 5
+        cls = messages.FetchRequest
+        partition = cls.FetchPartition(partition=0, partition_max_bytes=1 << 20)
+        topics = [cls.FetchTopic(topic="waited", partitions=[partition])]
+        client.send(cls(max_wait_ms=20_000, min_bytes=2500, topics=topics), 11)
+        begin = time.monotonic()
+        for _ in range(3):
+            assert produce(producer, "waited") == 0
+        found = client.receive().responses[0].partitions[0]
+        assert time.monotonic() - begin < 10
+        assert sum(1 for _ in records.read_batches(found.records)) == 3
+
+
+@pytest.mark.requirement("U-02", "U-10", "U-12")
+@pytest.mark.parametrize(("version", "magic"), [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2), (11, 2)])
+def test_old_clients_get_the_format_they_know(broker: Broker, filled: str, version: int, magic: int) -> None:
+    with RawClient(broker) as client:
+        found = fetch(client, filled, version=version, offset=2)
+    batches = list(records.read_batches(found.records))
+    assert {batch.magic for batch in batches} == {magic}
+    assert [record.offset for batch in batches for record in batch.records()] == [2, 3, 4]
+
+
+@pytest.mark.requirement("U-02", "U-03")
+def test_what_cannot_be_given_is_refused(broker: Broker) -> None:
+    with RawClient(broker) as client:
+        create(client, "always-zstd", compression_type="zstd")
+        create(client, "never-converted", message_downconversion_enable="false")
+        create(client, "some-zstd")
+        assert produce(client, "always-zstd") == produce(client, "never-converted") == 0
+        assert produce(client, "some-zstd", compression="zstd") == 0
+        assert fetch(client, "always-zstd", version=9).error_code == 76
+        assert fetch(client, "always-zstd", version=10).error_code == 0
+        assert fetch(client, "never-converted", version=3).error_code == 35
+        assert fetch(client, "never-converted", version=4).error_code == 0
+        assert fetch(client, "some-zstd", version=1).error_code == 76
+
+
+@pytest.mark.requirement("A-21", "A-22", "U-04")
+@pytest.mark.parametrize(("format_version", "magic"), [("0.9.0", 0), ("0.10.2", 1), ("3.0-IV1", 2)])
+def test_records_are_kept_in_the_topics_format(broker: Broker, format_version: str, magic: int) -> None:
+    topic = f"format-{magic}"
+    with RawClient(broker) as client:
+        create(client, topic, message_format_version=format_version)
+        assert produce(client, topic, compression="gzip") == 0
+        kept = list(records.read_batches(fetch(client, topic).records))
+    assert [batch.magic for batch in kept] == [magic]
+
+
+def test_topics_that_are_removed_end_the_wait(broker: Broker) -> None:
+    with RawClient(broker) as client, RawClient(broker) as other:
+        create(client, "removed")
+        cls = messages.FetchRequest
+        partition = cls.FetchPartition(partition=0, partition_max_bytes=1 << 20)
+        request = cls(max_wait_ms=20_000, min_bytes=1, topics=[cls.FetchTopic(topic="removed", partitions=[partition])])
+        client.send(request, 11)
+        begin = time.monotonic()
+        removed = other.ask(messages.DeleteTopicsRequest(topic_names=["removed"]), 5)
+        assert removed.responses[0].error_code == 0
+        assert client.receive().responses[0].partitions[0].error_code != 0
+        assert time.monotonic() - begin < 10

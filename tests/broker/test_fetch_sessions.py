@@ -1,0 +1,126 @@
+"""Fetch sessions, as KIP-227 has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwire.broker.clock import ManualClock
+from kwire.broker.fetch_sessions import EVICTION_MS, NO_SESSION, FetchSessions
+from kwire.errors import BrokerError
+from kwire.messages import FetchRequest, FetchResponse
+from kwire.protocol.error_codes import ErrorCode
+
+VERSION = 11
+
+
+def request(session_id: int, epoch: int, *indexes: int, forget: tuple[int, ...] = (), offset: int = 0) -> FetchRequest:
+    cls = FetchRequest
+    partitions = [cls.FetchPartition(partition=index, fetch_offset=offset) for index in indexes]
+    return cls(
+        session_id=session_id,
+        session_epoch=epoch,
+        topics=[cls.FetchTopic(topic="t", partitions=partitions)] if indexes else [],
+        forgotten_topics_data=[cls.ForgottenTopic(topic="t", partitions=list(forget))] if forget else [],
+    )
+
+
+def answer(index: int, *, high_watermark: int = 5, records: bytes = b"", error: int = 0) -> Any:
+    return FetchResponse.PartitionData(
+        partition_index=index, high_watermark=high_watermark, log_start_offset=0, records=records, error_code=error
+    )
+
+
+@pytest.fixture
+def sessions() -> FetchSessions:
+    return FetchSessions(ManualClock(), limit=2)
+
+
+def begun(sessions: FetchSessions, *indexes: int) -> int:
+    """A session whose client has been told of all partitions."""
+    view = sessions.view(request(NO_SESSION, 0, *indexes), VERSION)
+    for partition in view.partitions:
+        assert view.has_news(partition, answer(partition.index))
+        view.tell(partition, answer(partition.index))
+    return view.session_id
+
+
+def test_without_a_session_everything_is_answered(sessions: FetchSessions) -> None:
+    view = sessions.view(request(NO_SESSION, -1, 0, 1), VERSION)
+    assert view.session_id == NO_SESSION
+    assert not view.is_incremental
+    assert all(view.has_news(partition, answer(partition.index)) for partition in view.partitions)
+    assert len(sessions) == 0
+
+
+def test_later_fetches_are_answered_with_what_changed(sessions: FetchSessions) -> None:
+    session_id = begun(sessions, 0, 1, 2)
+    view = sessions.view(request(session_id, 1), VERSION)
+    assert [partition.index for partition in view.partitions] == [0, 1, 2]
+    first = view.partitions[0]
+    assert not view.has_news(first, answer(0))
+    assert view.has_news(first, answer(0, high_watermark=6))
+    assert view.has_news(first, answer(0, records=b"x"))
+    assert view.has_news(first, answer(0, error=3))
+
+
+def test_a_partition_that_gave_records_goes_to_the_end(sessions: FetchSessions) -> None:
+    session_id = begun(sessions, 0, 1, 2)
+    view = sessions.view(request(session_id, 1), VERSION)
+    view.tell(view.partitions[0], answer(0, records=b"x"))
+    assert [p.index for p in sessions.view(request(session_id, 2), VERSION).partitions] == [1, 2, 0]
+
+
+def test_partitions_are_added_changed_and_forgotten(sessions: FetchSessions) -> None:
+    session_id = begun(sessions, 0, 1)
+    view = sessions.view(request(session_id, 1, 1, 2, forget=(0,), offset=9), VERSION)
+    assert [(p.index, p.request.fetch_offset) for p in view.partitions] == [(1, 9), (2, 9)]
+
+
+def test_a_session_without_partitions_ends(sessions: FetchSessions) -> None:
+    session_id = begun(sessions, 0)
+    assert sessions.view(request(session_id, 1, forget=(0,)), VERSION).session_id == NO_SESSION
+    assert len(sessions) == 0
+
+
+@pytest.mark.parametrize(
+    ("session_id", "epoch", "version", "code"),
+    [
+        (77, 1, VERSION, ErrorCode.FETCH_SESSION_ID_NOT_FOUND),
+        (None, 2, VERSION, ErrorCode.INVALID_FETCH_SESSION_EPOCH),
+        (None, 1, 13, ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR),
+    ],
+)
+def test_a_wrong_session_is_refused(
+    sessions: FetchSessions, session_id: int | None, epoch: int, version: int, code: ErrorCode
+) -> None:
+    known = begun(sessions, 0)
+    with pytest.raises(BrokerError) as found:
+        sessions.view(request(known if session_id is None else session_id, epoch), version)
+    assert found.value.code == code
+
+
+def test_a_full_fetch_ends_the_old_session(sessions: FetchSessions) -> None:
+    session_id = begun(sessions, 0)
+    sessions.view(request(session_id, -1, 0), VERSION)
+    assert len(sessions) == 0
+
+
+def test_a_session_gives_way_when_it_was_long_unused_and_not_before() -> None:
+    clock = ManualClock()
+    sessions = FetchSessions(clock, limit=1)
+    first = begun(sessions, 0)
+    assert sessions.view(request(NO_SESSION, 0, 1), VERSION).session_id == NO_SESSION
+    clock.advance(EVICTION_MS + 1)
+    second = sessions.view(request(NO_SESSION, 0, 1), VERSION).session_id
+    assert second not in (NO_SESSION, first)
+    assert len(sessions) == 1
+
+
+def test_watermarks_told_with_an_error_are_told_again(sessions: FetchSessions) -> None:
+    session_id = begun(sessions, 0)
+    view = sessions.view(request(session_id, 1), VERSION)
+    view.tell(view.partitions[0], answer(0, error=3))
+    view = sessions.view(request(session_id, 2), VERSION)
+    assert view.has_news(view.partitions[0], answer(0))
