@@ -20,12 +20,16 @@ from typing import Any, TypeVar
 from kwire.broker import startup
 from kwire.broker.clock import Clock, LoopTimers
 from kwire.broker.compaction import Compaction
+from kwire.broker.faults import Faults
 from kwire.broker.groups.node_log import open_coordinator as open_groups
 from kwire.broker.housekeeping import Housekeeping
 from kwire.broker.node import Node
+from kwire.broker.request_log import RequestLog
+from kwire.broker.reset import reset
 from kwire.broker.security import Security
 from kwire.broker.server import Server
 from kwire.broker.settings import Settings
+from kwire.broker.temporary_files import TemporaryFiles
 from kwire.broker.transactions.partitions import open_coordinator as open_transactions
 from kwire.errors import OptionError
 from kwire.records.section_scan import load_compiled_scan
@@ -34,21 +38,34 @@ __all__ = ["Broker"]
 
 log = logging.getLogger("kwire.broker")
 
+TEMPORARY_SETTINGS = {"offsets_topic_num_partitions": 1, "transaction_state_log_num_partitions": 1}
+"""What a broker without a data_dir has in place of Kafka's defaults: fifty folders take longer than most tests."""
+
 Result = TypeVar("Result")
 
 
 class Broker:
     """A Kafka broker in this process.
 
-    data_dir: a Kafka log directory that is kept and recovered; a temporary one by default. port: on 127.0.0.1, 0 for
-    one that is free; `listeners` says more. settings: Kafka's names, dots as underscores; see kwire.broker.settings.
+    data_dir: a Kafka log directory that is kept and recovered; a temporary one by default, which waits for no disk and
+    has internal topics of one partition. port: on 127.0.0.1, 0 for one that is free; `listeners` says more.
+    keep_requests: how many of the newest requests `requests` holds. settings: Kafka's names, dots as underscores; see
+    kwire.broker.settings.
     Raises OptionError for a wrong setting, LogError for a directory that cannot be used.
+
+    For tests: faults (what is to go wrong), requests (what was asked and answered), advance (time), reset.
     """
 
-    def __init__(self, data_dir: str | Path | None = None, port: int = 0, **settings: Any) -> None:
+    def __init__(
+        self, data_dir: str | Path | None = None, port: int = 0, *, keep_requests: int = 0, **settings: Any
+    ) -> None:
         if port and "listeners" in settings:
             raise OptionError("port and listeners both say where to listen: give one of them")
         settings.setdefault("listeners", f"PLAINTEXT://127.0.0.1:{port}")
+        if data_dir is None:
+            settings = {**TEMPORARY_SETTINGS, **settings}
+        self.faults = Faults()
+        self.requests = RequestLog(keep_requests)
         self.settings = Settings.parse(settings)
         self.data_dir = None if data_dir is None else Path(data_dir)
         self._thread: threading.Thread | None = None
@@ -88,6 +105,23 @@ class Broker:
             return function(node)
 
         return asyncio.run_coroutine_threadsafe(run(), loop).result()
+
+    # For tests
+
+    def advance(self, ms: int) -> None:
+        """Let so much time pass at once: what is due in it happens, in its order. The clock flows on from there."""
+        if ms < 0:
+            raise OptionError(f"ms {ms}: time does not run backwards")
+
+        def jump(node: Node) -> None:
+            node.clock.jump(ms)
+            node.timers.jump(ms)
+
+        self.call(jump)
+
+    def reset(self) -> None:
+        """Make it new, with the settings it was started with: no topics, groups, transactions, users, faults."""
+        self.call(reset)
 
     # Start and stop
 
@@ -158,6 +192,9 @@ class Broker:
             if directory is None:
                 directory = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="kwire-broker-")))
             node = Node(self.settings, Clock(), LoopTimers(loop))
+            node.faults, node.requests = self.faults, self.requests
+            if self.data_dir is None:
+                node.files = TemporaryFiles()
             server = Server(node, loop)
             cleanup.callback(server.close)
             server.bind()

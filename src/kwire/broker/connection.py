@@ -267,6 +267,8 @@ class ClientConnection:
                 self.process()
 
     def _reply(self, call: Call, body: Any) -> None:
+        if self.node.requests.limit:
+            self.node.requests.add(call, body if call.expects_reply else None, self.node.clock.now_ms())
         if not call.expects_reply:
             if self.peer.must_close:  # acks=0 and an error: all that can be told
                 self.close("a request that is not answered failed")

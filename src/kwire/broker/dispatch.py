@@ -15,6 +15,7 @@ from typing import Any
 from kwire.broker import apis
 from kwire.broker.answers import SplicedResponse
 from kwire.broker.context import Peer, RequestContext
+from kwire.broker.faults import Fault, corrupted
 from kwire.broker.node import Node
 from kwire.errors import BrokerError, KwireError, Malformed, UnsupportedVersion
 from kwire.messages import RequestHeader, registry
@@ -85,11 +86,39 @@ def decode(codec: Codec, frame: bytes | memoryview, views: bool) -> Any:
 
 def answer(node: Node, call: Call) -> Any:
     """The response's body, or a future of it; `outcome` takes the body from a future that is done."""
+    known = call.request is not None  # an ApiVersions of an unknown version is only told which are known
+    fault = node.faults.take(call.context.api_key, call.context.client_id) if known else None
+    return handled(node, call) if fault is None else spoiled(node, call, fault)
+
+
+def handled(node: Node, call: Call) -> Any:
+    """What the handler says."""
     try:
         found = call.module.handle(node, call.context, call.request)
     except Exception as error:
         return refuse(call, error)
     return found if isinstance(found, Message | SplicedResponse) else asyncio.ensure_future(found)
+
+
+def spoiled(node: Node, call: Call, fault: Fault) -> Any:
+    """The same with what a test wants to go wrong."""
+    if fault.error is not None:
+        return refuse(call, BrokerError("a fault that a test asked for", fault.error))
+    if fault.drops:
+        call.expects_reply, call.context.peer.must_close = False, True
+        if not fault.after:
+            return None
+
+    async def later() -> Any:
+        if fault.delay_ms:
+            due = asyncio.Event()
+            node.timers.call_later(fault.delay_ms, due.set)
+            await due.wait()
+        found = handled(node, call)
+        body = await found if isinstance(found, asyncio.Future) else found
+        return corrupted(body) if fault.corrupts else body
+
+    return asyncio.ensure_future(later())
 
 
 def outcome(call: Call, done: asyncio.Future[Any]) -> Any:

@@ -12,8 +12,10 @@ from kwire.broker.clock import Clock, Timers
 from kwire.broker.configs import dynamic_settings, topic_log_config
 from kwire.broker.context import RequestContext
 from kwire.broker.controller import Controller
+from kwire.broker.faults import Faults
 from kwire.broker.fetch_sessions import FetchSessions
 from kwire.broker.image import MetadataImage
+from kwire.broker.request_log import RequestLog
 from kwire.broker.settings import Settings
 from kwire.broker.topics import Topic
 from kwire.log.file_system import FileSystem
@@ -33,7 +35,8 @@ class Node:
     """One broker's state. `startup.start` opens its log directory; before that, log_manager and what follows is absent.
 
     given_settings: as at the start; settings: with what was changed since. endpoints: listener name -> (host, port)
-    that clients are told. security: None lets everybody do everything.
+    that clients are told. security: None lets everybody do everything. faults, requests: what tests make go wrong, and
+    see.
     """
 
     log_manager: LogManager
@@ -52,6 +55,8 @@ class Node:
         self.fetch_sessions = FetchSessions(clock, settings.max_incremental_fetch_session_cache_slots)
         self.files = FileSystem()
         self.security: Security | None = None
+        self.faults = Faults()
+        self.requests = RequestLog(0)
 
     def may(self, context: RequestContext, operation: Operation, kind: ResourceType, name: str) -> bool:
         """Whether the sender of a request may do that to a resource."""

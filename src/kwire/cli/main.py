@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 import kwire
-from kwire.cli import capture, codec, internal, log, schema
+from kwire.cli import capture, codec, internal, log, schema, serve
 
 __all__ = ["GROUPS", "main", "run"]
 
@@ -24,6 +24,7 @@ GROUPS: tuple[Callable[[typer.Typer], None], ...] = (
     schema.register,
     codec.register,
     capture.register,
+    serve.register,
 )
 
 

@@ -1,0 +1,40 @@
+"""A running broker made new: no topics, groups, transactions, entries of access control, users, quotas or settings but
+those it was started with. Connections stay.
+
+Groups and transactions end as if their coordinator went elsewhere: who waits is told to look for it again. Topics are
+deleted as a client deletes them, so ids are never used again, and the metadata log tells the whole story.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire.broker.groups.node_log import open_coordinator as open_groups
+from kwire.broker.image import BROKER_RESOURCE
+from kwire.broker.security.acls import AclFilter
+from kwire.broker.transactions.partitions import open_coordinator as open_transactions
+
+if TYPE_CHECKING:
+    from kwire.broker.node import Node
+
+__all__ = ["reset"]
+
+
+def reset(node: Node) -> None:
+    """Make the node new; on its own thread."""
+    node.faults.clear()
+    node.requests.clear()
+    node.groups.stop()
+    node.transactions.stop()
+    node.image.topic_watchers.clear()
+    for topic in list(node.topics):
+        node.controller.delete_topic(topic)
+    if node.security is not None:
+        node.security.acls.remove(AclFilter())
+        node.security.quotas.clear()
+        node.security.credentials.clear()
+    for (kind, name), configs in list(node.image.configs.items()):
+        if kind == BROKER_RESOURCE and configs:
+            node.controller.alter_broker_configs(name, dict.fromkeys(configs))
+    node.groups = open_groups(node)
+    node.transactions = open_transactions(node)

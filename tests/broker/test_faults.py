@@ -1,0 +1,205 @@
+"""Broken on demand, as the clients people use see it; and what was asked, time that jumps, a broker made new."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+
+from kwire.broker import Broker
+from kwire.client import Client
+from kwire.errors import BrokerError, ConnectionFailed, OptionError
+from kwire.messages import registry
+from kwire.protocol.error_codes import ErrorCode
+
+QUICK = {"default.api.timeout.ms": 2000, "retry.backoff.ms": 5, "request.timeout.ms": 1500}
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Broker]:
+    with Broker(keep_requests=1000) as broker:
+        yield broker
+
+
+@pytest.fixture
+def broker(running: Broker) -> Iterator[Broker]:
+    yield running
+    running.reset()
+
+
+def write(broker: Broker, value: bytes = b"v", **settings: Any) -> list[KafkaError | None]:
+    """Produce one record; the errors reported."""
+    errors: list[KafkaError | None] = []
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0, **settings})
+    producer.produce("t", value, on_delivery=lambda error, _: errors.append(error))
+    assert producer.flush(15) == 0
+    return errors
+
+
+def read(broker: Broker, count: int) -> list[bytes]:
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "r", "log_level": 0})
+    try:
+        consumer.assign([TopicPartition("t", 0, 0)])
+        return [m.value() for m in consumer.consume(count, timeout=10) if not m.error()]
+    finally:
+        consumer.close()
+
+
+def test_an_error_that_passes_is_retried_by_the_client(broker: Broker) -> None:
+    broker.faults.fail("Produce", "NOT_LEADER_OR_FOLLOWER", times=2)
+    assert write(broker, **{"retry.backoff.ms": 10}) == [None]
+    codes = [each.response.responses[0].partition_responses[0].error_code for each in broker.requests.of("Produce")]
+    assert codes == [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 2 + [ErrorCode.NONE]
+    assert broker.faults.pending == []
+    assert read(broker, 1) == [b"v"]
+
+
+def test_an_error_that_does_not_pass_reaches_the_application(broker: Broker) -> None:
+    broker.faults.fail("Produce", "TOPIC_AUTHORIZATION_FAILED")
+    (error,) = write(broker)
+    assert error is not None
+    assert error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+
+
+def test_an_answer_that_is_lost_leaves_one_record(broker: Broker) -> None:
+    broker.faults.drop("Produce", after=True)
+    assert write(broker, **{"enable.idempotence": True}) == [None]
+    assert len(broker.requests.of("Produce")) == 2
+    assert read(broker, 1) == [b"v"]
+    with Client(broker.bootstrap_servers) as client:
+        assert client.list_offsets({("t", 0): -1})["t", 0].offset == 1
+
+
+def test_a_connection_that_breaks_before_anything_is_written(broker: Broker) -> None:
+    with Client(broker.bootstrap_servers, **{**QUICK, "default.api.timeout.ms": 1}) as client:
+        client.metadata()
+        broker.faults.drop("Metadata")
+        with pytest.raises(ConnectionFailed):
+            client.metadata()
+        client.metadata()
+
+
+def test_a_delay_is_as_long_as_it_says(broker: Broker) -> None:
+    with Client(broker.bootstrap_servers, **QUICK) as client:
+        client.metadata()
+        broker.faults.delay("Metadata", 200)
+        started = time.monotonic()
+        client.metadata()
+        assert time.monotonic() - started >= 0.19
+
+
+def test_a_delay_ends_when_time_jumps(broker: Broker) -> None:
+    with Client(broker.bootstrap_servers, **{**QUICK, "request.timeout.ms": 20_000}) as client:
+        connection = client.connection()
+        broker.faults.delay("Metadata", 3_600_000)
+        connection.send(registry.get("MetadataRequest")(topics=[]))
+        while not broker.call(lambda node: node.faults.pending == []):
+            time.sleep(0.005)
+        broker.advance(3_600_000)
+        assert connection.receive().brokers
+
+
+def test_damaged_records_are_noticed_by_the_client(broker: Broker) -> None:
+    write(broker)
+    broker.faults.corrupt("Fetch", times=None)
+    consumer = Consumer(
+        {"bootstrap.servers": broker.bootstrap_servers, "group.id": "r", "check.crcs": True, "log_level": 0}
+    )
+    consumer.assign([TopicPartition("t", 0, 0)])
+    message = consumer.poll(10)
+    consumer.close()
+    assert message is not None
+    assert message.error().code() == KafkaError._BAD_MSG
+    broker.faults.clear()
+    assert read(broker, 1) == [b"v"]
+
+
+def test_a_fault_can_be_for_one_client(broker: Broker) -> None:
+    broker.faults.fail("*", "UNKNOWN_SERVER_ERROR", times=None, client_id="unlucky-*")
+    with Client(broker.bootstrap_servers, **QUICK) as client:
+        client.list_offsets({})
+        client.metadata()
+    with pytest.raises(BrokerError), Client(broker.bootstrap_servers, **QUICK, client_id="unlucky-1") as client:
+        client.metadata()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda faults: faults.fail("Produse", 1), r"no API is called 'Produse' \(did you mean 'Produce'\?\)"),
+        (lambda faults: faults.fail("Produce", "NOT_LEADER"), "no error is called 'NOT_LEADER'"),
+        (lambda faults: faults.drop("Produce", times=0), "times 0"),
+        (lambda faults: faults.delay("Produce", -1), "delay_ms -1"),
+        (lambda faults: faults.corrupt("Produce"), "sends no records"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_said(broker: Broker, call: Any, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        call(broker.faults)
+
+
+def test_requests_are_logged_decoded_and_without_secrets() -> None:
+    settings: dict[str, Any] = {
+        "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+        "sasl_enabled_mechanisms": "PLAIN",
+        "users": {"alice": "wonderland"},
+    }
+    login = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "alice",
+        "sasl.password": "wonderland",
+    }
+    with Broker(keep_requests=100, **settings) as broker, Client(broker.bootstrap_servers, **login) as client:
+        client.metadata()
+        logged = list(broker.requests)
+    apis = list(dict.fromkeys(each.api for each in logged))
+    assert apis == ["ApiVersions", "SaslHandshake", "SaslAuthenticate", "Metadata"]
+    assert logged[-1].principal == "User:alice"
+    assert logged[-1].response.brokers
+    assert "wonderland" not in repr(logged)
+
+
+def test_only_so_many_requests_are_kept() -> None:
+    with Broker(keep_requests=3) as broker, Client(broker.bootstrap_servers) as client:
+        for _ in range(5):
+            client.metadata()
+        assert [each.api for each in broker.requests] == ["Metadata"] * 3
+
+
+def test_a_broker_made_new_has_nothing_of_before_and_serves_the_same_clients(broker: Broker) -> None:
+    write(broker)
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "group.id": "g",
+            "auto.offset.reset": "earliest",
+            "log_level": 0,
+        }
+    )
+    consumer.subscribe(["t"])
+    assert [m.value() for m in consumer.consume(1, 10)] == [b"v"]
+    consumer.commit(asynchronous=False)
+    broker.reset()
+    with Client(broker.bootstrap_servers) as client:
+        assert client.metadata().topics == {}
+        assert client.request(registry.get("ListGroupsRequest")()).groups == []
+    consumer.close()
+    assert write(broker, b"again") == [None]
+    assert read(broker, 1) == [b"again"]
+
+
+def test_time_that_jumps_makes_old_what_is_old(broker: Broker) -> None:
+    """Retention of a week, in a moment."""
+    cls: Any = registry.get("CreateTopicsRequest")
+    config = cls.CreatableTopicConfig(name="retention.ms", value="604800000")
+    with Client(broker.bootstrap_servers) as client:
+        client.request(
+            cls(topics=[cls.CreatableTopic(name="t", num_partitions=1, replication_factor=1, configs=[config])])
+        )
+        write(broker)
+        broker.advance(8 * 24 * 3600 * 1000)
+        assert client.list_offsets({("t", 0): -2})["t", 0].offset == 1
