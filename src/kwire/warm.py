@@ -17,6 +17,7 @@ import kwire
 WARMERS = (
     ("kwire.records.columns", "warm"),
     ("kwire.records.column_writer", "warm_writing"),
+    ("kwire.records.partitioner", "warm_partitioner"),
     ("kwire.plan.warm", "warm"),
 )
 

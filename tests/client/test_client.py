@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from kwire.broker import Broker
-from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, Producer
+from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, OutgoingBatch, Producer
 from kwire.errors import BrokerError, ConnectionFailed, OptionError
 from kwire.messages import registry
 from kwire.protocol.error_codes import ErrorCode
@@ -103,6 +103,72 @@ def test_an_older_producer_of_the_same_transactional_id_is_fenced(servers: str) 
         with pytest.raises(BrokerError) as caught:
             old.commit()
         assert caught.value.code in (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED)
+
+
+def test_a_transaction_begun_in_one_process_is_ended_in_another_with_offsets_of_a_group(servers: str) -> None:
+    def committed(client: Client) -> list[tuple[int, str | None]]:
+        cls: Any = registry.get("OffsetFetchRequest")
+        group = cls.OffsetFetchRequestGroup(group_id="g", topics=None)
+        request = cls(groups=[group], require_stable=True)
+        answer = client.request(request, node_id=client.coordinator("g", 0), version=9).groups[0]
+        assert answer.error_code == 0
+        return [(each.committed_offset, each.metadata) for topic in answer.topics for each in topic.partitions]
+
+    with Client(servers, **{"transactional.id": "left"}) as client, Client(servers) as driver:
+        create(client, "left", 2)
+        for n, commit in enumerate((True, False, True)):
+            producer = Producer(client)
+            producer.begin()
+            assert producer.leave() is None  # nothing to end
+            producer.begin()
+            write(producer, "left", 0, [b"%d" % n])
+            write(producer, "left", 1, [b"x"])
+            left = producer.leave()
+            assert left is not None
+            assert left.partitions == (("left", 0), ("left", 1))
+            with pytest.raises(OptionError, match="no transaction is open"):
+                producer.commit()
+            other = Producer(driver, resume=left)
+            other.check()
+            other.send_offsets("g", {("left", 0): n}, f"batch {n}")
+            if commit:
+                other.commit()
+                Producer(driver, resume=left).commit()  # again: the answer may have been lost
+            else:
+                other.abort()
+        assert values(client, "left", 0, 6, isolation="read_committed") == [b"0", b"2"]
+        assert committed(driver) == [(2, "batch 2")]
+        producer = Producer(client)
+        producer.begin()
+        write(producer, "left", 0, [b"z"])
+        stale = producer.leave()
+        assert stale is not None
+        Producer(client)  # whoever takes the id aborts what is open
+        with pytest.raises(BrokerError) as caught:
+            Producer(driver, resume=stale).check()
+        assert caught.value.code in (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED)
+
+
+def test_batches_for_many_partitions_go_together_and_each_failure_is_told(servers: str) -> None:
+    with Client(servers, **{"default.api.timeout.ms": 300}) as client:
+        create(client, "many", 3)
+        producer = Producer(client)
+
+        def batch(partition: int, topic: str = "many") -> OutgoingBatch:
+            rows = pa.record_batch({"value": pa.array([b"v"] * 2, pa.binary())})
+            return OutgoingBatch(
+                topic, partition, b"".join(ColumnWriter(**producer.fields(topic, partition)).write(rows)), 2
+            )
+
+        for n in range(3):
+            found = producer.send_all([batch(partition) for partition in (2, 0, 1)])
+            assert [(each.partition, each.base_offset) for each in found] == [(2, 2 * n), (0, 2 * n), (1, 2 * n)]
+        good, bad = batch(0), batch(1)._replace(data=b"\0" * 61)
+        with pytest.raises(BrokerError, match=r"^many-1: "):
+            producer.send_all([bad, good])
+        ends = client.list_offsets({("many", n): LATEST_TIMESTAMP for n in (0, 1)})
+        assert [ends["many", 0].offset, ends["many", 1].offset] == [8, 6]
+        assert producer.send_all([]) == []
 
 
 def test_what_is_not_there_is_said(servers: str) -> None:

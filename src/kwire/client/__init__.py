@@ -2,7 +2,7 @@
 
 from kwire.client.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, Fetched, OffsetAndTimestamp
 from kwire.client.cluster import Cluster, Partition, Topic
-from kwire.client.producer import Produced, Producer
+from kwire.client.producer import OpenTransaction, OutgoingBatch, Produced, Producer
 from kwire.client.settings import ClientSettings
 
 __all__ = [
@@ -13,6 +13,8 @@ __all__ = [
     "Cluster",
     "Fetched",
     "OffsetAndTimestamp",
+    "OpenTransaction",
+    "OutgoingBatch",
     "Partition",
     "Produced",
     "Producer",

@@ -1,0 +1,72 @@
+"""Which partition a key belongs to, as Kafka's default partitioner has it: (murmur2(key) & 0x7fffffff) % partitions.
+
+Every Java client computes the same, so a key stays in its partition whoever writes it. (librdkafka's default is
+another one; its `partitioner=murmur2_random` is this one.) numba and pyarrow are imported on the first call.
+Source: BuiltInPartitioner.partitionForKey, Utils.murmur2, Utils.toPositive.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kwire.errors import EncodeError, OptionError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
+__all__ = ["key_hashes", "partitions_of_keys", "warm_partitioner"]
+
+
+def key_hashes(keys: pa.Array) -> npt.NDArray[np.uint32]:
+    """murmur2 of each key of a binary or string column; what stands for a null means nothing.
+
+    Raises OptionError on a column of another type.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    from kwire.records.kernels.murmur2 import hash_keys
+
+    kind: Any = keys.type
+    if pa.types.is_dictionary(kind):
+        keys = keys.dictionary_decode()
+        kind = keys.type
+    if not (pa.types.is_binary(kind) or pa.types.is_string(kind)):
+        try:
+            keys = keys.cast(pa.binary())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise OptionError(f"column 'key' is {kind}: binary or string is needed ({error})") from None
+    hashes = np.zeros(len(keys), np.uint32)
+    _, ends, data = keys.buffers()
+    if not len(keys) or ends is None:
+        return hashes
+    offsets = np.frombuffer(ends, np.int32, len(keys) + 1, 4 * keys.offset)
+    text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
+    done = hash_keys(offsets, text, hashes)
+    if done < len(keys):
+        raise EncodeError(f"row {done}: the key lies outside of its column")
+    return hashes
+
+
+def partitions_of_keys(keys: pa.Array, partitions: int) -> npt.NDArray[np.int32]:
+    """The partition of each key, -1 for a null: what becomes of rows without a key is for the caller to say.
+
+    partitions: how many the topic has. Raises OptionError as key_hashes does.
+    """
+    import numpy as np
+
+    if partitions <= 0:
+        raise OptionError(f"{partitions} partitions: 1 at least")
+    found = ((key_hashes(keys) & np.uint32(0x7FFFFFFF)) % np.uint32(partitions)).astype(np.int32)
+    if keys.null_count:
+        found[keys.is_null().to_numpy(zero_copy_only=False)] = -1
+    return found
+
+
+def warm_partitioner() -> None:
+    """Compile or load the kernel."""
+    import pyarrow as pa
+
+    partitions_of_keys(pa.array([b"key"], pa.binary()), 1)
