@@ -25,7 +25,7 @@ SETTINGS = {
     "cleanup.policy": "compact",
     "segment.bytes": "300000",
     "segment.index.bytes": "65536",
-    "file.delete.delay.ms": "0",
+    "file.delete.delay.ms": "3600000",  # Kafka opens the directory again while its scheduler is alive
     "retention.ms": "-1",
 }
 PARTITIONS = {
