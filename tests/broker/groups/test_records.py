@@ -95,14 +95,13 @@ def test_cut_or_changed_bytes_are_a_decode_error_or_a_value() -> None:
                 continue
 
 
-@pytest.mark.parametrize("file", ["messages-3.9.1.jsonl.gz", "messages-4.4.0.jsonl.gz"])
-def test_keys_and_values_that_kafkas_classes_wrote_are_read(file: str) -> None:
-    names = {cls.__name__ for pair in TYPES.values() for cls in pair}
+def test_keys_that_kafkas_classes_wrote_are_read() -> None:
+    names = {key.__name__ for key, _ in TYPES.values()}
     read = 0
-    for line in golden.lines(file):
-        if line["message"] in names and line["message"].endswith("Key") and line["kafka"] == "4.4.0":
+    for line in golden.lines("messages-4.4.0.jsonl.gz"):
+        if line["message"] in names:
             data = golden.unpack(line["framed_b64"])
             assert data is not None
             assert read_record(data, None) is not None
             read += 1
-    assert file.startswith("messages-3") or read > 5
+    assert read > 20
