@@ -1,4 +1,4 @@
-"""Make the generated files again: message classes, error codes, docs/requirements.md. With --check, only compare.
+"""Make the generated files again: message classes, error codes, docs/requirements.md, docs/apis.md. Or compare them.
 
 python tools/generate.py            writes what has changed, removes modules of messages that are gone
 python tools/generate.py --check    fails and names the files that are not what the generator would write
@@ -16,7 +16,7 @@ from kwire.schema.catalogue import read_catalogue, release_order
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # `python tools/generate.py` puts tools/ itself there
 
-from tools import requirements  # noqa: E402
+from tools import apis, requirements  # noqa: E402
 
 MESSAGES = ROOT / "src" / "kwire" / "messages"
 # What people wrote in that package; everything else in it is generated.
@@ -55,7 +55,10 @@ def main(arguments: list[str]) -> int:
     fresh = requirements.main(check=check)
     if not fresh:
         print("docs/requirements.md: not what `./dev generate` makes", file=sys.stderr)
-    return int(not fresh or (check and bool(stale)))
+    matrix = apis.main(check=check)
+    if not matrix:
+        print("docs/apis.md: not what `./dev generate` makes", file=sys.stderr)
+    return int(not (fresh and matrix) or (check and bool(stale)))
 
 
 if __name__ == "__main__":

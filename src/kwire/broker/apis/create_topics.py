@@ -1,4 +1,4 @@
-"""CreateTopics (api key 19), versions 0 to 7.
+"""CreateTopics (api key 19), versions 0 to 7: make topics, with their partitions and settings.
 
     1  validate only, error messages    2  throttle time    4  -1 for the default number of partitions or replicas
     5  what the topic has become: partitions, replicas, settings    6  throttling may refuse    7  topic ids

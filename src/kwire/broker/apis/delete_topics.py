@@ -1,4 +1,4 @@
-"""DeleteTopics (api key 20), versions 0 to 6.
+"""DeleteTopics (api key 20), versions 0 to 6: delete topics, by name or id.
 
     1  throttle time    3  delete.topic.enable=false has its own error    5  error messages    6  topics by id
 
