@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import logging
 import tempfile
 import threading
@@ -31,8 +30,8 @@ from kwire.broker.server import Server
 from kwire.broker.settings import Settings
 from kwire.broker.temporary_files import TemporaryFiles
 from kwire.broker.transactions.partitions import open_coordinator as open_transactions
+from kwire.broker.warm_up import load_when_used
 from kwire.errors import OptionError
-from kwire.records.section_scan import load_compiled_scan
 
 __all__ = ["Broker"]
 
@@ -215,7 +214,7 @@ class Broker:
             cleanup.callback(server.close)
             self._node = node
             self._ready.set()
-            load_kernels()
+            load_when_used(node)
             await self._stop.wait()
 
 
@@ -226,21 +225,3 @@ def new_loop() -> asyncio.AbstractEventLoop:
     except ImportError:
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()
-
-
-def load_kernels() -> None:
-    """Load what makes requests fast, and the cleaner, in the background: the broker serves without them meanwhile."""
-    from kwire.plan import engine
-
-    def load() -> None:
-        codec = engine.load_in_background()
-        if codec is None:  # kept off by the environment
-            return
-        codec.join()
-        try:
-            load_compiled_scan()
-            importlib.import_module("kwire.log.cleaner")
-        except Exception as error:  # whatever a broken numba or LLVM raises
-            log.warning("the compiled code cannot be loaded, so logs are not compacted: %s", error)
-
-    threading.Thread(target=load, name="kwire broker kernels", daemon=True).start()

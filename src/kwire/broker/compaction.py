@@ -8,10 +8,12 @@ Source: kafka.log.LogCleaner 3.9.1. The cleaner itself: kwire.log.cleaner.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from kwire.broker.clock import TimerHandle
+from kwire.broker.warm_up import load
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ class Compaction:
         self._node = node
         self._timer: TimerHandle | None = None
         self._cleaner: Cleaner | None = None
+        self._loading: threading.Thread | None = None
 
     def start(self) -> None:
         """Begin; the first look comes after one backoff."""
@@ -53,6 +56,9 @@ class Compaction:
             self._look_later()
             return
         if self._cleaner is None:
+            if not self._is_loaded():
+                self._look_later()
+                return
             self._cleaner = self._make_cleaner()
         now_ms = self._node.clock.now_ms()
         try:
@@ -65,8 +71,15 @@ class Compaction:
         else:
             self._look_later()
 
+    def _is_loaded(self) -> bool:
+        """Whether the cleaner's code is there; loaded beside the broker, as it takes a second."""
+        if self._loading is None:
+            self._loading = threading.Thread(target=load, name="kwire broker cleaner", daemon=True)
+            self._loading.start()
+        return not self._loading.is_alive()
+
     def _make_cleaner(self) -> Cleaner:
-        from kwire.log.cleaner import Cleaner  # numba: loaded in the background by now, see broker.load_kernels
+        from kwire.log.cleaner import Cleaner
 
         memory = self._node.settings.log_cleaner_dedupe_buffer_size
         return Cleaner(self._node.files, self._node.log_manager.path, dedupe_buffer_bytes=memory)
