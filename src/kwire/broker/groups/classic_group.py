@@ -63,7 +63,7 @@ class ClassicMember:
 
     def metadata(self, protocol: str | None) -> bytes:
         """What it said for this protocol; the members of a generation have all offered the one that was chosen."""
-        return next(data for name, data in self.protocols if name == protocol)
+        return next((data for name, data in self.protocols if name == protocol), b"")
 
     @property
     def has_satisfied_heartbeat(self) -> bool:

@@ -259,9 +259,12 @@ class ConsumerProtocol:
         regex_changed = member.topic_regex != step.before.topic_regex
         epoch, target_epoch = group.epoch, group.assignment_epoch
         target = group.target_of(member)
+        looks = names_changed or regex_changed or group.look_again or step.before.member_id not in group.members
+        if not looks and epoch == target_epoch:
+            return self._finish(group, step, target_epoch, target, owned)
         after = {m.member_id: m for m in group.members.values() if m.member_id != step.replaces}
         after[member.member_id] = member
-        if names_changed or regex_changed or group.look_again or step.before.member_id not in group.members:
+        if looks:
             regexes = self._resolve(group, after, step.records, may_see)
             topics = topics_metadata(
                 subscribed_topics(after.values(), regexes), self.store.topics, self.store.settings.broker_rack or None
@@ -277,6 +280,12 @@ class ConsumerProtocol:
         if epoch > target_epoch:
             target = self._assign(group, after, member, step.replaces, regexes, epoch, step.records)
             target_epoch = epoch
+        return self._finish(group, step, target_epoch, target, owned)
+
+    def _finish(
+        self, group: ConsumerGroup, step: Step, target_epoch: int, target: Assignment, owned: Assignment | None
+    ) -> ConsumerMember:
+        """Step 4, and all of it written."""
         member = self._reconcile(group, step, target_epoch, target, owned)
         self.store.write(group.group_id, step.records)
         stored = self.store.consumer_group(group.group_id)
