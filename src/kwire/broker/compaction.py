@@ -59,7 +59,11 @@ class Compaction:
             if not self._is_loaded():
                 self._look_later()
                 return
-            self._cleaner = self._make_cleaner()
+            try:
+                self._cleaner = self._make_cleaner()
+            except ImportError:
+                log.warning("logs are not compacted: the compiled code that does it cannot be loaded")
+                return
         now_ms = self._node.clock.now_ms()
         try:
             due = self._cleaner.choose(logs, now_ms)

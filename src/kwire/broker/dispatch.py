@@ -49,10 +49,10 @@ class Call:
 def read_request(frame: bytes | memoryview, peer: Peer) -> Call:
     """The request in a frame with its length. Raises DecodeError, UnsupportedVersion: the connection has to end."""
     api_key, version = request_key(bytes(frame[:8]))
-    module = apis.handlers().get(api_key)
-    if module is None:
+    numbers = apis.served().get(api_key)
+    if numbers is None:
         raise UnsupportedVersion(f"request with api key {api_key}, which is not served here")
-    lowest, highest = module.VERSIONS
+    _, lowest, highest = numbers
     if lowest <= version <= highest:
         header, request = decode(request_codec(api_key, version), frame, api_key in VIEWED)
         expects_reply = api_key != PRODUCE or request.acks != 0
@@ -70,7 +70,7 @@ def read_request(frame: bytes | memoryview, peer: Peer) -> Call:
         client_id=header.client_id or "",
         request_bytes=len(frame),
     )
-    return Call(module, context, request, expects_reply, response_version)
+    return Call(apis.handler(api_key), context, request, expects_reply, response_version)
 
 
 def decode(codec: Codec, frame: bytes | memoryview, views: bool) -> Any:

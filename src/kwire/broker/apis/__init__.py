@@ -5,8 +5,9 @@
     refuse(request, code, what)         -> optional: the body that answers a request refused as a whole, for responses
                                            that have no error_code at their top
 
-A module is served because it is in this folder. BrokerError(what, code) leaves a handler when the whole request is
-refused.
+A module is served because it is in this folder. It is imported with the first request for its API, as a broker is to
+start in no time; so the two numbers are read from the text. BrokerError(what, code) leaves a handler when the whole
+request is refused.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+import re
+from pathlib import Path
 from types import ModuleType
 
 from kwire.errors import OptionError
 
-__all__ = ["handlers", "names"]
+__all__ = ["handler", "handlers", "names", "served"]
+
+NUMBERS = re.compile(r"^API_KEY = (\d+)\nVERSIONS = \((\d+), (\d+)\)$", re.MULTILINE)
 
 
 def names() -> list[str]:
@@ -27,12 +32,29 @@ def names() -> list[str]:
 
 
 @functools.cache
-def handlers() -> dict[int, ModuleType]:
-    """The API modules by api key. Raises OptionError when two claim the same key: one would never be called."""
-    found: dict[int, ModuleType] = {}
+def served() -> dict[int, tuple[str, int, int]]:
+    """Api key -> (module's name, lowest version, highest version).
+
+    Raises OptionError when two modules claim the same key, as one would never be called, or one has no numbers.
+    """
+    found: dict[int, tuple[str, int, int]] = {}
     for name in names():
-        module = importlib.import_module(f"{__name__}.{name}")
-        if module.API_KEY in found:
-            raise OptionError(f"api key {module.API_KEY} is served by {found[module.API_KEY].__name__} and {name}")
-        found[module.API_KEY] = module
+        numbers = NUMBERS.search(Path(__path__[0], f"{name}.py").read_text("utf-8"))
+        if numbers is None:
+            raise OptionError(f"API module {name} does not say API_KEY and VERSIONS")
+        api_key, lowest, highest = map(int, numbers.groups())
+        if api_key in found:
+            raise OptionError(f"api key {api_key} is served by {found[api_key][0]} and {name}")
+        found[api_key] = name, lowest, highest
     return dict(sorted(found.items()))
+
+
+@functools.cache
+def handler(api_key: int) -> ModuleType:
+    """The module of an API that is served."""
+    return importlib.import_module(f"{__name__}.{served()[api_key][0]}")
+
+
+def handlers() -> dict[int, ModuleType]:
+    """All API modules by api key."""
+    return {api_key: handler(api_key) for api_key in served()}

@@ -32,8 +32,8 @@ LOWEST_ZERO_VERSION = 4
 def offered() -> list[Any]:
     """Every API with its versions."""
     return [
-        ApiVersionsResponse.ApiVersion(api_key=key, min_version=module.VERSIONS[0], max_version=module.VERSIONS[1])
-        for key, module in apis.handlers().items()
+        ApiVersionsResponse.ApiVersion(api_key=key, min_version=lowest, max_version=highest)
+        for key, (_, lowest, highest) in apis.served().items()
     ]
 
 
