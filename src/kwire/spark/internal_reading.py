@@ -1,0 +1,130 @@
+"""The rows of one task of `kafka-internal`, in Arrow batches. Runs in Spark's workers."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from kwire.errors import LogError
+from kwire.log import PartitionLog
+from kwire.log.internal import (
+    Problems,
+    TypedRecord,
+    read_cluster_records,
+    read_group_records,
+    read_share_records,
+    read_transaction_records,
+    record_row,
+    replay_cluster,
+    replay_groups,
+    replay_share_state,
+    replay_transactions,
+    topic_names,
+)
+from kwire.log.internal.cluster_rows import ClusterPart, cluster_rows
+from kwire.log.internal.group_rows import LogEnds, group_row, member_rows, offset_rows, share_row, transaction_row
+from kwire.spark.internal_columns import arrow_type
+from kwire.spark.paths import open_logs
+from kwire.spark.topics import TopicPartition
+
+if TYPE_CHECKING:
+    from kwire.spark.internal_source import InternalOptions
+
+__all__ = ["read_task"]
+
+BATCH_ROWS = 2048
+LAST_MS = 253_402_300_799_999  # the end of the year 9999, where Spark's and Python's calendars still agree
+
+logger = logging.getLogger("kwire.spark")
+
+Row = dict[str, Any]
+Logs = Mapping[TopicPartition, PartitionLog]
+
+HISTORIES = {
+    "__consumer_offsets": read_group_records,
+    "__transaction_state": read_transaction_records,
+    "__share_group_state": read_share_records,
+    "__cluster_metadata": read_cluster_records,
+}
+
+
+def read_task(place: TopicPartition, options: InternalOptions, types: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+    """What one partition of an internal topic says, with the columns asked for. Raises LogError."""
+    logs = open_logs(options.paths, options.storage)
+    if place not in logs:
+        raise LogError(f"{place[0]}-{place[1]} is gone from {', '.join(options.paths)}")
+    rows = _history(logs[place], options) if options.mode == "history" else _current(logs, logs[place], options)
+    schema = pa.schema([(name, arrow_type(kind)) for name, kind in types.items()])
+    times = [name for name, kind in types.items() if kind == "timestamp"]
+    rows = iter(rows)
+    while some := list(itertools.islice(rows, BATCH_ROWS)):
+        yield pa.RecordBatch.from_pylist([_spark_row(row, types, times) for row in some], schema)
+
+
+def _spark_row(row: Row, types: Mapping[str, str], times: Iterable[str]) -> Row:
+    """The columns asked for; times in us, null for Kafka's -1 and for what no calendar has."""
+    chosen = {name: row.get(name) for name in types}
+    for name in times:
+        value = chosen[name]
+        chosen[name] = None if value is None or not 0 <= value <= LAST_MS else value * 1000
+    return chosen
+
+
+def _history(log: PartitionLog, options: InternalOptions) -> Iterator[Row]:
+    read = HISTORIES[options.topic]
+    records: Iterator[TypedRecord] = read(log, at_offset=options.at_offset, at_time=options.at_time)
+    for record in records:
+        row = record_row(record, redact=options.redact)
+        for name in ("key", "value"):
+            if row[name] is not None:
+                row[name] = json.dumps(row[name], ensure_ascii=False, separators=(",", ":"))
+        yield row
+
+
+def _current(logs: Logs, log: PartitionLog, options: InternalOptions) -> Iterator[Row]:
+    at_offset, at_time = options.at_offset, options.at_time
+    ends = LogEnds(logs if at_offset is None and at_time is None else None)
+    if options.topic == "__consumer_offsets":
+        state = replay_groups(log, at_offset=at_offset, at_time=at_time)
+        _check(state.problems, options)
+        names = {} if options.kind == "groups" else topic_names(logs)
+        for _, group in sorted(state.groups.items()):
+            if options.kind == "groups":
+                yield group_row(group, ends)
+            elif options.kind == "members":
+                yield from member_rows(group, group.topic_names | names)
+            else:
+                yield from offset_rows(group, ends, group.topic_names | names)
+    elif options.topic == "__transaction_state":
+        transactions = replay_transactions(log, at_offset=at_offset, at_time=at_time)
+        _check(transactions.problems, options)
+        yield from (transaction_row(each) for _, each in sorted(transactions.transactions.items()))
+    elif options.topic == "__share_group_state":
+        shares = replay_share_state(log, at_offset=at_offset, at_time=at_time)
+        _check(shares.problems, options)
+        names = topic_names(logs)
+        yield from (share_row(each, ends, names) for each in shares.partitions.values())
+    else:
+        cluster = replay_cluster(log, at_offset=at_offset, at_time=at_time)
+        _check(cluster.problems, options)
+        assert options.kind is not None
+        yield from cluster_rows(cluster, ClusterPart(options.kind), redact=options.redact)
+
+
+def _check(problems: Problems, options: InternalOptions) -> None:
+    """Raises LogError for a record that cannot be read, or warns of it."""
+    if not problems.count:
+        return
+    first = problems.records[0]
+    what = (
+        f"{problems.count} records of {first.topic}-{first.partition} cannot be read, "
+        f"the first at offset {first.offset}: {first.error}"
+    )
+    if options.fail_on_data_loss:
+        raise LogError(f"{what}; set the option failOnDataLoss to false to leave them out, mode to history to see them")
+    logger.warning("%s", what)
