@@ -384,7 +384,12 @@ def test_no_password_is_ever_written_down(
     """Not in the log at any level, in no repr, in no file: good and bad logins, broken tokens, requests that fail."""
     caplog.set_level(logging.DEBUG)
     with Broker(
-        tmp_path, listeners="SASL_PLAINTEXT://127.0.0.1:0", users=PASSWORDS, ssl_key_password="pw-of-a-key", **SMALL
+        tmp_path,
+        listeners="SASL_PLAINTEXT://127.0.0.1:0",
+        users=PASSWORDS,
+        ssl_key_password="pw-of-a-key",
+        keep_requests=1000,
+        **SMALL,
     ) as broker:
         settings = client(broker, files, "PLAIN", False, PASSWORDS["alice"])
         works(settings)
