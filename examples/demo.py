@@ -1,15 +1,16 @@
 """The main job, on bytes that real Kafka brokers wrote: `./dev demo`.
 
 Unpacks a broker's log directory into demo-output/, lists it, reads it with Spark, answers three questions that a data
-engineer would ask, writes Parquet, decodes one message, writes an HTML report, and says where everything is. There is
-no broker anywhere: the files are the whole input.
+engineer would ask, writes Parquet. Starts a broker in this process, lets librdkafka write to it, and reads the topic
+with Spark from the broker and from the broker's files: both must agree. Says what is wrong with a directory that was
+damaged, what its consumer groups committed, what went over the wire in a packet capture; writes HTML reports, and says
+where everything is.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import struct
 import sys
 import tarfile
 import time
@@ -17,12 +18,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from kwire.broker import Broker
 from kwire.cli import main as kwire
-from kwire.log import LogDirectory
-from kwire.messages import OffsetCommitKey, OffsetCommitValue
+from kwire.cli.command import FINE, FOUND
 
 ROOT = Path(__file__).parents[1]
 ARCHIVES = ROOT / "tests" / "data" / "logs"
@@ -31,6 +33,7 @@ LOGS = {
     "modern": "Kafka 3.9.1: five codecs, compaction, transactions, consumer groups, KRaft metadata",
     "legacy": "Kafka 2.8.2: record formats 0, 1 and 2 side by side",
 }
+RECORDS = 50_000
 
 
 def main() -> int:
@@ -39,7 +42,7 @@ def main() -> int:
     os.chdir(ROOT)
     with step("Real log directories, as the brokers left them"):
         for name, what in LOGS.items():
-            print(f"  {unpack(name)}  {what}")
+            print(f"  {unpack(name) / 'data'}  {what}")
 
     data = OUTPUT / "logs" / "modern" / "data"
     with step("Topics: kwire log ls --topics"):
@@ -57,11 +60,22 @@ def main() -> int:
         with step("Parquet, with Spark's own writer"):
             orders, files, size = write_parquet(spark, data, OUTPUT / "orders.parquet")
             print(f"  {orders:,} records of the topic orders, read back from {files} files of {size / 1024:,.0f} KiB")
+        with step("A broker in this process: librdkafka writes, Spark reads live and from disk"):
+            live_and_from_disk(spark)
     finally:
         spark.stop()
 
-    with step("One message of an internal topic: what a consumer group committed"):
-        print(f"  {first_commit(data)}")
+    with step("What a consumer group committed: kwire group"):
+        command("group", str(data), "g-classic")
+
+    with step("What clients asked: kwire capture --summary, on a packet capture"):
+        capture = unpack("wire", "k391.disordered.pcap") / "k391.disordered.pcap"
+        command("capture", str(capture), "--summary", expect=FOUND)  # two requests that nobody answered
+
+    with step("A broker that was killed, and whose disk is damaged: kwire log verify"):
+        damaged = unpack("unclean", "damaged/data") / "damaged" / "data"
+        verified = OUTPUT / "verify-damaged.html"
+        command("log", "verify", str(damaged), "--report", str(verified), expect=FOUND)
 
     with step("The report: kwire log report"):
         reports = []
@@ -73,7 +87,9 @@ def main() -> int:
         for path, what in (
             (reports[0], "the HTML report: open it in any browser, no network needed"),
             (reports[1], "the same for the older record formats"),
+            (verified, "what is wrong with the damaged directory, and what Kafka would make of it"),
             (OUTPUT / "orders.parquet", "the topic orders as Parquet"),
+            (OUTPUT / "broker", "what the broker kept: Kafka's own layout; a real Kafka can take it over"),
             (data, "the log directory: try kwire log dump, docs/quickstart.md"),
         ):
             print(f"  {path!s:36}{what}")
@@ -149,33 +165,43 @@ def write_parquet(spark: SparkSession, data: Path, target: Path) -> tuple[int, i
     return spark.read.parquet(str(target)).count(), len(files), sum(file.stat().st_size for file in files)
 
 
-def first_commit(data: Path) -> str:
-    """The first offset commit in __consumer_offsets, in words."""
-    logs = LogDirectory(data)
-    for key, log in logs.items():
-        if key[0] != "__consumer_offsets":
-            continue
-        for record in log.read():
-            if record.key is None or record.value is None:
-                continue
-            (kind,), (version,) = struct.unpack_from(">h", record.key), struct.unpack_from(">h", record.value)
-            if kind not in (0, 1):  # the other kinds are about groups and their members
-                continue
-            who = OffsetCommitKey.decode(record.key[2:], version=0)
-            what = OffsetCommitValue.decode(record.value[2:], version=version)
-            return f"group {who.group} committed offset {what.offset} of {who.topic}-{who.partition}"
-    raise SystemExit("no offset commit in __consumer_offsets")
+def live_and_from_disk(spark: SparkSession) -> None:
+    """Write a topic with librdkafka; read it from the broker and from its files; say whether both agree."""
+    directory = OUTPUT / "broker"
+    shutil.rmtree(directory, ignore_errors=True)
+    with Broker(data_dir=directory, num_partitions=3) as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "compression.type": "lz4"})
+        for number in range(RECORDS):
+            producer.produce("clicks", value=f"click {number}", key=f"user {number % 997}")
+            if number % 1000 == 0:
+                producer.poll(0)
+        if producer.flush(60):
+            raise SystemExit("not everything was written")
+        live = spark.read.format("kafka-live").options(
+            **{"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribe": "clicks"}
+        )
+        answers = {"from the broker": summary(live.load()), "from its files": summary(read(spark, directory))}
+    for name, (records, users, digest) in answers.items():
+        print(f"  {name:16}{records:,} records of {users} users, checksum {digest}")
+    if len(set(answers.values())) != 1:
+        raise SystemExit("the two differ")
 
 
-def unpack(name: str) -> Path:
-    """The archive of one log directory below demo-output/logs, unpacked afresh."""
+def summary(frame: DataFrame) -> tuple[int, int, int]:
+    """Records, keys, and a checksum over every column of every row."""
+    row = frame.agg(f.count("*"), f.count_distinct("key"), f.bit_xor(f.xxhash64(*frame.columns))).collect()[0]
+    return row[0], row[1], row[2]
+
+
+def unpack(name: str, part: str = "data") -> Path:
+    """One part of an archive of tests/data, unpacked afresh below demo-output/logs; where it is."""
     target = OUTPUT / "logs" / name
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     with tarfile.open(ARCHIVES / f"{name}.tar.gz") as archive:
-        members = [member for member in archive if member.name.removeprefix("./").startswith("data")]
+        members = [member for member in archive if member.name.removeprefix("./").startswith(part)]
         archive.extractall(target, members=members, filter="data")
-    return target / "data"
+    return target
 
 
 def session() -> SparkSession:
@@ -196,9 +222,9 @@ def session() -> SparkSession:
     )
 
 
-def command(*arguments: str) -> None:
-    """A kwire command, as a user would type it."""
-    if kwire.run(arguments) != 0:
+def command(*arguments: str, expect: int = FINE) -> None:
+    """A kwire command, as a user would type it, that is to end with this exit code."""
+    if kwire.run(arguments) != expect:
         raise SystemExit(f"kwire {' '.join(arguments)} failed")
 
 
