@@ -37,7 +37,7 @@ PASSES = [
     (NOW_MS + 10 * DAY_MS, -1),
 ]
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 
 
 class Case(NamedTuple):

@@ -12,7 +12,7 @@ from tools import kafka
 
 from kwire.cli.main import run
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 
 CONTROLLER = 21093  # the voter's port stands in the metadata log
 SETTINGS: dict[str, str | int] = {

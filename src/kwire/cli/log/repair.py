@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,6 @@ from kwire.cli.log.selection import Selection
 from kwire.cli.quantities import bytes_text, count_text
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import OptionError
-from kwire.log.repair_mode import Mode
 
 if TYPE_CHECKING:
     from kwire.log import LogDirectory, PartitionLog
@@ -25,6 +25,14 @@ if TYPE_CHECKING:
     from kwire.log.repair_plan import Plan
 
 __all__ = ["index", "repair"]
+
+
+class ModeChoice(enum.StrEnum):
+    """kwire.log.repair_mode.Mode, for a help text that loads no log."""
+
+    SALVAGE = "salvage"
+    TRUNCATE = "truncate"
+
 
 COLUMNS = (
     Column(key="log", heading="LOG"),
@@ -49,8 +57,8 @@ def repair(
     output: Output = None,
     apply: Apply = False,
     mode: Annotated[
-        Mode, typer.Option(help="salvage keeps good batches behind bad ones; truncate cuts there, as Kafka does.")
-    ] = Mode.SALVAGE,
+        ModeChoice, typer.Option(help="salvage keeps good batches behind bad ones; truncate cuts there, as Kafka does.")
+    ] = ModeChoice.SALVAGE,
     topic: Topics = None,
     partition: Partitions = None,
     shape: Shape = Format.TABLE,
@@ -60,6 +68,7 @@ def repair(
     Without -o or --apply nothing is written and the plan is shown. Exit code 1 if there is something to do, or damage
     is left that only another replica or a backup can put right.
     """
+    from kwire.log.repair_mode import Mode
     from kwire.log.repair_plan import make_plan
 
     directory, logs = _logs(path, output, apply, topic, partition)
@@ -67,7 +76,7 @@ def repair(
         from kwire.log.verify import verify_directory
 
         found = verify_directory(directory, _chosen(directory, logs), advance=bar.advance)
-    return _carry_out(make_plan(directory, found, mode), output, apply, shape)
+    return _carry_out(make_plan(directory, found, Mode(mode.value)), output, apply, shape)
 
 
 def index(
