@@ -11,3 +11,4 @@ def warm() -> None:
 
     engine.load()
     import_module("kwire.plan.kernels.columns_entry")
+    import_module("kwire.plan.kernels.nested_entry")

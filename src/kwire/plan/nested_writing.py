@@ -1,0 +1,110 @@
+"""An Arrow array of structs -> the bytes of each message: the way back of `kwire.plan.nested_columns`.
+
+Columns become Python lists in one go, lists become rows in the classes' order, and the codec writes the rows: no
+message object is made, though every value is a Python object for a moment. A few times the cost of reading.
+
+A field that the struct lacks has its default, and so has a null in a field that the version lacks; structs that hold
+all versions together can therefore be written. Unsigned and larger integers are taken where the value fits, a uuid as
+text or as 16 bytes. Imports pyarrow.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from kwire.errors import EncodeError, OptionError
+from kwire.plan.message_codec import codec
+from kwire.schema.model import Field, Message, Struct, default_value
+
+__all__ = ["NestedWriter"]
+
+
+class NestedWriter:
+    """Writes one version of one message from columns.
+
+    cls: the message's class. Raises UnsupportedVersion where there is no such version.
+    """
+
+    def __init__(self, spec: Message, version: int, cls: Any) -> None:
+        self.spec, self.version = spec, version
+        self._encode = codec(spec, version, cls).encode
+
+    def write(self, structs: pa.StructArray) -> pa.BinaryArray:
+        """The bytes of each struct; null for null.
+
+        Raises OptionError for a column that the message has no field for, or that cannot hold its values; EncodeError
+        with the row and the path for a value that does not fit.
+        """
+        if not pa.types.is_struct(structs.type):
+            raise OptionError(f"{self.spec.name}: a column of {structs.type} is no struct")
+        made: list[bytes | None] = []
+        for row, values in enumerate(self._structs(structs, self.spec.struct, self.spec.name)):
+            try:
+                made.append(None if values is None else self._encode(values))
+            except EncodeError as error:
+                raise EncodeError(f"{error.what}, in row {row}", error.path) from None
+        return pa.array(made, pa.binary())
+
+    def _structs(self, array: pa.StructArray, struct: Struct, where: str) -> list[Any]:
+        """Structs as tuples in class order, the list of unknown tagged fields at the end."""
+        names = {f.attr for f in struct.fields}
+        for given in array.type.names:
+            if given not in names:
+                raise OptionError(f"{where}: there is no field {given}")
+        columns = []
+        for f in struct.class_fields:
+            if array.type.get_field_index(f.attr) < 0:
+                columns.append([default_value(f)] * len(array))
+                continue
+            values = self._values(array.field(f.attr), f, f"{where}.{f.attr}")
+            if self.version not in f.versions:
+                values = [default_value(f) if value is None else value for value in values]
+            columns.append(values)
+        columns.append([()] * len(array))
+        rows: list[Any] = list(zip(*columns, strict=True))
+        if array.null_count:
+            rows = [row if there else None for row, there in zip(rows, array.is_valid().to_pylist(), strict=True)]
+        return rows
+
+    def _values(self, array: pa.Array, f: Field, where: str) -> list[Any]:
+        """A column of the field, value by value."""
+        if not f.is_array:
+            return self._elements(array, f, where)
+        if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
+            raise OptionError(f"{where}: {array.type} is no list")
+        edges = array.offsets.to_pylist()
+        first, last = edges[0], edges[-1]
+        elements = self._elements(array.values.slice(first, last - first), f, where)
+        lists: list[Any] = [elements[start - first : end - first] for start, end in pairwise(edges)]
+        if array.null_count:
+            lists = [each if there else None for each, there in zip(lists, array.is_valid().to_pylist(), strict=True)]
+        return lists
+
+    def _elements(self, array: pa.Array, f: Field, where: str) -> list[Any]:
+        if f.struct is not None:
+            if not pa.types.is_struct(array.type):
+                raise OptionError(f"{where}: {array.type} is no struct")
+            return self._structs(array, f.struct, where)
+        if pa.types.is_nested(array.type):
+            raise OptionError(f"{where}: {array.type} is no {f.type}")
+        values: list[Any]
+        if array.null_count and pa.types.is_primitive(array.type):
+            values = array.to_pylist()
+        else:
+            values = array.to_numpy(zero_copy_only=False).tolist()
+        return [_uuid(value) for value in values] if f.type == "uuid" else values
+
+
+def _uuid(value: Any) -> Any:
+    """The 16 bytes of Kafka's text; what is none is left to the codec, which says where it stands."""
+    if isinstance(value, str) and len(value) == 22:
+        try:
+            return base64.b64decode(value + "==", altchars=b"-_", validate=True)
+        except binascii.Error:
+            return value
+    return value
