@@ -19,7 +19,7 @@ from kwire.spark.option_values import (
     parse_positive,
     refuse_unknown,
 )
-from kwire.spark.stream import DEFAULT_TRIGGER_DELAY_MS, Limits, parse_duration
+from kwire.spark.stream import Limits, parse_limits
 from kwire.spark.topics import Matching, Selection, parse_assign, parse_pattern, parse_subscribe
 
 __all__ = ["LiveOptions", "parse_options"]
@@ -115,7 +115,6 @@ def parse_options(options: Mapping[str, str], query: Query) -> LiveOptions:
         "ending", given.get("endingtimestamp"), given.get("endingoffsetsbytimestamp"), given.get("endingoffsets")
     )
     check_limits(start, end)
-    delay = given.get("maxtriggerdelay")
     return LiveOptions(
         kafka=client_settings(given),
         selection=selection(given),
@@ -127,11 +126,7 @@ def parse_options(options: Mapping[str, str], query: Query) -> LiveOptions:
         min_partitions=parse_positive(given, "minPartitions"),
         max_records=parse_positive(given, "maxRecordsPerPartition"),
         columns=parse_columns(given),
-        limits=Limits(
-            max_offsets=parse_positive(given, "maxOffsetsPerTrigger"),
-            min_offsets=parse_positive(given, "minOffsetsPerTrigger"),
-            max_delay_ms=DEFAULT_TRIGGER_DELAY_MS if delay is None else parse_duration("maxTriggerDelay", delay),
-        ),
+        limits=parse_limits(given),
     )
 
 

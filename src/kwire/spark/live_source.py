@@ -7,31 +7,24 @@ reads every record once, whatever is killed meanwhile. Planning imports neither 
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from kwire.errors import OptionError
 from kwire.spark.columns import choose_columns, columns_of_schema, render_ddl
 from kwire.spark.live_options import LiveOptions, parse_options
 from kwire.spark.offsets import OffsetRange, offsets_per_task
-from kwire.spark.stream import Offsets, has_enough, next_ranges, parse_offsets, rate_limit, render_offsets
-
-try:
-    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
-except ImportError:  # Spark 4.1: no read limits, no Trigger.AvailableNow for Python sources
-    ReadLimit = ReadAllAvailable = None  # type: ignore[assignment, misc]
-
-    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """Stands in where Spark has no such interface."""
-
+from kwire.spark.stream_reader import LogStream
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
     from kwire.spark.live_cluster import LiveCluster
+    from kwire.spark.live_sink import LiveStreamWriter, LiveWriter
+    from kwire.spark.live_write_options import LiveWriteOptions
 
 __all__ = ["KafkaLiveSource", "LivePartition", "LiveReader", "LiveStreamReader"]
 
@@ -93,109 +86,28 @@ class LiveReader(DataSourceReader):
         return read_partition(partition, self.columns, self.options)
 
 
-class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Plans and reads the micro-batches of one streaming query.
+class LiveStreamReader(LogStream["LiveCluster"]):
+    """Plans and reads the micro-batches of one streaming query."""
 
-    Spark keeps one such object for a running query and asks it from one thread; workers get copies for read().
-    """
+    options: LiveOptions
 
-    def __init__(self, options: LiveOptions, columns: tuple[str, ...]) -> None:
-        self.options, self.columns = options, columns
-        self._cluster: LiveCluster | None = None
-        self._target: Offsets | None = None  # of Trigger.AvailableNow
-        self._seen: Offsets = {}
-        self._last_batch = time.monotonic()
+    def open(self) -> LiveCluster:
+        """Connections of the driver's side."""
+        from kwire.spark.live_cluster import LiveCluster
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"options": self.options, "columns": self.columns}
+        return LiveCluster(self.options)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
-
-    @property
-    def cluster(self) -> LiveCluster:
-        """The connections of the driver's side."""
-        if self._cluster is None:
-            from kwire.spark.live_cluster import LiveCluster
-
-            self._cluster = LiveCluster(self.options)
-        return self._cluster
-
-    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
-        """Where a query without a checkpoint starts."""
-        return render_offsets({(each.topic, each.partition): each.start for each in self.cluster.start()})
-
-    def getDefaultReadLimit(self) -> Any:  # noqa: N802
-        """maxOffsetsPerTrigger or minOffsetsPerTrigger, so that Spark knows that there is one."""
-        from pyspark.sql.streaming.datasource import ReadMaxRows, ReadMinRows
-
-        limits = self.options.limits
-        if limits.max_offsets is not None:
-            return ReadMaxRows(limits.max_offsets)
-        return ReadAllAvailable() if limits.min_offsets is None else ReadMinRows(limits.min_offsets)
-
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Read up to what is there now, however long that takes."""
-        self._target = self.cluster.latest(self.cluster.partitions())
-
-    def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
-        """The end of the next micro-batch. start: of the last one's end; Spark 4.1 gives none and knows no limits."""
-        cluster = self.cluster
-        latest = self._target if self._target is not None else cluster.latest(cluster.partitions())
-        self._seen = latest
-        if start is None:
-            return render_offsets(latest)
-        begun = parse_offsets(start)
-        if begun.keys() - latest.keys():
-            return render_offsets(self._without_lost(begun, latest))
-        new = [key for key in latest if key not in begun]
-        known = {**(cluster.earliest(new) if new else {}), **begun}
-        known = {key: offset for key, offset in known.items() if key in latest}
-        limits = self.options.limits
-        if isinstance(limit, ReadAllAvailable) and self._target is None:
-            return render_offsets(latest)
-        waited_ms = int((time.monotonic() - self._last_batch) * 1000)
-        if self._target is None and not has_enough(limits, known, latest, waited_ms):
-            return start
-        self._last_batch = time.monotonic()
-        if limits.max_offsets is not None:
-            latest = rate_limit(limits.max_offsets, known, latest)
-        return render_offsets(latest)
-
-    def _without_lost(self, begun: Offsets, latest: Offsets) -> Offsets:
-        """With partitions gone, everything else is read to its end: next_ranges says what is lost."""
-        if self._target is not None:  # Trigger.AvailableNow has to come to an end that start reaches
-            return {**{key: offset for key, offset in begun.items() if key not in latest}, **latest}
-        return latest
-
-    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        """What the progress of the query shows as the newest offsets."""
-        return render_offsets(self._seen) if self._seen else None
-
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[LivePartition]:
-        """The tasks of one micro-batch; the same for the same offsets. Raises LogError for data that is gone."""
-        ranges = next_ranges(
-            parse_offsets(start),
-            parse_offsets(end),
-            self.cluster.earliest,
-            fail_on_data_loss=self.options.fail_on_data_loss,
-            report=lambda lost: logger.warning("%s", lost),
-        )
+    def tasks(self, ranges: Sequence[OffsetRange]) -> list[LivePartition]:
+        """The tasks of one micro-batch."""
         return split_ranges(ranges, self.options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task as Arrow batches. Raises as read_range does."""
         return read_partition(partition, self.columns, self.options)
 
-    def stop(self) -> None:
-        """The query has ended."""
-        if self._cluster is not None:
-            self._cluster.close()
-            self._cluster = None
-
 
 class KafkaLiveSource(DataSource):
-    """`spark.read.format("kafka-live")` and `spark.readStream.format("kafka-live")`; docs/live.md."""
+    """`spark.read`, `readStream`, `write` and `writeStream` with format("kafka-live"); docs/live.md."""
 
     @classmethod
     def name(cls) -> str:
@@ -215,3 +127,24 @@ class KafkaLiveSource(DataSource):
         """A reader for a streaming query. Raises OptionError."""
         options = parse_options(self.options, "stream")
         return LiveStreamReader(options, columns_of_schema(schema, options))
+
+    def writer(self, schema: StructType, overwrite: bool) -> LiveWriter:
+        """A writer of a DataFrame with this schema. Raises OptionError."""
+        if overwrite:
+            raise OptionError("Save mode Overwrite is not allowed for Kafka: a topic is only added to, use mode append")
+        from kwire.spark.live_sink import LiveWriter
+
+        return LiveWriter(*self._to_write(schema))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> LiveStreamWriter:  # noqa: N802
+        """A writer of micro-batches with this schema. overwrite: output mode complete. Raises OptionError."""
+        from kwire.spark.live_sink import LiveStreamWriter
+
+        return LiveStreamWriter(*self._to_write(schema))
+
+    def _to_write(self, schema: StructType) -> tuple[LiveWriteOptions, tuple[str, ...]]:
+        from kwire.spark.live_write_options import parse_write_options
+        from kwire.spark.sink_columns import LIVE_TYPES, check_columns
+
+        options = parse_write_options(self.options)
+        return options, check_columns(schema, LIVE_TYPES, topic=options.topic)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from kwire.log.splits import Split
+    from kwire.spark.log_sink import LogWriter
+    from kwire.spark.log_stream import LogStreamReader
 
 
 # Up to Spark 4.3 a DataFrame keeps one plan of a Python source: a query that pushes filters replaces the plan of every
@@ -39,6 +41,17 @@ class LogPartition(InputPartition):
         self.splits = tuple(splits)
 
 
+def read_partition(
+    partition: InputPartition, columns: tuple[str, ...], options: LogOptions
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one task; called in a worker."""
+    if not isinstance(partition, LogPartition):
+        return iter(())  # Spark's stand-in where there is nothing to read: InputPartition(None)
+    from kwire.spark.reading import read_task
+
+    return read_task(partition.splits, columns, options)
+
+
 class LogReader(DataSourceReader):
     """Plans and reads one query. options: checked; columns: in the order of the schema."""
 
@@ -54,11 +67,7 @@ class LogReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task as Arrow batches; called in a worker. Raises CorruptBatch, LogError."""
-        if not isinstance(partition, LogPartition):
-            return iter(())  # Spark's stand-in where there is nothing to read: InputPartition(None)
-        from kwire.spark.reading import read_task
-
-        return read_task(partition.splits, self.columns, self.options)
+        return read_partition(partition, self.columns, self.options)
 
 
 class PushdownLogReader(LogReader):
@@ -75,7 +84,7 @@ class PushdownLogReader(LogReader):
 
 
 class KafkaLogSource(DataSource):
-    """`spark.read.format("kafka-log")`; options and columns: docs/spark.md."""
+    """`spark.read`, `readStream` and `write` with format("kafka-log"); options and columns: docs/spark.md."""
 
     @classmethod
     def name(cls) -> str:
@@ -84,7 +93,7 @@ class KafkaLogSource(DataSource):
 
     def schema(self) -> str:
         """The columns that the options choose, as DDL. Raises OptionError."""
-        return render_ddl(choose_columns(parse_options(self.options)))
+        return render_ddl(choose_columns(parse_options(self.options, "any")))
 
     def reader(self, schema: StructType) -> LogReader:
         """A reader of the schema's columns. Raises OptionError."""
@@ -99,3 +108,19 @@ class KafkaLogSource(DataSource):
             )
             return LogReader(options, columns)
         return PushdownLogReader(options, columns)
+
+    def streamReader(self, schema: StructType) -> LogStreamReader:  # noqa: N802 (Spark's name)
+        """A reader for a streaming query. Raises OptionError."""
+        from kwire.spark.log_stream import LogStreamReader
+
+        options = parse_options(self.options, "stream")
+        return LogStreamReader(options, columns_of_schema(schema, options))
+
+    def writer(self, schema: StructType, overwrite: bool) -> LogWriter:
+        """A writer of a DataFrame with this schema. Raises OptionError."""
+        from kwire.spark.log_sink import LogWriter
+        from kwire.spark.log_write_options import parse_write_options
+        from kwire.spark.sink_columns import LOG_TYPES, check_columns
+
+        options = parse_write_options(self.options)
+        return LogWriter(options, check_columns(schema, LOG_TYPES, topic=options.topic), overwrite=overwrite)

@@ -22,12 +22,15 @@ from kwire.spark.option_values import (
     parse_positive,
     parse_storage,
 )
+from kwire.spark.stream import Limits, parse_limits
 from kwire.spark.topics import Matching, Selection, nearest, parse_assign, parse_pattern, parse_subscribe
 
+Query = Literal["batch", "stream", "any"]  # any: Spark asks for the schema before it says which
 Mode = Literal["FAILFAST", "DROPMALFORMED", "PERMISSIVE"]
 Isolation = Literal["read_uncommitted", "read_committed"]
 
 PAGE = "docs/spark.md"
+NO_LIMITS = Limits()
 
 NAMES = (
     "path",
@@ -53,6 +56,7 @@ NAMES = (
     "checkCrc",
     "mode",
 )
+STREAM_NAMES = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
 
 _NO_BROKER = "this source reads files and talks to no broker"
 _STREAMS_ONLY = "it limits the batches of a streaming query, and this is a batch query"
@@ -83,7 +87,7 @@ class LogOptions:
     """Everything a query asked for, checked as far as that is possible without looking at the log.
 
     paths: log directories, globs or URLs. storage: arguments of the file system driver, not shown by repr.
-    min_partitions, max_records: None where not asked for. columns: None where not asked for.
+    min_partitions, max_records: None where not asked for. columns: None where not asked for. limits: of a stream.
     """
 
     paths: tuple[str, ...]
@@ -101,17 +105,19 @@ class LogOptions:
     pushdown: bool = False
     check_crc: bool = True
     mode: Mode = "FAILFAST"
+    limits: Limits = NO_LIMITS
 
 
-def parse_options(options: Mapping[str, str]) -> LogOptions:
+def parse_options(options: Mapping[str, str], query: Query = "batch") -> LogOptions:
     """Check the options of one query; raises OptionError naming the option and what would be right."""
     given = {key.lower(): value for key, value in options.items()}
-    _refuse_others(given)
+    _refuse_others(given, query)
     start = parse_limit(
         "starting",
         given.get("startingtimestamp"),
         given.get("startingoffsetsbytimestamp"),
         given.get("startingoffsets"),
+        is_stream=query != "batch",
     )
     end = parse_limit(
         "ending", given.get("endingtimestamp"), given.get("endingoffsetsbytimestamp"), given.get("endingoffsets")
@@ -135,11 +141,18 @@ def parse_options(options: Mapping[str, str]) -> LogOptions:
         pushdown=parse_flag(given, "pushdown", False),
         check_crc=parse_flag(given, "checkCrc", True),
         mode=parse_choice(given, "mode", "FAILFAST", ("FAILFAST", "DROPMALFORMED", "PERMISSIVE")),
+        limits=parse_limits(given),
     )
 
 
-def _refuse_others(given: Mapping[str, str]) -> None:
-    known = {name.lower() for name in NAMES}
+def _refuse_others(given: Mapping[str, str], query: Query) -> None:
+    known = {name.lower() for name in (NAMES if query == "batch" else (*NAMES, *STREAM_NAMES))}
+    if query == "stream":
+        for name in ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets"):
+            if name.lower() in given:
+                raise OptionError(f"Option '{name}': ending offset not valid in streaming queries")
+        if parse_flag(given, "pushdown", False):
+            raise OptionError("Option 'pushdown' is not supported: Spark offers no filters of streaming queries")
     refused = {name.lower(): (name, reason) for name, reason in REFUSED.items()}
     for key in given:
         if key in known or is_storage(key):

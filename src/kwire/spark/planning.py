@@ -5,7 +5,7 @@ imports neither numba nor pyarrow.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from kwire.errors import LogError
@@ -56,6 +56,14 @@ def plan_tasks(options: LogOptions, narrowing: Narrowing) -> list[list[Split]]:
         for piece in narrow_range(logs[key], found, narrowing)
         if piece.size
     ]
+
+    return tasks_of_ranges(ranges, logs, options)
+
+
+def tasks_of_ranges(
+    ranges: Sequence[OffsetRange], logs: Mapping[TopicPartition, PartitionLog], options: LogOptions
+) -> list[list[Split]]:
+    """The splits of each task that reads some of the ranges. Raises LogError."""
 
     def plan(limits: Sequence[int | None]) -> list[Split]:
         return [

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from kwire.errors import LogError, OptionError
 from kwire.spark.offsets import OffsetRange
+from kwire.spark.option_values import parse_positive
 from kwire.spark.topics import TopicPartition
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "has_enough",
     "next_ranges",
     "parse_duration",
+    "parse_limits",
     "parse_offsets",
     "rate_limit",
     "render_offsets",
@@ -55,6 +57,16 @@ def parse_duration(name: str, text: str) -> int:
     if not digits.isdecimal() or unit not in UNITS_MS:
         raise OptionError(f"Option '{name}': expected a duration such as 15m, 30s or 500ms, got '{text}'")
     return int(digits) * UNITS_MS[unit]
+
+
+def parse_limits(given: Mapping[str, str]) -> Limits:
+    """The limits among a query's options, whose keys are in lower case. Raises OptionError."""
+    delay = given.get("maxtriggerdelay")
+    return Limits(
+        max_offsets=parse_positive(given, "maxOffsetsPerTrigger"),
+        min_offsets=parse_positive(given, "minOffsetsPerTrigger"),
+        max_delay_ms=DEFAULT_TRIGGER_DELAY_MS if delay is None else parse_duration("maxTriggerDelay", delay),
+    )
 
 
 def render_offsets(offsets: Mapping[TopicPartition, int]) -> Json:

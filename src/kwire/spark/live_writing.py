@@ -1,0 +1,261 @@
+"""What a task that writes to `kafka-live` does: Arrow batches in, Kafka batches out.
+
+    rows        to their partitions; they wait there until there are enough
+    encode      the rows of each partition into batches
+    send        one batch of each partition, a request a broker; the next ones are encoded meanwhile
+
+In the transactional mode a task leaves its transaction open, for the driver to end.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kwire.client import Client, OpenTransaction, OutgoingBatch, Producer
+from kwire.errors import BrokerError, ConnectionFailed, EncodeError, OptionError
+from kwire.log.file_names import check_topic
+from kwire.protocol.error_codes import ErrorCode
+from kwire.records import ColumnWriter
+from kwire.records.batch import FRAME_BYTES
+from kwire.records.default_batch import HEADER
+from kwire.spark.batch_marks import Mark, find_mark
+from kwire.spark.live_write_options import LiveWriteOptions
+from kwire.spark.partitioner import RowPartitioner
+from kwire.spark.topics import TopicPartition, nearest
+
+__all__ = ["NULL_TOPIC", "Written", "rows_by_partition", "rows_by_topic", "write_task"]
+
+WAITING_BYTES = 32 << 20  # rows of all partitions together; then they are written
+REQUEST_BYTES = 16 << 20  # of batches that are sent at one time
+BASE_OFFSET = b"\0" * 8  # brokers number batches, and want 0 from producers
+COUNT_POSITION = 57
+assert HEADER.size == COUNT_POSITION + 4
+NULL_TOPIC = "null topic present in the data. Use the topic option for setting a default topic."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What a task has done. transaction: left open, None without one or without rows.
+
+    mark: of the micro-batch in a transactional stream. is_done: an earlier run committed this task's rows.
+    """
+
+    task: int
+    records: int
+    transaction: OpenTransaction | None = None
+    mark: Mark | None = None
+    is_done: bool = False
+
+
+def write_task(
+    batches: Iterable[pa.RecordBatch],
+    columns: tuple[str, ...],
+    options: LiveWriteOptions,
+    *,
+    task: int,
+    mark: Mark | None = None,
+) -> Written:
+    """Write the rows of one task and wait until brokers have them.
+
+    columns: to take of the batches. task: its number. mark: of the micro-batch, in a stream.
+    Raises OptionError for rows that cannot be written, BrokerError, ConnectionFailed; a transaction is aborted then.
+    """
+    if options.transactional_prefix is None:
+        with Client(**options.kafka) as client, TaskWriter(Producer(client), options) as writer:
+            for batch in batches:
+                writer.add(batch.select(columns))
+            writer.flush()
+            return Written(task=task, records=writer.records)
+    name = f"{options.transactional_prefix}-{task}"
+    with Client(**options.kafka, **{"transactional.id": name}) as client, Producer(client) as producer:
+        if mark is not None:
+            found = find_mark(client, name, mark.query)
+            if found is not None and found.batch > mark.batch:
+                raise OptionError(
+                    f"batch {mark.batch} is to be written, and {found.batch} of this query was already: the checkpoint "
+                    "is older than what is in Kafka. Restore a newer one, or start with a new checkpoint"
+                )
+            if found is not None and found.batch == mark.batch:
+                return Written(task=task, records=0, mark=mark, is_done=True)
+        producer.begin()
+        with TaskWriter(producer, options) as writer:
+            for batch in batches:
+                writer.add(batch.select(columns))
+            writer.flush()
+            return Written(task=task, records=writer.records, transaction=producer.leave(), mark=mark)
+
+
+def rows_by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Rows of each topic. topic: of all of them, else the column says. Raises OptionError for a null."""
+    if topic is not None:
+        yield topic, batch
+        return
+    column = batch.column("topic")
+    if column.null_count:
+        raise OptionError(NULL_TOPIC)
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    names = encoded.dictionary.to_pylist()
+    for name in names:
+        check_topic(name)
+    if len(names) == 1:
+        yield names[0], batch
+        return
+    for code, rows in groups(encoded.indices.to_numpy(zero_copy_only=False)):
+        yield names[code], batch.take(pa.array(rows))
+
+
+def rows_by_partition(rows: pa.RecordBatch, chosen: Any) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Rows of each partition, in their order. chosen: the partition of each row."""
+    first = int(chosen[0])
+    if (chosen == first).all():
+        yield first, rows
+        return
+    order = np.argsort(chosen, kind="stable")
+    sorted_rows = rows.take(pa.array(order))
+    ends = [*(np.flatnonzero(np.diff(chosen[order])) + 1).tolist(), len(order)]
+    start = 0
+    for end in ends:
+        yield int(chosen[order[start]]), sorted_rows.slice(start, end - start)
+        start = end
+
+
+def groups(codes: Any) -> Iterator[tuple[int, Any]]:
+    """Each number among codes, with where it is."""
+    order = np.argsort(codes, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
+        if len(rows):
+            yield int(codes[rows[0]]), rows
+
+
+class TaskWriter:
+    """Writes rows through a producer. Leave it by flush(): what waits is lost otherwise."""
+
+    def __init__(self, producer: Producer, options: LiveWriteOptions) -> None:
+        self._producer, self._options = producer, options
+        self._partitioners: dict[str, RowPartitioner] = {}
+        self._waiting: dict[TopicPartition, list[pa.RecordBatch]] = {}
+        self._waiting_bytes = 0
+        self._sender = ThreadPoolExecutor(1, "kwire-sender")
+        self._sending: Future[Any] | None = None
+        self.records = 0
+
+    def __enter__(self) -> TaskWriter:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        with suppress(BrokerError, ConnectionFailed):  # told by what brought us here
+            self._wait()
+        self._sender.shutdown()
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take rows; writes when many wait. Raises as write_task does."""
+        if not len(batch):
+            return
+        for topic, rows in rows_by_topic(batch, self._options.topic):
+            chosen = self._partitioner(topic).choose(rows)
+            names = [name for name in ("key", "value", "headers") if name in rows.schema.names]
+            now = pa.repeat(pa.scalar(time.time_ns() // 1_000_000, pa.int64()), len(rows))
+            taken = rows.select(names).append_column("timestamp", now)
+            for partition, some in rows_by_partition(taken, chosen):
+                self._waiting.setdefault((topic, partition), []).append(some)
+                self._waiting_bytes += some.nbytes
+        self.records += len(batch)
+        if self._waiting_bytes >= WAITING_BYTES:
+            self._send_waiting()
+
+    def flush(self) -> None:
+        """Write everything and wait until brokers have it."""
+        self._send_waiting()
+        self._wait()
+
+    def _partitioner(self, topic: str) -> RowPartitioner:
+        if topic not in self._partitioners:
+            self._wait()  # one thread at a time speaks to brokers
+            client = self._producer.client
+            found = client.metadata([topic]).topics.get(topic)
+            if found is None or found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                hint = nearest(topic, client.metadata().topics)
+                raise BrokerError(
+                    f"topic {topic!r} is not there{hint}; create it first", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                )
+            if found.error_code:
+                raise BrokerError(f"topic {topic!r}: {found.error_code.name}", found.error_code)
+            self._partitioners[topic] = RowPartitioner(
+                topic,
+                len(found.partitions),
+                batch_bytes=self._options.batch_bytes,
+                available=[number for number, each in found.partitions.items() if each.leader >= 0],
+            )
+        return self._partitioners[topic]
+
+    def _send_waiting(self) -> None:
+        """Encode what waits, and send it round by round; the last round may be on its way still."""
+        self._wait()  # sequence numbers go on from what was sent
+        left = {key: self._encoded(key, rows) for key, rows in self._waiting.items()}
+        self._waiting, self._waiting_bytes = {}, 0
+        while left:
+            together: list[OutgoingBatch] = []
+            size = 0
+            for key in list(left):
+                batch = next(left[key], None)
+                if batch is None:
+                    del left[key]
+                    continue
+                together.append(batch)
+                size += len(batch.data)
+                if size >= REQUEST_BYTES:
+                    self._send(together)
+                    together, size = [], 0
+            self._send(together)
+
+    def _encoded(self, key: TopicPartition, rows: list[pa.RecordBatch]) -> Iterator[OutgoingBatch]:
+        writer = ColumnWriter(
+            compression=self._producer.client.settings.compression_type,
+            batch_size=self._options.batch_bytes,
+            **self._producer.fields(*key),
+        )
+        for batch in rows:
+            try:
+                for piece in writer.write(batch):
+                    for data in split_batches(piece):
+                        count = int.from_bytes(data[COUNT_POSITION : HEADER.size], "big")
+                        yield OutgoingBatch(*key, BASE_OFFSET + bytes(data[len(BASE_OFFSET) :]), count)
+            except EncodeError as error:
+                raise OptionError(f"a row for {key[0]}-{key[1]} has no place in Kafka's format: {error}") from error
+
+    def _send(self, together: list[OutgoingBatch]) -> None:
+        self._wait()
+        if together:
+            self._sending = self._sender.submit(self._producer.send_all, together)
+
+    def _wait(self) -> None:
+        sending, self._sending = self._sending, None
+        if sending is None:
+            return
+        try:
+            sending.result()
+        except BrokerError as error:
+            if error.code != ErrorCode.MESSAGE_TOO_LARGE:
+                raise
+            raise BrokerError(
+                f"{error}; batches are of {self._options.batch_bytes} bytes before compression: set the option "
+                "kafka.batch.size to less than the topic's max.message.bytes, or raise that for large records",
+                error.code,
+            ) from error
+
+
+def split_batches(piece: memoryview) -> Iterator[memoryview]:
+    """The batches of our own output one by one."""
+    at = 0
+    while at < len(piece):
+        size = FRAME_BYTES + int.from_bytes(piece[at + 8 : at + FRAME_BYTES], "big")
+        yield piece[at : at + size]
+        at += size

@@ -1,0 +1,170 @@
+"""Writing to `kafka-log`: a DataFrame as a log directory that a broker boots on.
+
+    DIR.tasks-<job>/       what tasks have written: Parquet files, one for each attempt
+    DIR.new-<job>.part     the driver's commit: the files as logs, by kwire.log.restore
+    DIR                    that, renamed when everything is on the disk
+    DIR.old-<job>          with overwrite: what was there, until the new one has its place
+
+Nobody sees DIR half written. abort() leaves nothing. Planning imports neither numba nor pyarrow; docs/spark.md.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from kwire.errors import LogError, OptionError
+from kwire.log.checkpoints import (
+    CLEAN_SHUTDOWN,
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    META_PROPERTIES,
+    RECOVERY_POINTS,
+)
+from kwire.log.directory_lock import LOCK_FILE, DirectoryLock
+from kwire.log.file_names import MARKED_DIRECTORY, parse_partition_directory
+from kwire.log.file_system import FileSystem
+from kwire.spark.kernel_cache import prepare_kernel_cache
+from kwire.spark.log_write_options import LogWriteOptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["LogWriter", "TaskFile"]
+
+# What Kafka keeps beside the partitions: nothing else is ever removed.
+KNOWN_FILES = {
+    CLEAN_SHUTDOWN,
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOCK_FILE,
+    LOG_START_OFFSETS,
+    META_PROPERTIES,
+    RECOVERY_POINTS,
+    "bootstrap.checkpoint",
+}
+
+
+@dataclass
+class TaskFile(WriterCommitMessage):
+    """What a task tells the driver. path: its file, None without rows."""
+
+    task: int
+    path: str | None
+    records: int
+
+
+Messages = Sequence[WriterCommitMessage | None]
+
+
+class LogWriter(DataSourceArrowWriter):
+    """Writes one DataFrame. columns: to take. overwrite: replace a log directory that is there.
+
+    Raises OptionError where the target is there already and is not to be, or not to be replaced.
+    """
+
+    def __init__(self, options: LogWriteOptions, columns: tuple[str, ...], *, overwrite: bool) -> None:
+        self.options, self.columns, self.overwrite = options, columns, overwrite
+        self.job = uuid.uuid4().hex
+        self.check_target()
+
+    @property
+    def folder(self) -> str:
+        """Where tasks write."""
+        return f"{self.options.path}.tasks-{self.job}"
+
+    def check_target(self) -> None:
+        """Raise OptionError unless the target may be made, or replaced."""
+        path = self.options.path
+        if not os.path.isdir(os.path.dirname(path)):
+            raise OptionError(f"{os.path.dirname(path)}: no such directory")
+        if not os.path.lexists(path):
+            return
+        if not os.path.isdir(path) or os.path.islink(path):
+            raise OptionError(f"{path}: not a directory")
+        names = os.listdir(path)
+        if names and not self.overwrite:
+            raise OptionError(
+                f"{path}: not an empty directory. A log directory is written whole: use mode overwrite to replace "
+                "it, or another path"
+            )
+        for name in names:
+            if name in KNOWN_FILES or MARKED_DIRECTORY.fullmatch(name):
+                continue
+            if parse_partition_directory(name) is None or not os.path.isdir(os.path.join(path, name)):
+                raise OptionError(f"{path}: not replaced, since {name!r} in it is no part of a log directory")
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskFile:
+        """Write the rows of one task to a file of its own; called in a worker. Raises OptionError, LogError."""
+        prepare_kernel_cache()
+        from kwire.spark.log_writing import write_rows
+
+        context = TaskContext.get()
+        task = 0 if context is None else int(context.partitionId())
+        path = f"{self.folder}/{task:08d}-{uuid.uuid4().hex}.parquet"
+        records = write_rows(iterator, self.columns, self.options, path)
+        return TaskFile(task=task, path=path if records else None, records=records)
+
+    def commit(self, messages: Messages) -> None:
+        """Make the log directory of what tasks have written, in the order of tasks. Raises OptionError, LogError."""
+        written = sorted((each for each in messages if isinstance(each, TaskFile)), key=lambda each: each.task)
+        paths = [each.path for each in written if each.path is not None]
+        if not paths:
+            raise OptionError(f"{self.options.path}: the DataFrame has no rows, and a log directory needs partitions")
+        for path in paths:
+            if not os.path.exists(path):
+                raise LogError("not here: driver and executors need a file system that all of them see", path)
+        prepare_kernel_cache()
+        from kwire.log.restore import restore_directory
+        from kwire.records import Compression
+
+        target, new = self.options.path, f"{self.options.path}.new-{self.job}"
+        lock = DirectoryLock(target) if os.path.isdir(target) and os.listdir(target) else None
+        try:
+            self.check_target()
+            restore_directory(
+                paths,
+                new,
+                now_ms=time.time_ns() // 1_000_000,
+                codec=Compression[self.options.compression.upper()],
+                segment_bytes=self.options.segment_bytes,
+            )
+            self._put_in_place(new)
+        finally:
+            if lock is not None:
+                lock.release()
+        self._remove_temporary()
+
+    def _put_in_place(self, new: str) -> None:
+        files, target = FileSystem(), self.options.path
+        old = f"{target}.old-{self.job}"
+        is_there = os.path.isdir(target)
+        if is_there:
+            files.rename(target, old)
+        files.rename(new, target)
+        files.sync_directory(os.path.dirname(target))
+        if is_there:
+            from kwire.log.convert.new_log import remove_tree
+
+            remove_tree(files, old)
+
+    def abort(self, messages: Messages) -> None:
+        """A task, or the commit, has failed: the target is as it was."""
+        self._remove_temporary()
+
+    def _remove_temporary(self) -> None:
+        from kwire.log.convert.new_log import remove_tree
+
+        for path in (self.folder, f"{self.options.path}.new-{self.job}.part", f"{self.options.path}.new-{self.job}"):
+            with suppress(LogError):
+                if os.path.isdir(path):
+                    remove_tree(FileSystem(), path)

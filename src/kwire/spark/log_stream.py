@@ -1,0 +1,78 @@
+"""`kafka-log` as a stream: what a broker, or a copy, adds to a log directory, as it comes.
+
+Nothing tells of new records: each micro-batch lists the directory anew and looks at the end of each active segment. A
+batch that is not whole yet is not there yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import InputPartition
+
+from kwire.log import PartitionLog
+from kwire.spark.log_source import LogPartition, read_partition
+from kwire.spark.offsets import OffsetRange, check_named
+from kwire.spark.options import LogOptions
+from kwire.spark.paths import open_logs
+from kwire.spark.planning import choose_partitions, resolve_range, tasks_of_ranges
+from kwire.spark.stream import Offsets
+from kwire.spark.stream_reader import LogStream
+from kwire.spark.topics import TopicPartition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["LogPlaces", "LogStreamReader"]
+
+GONE = (1 << 63) - 1  # as the first offset of a partition that is not there any more: all of it was deleted
+
+
+class LogPlaces:
+    """Partitions and offsets of log directories, as the listing of the last question showed them."""
+
+    def __init__(self, options: LogOptions) -> None:
+        self.options = options
+        self.logs: dict[TopicPartition, PartitionLog] = {}
+
+    def partitions(self) -> list[TopicPartition]:
+        """The partitions that the query reads; what the options name and is not there is data loss: LogError."""
+        self.logs = open_logs(self.options.paths, self.options.storage)
+        return choose_partitions(self.options, self.logs)
+
+    def start(self) -> list[OffsetRange]:
+        """Where a query without a checkpoint starts. Raises OptionError, LogError."""
+        chosen = self.partitions()
+        check_named("starting", self.options.start, chosen)
+        return [resolve_range(key, self.logs[key], self.options) for key in chosen]
+
+    def earliest(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """First offsets there are."""
+        self.logs = open_logs(self.options.paths, self.options.storage)
+        return {key: self.logs[key].log_start_offset if key in self.logs else GONE for key in keys}
+
+    def latest(self, keys: Iterable[TopicPartition]) -> Offsets:
+        """Offsets behind the last records, or for read_committed behind what is stable. keys: of partitions()."""
+        return {key: self.logs[key].bounds(0, None, self.options.isolation)[1] for key in keys}
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class LogStreamReader(LogStream[LogPlaces]):
+    """Plans and reads the micro-batches of one streaming query."""
+
+    options: LogOptions
+
+    def open(self) -> LogPlaces:
+        """The log directories."""
+        return LogPlaces(self.options)
+
+    def tasks(self, ranges: Sequence[OffsetRange]) -> list[LogPartition]:
+        """The tasks of one micro-batch, over what was listed when its bounds were checked."""
+        return [LogPartition(splits) for splits in tasks_of_ranges(ranges, self.places.logs, self.options)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task as Arrow batches; called in a worker. Raises CorruptBatch, LogError."""
+        return read_partition(partition, self.columns, self.options)

@@ -1,0 +1,72 @@
+"""What a task that writes to `kafka-log` does: Arrow batches in, a Parquet file out that names topic and partition.
+
+The driver makes logs of the files (kwire.log.restore), which knows these columns.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from kwire.errors import LogError, OptionError
+from kwire.log.file_names import LARGEST_PARTITION
+from kwire.log.restore.parquet_input import TAKEN
+from kwire.log.store import cause
+from kwire.spark.live_writing import rows_by_topic
+from kwire.spark.log_write_options import LogWriteOptions
+from kwire.spark.partitioner import RowPartitioner
+
+__all__ = ["write_rows"]
+
+STICKY_BYTES = 128 << 10  # rows without a key and partition stay together so long
+
+
+def write_rows(batches: Iterable[pa.RecordBatch], columns: tuple[str, ...], options: LogWriteOptions, path: str) -> int:
+    """Write the rows of one task; returns how many. Without rows there is no file.
+
+    columns: to take of the batches. Raises OptionError for rows that no log can have, LogError where writing fails.
+    """
+    writer: parquet.ParquetWriter | None = None
+    partitioners: dict[str, RowPartitioner] = {}
+    records = 0
+    try:
+        for batch in batches:
+            for rows in placed(batch.select(columns), options, partitioners):
+                if writer is None:
+                    os.makedirs(os.path.dirname(path), exist_ok=True)
+                    writer = parquet.ParquetWriter(path, rows.schema, compression="lz4", use_dictionary=["topic"])
+                writer.write_batch(rows)
+                records += len(rows)
+    except (OSError, pa.ArrowException) as error:
+        raise LogError(f"cannot be written: {cause(error)}", path) from error
+    finally:
+        if writer is not None:
+            writer.close()
+    return records
+
+
+def placed(
+    batch: pa.RecordBatch, options: LogWriteOptions, partitioners: dict[str, RowPartitioner]
+) -> Iterator[pa.RecordBatch]:
+    """Rows with their topic, partition and time, a batch for each topic. Raises OptionError."""
+    if not len(batch):
+        return
+    for topic, rows in rows_by_topic(batch, options.topic):
+        if topic not in partitioners:
+            partitioners[topic] = RowPartitioner(
+                topic, options.partitions, batch_bytes=STICKY_BYTES, named_below=LARGEST_PARTITION + 1, seed=0
+            )
+        taken = {name: rows.column(name) for name in ("offset", *TAKEN) if name in rows.schema.names}
+        if "offset" in taken and taken["offset"].null_count:
+            raise OptionError("column offset: null; leave the column out to number records from 0 on")
+        if "timestamp" not in taken:
+            now = np.full(len(rows), time.time_ns() // 1_000_000, np.int64)
+            taken["timestamp"] = pa.array(now, pa.timestamp("ms", "UTC"))
+        taken["topic"] = pa.repeat(pa.scalar(topic, pa.string()), len(rows))
+        taken["partition"] = pa.array(partitioners[topic].choose(rows), pa.int32())
+        yield pa.RecordBatch.from_arrays(list(taken.values()), list(taken))

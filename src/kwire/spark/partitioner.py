@@ -1,0 +1,89 @@
+"""Which partition each row goes to: what its column says, else what its key hashes to, else one at a time.
+
+Rows without a key stay in one partition until about a batch of them is together, and go on with the next one then
+(KIP-480's sticky partitioning): batches are large, and partitions get even shares.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kwire.errors import OptionError
+from kwire.records.partitioner import partitions_of_keys
+
+__all__ = ["RowPartitioner"]
+
+ROW_BYTES = 16  # what a record costs beside key and value, about
+
+
+class RowPartitioner:
+    """Chooses partitions of one topic.
+
+    partitions: how many it has. available: those that rows without a key may go to, all of them by default.
+    batch_bytes: after so many bytes rows without a key go elsewhere. seed: of the order in which. named_below: a
+    partition that a row names has to be below it, `partitions` by default.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        partitions: int,
+        *,
+        batch_bytes: int,
+        available: Sequence[int] = (),
+        named_below: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.topic, self.partitions, self.batch_bytes = topic, partitions, batch_bytes
+        self._named_below = partitions if named_below is None else named_below
+        order = list(available) or list(range(partitions))
+        random.Random(seed).shuffle(order)
+        self._order = np.array(order, np.int32)
+        self._bytes = 0  # without a key so far
+
+    def choose(self, rows: pa.RecordBatch) -> npt.NDArray[np.int32]:
+        """The partition of each row. rows: columns `value`, `key` and `partition` where there are.
+
+        Raises OptionError for a partition that the topic does not have.
+        """
+        names = rows.schema.names
+        if "partition" in names:
+            named = rows.column("partition")
+            if not named.null_count:
+                return self._checked(named.to_numpy(zero_copy_only=False).astype(np.int32, copy=False))
+        found: npt.NDArray[np.int32]
+        if "key" in names and rows.column("key").null_count < len(rows):
+            found = partitions_of_keys(rows.column("key"), self.partitions)
+        else:
+            found = np.full(len(rows), -1, np.int32)
+        if "partition" in names:
+            is_named = named.is_valid().to_numpy(zero_copy_only=False)
+            chosen = named.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+            self._checked(chosen[is_named])
+            found = np.where(is_named, chosen, found)
+        keyless = np.flatnonzero(found == -1)
+        if len(keyless):
+            found[keyless] = self._spread(rows.column("value"), keyless)
+        return found
+
+    def _spread(self, values: Any, keyless: npt.NDArray[np.intp]) -> npt.NDArray[np.int32]:
+        lengths = pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False)
+        ends = self._bytes + np.cumsum(lengths[keyless].astype(np.int64) + ROW_BYTES)
+        before = np.concatenate(([self._bytes], ends[:-1]))
+        self._bytes = int(ends[-1])
+        found: npt.NDArray[np.int32] = self._order[(before // self.batch_bytes) % len(self._order)]
+        return found
+
+    def _checked(self, named: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        wrong = named[(named < 0) | (named >= self._named_below)]
+        if len(wrong):
+            there = f"0 to {self._named_below - 1}" if self._named_below > 1 else "only 0"
+            raise OptionError(f"column partition: topic {self.topic!r} has no partition {wrong[0]}, {there}")
+        return named

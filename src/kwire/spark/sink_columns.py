@@ -1,0 +1,62 @@
+"""The columns that a sink takes: those of Spark's Kafka sink. Standard library only.
+
+A sink takes columns by name and passes over others.
+Source: KafkaWriter.validateQuery, KafkaRowWriter (spark-sql-kafka-0-10), whose messages these are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kwire.errors import OptionError
+from kwire.spark.topics import nearest
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+__all__ = ["LIVE_TYPES", "LOG_TYPES", "check_columns"]
+
+BYTES = ("string", "binary")
+LIVE_TYPES: Mapping[str, tuple[str, ...]] = {
+    "key": BYTES,
+    "value": BYTES,
+    "headers": ("array<struct<key:string,value:binary>>",),
+    "topic": ("string",),
+    "partition": ("int",),
+}
+LOG_TYPES: Mapping[str, tuple[str, ...]] = {
+    **LIVE_TYPES,
+    "offset": ("bigint",),
+    "timestamp": ("timestamp",),
+    "timestampType": ("int",),
+}
+
+
+def check_columns(schema: StructType, types: Mapping[str, tuple[str, ...]], *, topic: str | None) -> tuple[str, ...]:
+    """The columns of a DataFrame that a sink takes, in the order of types.
+
+    types: name -> types that it may have. topic: of the option, which wins over the column.
+    Raises OptionError: no value, no topic from anywhere, a type that is none of those.
+    """
+    found = {field.name: field.dataType.simpleString() for field in schema.fields}
+    if "value" not in found:
+        raise OptionError(f"Required attribute 'value' not found{nearest('value', found)}; {columns_taken(types)}")
+    if topic is not None:
+        found.pop("topic", None)
+    elif "topic" not in found:
+        raise OptionError(
+            "topic option required when no 'topic' attribute is present. Use the topic option for setting a topic."
+        )
+    for name, allowed in types.items():
+        if name in found and found[name] not in allowed:
+            raise OptionError(
+                f"{name} attribute unsupported type {found[name]}: it must be {' or '.join(allowed)}; "
+                "convert it with DataFrame operations"
+            )
+    return tuple(name for name in types if name in found)
+
+
+def columns_taken(types: Mapping[str, tuple[str, ...]]) -> str:
+    """For messages: all columns and their types."""
+    return "columns are " + ", ".join(f"{name} {' or '.join(allowed)}" for name, allowed in types.items())

@@ -1,0 +1,179 @@
+"""The streaming reader that all sources here share: which offsets a micro-batch takes, whatever it reads them from.
+
+A query goes on from the offsets of its checkpoint, takes in partitions that are new, and fails (or warns) where data is
+gone that it has not read. What a source has of its own: where partitions and their bounds are looked up (`Places`), and
+how ranges of offsets become tasks and rows. Planning imports neither numba nor pyarrow.
+Source: Spark's KafkaMicroBatchStream.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from kwire.spark.offsets import OffsetRange
+from kwire.spark.stream import (
+    Limits,
+    Offsets,
+    has_enough,
+    next_ranges,
+    parse_offsets,
+    rate_limit,
+    render_offsets,
+)
+from kwire.spark.topics import TopicPartition
+
+try:
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
+except ImportError:  # Spark 4.1: no read limits, no Trigger.AvailableNow for Python sources
+    ReadLimit = ReadAllAvailable = None  # type: ignore[assignment, misc]
+
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
+        """Stands in where Spark has no such interface."""
+
+
+__all__ = ["LogStream", "Places", "StreamOptions"]
+
+logger = logging.getLogger("kwire.spark")
+
+
+class Places(Protocol):
+    """Where the partitions of a query are, as they are at the moment of asking. Raises LogError, BrokerError."""
+
+    def partitions(self) -> list[TopicPartition]:
+        """The partitions that the query reads."""
+
+    def start(self) -> list[OffsetRange]:
+        """For each of them where a query without a checkpoint starts."""
+
+    def earliest(self, keys: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """First offsets there are."""
+
+    def latest(self, keys: Iterable[TopicPartition]) -> Offsets:
+        """Offsets behind the last ones there are."""
+
+    def close(self) -> None:
+        """The query has ended."""
+
+
+class StreamOptions(Protocol):
+    """What this module needs to know of a query's options."""
+
+    @property
+    def limits(self) -> Limits:
+        """How much a micro-batch takes."""
+
+    @property
+    def fail_on_data_loss(self) -> bool:
+        """Whether data that is gone fails the query."""
+
+
+P = TypeVar("P", bound=Places)
+
+
+class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[P]):
+    """Plans the micro-batches of one streaming query.
+
+    Spark keeps one such object for a running query and asks it from one thread; workers get copies for read().
+    """
+
+    def __init__(self, options: StreamOptions, columns: tuple[str, ...]) -> None:
+        self.options, self.columns = options, columns
+        self._places: P | None = None
+        self._target: Offsets | None = None  # of Trigger.AvailableNow
+        self._seen: Offsets = {}
+        self._last_batch = time.monotonic()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"options": self.options, "columns": self.columns}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    @abstractmethod
+    def open(self) -> P:
+        """What the query asks for partitions and offsets; on the driver."""
+
+    @abstractmethod
+    def tasks(self, ranges: Sequence[OffsetRange]) -> Sequence[InputPartition]:
+        """The tasks that read some ranges; the same for the same ranges."""
+
+    @property
+    def places(self) -> P:
+        """open(), once."""
+        if self._places is None:
+            self._places = self.open()
+        return self._places
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
+        """Where a query without a checkpoint starts."""
+        return render_offsets({(each.topic, each.partition): each.start for each in self.places.start()})
+
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802
+        """maxOffsetsPerTrigger or minOffsetsPerTrigger, so that Spark knows that there is one."""
+        from pyspark.sql.streaming.datasource import ReadMaxRows, ReadMinRows
+
+        limits = self.options.limits
+        if limits.max_offsets is not None:
+            return ReadMaxRows(limits.max_offsets)
+        return ReadAllAvailable() if limits.min_offsets is None else ReadMinRows(limits.min_offsets)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Read up to what is there now, however long that takes."""
+        self._target = self.places.latest(self.places.partitions())
+
+    def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
+        """The end of the next micro-batch. start: of the last one's end; Spark 4.1 gives none and knows no limits."""
+        places = self.places
+        latest = self._target if self._target is not None else places.latest(places.partitions())
+        self._seen = latest
+        if start is None:
+            return render_offsets(latest)
+        begun = parse_offsets(start)
+        if begun.keys() - latest.keys():
+            return render_offsets(self._without_lost(begun, latest))
+        new = [key for key in latest if key not in begun]
+        known = {**(places.earliest(new) if new else {}), **begun}
+        known = {key: offset for key, offset in known.items() if key in latest}
+        limits = self.options.limits
+        if isinstance(limit, ReadAllAvailable) and self._target is None:
+            return render_offsets(latest)
+        waited_ms = int((time.monotonic() - self._last_batch) * 1000)
+        if self._target is None and not has_enough(limits, known, latest, waited_ms):
+            return start
+        self._last_batch = time.monotonic()
+        if limits.max_offsets is not None:
+            latest = rate_limit(limits.max_offsets, known, latest)
+        return render_offsets(latest)
+
+    def _without_lost(self, begun: Offsets, latest: Offsets) -> Offsets:
+        """With partitions gone, everything else is read to its end: next_ranges says what is lost."""
+        if self._target is not None:  # Trigger.AvailableNow has to come to an end that start reaches
+            return {**{key: offset for key, offset in begun.items() if key not in latest}, **latest}
+        return latest
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """What the progress of the query shows as the newest offsets."""
+        return render_offsets(self._seen) if self._seen else None
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """The tasks of one micro-batch; the same for the same offsets. Raises LogError for data that is gone."""
+        ranges = next_ranges(
+            parse_offsets(start),
+            parse_offsets(end),
+            self.places.earliest,
+            fail_on_data_loss=self.options.fail_on_data_loss,
+            report=lambda lost: logger.warning("%s", lost),
+        )
+        return self.tasks(ranges)
+
+    def stop(self) -> None:
+        """The query has ended."""
+        if self._places is not None:
+            self._places.close()
+            self._places = None

@@ -1,0 +1,203 @@
+"""`kafka-log` as a stream: a directory that grows while it is read."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from kwire.errors import LogError, OptionError
+from kwire.log import LogDirectory
+from kwire.log.log_config import LogConfig
+from kwire.log.log_manager import LogManager
+from kwire.records import ColumnWriter
+from kwire.spark.options import parse_options
+
+datasource = pytest.importorskip("pyspark.sql.datasource")
+
+from kwire.spark.log_stream import LogPlaces, LogStreamReader  # noqa: E402 (needs PySpark)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NOW_MS = 1_760_000_000_000
+SMALL = LogConfig(segment_bytes=4096)
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Iterator[LogManager]:
+    with LogManager.open(tmp_path / "data", now_ms=NOW_MS, default_config=SMALL) as manager:
+        yield manager
+
+
+def write(logs: LogManager, partition: int, count: int, topic: str = "t") -> None:
+    if (topic, partition) not in logs.logs:
+        logs.create(topic, partition, now_ms=NOW_MS)
+    rows = pa.record_batch({"value": pa.array([b"v" * 100] * count, pa.binary())})
+    log = logs.logs[topic, partition]
+    for piece in ColumnWriter(batch_size=1024, base_offset=log.log_end_offset, partition_leader_epoch=0).write(rows):
+        for batch in batches_of(piece):
+            log.append_as_given(batch, now_ms=NOW_MS)
+
+
+def batches_of(piece: memoryview) -> Iterator[memoryview]:
+    at = 0
+    while at < len(piece):
+        size = 12 + int.from_bytes(piece[at + 8 : at + 12], "big")
+        yield piece[at : at + size]
+        at += size
+
+
+def reader(logs: LogManager, **options: Any) -> LogStreamReader:
+    given = {"path": logs.path, "startingoffsets": "earliest"} | {k.lower(): str(v) for k, v in options.items()}
+    return LogStreamReader(parse_options(given, "stream"), ("partition", "offset"))
+
+
+def batch(
+    stream: LogStreamReader, start: dict[str, Any], limit: Any = None
+) -> tuple[dict[str, Any], list[tuple[int, int]]]:
+    """(end offsets, rows) of the micro-batch after start."""
+    end = stream.latestOffset(start, limit)
+    rows = [
+        row
+        for task in stream.partitions(start, end)
+        for found in stream.read(task)
+        for row in zip(*(column.to_pylist() for column in found.columns), strict=True)
+    ]
+    return end, rows
+
+
+def test_what_is_added_comes_once_new_segments_and_new_partitions_too(logs: LogManager) -> None:
+    write(logs, 0, 50)
+    stream = reader(logs, subscribePattern="t|u")
+    start = stream.initialOffset()
+    assert start == {"t": {"0": 0}}
+    start, rows = batch(stream, start)
+    assert rows == [(0, n) for n in range(50)]
+    assert batch(stream, start) == (start, [])
+    write(logs, 0, 30)
+    write(logs, 1, 5)
+    write(logs, 0, 2, topic="u")
+    start, rows = batch(stream, start)
+    assert start == {"t": {"0": 80, "1": 5}, "u": {"0": 2}}
+    assert len(logs.logs["t", 0].segments) > 1
+    assert sorted(rows) == sorted([(0, n) for n in range(50, 80)] + [(1, n) for n in range(5)] + [(0, 0), (0, 1)])
+
+
+def test_a_stream_without_offsets_starts_at_the_end_and_limits_are_kept(logs: LogManager) -> None:
+    write(logs, 0, 50)
+    assert reader(logs, startingOffsets="latest").initialOffset() == {"t": {"0": 50}}
+    assert reader(logs, startingTimestamp=NOW_MS + 1, startingOffsetsByTimestampStrategy="latest").initialOffset() == {
+        "t": {"0": 50}
+    }
+    limited = reader(logs, maxOffsetsPerTrigger=20)
+    start, sizes = limited.initialOffset(), []
+    limited.prepareForTriggerAvailableNow()
+    write(logs, 0, 10)  # after the trigger: not for this run
+    while start != (end := limited.latestOffset(start, limited.getDefaultReadLimit())):
+        start, rows = batch(limited, start)
+        assert start == end
+        sizes.append(len(rows))
+    assert sizes == [20, 20, 10]
+    waiting = reader(logs, minOffsetsPerTrigger=70)
+    first = waiting.initialOffset()
+    assert waiting.latestOffset(first, waiting.getDefaultReadLimit()) == first
+    write(logs, 0, 10)
+    assert waiting.latestOffset(first, waiting.getDefaultReadLimit()) == {"t": {"0": 70}}
+
+
+def test_a_batch_that_is_half_written_is_not_there_yet(logs: LogManager, tmp_path: Path) -> None:
+    write(logs, 0, 10)
+    write(logs, 0, 10)
+    copy = tmp_path / "copy" / "t-0"
+    shutil.copytree(f"{logs.path}/t-0", copy)
+    (segment,) = copy.glob("*.log")
+    whole = segment.read_bytes()
+    segment.write_bytes(whole[:-3])
+    stream = LogStreamReader(
+        parse_options({"path": str(tmp_path / "copy"), "startingoffsets": "earliest"}, "stream"),
+        ("partition", "offset"),
+    )
+    start, rows = batch(stream, stream.initialOffset())
+    assert len(rows) < 20
+    segment.write_bytes(whole)
+    _, more = batch(stream, start)
+    assert [offset for _, offset in rows + more] == list(range(20))
+
+
+def test_deleted_records_and_partitions_fail_the_query_or_are_stepped_over(logs: LogManager) -> None:
+    for partition in (0, 1):
+        write(logs, partition, 50)
+    strict, lenient = reader(logs), reader(logs, failOnDataLoss=False)
+    start = strict.initialOffset()
+    logs.logs["t", 0].roll(NOW_MS)
+    logs.logs["t", 0].delete_records(40)
+    logs.write_checkpoints()
+    with pytest.raises(LogError, match=r"offsets \[0, 40\) of t-0 were deleted before they were read"):
+        batch(strict, start)
+    end, rows = batch(lenient, start)
+    assert sorted(rows) == [(0, n) for n in range(40, 50)] + [(1, n) for n in range(50)]
+    planned = {"t": {"0": 50, "1": 60}}  # a batch that was planned, and then its partition went
+    logs.delete("t", 1, now_ms=NOW_MS)
+    with pytest.raises(LogError, match="t-1 is gone; it was read up to offset 50"):
+        batch(strict, end)
+    assert batch(lenient, end) == ({"t": {"0": 50}}, [])
+    with pytest.raises(LogError, match=r"offsets \[50, 60\) of t-1 were deleted before they were read"):
+        strict.partitions(end, planned)
+    assert not lenient.partitions(end, planned)
+
+
+def test_committed_data_is_read_up_to_the_last_stable_offset(kafka_logs: dict[str, Path]) -> None:
+    data = kafka_logs["modern"] / "data"
+    options = {"path": str(data), "kafka.isolation.level": "read_committed"}
+    places = LogPlaces(parse_options(options, "stream"))
+    log = LogDirectory(data)
+    keys = places.partitions()
+    assert places.latest(keys) == {key: log[key].last_stable_offset for key in keys}
+
+
+def test_options_of_a_stream_are_those_of_sparks_source() -> None:
+    options = parse_options({"path": "/logs", "maxoffsetspertrigger": "5", "maxtriggerdelay": "30s"}, "stream")
+    assert (options.limits.max_offsets, options.limits.max_delay_ms) == (5, 30_000)
+    assert parse_options({"path": "/logs", "maxoffsetspertrigger": "5", "startingoffsets": "latest"}, "any")
+    for wrong, what in (
+        ({"endingoffsets": "latest"}, "Option 'endingOffsets': ending offset not valid in streaming queries"),
+        ({"pushdown": "true"}, "Option 'pushdown'"),
+        ({"maxoffsetspertriger": "5"}, "did you mean 'maxOffsetsPerTrigger'"),
+    ):
+        with pytest.raises(OptionError, match=what):
+            parse_options({"path": "/logs", **wrong}, "stream")
+    with pytest.raises(OptionError, match="this is a batch query"):
+        parse_options({"path": "/logs", "maxoffsetspertrigger": "5"})
+
+
+def test_spark_reads_a_growing_directory_over_restarts(spark: SparkSession, logs: LogManager, tmp_path: Path) -> None:
+    def run() -> list[int]:
+        query = (
+            spark.readStream.format("kafka-log")
+            .options(startingOffsets="earliest", maxOffsetsPerTrigger=40)
+            .load(logs.path)
+            .select("partition", "offset")
+            .writeStream.format("parquet")
+            .option("path", str(tmp_path / "out"))
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination(120)
+        assert query.exception() is None
+        return [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]]
+
+    write(logs, 0, 50)
+    assert run() == [40, 10]
+    write(logs, 0, 20)
+    write(logs, 1, 5)
+    assert run() == [25]
+    rows = spark.read.parquet(str(tmp_path / "out")).collect()
+    assert sorted((row.partition, row.offset) for row in rows) == [(0, n) for n in range(70)] + [
+        (1, n) for n in range(5)
+    ]
