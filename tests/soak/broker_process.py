@@ -1,0 +1,80 @@
+"""`kwire serve` in a process of its own that is killed and started again on the same port and directory."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import IO
+
+from tools.kafka import free_port
+
+__all__ = ["SETTINGS", "BrokerProcess"]
+
+SETTINGS = {
+    "log.segment.bytes": 1 << 20,  # so that a kill meets rolled segments and the making of new ones
+    "num.partitions": 3,
+    "offsets.topic.num.partitions": 3,
+    "transaction.state.log.num.partitions": 3,
+}
+START_S = 60
+
+
+class BrokerProcess:
+    """The broker. directory: its data in `data`, what it says in `broker.log`."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory, self.data = directory, directory / "data"
+        self.port = free_port()
+        self.bootstrap_servers = f"127.0.0.1:{self.port}"
+        self.process: subprocess.Popen[str] | None = None
+        self.kills = 0
+        self.slowest_start_s = 0.0
+
+    def start(self, *, kill_after_s: float | None = None) -> None:
+        """Start and wait until it serves. kill_after_s: kill it so long after its start instead, wherever it is then.
+
+        Raises RuntimeError when it ends by itself.
+        """
+        settings = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
+        command = [sys.executable, "-m", "kwire.cli", "serve", "--data-dir", str(self.data), "--port", str(self.port)]
+        with (self.directory / "broker.log").open("ab") as log:
+            self.process = subprocess.Popen([*command, *settings], stdout=subprocess.PIPE, stderr=log, text=True)
+        if kill_after_s is not None:
+            time.sleep(kill_after_s)
+            self.kill()
+            return
+        started = time.monotonic()
+        out: IO[str] | None = self.process.stdout
+        assert out is not None
+        line = out.readline()
+        if line != f"BROKERS={self.bootstrap_servers}\n":
+            self.process.wait(START_S)
+            raise RuntimeError(f"the broker did not start: {line!r}\n{self.log_tail()}")
+        self.slowest_start_s = max(self.slowest_start_s, time.monotonic() - started)
+
+    def kill(self) -> None:
+        """SIGKILL: nothing is written or closed any more."""
+        self._end(signal.SIGKILL)
+        self.kills += 1
+
+    def stop(self) -> None:
+        """Stop cleanly; RuntimeError when it does not."""
+        if self._end(signal.SIGTERM) not in (0, None):
+            raise RuntimeError(f"the broker did not stop cleanly:\n{self.log_tail()}")
+
+    def _end(self, number: int) -> int | None:
+        if self.process is None:
+            return None
+        self.process.send_signal(number)
+        code = self.process.wait(START_S)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        self.process = None
+        return code
+
+    def log_tail(self) -> str:
+        """The last it said."""
+        return (self.directory / "broker.log").read_text(errors="replace")[-3000:]
