@@ -1,0 +1,473 @@
+"""Writing to `kafka-live`: partitions, columns, transactions, restarts; by hand, and a few times through Spark."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from kwire.broker import Broker
+from kwire.client import LATEST_TIMESTAMP, Client
+from kwire.errors import BrokerError, OptionError
+from kwire.messages import registry
+from kwire.records import read_batches
+from kwire.spark.batch_marks import Mark
+from kwire.spark.live_write_options import LiveWriteOptions, parse_write_options
+
+datasource = pytest.importorskip("pyspark.sql.datasource")
+confluent_kafka = pytest.importorskip("confluent_kafka")
+
+from kwire.spark.live_sink import abort_all, commit_all, commit_batch  # noqa: E402 (needs PySpark)
+from kwire.spark.live_source import KafkaLiveSource  # noqa: E402
+from kwire.spark.live_writing import Written, write_task  # noqa: E402
+from kwire.spark.partitioner import RowPartitioner  # noqa: E402
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+COLUMNS = ("key", "value", "headers", "topic", "partition")
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[str]:
+    with Broker() as broker:
+        yield broker.bootstrap_servers
+
+
+def create(servers: str, name: str, partitions: int = 1, **configs: str) -> str:
+    cls: Any = registry.get("CreateTopicsRequest")
+    settings = [cls.CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()]
+    topic = cls.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, configs=settings)
+    with Client(servers) as client:
+        assert client.request(cls(topics=[topic], timeout_ms=10_000)).topics[0].error_code == 0
+    return name
+
+
+def options(servers: str, **more: str) -> LiveWriteOptions:
+    return parse_write_options({"kafka.bootstrap.servers": servers, **{k.lower(): v for k, v in more.items()}})
+
+
+def batch(**columns: Any) -> pa.RecordBatch:
+    types = {
+        "key": pa.binary(),
+        "value": pa.binary(),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "headers": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
+    }
+    return pa.RecordBatch.from_arrays(
+        [values if isinstance(values, pa.Array) else pa.array(values, types[name]) for name, values in columns.items()],
+        list(columns),
+    )
+
+
+def write(rows: pa.RecordBatch | list[pa.RecordBatch], given: LiveWriteOptions, task: int = 0, **more: Any) -> Written:
+    batches = rows if isinstance(rows, list) else [rows]
+    return write_task(iter(batches), tuple(batches[0].schema.names), given, task=task, **more)
+
+
+def consume(servers: str, topic: str, *, isolation: str = "read_committed") -> list[Any]:
+    """Every message there is, as librdkafka's consumer gives it."""
+    consumer = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": uuid.uuid4().hex,
+            "auto.offset.reset": "earliest",
+            "isolation.level": isolation,
+            "enable.partition.eof": True,
+        }
+    )
+    partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+    consumer.assign([confluent_kafka.TopicPartition(topic, number, 0) for number in partitions])
+    found, ended, deadline = [], set(), time.monotonic() + 20
+    while len(ended) < len(partitions):
+        assert time.monotonic() < deadline
+        message = consumer.poll(1)
+        if message is None:
+            continue
+        if message.error() is None:
+            found.append(message)
+        else:
+            assert message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF
+            ended.add(message.partition())
+    consumer.close()
+    return found
+
+
+def values(servers: str, topic: str, **more: str) -> list[str]:
+    return sorted(message.value().decode() for message in consume(servers, topic, **more))
+
+
+# ---- rows to partitions
+
+
+def test_a_consumer_gets_what_was_written_keys_headers_and_nulls_too(servers: str) -> None:
+    create(servers, "rows", 2)
+    rows = batch(
+        key=[b"k", None, b""],
+        value=[b"a", b"b", None],
+        headers=[[{"key": "h", "value": b"1"}, {"key": "h", "value": None}], None, []],
+        partition=[1, 1, 1],
+    )
+    before = time.time()
+    assert write(rows, options(servers, topic="rows")).records == 3
+    found = consume(servers, "rows")
+    assert [(m.partition(), m.offset(), m.key(), m.value()) for m in found] == [
+        (1, 0, b"k", b"a"),
+        (1, 1, None, b"b"),
+        (1, 2, b"", None),
+    ]
+    assert found[0].headers() == [("h", b"1"), ("h", None)]
+    assert [found[1].headers(), found[2].headers()] == [None, None]
+    kind, milliseconds = found[0].timestamp()
+    assert kind == confluent_kafka.TIMESTAMP_CREATE_TIME
+    assert before - 1 <= milliseconds / 1000 <= time.time() + 1
+
+
+def test_keys_go_where_librdkafkas_murmur2_partitioner_sends_them(servers: str) -> None:
+    keys = [f"key {n}" for n in range(300)]
+    for name in ("ours", "theirs"):
+        create(servers, name, 7)
+    write(batch(key=pa.array(keys), value=pa.array(keys)), options(servers, topic="ours"))
+    producer = confluent_kafka.Producer({"bootstrap.servers": servers, "partitioner": "murmur2_random"})
+    for key in keys:
+        producer.produce("theirs", key, key)
+    producer.flush(20)
+
+    def places(topic: str) -> dict[bytes, int]:
+        return {message.key(): message.partition() for message in consume(servers, topic)}
+
+    assert places("ours") == places("theirs")
+    assert len(set(places("ours").values())) == 7
+
+
+def test_rows_without_a_key_fill_batches_and_all_partitions() -> None:
+    partitioner = RowPartitioner("t", 4, batch_bytes=1000, seed=1)
+    rows = batch(value=[b"v" * 84] * 1000)  # 100 bytes each, with what a record costs
+    found = [int(n) for _ in range(4) for n in partitioner.choose(rows)]
+    assert Counter(found) == dict.fromkeys(range(4), 1000)
+    runs = [n for i, n in enumerate(found) if i == 0 or found[i - 1] != n]
+    assert len(runs) == 400
+    without_leader = RowPartitioner("t", 4, batch_bytes=1000, available=[1, 3])
+    assert set(without_leader.choose(rows).tolist()) == {1, 3}
+
+
+def test_a_partition_column_wins_and_where_it_is_null_the_key_decides() -> None:
+    partitioner = RowPartitioner("t", 50, batch_bytes=1 << 20)
+    keyed = partitioner.choose(batch(key=[b"a", b"b", b"c"], value=[b""] * 3))
+    mixed = partitioner.choose(batch(key=[b"a", b"b", b"c"], value=[b""] * 3, partition=[None, 7, None]))
+    assert mixed.tolist() == [keyed[0], 7, keyed[2]]
+    for wrong in (-1, 50):
+        with pytest.raises(OptionError, match=rf"topic 't' has no partition {wrong}, 0 to 49"):
+            partitioner.choose(batch(key=[b"a", b"b"], value=[b"", b""], partition=[wrong, None]))
+
+
+def test_the_topic_column_spreads_rows_and_the_option_wins_over_it(servers: str) -> None:
+    for name in ("first", "second", "third"):
+        create(servers, name)
+    rows = batch(value=pa.array(["a", "b", "c"]), topic=["first", "second", "first"])
+    write(rows, options(servers))
+    write(rows.drop_columns("topic"), options(servers, topic="third"))
+    assert [values(servers, name) for name in ("first", "second", "third")] == [["a", "c"], ["b"], ["a", "b", "c"]]
+    with pytest.raises(OptionError, match="null topic present in the data"):
+        write(batch(value=[b"a", b"b"], topic=["first", None]), options(servers))
+    for hostile in ("../../etc", "a/b", "", "..", "t\0", "x" * 250):
+        with pytest.raises(OptionError, match="topic name"):
+            write(batch(value=[b"a"], topic=[hostile]), options(servers))
+        with pytest.raises(OptionError, match="topic name"):
+            options(servers, topic=hostile)
+    with pytest.raises(BrokerError, match=r"topic 'firsst' is not there \(did you mean 'first'\?\); create it first"):
+        write(batch(value=[b"a"], topic=["firsst"]), options(servers))
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_many_rows_arrive_in_order_compressed_as_asked(servers: str, codec: str) -> None:
+    topic = create(servers, f"codec-{codec}", 2)
+    given = options(servers, topic=topic, **{"kafka.compression.type": codec, "kafka.batch.size": "4096"})
+    batches = [
+        batch(value=pa.array([f"{n + i:06d}" for i in range(1000)]), partition=[i % 2 for i in range(1000)])
+        for n in range(0, 5000, 1000)
+    ]
+    assert write(batches, given).records == 5000
+    for partition in (0, 1):
+        found = [m.value() for m in consume(servers, topic) if m.partition() == partition]
+        assert found == [b"%06d" % n for n in range(partition, 5000, 2)]
+    with Client(servers) as client:
+        fetched = next(client.read(topic, 0, 0, 2500))
+        assert {each.compression.text for each in read_batches(fetched.records)} == {codec}
+
+
+def test_a_batch_that_a_topic_has_no_room_for_is_refused_with_what_to_do(servers: str) -> None:
+    topic = create(servers, "narrow", max_message_bytes="1000")
+    rows = batch(value=[b"v" * 100] * 50)
+    with pytest.raises(BrokerError, match=r"set the option\s+kafka.batch.size to less than"):
+        write(rows, options(servers, topic=topic))
+    write(rows, options(servers, topic=topic, **{"kafka.batch.size": "900"}))
+    assert len(values(servers, topic)) == 50
+
+
+# ---- transactions
+
+
+def test_nothing_is_seen_before_the_driver_commits_and_nothing_after_it_aborts(servers: str) -> None:
+    topic = create(servers, "all-or-nothing", 2)
+    given = options(servers, topic=topic, transactional="true", transactionalIdPrefix="aon")
+    written = [write(batch(value=pa.array([f"{n}"] * 3), partition=[0, 1, 0]), given, task=n) for n in range(2)]
+    written.append(write(batch(value=pa.array([], pa.string())), given, task=2))
+    assert written[2].transaction is None
+    assert values(servers, topic) == []
+    assert len(values(servers, topic, isolation="read_uncommitted")) == 6
+    commit_all(given, written)
+    assert values(servers, topic) == ["0"] * 3 + ["1"] * 3
+    again = [write(batch(value=pa.array(["no"])), given, task=n) for n in range(2)]
+    abort_all(given, again)
+    abort_all(given, again)  # what is gone already is no error
+    assert values(servers, topic) == ["0"] * 3 + ["1"] * 3
+
+
+def test_a_task_that_is_tried_again_counts_once_and_its_first_attempt_is_told(servers: str) -> None:
+    topic = create(servers, "attempts")
+    given = options(servers, topic=topic, **{"kafka.transactional.id": "attempts"})
+    first = write(batch(value=pa.array(["a"])), given)
+    second = write(batch(value=pa.array(["a"])), given)
+    with pytest.raises(BrokerError, match="the transaction attempts-0 is not open any more"):
+        commit_all(given, [first])
+    commit_all(given, [second])
+    assert values(servers, topic) == ["a"]
+
+
+def test_a_task_that_fails_aborts_its_transaction(servers: str) -> None:
+    topic = create(servers, "failing")
+    given = options(servers, topic=topic, transactionalIdPrefix="failing", **{"kafka.batch.size": "100"})
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        yield batch(value=pa.array(["a" * 10_000] * 4000))  # enough to be sent before the next one
+        raise RuntimeError("the query's own")
+
+    with pytest.raises(RuntimeError, match="own"):
+        write_task(rows(), ("value",), given, task=0)
+    assert values(servers, topic) == []  # and no open transaction holds up the consumer
+
+
+def run_batch(given: LiveWriteOptions, number: int, rows: list[list[str]], query: str = "q") -> list[Written]:
+    """The tasks of a micro-batch, without its commit."""
+    mark = Mark(query=query, batch=number)
+    return [
+        write(batch(value=pa.array(each, pa.string())), given, task=task, mark=mark) for task, each in enumerate(rows)
+    ]
+
+
+def test_a_batch_that_was_committed_is_not_written_again(servers: str) -> None:
+    topic = create(servers, "stream-whole")
+    given = options(servers, topic=topic, transactionalIdPrefix="whole")
+    rows = [["a"], [], ["b", "c"]]
+    commit_batch(given, run_batch(given, 0, rows), 0, tasks=3)
+    again = run_batch(given, 0, rows)
+    assert [each.is_done for each in again] == [True, False, True]
+    commit_batch(given, again, 0, tasks=3)
+    other = [["a", "b"], ["c"], [], [], ["d"]]  # as planned anew: what is in Kafka stays
+    commit_batch(given, run_batch(given, 0, other), 0, tasks=5)
+    commit_batch(given, run_batch(given, 1, [["d"]]), 1, tasks=1)
+    assert values(servers, topic) == ["a", "b", "c", "d"]
+    with pytest.raises(OptionError, match="the checkpoint is older than what is in Kafka"):
+        run_batch(given, 0, rows)
+    commit_batch(given, run_batch(given, 0, [["e"]], query="another"), 0, tasks=1)
+    assert values(servers, topic) == ["a", "b", "c", "d", "e"]
+
+
+def test_a_batch_that_was_committed_in_part_goes_on_with_the_rest(
+    servers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kwire.client import Producer
+
+    topic = create(servers, "stream-part")
+    given = options(servers, topic=topic, transactionalIdPrefix="part")
+    rows = [["a"], ["b"], [], ["c"]]
+    commits: list[str] = []
+    really = Producer.commit
+
+    def commit(self: Producer) -> None:
+        if len(commits) == 1:
+            raise KeyboardInterrupt  # the driver is killed between two transactions
+        commits.append(self.transactional_id or "")
+        really(self)
+
+    monkeypatch.setattr(Producer, "commit", commit)
+    with pytest.raises(KeyboardInterrupt):
+        commit_batch(given, run_batch(given, 0, rows), 0, tasks=4)
+    monkeypatch.undo()
+    assert commits == ["part-0"]
+    fewer = run_batch(given, 0, [["a", "b"], ["c"]])
+    with pytest.raises(OptionError, match=r"batch 0 was committed in part, 1 of 4 tasks, and has 2 tasks now"):
+        commit_batch(given, fewer, 0, tasks=2)
+    abort_all(given, fewer)
+    rest = run_batch(given, 0, rows)
+    assert [each.is_done for each in rest] == [True, False, False, False]
+    commit_batch(given, rest, 0, tasks=4)
+    assert values(servers, topic) == ["a", "b", "c"]
+
+
+# ---- options and columns
+
+
+def test_options_are_those_of_sparks_sink(servers: str) -> None:
+    plain = options(servers, topic="t")
+    assert (plain.transactional_prefix, plain.kafka["default.api.timeout.ms"]) == (None, "120000")
+    assert options(servers, **{"kafka.acks": "1"}).kafka["enable.idempotence"] == "false"
+    assert "secret" not in repr(options(servers, **{"kafka.sasl.password": "secret"}))
+    prefixed = options(servers, **{"kafka.transactional.id": "p", "kafka.transaction.timeout.ms": "5000"})
+    assert (prefixed.transactional_prefix, prefixed.kafka["transaction.timeout.ms"]) == ("p", "5000")
+    assert options(servers, transactionalIdPrefix="p").kafka["transaction.timeout.ms"] == "900000"
+    wrong = [
+        ({"kafka.bootstrap.servers": ""}, "kafka.bootstrap.servers' must be specified"),
+        ({"transactional": "true"}, "needs transactionalIdPrefix"),
+        ({"transactional": "false", "transactionalIdPrefix": "p"}, "leave out one of them"),
+        ({"transactionalIdPrefix": "p", "kafka.transactional.id": "q"}, "differ; give one"),
+        ({"transactionalIdPrefix": "p", "kafka.acks": "1"}, "transactions need acks all"),
+        ({"transactionalIdPrefix": "p", "kafka.enable.idempotence": "false"}, "cannot do without"),
+        ({"kafka.acks": "1", "kafka.enable.idempotence": "true"}, "idempotence needs acks all"),
+        ({"kafka.value.serializer": "x"}, "values are written as they are"),
+        ({"subscribe": "t"}, "'subscribe' belongs to reading"),
+        ({"topics": "t"}, r"Unknown option 'topics' \(did you mean 'topic'\?\)"),
+        ({"kafka.compression.type": "brotli"}, "one of none, gzip"),
+        ({"kafka.batch.size": "0"}, "must be positive"),
+    ]
+    for given, what in wrong:
+        with pytest.raises(OptionError, match=what):
+            options(servers, **given)
+
+
+def test_columns_are_those_of_sparks_sink() -> None:
+    from pyspark.sql import types as t
+
+    headers = t.ArrayType(t.StructType([t.StructField("key", t.StringType()), t.StructField("value", t.BinaryType())]))
+    kinds = {
+        "str": t.StringType(),
+        "bin": t.BinaryType(),
+        "int": t.IntegerType(),
+        "long": t.LongType(),
+        "headers": headers,
+        "map": t.MapType(t.StringType(), t.BinaryType()),
+    }
+
+    def schema(text: str) -> t.StructType:
+        return t.StructType([t.StructField(name, kinds[kind]) for name, kind in map(str.split, text.split(", "))])
+
+    def columns(text: str, **more: str) -> tuple[str, ...]:
+        source = KafkaLiveSource({"kafka.bootstrap.servers": "localhost:1", **more})
+        return source.writer(schema(text), overwrite=False).columns
+
+    everything = "value str, offset long, key bin, topic str, partition int"
+    assert columns(everything) == ("key", "value", "topic", "partition")
+    assert columns(everything, topic="t") == ("key", "value", "partition")
+    assert columns("value bin, headers headers", topic="t") == ("value", "headers")
+    wrong = [
+        ("key str, topic str", "Required attribute 'value' not found"),
+        ("Value str, topic str", r"did you mean 'Value'\?"),
+        ("value str", "topic option required when no 'topic' attribute is present"),
+        ("value int, topic str", "value attribute unsupported type int: it must be string or binary"),
+        ("value str, topic bin", "topic attribute unsupported type binary: it must be string;"),
+        ("value str, topic str, partition str", "partition attribute unsupported type string"),
+        ("value str, topic str, headers map", "headers attribute unsupported type map"),
+    ]
+    for text, what in wrong:
+        with pytest.raises(OptionError, match=what):
+            columns(text)
+    with pytest.raises(OptionError, match="Save mode Overwrite is not allowed"):
+        KafkaLiveSource({"kafka.bootstrap.servers": "localhost:1"}).writer(schema("value int"), overwrite=True)
+
+
+# ---- through Spark
+
+
+def test_spark_writes_batches_and_refuses_before_it_writes(spark: SparkSession, servers: str) -> None:
+    topic = create(servers, "spark-batch", 3)
+    frame = spark.range(1000, numPartitions=3).selectExpr(
+        "CAST(id % 10 AS string) AS key", "CAST(id AS string) AS value"
+    )
+    kafka = {"kafka.bootstrap.servers": servers, "topic": topic}
+    frame.write.format("kafka-live").options(**kafka).mode("append").save()
+    committed = {**kafka, "transactional": "true", "transactionalIdPrefix": "spark-batch"}
+    frame.write.format("kafka-live").options(**committed).mode("append").save()
+    found = consume(servers, topic)
+    assert sorted(int(message.value()) for message in found) == sorted([*range(1000)] * 2)
+    assert len({(message.key(), message.partition()) for message in found}) == 10
+    with pytest.raises(Exception, match="value attribute unsupported type bigint"):
+        spark.range(1).selectExpr("id AS value").write.format("kafka-live").options(**kafka).mode("append").save()
+    broken = frame.selectExpr("key", "IF(value = '999', raise_error('no'), value) AS value")
+    with pytest.raises(Exception, match="no"):
+        broken.write.format("kafka-live").options(**committed).mode("append").save()
+    assert len(consume(servers, topic)) == 2000
+
+
+def start_copy(spark: SparkSession, servers: str, checkpoint: str) -> StreamingQuery:
+    """A transactional stream from topic `from` to topic `to`, up to what is there."""
+    return (
+        spark.readStream.format("kafka-live")
+        .options(**{"kafka.bootstrap.servers": servers, "subscribe": "from"})
+        .options(startingOffsets="earliest", maxOffsetsPerTrigger=400)
+        .load()
+        .select("key", "value")
+        .writeStream.format("kafka-live")
+        .options(**{"kafka.bootstrap.servers": servers, "topic": "to", "transactionalIdPrefix": "copy"})
+        .option("checkpointLocation", checkpoint)
+        .trigger(availableNow=True)
+        .start()
+    )
+
+
+KILLED = """
+import sys
+from pyspark.sql import SparkSession
+from tests.spark.test_live_sink import start_copy
+spark = (
+    SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.driver.memory", "512m")
+    .config("spark.log.level", "ERROR").getOrCreate()
+)
+start_copy(spark, *sys.argv[1:]).awaitTermination()
+"""
+
+
+def test_a_stream_that_is_killed_writes_every_row_once(servers: str, tmp_path: Path, spark: SparkSession) -> None:
+    for name in ("from", "to"):
+        create(servers, name, 2)
+    rows = [f"{n:05d}" for n in range(1600)]
+    write(batch(value=pa.array(rows), partition=[n % 2 for n in range(len(rows))]), options(servers, topic="from"))
+    checkpoint = str(tmp_path / "checkpoint")
+    # Nothing of the running session's gateway.
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK_GATEWAY", "SPARK_"))}
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, servers, checkpoint],
+        env={**environment, "PYTHONPATH": str(Path(__file__).parents[2])},
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    with Client(servers) as client:
+        while stable_offset(client) < 400:
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        assert stable_offset(client) < len(rows)
+    query = start_copy(spark, servers, checkpoint)
+    query.awaitTermination(120)
+    assert query.exception() is None
+    assert values(servers, "to") == rows
+
+
+def stable_offset(client: Client) -> int:
+    """How many offsets of the topic `to` are there for readers of committed data."""
+    found = client.list_offsets({("to", n): LATEST_TIMESTAMP for n in (0, 1)}, isolation="read_committed")
+    return sum(each.offset for each in found.values())
