@@ -23,7 +23,7 @@ WORKED = [
 
 def wrapper(inner: bytes, magic: int = 1, *, offset: int, attributes: int = GZIP, timestamp: int = 99) -> bytes:
     """A message compressed with gzip around others."""
-    value = gzip.compress(inner)
+    value = gzip.compress(inner, mtime=0)
     return message(magic, offset=offset, attributes=attributes, timestamp=timestamp, key=None, value=value)
 
 
