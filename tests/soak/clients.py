@@ -23,7 +23,12 @@ __all__ = ["GIVE_UP_S", "PARTITIONS", "Copier", "LiveReader", "Outcome", "PlainW
 
 PARTITIONS = 3
 GIVE_UP_S = 120
-CLIENT: dict[str, Any] = {"log_level": 0, "reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 500}
+CLIENT: dict[str, Any] = {
+    "log_level": 0,
+    "reconnect.backoff.ms": 50,
+    "reconnect.backoff.max.ms": 500,
+    "metadata.recovery.strategy": "none",  # rebootstrap makes librdkafka 2.15 wait for ever for a broker it has removed
+}
 PRODUCER = {
     **CLIENT,
     "enable.idempotence": True,

@@ -1,0 +1,52 @@
+"""franz-go, a client that shares no code with librdkafka or Java: producer, group, transactions, administrator."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kwire.broker import Broker
+
+pytestmark = [pytest.mark.slow]
+
+PROGRAM = Path(__file__).parent / "go"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built program; its modules come from the proxy on the first run."""
+    go = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
+    if go is None:
+        pytest.skip("go is not installed; on Debian or Ubuntu: apt-get install golang-go")
+    target = tmp_path_factory.mktemp("go") / "franz"
+    environment = {**os.environ, "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local"}
+    command = [go, "build", "-o", str(target), "."]
+    built = subprocess.run(
+        command, cwd=PROGRAM, env=environment, capture_output=True, text=True, timeout=280, check=False
+    )
+    if built.returncode != 0 and "dial tcp" in built.stderr:
+        pytest.skip(f"the modules of franz-go cannot be fetched: {built.stderr[-300:]}")
+    assert built.returncode == 0, built.stderr
+    return target
+
+
+@pytest.mark.parametrize("settings", [{}, {"transaction_version": 2}], ids=["as it comes", "transactions of KIP-890"])
+def test_franz_go_produces_reads_in_a_group_and_transacts(program: Path, settings: dict[str, int]) -> None:
+    with Broker(keep_requests=10_000, **settings) as broker:
+        done = subprocess.run(
+            [str(program), broker.bootstrap_servers], capture_output=True, text=True, timeout=90, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout) == {
+            "first": "v0000",
+            "last": "v0999",
+            "count": 1000,
+            "committed": ["0", "2"],
+            "offsets": 1000,
+        }
+        assert broker.requests.of("EndTxn")
