@@ -217,6 +217,38 @@ def test_a_batch_that_a_topic_has_no_room_for_is_refused_with_what_to_do(servers
     assert len(values(servers, topic)) == 50
 
 
+@pytest.mark.parametrize("acks", ["0", "1", "all"])
+def test_rows_arrive_with_every_acks(servers: str, acks: str) -> None:
+    topic = create(servers, f"acks-{acks}")
+    rows = [f"{n:04d}" for n in range(2000)]
+    write(
+        batch(value=pa.array(rows)), options(servers, topic=topic, **{"kafka.acks": acks, "kafka.batch.size": "4096"})
+    )
+    deadline = time.monotonic() + 10
+    while (found := values(servers, topic)) != rows:  # with 0 nobody says when
+        assert acks == "0"
+        assert time.monotonic() < deadline, len(found)
+
+
+PLANNER = """
+import sys
+from kwire.spark.live_source import KafkaLiveSource
+from kwire.spark.log_source import KafkaLogSource
+from pyspark.sql.types import StringType, StructField, StructType
+schema = StructType([StructField("value", StringType())])
+topic = KafkaLiveSource({"kafka.bootstrap.servers": "localhost:1", "topic": "t", "transactionalidprefix": "p"})
+writers = [topic.writer(schema, False), topic.streamWriter(schema, False)]
+writers.append(KafkaLogSource({"path": sys.argv[1], "topic": "t"}).writer(schema, False))
+print(sorted({name.partition(".")[0] for name in sys.modules} & {"numba", "pyarrow", "numpy", "pandas", "fsspec"}))
+"""
+
+
+def test_the_planner_imports_neither_numba_nor_pyarrow(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PLANNER, str(tmp_path / "data")]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert shown.stdout == "[]\n"
+
+
 # ---- transactions
 
 
@@ -325,6 +357,7 @@ def test_options_are_those_of_sparks_sink(servers: str) -> None:
     plain = options(servers, topic="t")
     assert (plain.transactional_prefix, plain.kafka["default.api.timeout.ms"]) == (None, "120000")
     assert options(servers, **{"kafka.acks": "1"}).kafka["enable.idempotence"] == "false"
+    assert options(servers, **{"kafka.max.request.size": "5000"}).batch_bytes == 5000
     assert "secret" not in repr(options(servers, **{"kafka.sasl.password": "secret"}))
     prefixed = options(servers, **{"kafka.transactional.id": "p", "kafka.transaction.timeout.ms": "5000"})
     assert (prefixed.transactional_prefix, prefixed.kafka["transaction.timeout.ms"]) == ("p", "5000")

@@ -76,7 +76,12 @@ def parse_write_options(options: Mapping[str, str]) -> LiveWriteOptions:
         raise OptionError(f"Option 'kafka.acks': {what} acks all; leave it out")
     if prefix is not None and not parsed.enable_idempotence:
         raise OptionError("Option 'kafka.enable.idempotence': transactions cannot do without; leave it out")
-    return LiveWriteOptions(kafka=settings, topic=topic, transactional_prefix=prefix, batch_bytes=batch_bytes)
+    return LiveWriteOptions(
+        kafka=settings,
+        topic=topic,
+        transactional_prefix=prefix,
+        batch_bytes=min(batch_bytes, parsed.max_request_size),
+    )
 
 
 def parse_prefix(given: Mapping[str, str]) -> str | None:
