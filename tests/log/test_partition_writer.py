@@ -19,6 +19,7 @@ from kwire.log import (
     LogConfig,
     LogDirectory,
     PartitionWriter,
+    partition_writer,
 )
 from kwire.log.time_lookup import TimestampAndOffset
 from kwire.records import (
@@ -52,6 +53,39 @@ def test_produced_records_get_the_next_offsets(tmp_path: Path) -> None:
     assert list(records_of(log)) == [0, 1, 2, 3, 4]
     (stored, _) = read_batches(log.fetch(0, 10_000).read())
     assert stored.partition_leader_epoch == 4
+
+
+@pytest.mark.requirement("A-20", "F-11", "P-01", "P-03")
+def test_the_short_way_of_a_batch_leaves_the_same_log_as_the_long_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = [numbered(i, 3, 400) for i in range(0, 30, 3)]  # several segments and index entries
+    producer = {"producer_id": 5, "producer_epoch": 0}
+    sent += [batch(b"a", b"b", base_sequence=0, **producer), batch(b"c", base_sequence=2, **producer)]
+    sent += [sent[-1], batch(b"d", base_sequence=9, **producer)]  # again, and out of order
+    sent += [batch(b"t", base_sequence=3, is_transactional=True, **producer), batch(b"z", compression="zstd")]
+    sent += [sent[0] + b"\0", sent[0][:-1] + b"!", b"", batch(b"e", timestamp=-1)]
+
+    def append_all(log: PartitionWriter, produce_version: int | None) -> list[object]:
+        answers: list[object] = []
+        for data in sent:
+            try:
+                answers.append(log.append(data, now_ms=NOW, leader_epoch=2, produce_version=produce_version))
+            except BrokerError as error:
+                answers.append((type(error), error.code, str(error)))
+        producers = repr(dict(log.producers.entries))
+        log.close()
+        return [*answers, producers]
+
+    for version in (None, 3, 9):
+        short = open_log(tmp_path / f"short{version}")
+        answers = append_all(short, version)
+        with monkeypatch.context() as patch:
+            patch.setattr(partition_writer, "take_whole_batch", lambda *_args, **_settings: None)
+            assert append_all(open_log(tmp_path / f"long{version}"), version) == answers
+        mine, theirs = files_of(tmp_path / f"short{version}" / "t-0"), files_of(tmp_path / f"long{version}" / "t-0")
+        assert mine == theirs
+        assert len([name for name in mine if name.endswith(".log")]) > 1
 
 
 @pytest.mark.requirement("A-17", "A-26")

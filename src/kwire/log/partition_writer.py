@@ -36,11 +36,12 @@ from kwire.log.segment_swap import swap
 from kwire.log.segment_writer import SegmentWriter
 from kwire.log.snapshot_files import SnapshotFiles
 from kwire.log.time_lookup import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, MAX_TIMESTAMP, TimestampAndOffset
-from kwire.log.to_write import Data, ToWrite, as_given, numbered, with_markers
+from kwire.log.to_write import Data, ToWrite, as_given, numbered, numbered_whole, with_markers
 from kwire.log.transaction_index import AbortedTransaction, TransactionIndexEntry
 from kwire.records import (
     AppendErrorCode,
     AppendOrigin,
+    Compression,
     ControlRecordType,
     RejectedRecords,
     TimestampType,
@@ -48,15 +49,32 @@ from kwire.records import (
     write_transaction_marker,
 )
 from kwire.records.append_checks import analyze_append, check_given_offsets
-from kwire.records.request_magic import check_produced
+from kwire.records.request_magic import PRODUCE_ZSTD_VERSION, check_produced
+from kwire.records.whole_batch import Acceptance, take_whole_batch
 
 __all__ = ["Appended", "PartitionWriter"]
 
 OFFSET_OUT_OF_RANGE, UNSUPPORTED_FOR_MESSAGE_FORMAT = 1, 43
 OFFSET_SPAN = (1 << 31) - 1
 NO_TIMESTAMP = -1
+WITH_SHORT_WAY = (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR)
+WITHOUT_ZSTD = range(3, PRODUCE_ZSTD_VERSION)
+"""Versions of Produce whose batches are asked for their codec as well."""
 TIMESTAMP_TYPES = {kind.text: kind for kind in (TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME)}
 MAX_OFFSET = (1 << 63) - 1
+
+
+def acceptance(config: LogConfig) -> Acceptance | None:
+    """What batches that go the short way have to be like in a topic, None where there is no such way."""
+    if config.magic != 2 or TIMESTAMP_TYPES[config.message_timestamp_type] != TimestampType.CREATE_TIME:
+        return None
+    return Acceptance(
+        codec=None if config.codec == "producer" else Compression[config.codec.upper()],
+        max_message_bytes=config.max_message_bytes,
+        message_timestamp_before_max_ms=config.message_timestamp_before_max_ms,
+        message_timestamp_after_max_ms=config.message_timestamp_after_max_ms,
+        compacted=config.is_compacted,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +210,7 @@ class PartitionWriter:
             "topic_partition": self.name,
             "check_crc": False,
         }
+        self._acceptance = acceptance(config)
 
     @property
     def high_watermark(self) -> int:
@@ -233,6 +252,14 @@ class PartitionWriter:
         one: it says what records may look like (U-01).
         Raises RejectedRecords or BrokerError with Kafka's code (P-02 to P-05), LogError where writing fails.
         """
+        if self._acceptance is not None and origin in WITH_SHORT_WAY and produce_version not in WITHOUT_ZSTD:
+            first_offset = self.log_end_offset
+            whole = take_whole_batch(
+                data, first_offset, now_ms=now_ms, leader_epoch=leader_epoch, topic=self._acceptance
+            )
+            if whole is not None:
+                new = numbered_whole(data, whole, first_offset, leader_epoch)
+                return self._write(new, origin, now_ms, NO_TIMESTAMP, 0)
         if produce_version is not None:
             check_produced(data, produce_version)
         info = analyze_append(

@@ -12,8 +12,10 @@ from kwire.log.headers import BatchHeader, parse_header
 from kwire.log.recovery import control_record_of
 from kwire.records import ControlRecord, ValidatedRecords, read_batches
 from kwire.records.append_checks import AppendInfo
+from kwire.records.default_batch import HEADER
+from kwire.records.whole_batch import WholeBatch
 
-__all__ = ["ToWrite", "as_given", "numbered", "with_markers"]
+__all__ = ["ToWrite", "as_given", "numbered", "numbered_whole", "with_markers"]
 
 Data = bytes | bytearray | memoryview
 
@@ -41,6 +43,23 @@ def numbered(checked: ValidatedRecords, first_offset: int) -> ToWrite:
         checked.next_offset - 1,
         checked.max_timestamp_ms,
         checked.offset_of_max_timestamp,
+    )
+
+
+def numbered_whole(data: Data, whole: WholeBatch, first_offset: int, leader_epoch: int) -> ToWrite:
+    """The one batch that data is, which goes the short way."""
+    header = BatchHeader(
+        0, len(data), first_offset, whole.last_offset, 2, whole.attributes, whole.max_timestamp, whole.producer_id,
+        leader_epoch, whole.producer_epoch, whole.base_sequence,
+    )  # fmt: skip
+    return ToWrite(
+        (whole.head, memoryview(data)[HEADER.size :]),
+        len(data),
+        [header],
+        first_offset,
+        whole.last_offset,
+        whole.max_timestamp,
+        whole.offset_of_max_timestamp,
     )
 
 

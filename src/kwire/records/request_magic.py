@@ -18,7 +18,7 @@ from kwire.records.append_error import AppendErrorCode, RejectedRecords
 from kwire.records.attributes import Compression
 from kwire.records.record_set import read_batches
 
-__all__ = ["check_produced", "fetch_magic", "fetch_may_carry", "produce_magic"]
+__all__ = ["PRODUCE_ZSTD_VERSION", "check_produced", "fetch_magic", "fetch_may_carry", "produce_magic"]
 
 PRODUCE_ZSTD_VERSION, FETCH_ZSTD_VERSION = 7, 10
 

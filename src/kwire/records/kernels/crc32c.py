@@ -21,7 +21,7 @@ from numba.core import cgutils, config
 from kwire.records.kernels.memory import byte_swap32, intrinsic, load_uint8, load_uint32, load_uint64
 from kwire.records.kernels.table import BAD_CRC, FAULT, MAGIC, POSITION, SIZE
 
-__all__ = ["check_default_crcs", "crc32c", "usable"]
+__all__ = ["check_default_crcs", "crc32c", "sum_buffer", "usable"]
 
 POLYNOMIAL = 0x82F63B78
 LONG_RUN, SHORT_RUN = 2048, 256  # bytes of each of the three runs
@@ -143,6 +143,17 @@ def crc32c(address, n):
         address += 1
         n -= 1
     return np.int64(rest ^ np.uint32(0xFFFFFFFF))
+
+
+def sum_buffer(data: memoryview) -> int:
+    """CRC-32C of a buffer, which is not copied."""
+    return int(sum_array(np.frombuffer(data, np.uint8)))
+
+
+@njit(nogil=True, cache=True)
+def sum_array(data):
+    """CRC-32C of an array of bytes."""
+    return crc32c(np.int64(data.ctypes.data), data.size)
 
 
 @njit(nogil=True, cache=True)

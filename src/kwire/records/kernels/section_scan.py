@@ -29,11 +29,7 @@ BYTES_LEFT = int(Fault.BYTES_LEFT)
 
 def scan_compiled(section: memoryview, count: int, base_timestamp: int) -> SectionScan:
     """As section_scan.scan_plain."""
-    array = np.frombuffer(section, np.uint8)
-    fault, index, contiguous, smallest, largest, null_keys, first_delta, canonical = scan_records(
-        array.ctypes.data, len(array), count, base_timestamp
-    )
-    return SectionScan(fault, index, contiguous, smallest, largest, null_keys, first_delta, canonical)
+    return SectionScan(*scan_array(np.frombuffer(section, np.uint8), count, base_timestamp))
 
 
 @njit(inline="always")
@@ -150,3 +146,9 @@ def scan_records(start, length, count, base_timestamp):
     if at != end:
         return BYTES_LEFT, -1, False, NO_TIMESTAMP, NO_TIMESTAMP, 0, 0, False
     return 0, 0, contiguous, smallest, largest, null_keys, first_delta, canonical
+
+
+@njit(nogil=True, cache=True)
+def scan_array(section, count, base_timestamp):
+    """The same for an array, whose address costs more to find in Python than the walk over many a batch."""
+    return scan_records(np.int64(section.ctypes.data), section.size, count, base_timestamp)

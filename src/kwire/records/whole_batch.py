@@ -1,0 +1,125 @@
+"""The short way into a log, for what nearly every producer sends: one batch of magic 2 that can be stored as it came.
+
+A batch goes this way when nothing of it changes but base offset and leader epoch, which its checksum does not cover:
+the header is read once, the bytes are summed once and the records walked over once. Whatever is not so, be it another
+format, a codec to change, a time to set, or anything wrong, is left to the long way (append_checks, validation), which
+alone says what is wrong: here every rule it has is either met or the answer is None.
+Source: rules A-01 to A-26; Kafka's LogValidator.assignOffsetsNonCompressed, validateMessagesAndAssignOffsetsCompressed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kwire.records.append_error import RejectedRecords
+from kwire.records.append_settings import UNLIMITED_MS
+from kwire.records.attributes import CODEC_MASK, NO_TIMESTAMP, TRANSACTIONAL_FLAG, Compression
+from kwire.records.batch import FRAME_BYTES
+from kwire.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
+from kwire.records.default_batch import CRC_START, HEADER
+from kwire.records.default_writer import MAX_INT64
+from kwire.records.legacy_entries import expand_or_reject
+from kwire.records.patching import LEADER_EPOCH, LEADER_EPOCH_POSITION, OFFSET
+from kwire.records.section_scan import scan_section, sum_bytes
+
+__all__ = ["Acceptance", "WholeBatch", "take_whole_batch"]
+
+HEADER_BYTES = HEADER.size
+MAX_LEADER_EPOCH = (1 << 31) - 1
+WANTED_FLAGS = CODEC_MASK | TRANSACTIONAL_FLAG
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acceptance:
+    """A topic's settings as far as the short way asks for them; codec: None for "producer".
+
+    The topic has magic 2 and CreateTime: others have no short way.
+    """
+
+    codec: Compression | None = None
+    max_message_bytes: int
+    message_timestamp_before_max_ms: int = UNLIMITED_MS
+    message_timestamp_after_max_ms: int = UNLIMITED_MS
+    compacted: bool = False
+
+
+class WholeBatch(NamedTuple):
+    """A batch that is accepted. head: its header with offset and leader epoch, to stand before the rest of its bytes.
+
+    offset_of_max_timestamp: for the time index (A-26). The rest: the header's fields.
+    """
+
+    head: bytearray
+    last_offset: int
+    offset_of_max_timestamp: int
+    attributes: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+
+
+def take_whole_batch(
+    data: bytes | bytearray | memoryview, first_offset: int, *, now_ms: int, leader_epoch: int, topic: Acceptance
+) -> WholeBatch | None:
+    """The batch that data consists of, numbered from first_offset on; None where the long way has to decide."""
+    view = memoryview(data)
+    size = len(view)
+    if view.format != "B" or not HEADER_BYTES <= size <= topic.max_message_bytes:
+        return None
+    (
+        base_offset,
+        length,
+        _,
+        magic,
+        crc,
+        attributes,
+        delta,
+        base_timestamp,
+        max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        count,
+    ) = HEADER.unpack_from(view)
+    codec = attributes & CODEC_MASK
+    if (
+        magic != 2
+        or base_offset
+        or length + FRAME_BYTES != size
+        or attributes & ~WANTED_FLAGS
+        or codec > Compression.ZSTD
+        or (topic.codec is not None and topic.codec != codec)
+        or delta < 0
+        or delta + 1 != count
+        or (producer_id >= 0 and base_sequence < 0)
+        or first_offset + delta > MAX_INT64
+        or not -1 <= leader_epoch <= MAX_LEADER_EPOCH
+        or not 0 <= now_ms <= MAX_INT64
+    ):
+        return None
+    if sum_bytes(view[CRC_START:]) != crc:
+        return None
+    section = view[HEADER_BYTES:]
+    if codec:
+        try:
+            section = expand_or_reject(Compression(codec), 2, section, DEFAULT_MAX_DECOMPRESSED_BYTES)
+        except RejectedRecords:
+            return None
+    scan = scan_section(section, count, base_timestamp)
+    largest = scan.largest_timestamp
+    if scan.fault or max(largest, NO_TIMESTAMP) != max_timestamp:
+        return None
+    if (codec and not scan.is_contiguous) or (topic.compacted and scan.null_keys):
+        return None
+    before, after = topic.message_timestamp_before_max_ms, topic.message_timestamp_after_max_ms
+    limited = before < UNLIMITED_MS or after < UNLIMITED_MS
+    if limited and (now_ms - scan.smallest_timestamp > before or largest - now_ms > after):
+        return None
+    head = bytearray(view[:HEADER_BYTES])
+    OFFSET.pack_into(head, 0, first_offset)
+    LEADER_EPOCH.pack_into(head, LEADER_EPOCH_POSITION, leader_epoch)
+    last = first_offset + delta
+    offset_of_max = last if codec or max_timestamp > NO_TIMESTAMP else -1
+    return WholeBatch(head, last, offset_of_max, attributes, max_timestamp, producer_id, producer_epoch, base_sequence)
