@@ -46,6 +46,9 @@ READ_AHEAD_BYTES = 64 * 1024
 """A frame above this size that waits stops the reading at once."""
 READS_AT_ONCE = 4
 """How often one connection is read from before others get their turn."""
+FIRST_FRAME_BYTES, FRAME_GROWTH = 64 * 1024, 4
+"""A frame that does not come at once gets so much room, and so many times as much whenever that is full: what a client
+announces and does not send costs no memory."""
 JOINED_BYTES = 64 * 1024
 """Pieces of files up to this size are read and sent with what surrounds them."""
 LENGTH_BYTES = 4
@@ -60,6 +63,7 @@ class ClientConnection:
         "_closed",
         "_filled",
         "_frame",
+        "_frame_bytes",
         "_frames",
         "_greeted",
         "_head",
@@ -95,7 +99,7 @@ class ClientConnection:
         self._max_frame_bytes = node.settings.socket_request_max_bytes
         self._head = b""  # the first bytes of a frame whose length is not whole yet
         self._frame: bytearray | None = None  # a frame that is being received
-        self._filled = 0
+        self._frame_bytes = self._filled = 0  # how long it will be, how much of it has come
         self._frames: deque[bytes | memoryview] = deque()
         self._out: deque[Piece] = deque()
         self._held: list[OpenFile] = []
@@ -148,21 +152,22 @@ class ClientConnection:
         """Read once. False when the buffer given was not filled, so that nothing is left to read now."""
         frame = self._frame
         if frame is not None and len(frame) - self._filled > len(self._scratch):
-            into = memoryview(frame)[self._filled :]
-            size = self.sock.recv_into(into)
+            room = len(frame) - self._filled
+            with memoryview(frame) as whole, whole[self._filled :] as into:
+                size = self.sock.recv_into(into)
             self._filled += size
             if size:
                 self._took_part(frame)
         else:
-            into = memoryview(self._scratch)
-            size = self.sock.recv_into(into)
-            self._take(into[:size])
+            room = len(self._scratch)
+            size = self.sock.recv_into(self._scratch)
+            self._take(memoryview(self._scratch)[:size])
         if not size:
             left = self._filled + len(self._head)
             self.close(f"the client left inside a frame, after {left} bytes of it" if left else "the client left")
             return False
         self.last_active = time.monotonic()
-        return size == len(into) or isinstance(self.sock, ssl.SSLSocket)
+        return size == room or isinstance(self.sock, ssl.SSLSocket)
 
     def _take(self, data: memoryview) -> None:
         """Cut what came into frames."""
@@ -183,7 +188,8 @@ class ClientConnection:
                     self._head = head
                     return
                 self._head = b""
-                frame = self._frame = bytearray(LENGTH_BYTES + self._frame_size(head))
+                self._frame_bytes = LENGTH_BYTES + self._frame_size(head)
+                frame = self._frame = bytearray(min(self._frame_bytes, FIRST_FRAME_BYTES))
                 frame[:LENGTH_BYTES] = head
                 self._filled = LENGTH_BYTES
             part = min(end - pos, len(frame) - self._filled)
@@ -207,9 +213,11 @@ class ClientConnection:
         return self.peer.security_protocol.startswith("SASL") and self.peer.principal == ANONYMOUS
 
     def _took_part(self, frame: bytearray) -> None:
-        if self._filled == len(frame):
+        if self._filled == self._frame_bytes:
             self._frames.append(memoryview(frame))
             self._frame, self._filled = None, 0
+        elif self._filled == len(frame):
+            frame.extend(bytes(min(self._frame_bytes, len(frame) * FRAME_GROWTH) - len(frame)))
 
     # Handling
 
