@@ -12,6 +12,7 @@
       LogError(what, file)                  a log directory or file that cannot be used
       BrokerError(what, code)               a broker answered with a protocol error
       ConnectionFailed(what, address)       a broker cannot be reached, or its connection broke
+      JobFailed(what, failures)             a job on many partitions could not do all of them
 
 All of them pickle (Spark carries them between processes) and all of them say where and what to do.
 """
@@ -24,6 +25,7 @@ __all__ = [
     "CorruptBatch",
     "DecodeError",
     "EncodeError",
+    "JobFailed",
     "KwireError",
     "LogError",
     "Malformed",
@@ -171,3 +173,23 @@ class ConnectionFailed(KwireError):
 
     def __str__(self) -> str:
         return f"{self.address}: {self.what}"
+
+
+class JobFailed(KwireError):
+    """A job could not do all of its items; the others are done.
+
+    failures: (item, cause), such as ("orders-0", "..."). result: what the job returns when all goes well, of the items
+    that are done; None where it was unpickled, since it may hold a session.
+    """
+
+    result: object = None
+
+    def __init__(self, what: str, failures: tuple[tuple[str, str], ...]) -> None:
+        super().__init__(what, failures)
+        self.what, self.failures = what, failures
+
+    def __reduce__(self) -> tuple[type[JobFailed], tuple[str, tuple[tuple[str, str], ...]]]:
+        return JobFailed, (self.what, self.failures)
+
+    def __str__(self) -> str:
+        return self.what

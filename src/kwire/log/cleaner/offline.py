@@ -141,8 +141,10 @@ def compact(path: str, chosen: Chosen, settings: OfflineSettings, now_ms: int) -
             )
 
 
-def copy_logs(path: str, target: str, chosen: Chosen) -> None:
+def copy_logs(path: str, target: str, chosen: Chosen, *, metadata: bool = True) -> None:
     """Copy a log directory: its checkpoints, the partitions that `chosen` takes, and the cluster's metadata log if any.
+
+    metadata: False leaves that one out.
 
     Raises OptionError when target is there and not empty, LogError.
     """
@@ -155,7 +157,7 @@ def copy_logs(path: str, target: str, chosen: Chosen) -> None:
         if not files.is_directory(source):
             if name != LOCK:
                 files.copy(source, f"{target}/{name}")
-        elif which is not None and (which[0] == METADATA_TOPIC or chosen(*which)):
+        elif which is not None and ((metadata and which[0] == METADATA_TOPIC) or chosen(*which)):
             files.make_directory(f"{target}/{name}")
             for each in files.list(source):
                 files.copy(f"{source}/{each}", f"{target}/{name}/{each}")

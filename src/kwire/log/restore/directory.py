@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,6 +89,7 @@ def restore_directory(
     new_offsets: bool = False,
     offset_table: str | None = None,
     topic_ids: Mapping[str, uuid.UUID] | None = None,
+    only: Collection[TopicPartition] | None = None,
     node_id: int = 1,
     cluster_id: str | None = None,
     max_sort_bytes: int = MAX_SORT_BYTES,
@@ -100,7 +101,8 @@ def restore_directory(
 
     topic: of rows that do not name one. new_offsets: number records from 0 on although the files have offsets;
     offset_table: Parquet file to make then, with the ranges that went from old to new offsets. topic_ids: of topics
-    that a cluster knows already; others get a random one. node_id, cluster_id: for meta.properties.
+    that a cluster knows already; others get a random one. only: partitions to restore, by default all.
+    node_id, cluster_id: for meta.properties.
     progress: told rows that were read.
     Raises OptionError on a target in use or columns that are missing; LogError, naming file and row group, for rows
     that no log can have, offsets that are there twice, files that cannot be read or written. DIR is then not there.
@@ -117,7 +119,7 @@ def restore_directory(
     source = open_input(inputs, topic, storage_options or {})
     if offset_table is not None and not source.has_offsets:
         raise OptionError("the files have no offsets that could be translated")
-    pieces = source.pieces()
+    pieces = {key: found for key, found in source.pieces().items() if only is None or key in only}
     if not pieces:
         raise OptionError("the files have no rows")
     keep = source.has_offsets and not new_offsets
@@ -145,6 +147,8 @@ def restore_directory(
             targets[key] = Target(key=key, log=log, topic_id=ids[key[0]], first_offset=first)
         total = 0
         for key, batch in rows_in_order(source, pieces, max_sort_bytes=max_sort_bytes):
+            if key not in targets:
+                continue
             target = targets[key]
             target.waiting.append(batch)
             target.waiting_bytes += batch.nbytes
@@ -160,14 +164,7 @@ def restore_directory(
         done = [finish(target, keep, source.has_offsets, settings) for target in targets.values()]
         if offset_table is not None:
             write_offset_table(targets.values(), offset_table, files)
-        properties = {
-            "version": "1",
-            "cluster.id": cluster_id or random_id(),
-            "node.id": str(node_id),
-            "directory.id": random_id(),
-        }
-        written = datetime.datetime.fromtimestamp(now_ms / 1000, datetime.UTC)
-        files.write_atomically(f"{part}/{META_PROPERTIES}", render_properties(properties, written))
+        write_properties(files, part, node_id, cluster_id, now_ms)
         finish_directory(files, part, directory, done, {})
     except Exception:
         for target in targets.values():
@@ -175,6 +172,18 @@ def restore_directory(
         remove_tree(files, part)
         raise
     return done
+
+
+def write_properties(files: FileSystem, directory: str, node_id: int, cluster_id: str | None, now_ms: int) -> None:
+    """Write meta.properties. cluster_id: None for a random one."""
+    properties = {
+        "version": "1",
+        "cluster.id": cluster_id or random_id(),
+        "node.id": str(node_id),
+        "directory.id": random_id(),
+    }
+    written = datetime.datetime.fromtimestamp(now_ms / 1000, datetime.UTC)
+    files.write_atomically(f"{directory}/{META_PROPERTIES}", render_properties(properties, written))
 
 
 def random_topic_id() -> uuid.UUID:

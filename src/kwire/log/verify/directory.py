@@ -35,7 +35,15 @@ from kwire.log.verify.judgement import METADATA_TOPIC, Circumstances, Judgement
 from kwire.log.verify.metadata import BOOTSTRAP, verify_metadata_files, verify_metadata_snapshot
 from kwire.log.verify.partition import PartitionFindings, verify_partition
 
-__all__ = ["DirectoryFindings", "circumstances_of", "verify_directory"]
+__all__ = [
+    "DirectoryFindings",
+    "RootFiles",
+    "circumstances_of",
+    "read_root_files",
+    "verify_directory",
+    "verify_log",
+    "verify_root",
+]
 
 OWN_FILES = (META_PROPERTIES, RECOVERY_POINTS, HIGH_WATERMARKS, LOG_START_OFFSETS, CLEANER_OFFSETS)
 NO_LOGS = frozenset({"remote-log-index-cache"})  # KIP-405 keeps it beside the logs
@@ -122,19 +130,33 @@ def verify_directory(
 
     def verify(log: PartitionLog) -> PartitionFindings:
         circumstances = circumstances_of(log) if root is None else root.circumstances((log.topic, log.partition))
-        found = verify_partition(log, circumstances, advance=advance)
-        found.damages += verify_metadata_files(log)
-        return found
+        return verify_log(log, circumstances, advance=advance)
 
     found = DirectoryFindings()
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
         found.partitions = list(pool.map(verify, chosen))
     if root is not None:
-        found.damages += _Root(directory, root, found.partitions, is_whole=logs is None).damages()
+        found.damages += verify_root(directory, root, found.partitions, is_whole=logs is None)
     for each in found.partitions:
         found.damages += each.damages
     found.damages.sort(key=lambda each: (-each.severity, each.file, each.position or 0))
     return found
+
+
+def verify_log(
+    log: PartitionLog, circumstances: Circumstances, *, advance: Callable[[int], None] | None = None
+) -> PartitionFindings:
+    """Everything wrong in one log, the metadata log's other files included."""
+    found = verify_partition(log, circumstances, advance=advance)
+    found.damages += verify_metadata_files(log)
+    return found
+
+
+def verify_root(
+    directory: LogDirectory, root: RootFiles, partitions: list[PartitionFindings], *, is_whole: bool
+) -> list[Damage]:
+    """Everything wrong in the directory's own files. partitions: found of its logs; is_whole: all of them are here."""
+    return _Root(directory, root, partitions, is_whole=is_whole).damages()
 
 
 class _Root:

@@ -1,0 +1,31 @@
+"""Jobs on whole log directories, one Python task a partition, on classic Spark and Spark Connect alike.
+
+    verify, export, convert, compact, restore, translate_offsets        docs/jobs.md
+
+Each takes a SparkSession, runs one task a partition (small ones share tasks) and returns a result with a row for each;
+JobFailed names the partitions that could not be done, when all others are.
+"""
+
+from kwire.errors import JobFailed
+from kwire.spark.jobs.compacting import compact
+from kwire.spark.jobs.converting import convert
+from kwire.spark.jobs.exporting import export
+from kwire.spark.jobs.restoring import Restored, restore
+from kwire.spark.jobs.result import JobResult
+from kwire.spark.jobs.runner import Progress
+from kwire.spark.jobs.translating import translate_offsets
+from kwire.spark.jobs.verifying import Verified, verify
+
+__all__ = [
+    "JobFailed",
+    "JobResult",
+    "Progress",
+    "Restored",
+    "Verified",
+    "compact",
+    "convert",
+    "export",
+    "restore",
+    "translate_offsets",
+    "verify",
+]
