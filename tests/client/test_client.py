@@ -149,6 +149,21 @@ def test_a_transaction_begun_in_one_process_is_ended_in_another_with_offsets_of_
         assert caught.value.code in (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED)
 
 
+def test_an_error_inside_a_transaction_is_told_and_not_what_its_abort_meets(servers: str) -> None:
+    with Client(servers, **{"transactional.id": "masked"}) as client:
+        create(client, "masked")
+
+        def fail() -> None:
+            with Producer(client) as producer:
+                producer.begin()
+                write(producer, "masked", 0, [b"a"])
+                Producer(client)  # fences the first one, whose abort is refused now
+                raise KeyError("the caller's own")
+
+        with pytest.raises(KeyError, match="the caller's own"):
+            fail()
+
+
 def test_batches_for_many_partitions_go_together_and_each_failure_is_told(servers: str) -> None:
     with Client(servers, **{"default.api.timeout.ms": 300}) as client:
         create(client, "many", 3)

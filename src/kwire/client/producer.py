@@ -83,7 +83,11 @@ class Producer:
 
     def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
         if self._in_transaction is not None:
-            self.abort()
+            try:
+                self.abort()
+            except (BrokerError, ConnectionFailed):
+                if kind is None:  # else what brought us here says more
+                    raise
 
     def _init(self) -> None:
         cls: Any = registry.get("InitProducerIdRequest")
