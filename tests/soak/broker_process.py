@@ -11,7 +11,7 @@ from typing import IO
 
 from tools.kafka import free_port
 
-__all__ = ["SETTINGS", "BrokerProcess"]
+__all__ = ["BrokerProcess"]
 
 SETTINGS = {
     "log.segment.bytes": 1 << 20,  # so that a kill meets rolled segments and the making of new ones
@@ -23,10 +23,11 @@ START_S = 60
 
 
 class BrokerProcess:
-    """The broker. directory: its data in `data`, what it says in `broker.log`."""
+    """The broker. directory: its data in `data`, what it says in `broker.log`. settings: by Kafka's names."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, **settings: str | int) -> None:
         self.directory, self.data = directory, directory / "data"
+        self.settings = {**SETTINGS, **settings}
         self.port = free_port()
         self.bootstrap_servers = f"127.0.0.1:{self.port}"
         self.process: subprocess.Popen[str] | None = None
@@ -38,7 +39,7 @@ class BrokerProcess:
 
         Raises RuntimeError when it ends by itself.
         """
-        settings = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
+        settings = [word for name, value in self.settings.items() for word in ("-c", f"{name}={value}")]
         command = [sys.executable, "-m", "kwire.cli", "serve", "--data-dir", str(self.data), "--port", str(self.port)]
         with (self.directory / "broker.log").open("ab") as log:
             self.process = subprocess.Popen([*command, *settings], stdout=subprocess.PIPE, stderr=log, text=True)
@@ -65,6 +66,11 @@ class BrokerProcess:
         if self._end(signal.SIGTERM) not in (0, None):
             raise RuntimeError(f"the broker did not stop cleanly:\n{self.log_tail()}")
 
+    def close(self) -> None:
+        """Kill it if it still runs."""
+        if self.process is not None:
+            self._end(signal.SIGKILL)
+
     def _end(self, number: int) -> int | None:
         if self.process is None:
             return None
@@ -76,5 +82,5 @@ class BrokerProcess:
         return code
 
     def log_tail(self) -> str:
-        """The last it said."""
+        """The last 3,000 characters it said."""
         return (self.directory / "broker.log").read_text(errors="replace")[-3000:]

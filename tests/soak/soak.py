@@ -61,8 +61,7 @@ def soak(directory: Path, *, seconds: float, seed: int, pause_s: tuple[float, fl
     try:
         return _soak(broker, seconds, seed, pause_s, choose)
     finally:
-        if broker.process is not None:
-            broker.process.kill()
+        broker.close()
 
 
 def _soak(

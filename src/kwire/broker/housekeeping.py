@@ -3,6 +3,7 @@
     every log.retention.check.interval.ms            segments over retention, files and topics that were removed
     every log.flush.offset.checkpoint.interval.ms    recovery points, high watermarks, log starts
     every log.flush.scheduler.interval.ms            logs whose flush.ms has passed, segments that were rolled
+    every second                                     logs that could not be written are opened again
 
 A run that fails is logged and comes again. Source: kafka.log.LogManager.startupWithConfigOverrides 3.9.1.
 """
@@ -25,6 +26,7 @@ log = logging.getLogger("kwire.broker")
 
 LONGEST_FLUSH_INTERVAL_MS = 60_000
 """Segments that were rolled are synced at least this often, even where Kafka's default says never."""
+REOPEN_INTERVAL_MS = 1000
 
 
 class Housekeeping:
@@ -44,6 +46,7 @@ class Housekeeping:
         self._every("checkpoints", settings.log_flush_offset_checkpoint_interval_ms, manager.write_checkpoints)
         flush_ms = min(settings.log_flush_scheduler_interval_ms, LONGEST_FLUSH_INTERVAL_MS)
         self._every("flush", flush_ms, lambda: manager.flush_due(clock.now_ms()))
+        self._every("opening logs again", REOPEN_INTERVAL_MS, self._node.reopen_logs)
 
     def _every(self, name: str, interval_ms: int, work: Callable[[], object]) -> None:
         def run() -> None:

@@ -5,6 +5,7 @@ One thread owns it, so nothing here is locked; nothing here waits for anything b
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from kwire.broker.authorization import Operation, ResourceType
@@ -18,6 +19,7 @@ from kwire.broker.image import MetadataImage
 from kwire.broker.request_log import RequestLog
 from kwire.broker.settings import Settings
 from kwire.broker.topics import Topic
+from kwire.errors import LogError
 from kwire.log.file_system import FileSystem
 from kwire.messages.base import ZERO_UUID
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from kwire.log.log_manager import LogManager
 
 __all__ = ["Node"]
+
+log = logging.getLogger("kwire.broker")
 
 
 class Node:
@@ -78,6 +82,20 @@ class Node:
                 partition.log = manager.logs.get((topic.name, index)) or manager.create(
                     topic.name, index, now_ms=now_ms, topic_id=topic.topic_id, config=config
                 )
+
+    def reopen_logs(self) -> None:
+        """Open the logs again that could not be made or written, such as on a full disk; they may fail again."""
+        for topic in self.topics:
+            for index, partition in topic.partitions.items():
+                if partition.log is None or partition.log.has_failed:
+                    try:
+                        partition.log = self.log_manager.reopen(
+                            topic.name, index, now_ms=self.clock.now_ms(), topic_id=topic.topic_id
+                        )
+                    except LogError as error:
+                        log.warning("%s cannot be written: %s", partition.name, error)
+                    else:
+                        partition.log.high_watermark = partition.log.log_end_offset
 
     def delete_logs(self, topic: Topic) -> None:
         """Remove a topic's logs. Who waits for records there is woken, to hear that the topic has gone."""

@@ -241,6 +241,28 @@ class LogManager:
         self.logs[topic, partition] = log
         return log
 
+    def reopen(self, topic: str, partition: int, *, now_ms: int, topic_id: uuid.UUID | None = None) -> PartitionWriter:
+        """Recover a partition whose writing or making has failed, as after a crash.
+
+        Raises LogError where it still cannot be done: the old one stays, to be read.
+        """
+        old = self.logs.get((topic, partition))
+        log = PartitionWriter.open(
+            self._files,
+            self._path(f"{topic}-{partition}"),
+            topic,
+            partition,
+            self.config_of(topic),
+            now_ms=now_ms,
+            topic_id=topic_id,
+            log_start_offset=0 if old is None else old.log_start_offset,
+            recovery_point=0 if old is None else old.recovery_point,
+        )
+        if old is not None:
+            old.abandon()
+        self.logs[topic, partition] = log
+        return log
+
     def delete(self, topic: str, partition: int, *, now_ms: int) -> None:
         """Remove a partition: its directory is renamed now and removed after file.delete.delay.ms."""
         log = self.logs.pop((topic, partition), None)

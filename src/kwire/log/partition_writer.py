@@ -362,6 +362,11 @@ class PartitionWriter:
             records_converted=records_converted,
         )
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether a write went wrong: what is there can be read; to be written the log has to be opened again."""
+        return self._failure is not None
+
     def _check_writable(self) -> None:
         if self.is_closed:
             raise LogError("the log is closed", self.directory)
