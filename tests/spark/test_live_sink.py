@@ -86,6 +86,7 @@ def consume(servers: str, topic: str, *, isolation: str = "read_committed") -> l
             "auto.offset.reset": "earliest",
             "isolation.level": isolation,
             "enable.partition.eof": True,
+            "fetch.wait.max.ms": 20,
         }
     )
     partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
@@ -191,7 +192,7 @@ def test_the_topic_column_spreads_rows_and_the_option_wins_over_it(servers: str)
         write(batch(value=[b"a"], topic=["firsst"]), options(servers))
 
 
-@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+@pytest.mark.parametrize("codec", ["none", "zstd"])
 def test_many_rows_arrive_in_order_compressed_as_asked(servers: str, codec: str) -> None:
     topic = create(servers, f"codec-{codec}", 2)
     given = options(servers, topic=topic, **{"kafka.compression.type": codec, "kafka.batch.size": "4096"})
@@ -281,7 +282,7 @@ def test_a_task_that_is_tried_again_counts_once_and_its_first_attempt_is_told(se
 
 def test_a_task_that_fails_aborts_its_transaction(servers: str) -> None:
     topic = create(servers, "failing")
-    given = options(servers, topic=topic, transactionalIdPrefix="failing", **{"kafka.batch.size": "100"})
+    given = options(servers, topic=topic, transactionalIdPrefix="failing")
 
     def rows() -> Iterator[pa.RecordBatch]:
         yield batch(value=pa.array(["a" * 10_000] * 4000))  # enough to be sent before the next one
