@@ -18,9 +18,12 @@ from kwire.records.section_scan import load_compiled_scan
 if TYPE_CHECKING:
     from kwire.broker.node import Node
 
-__all__ = ["load_when_used"]
+__all__ = ["load_when_used", "loaded"]
 
 log = logging.getLogger("kwire.broker")
+
+loaded = threading.Event()
+"""Whether all of it is loaded in this process."""
 
 LOOK_MS = 100
 WORTH_LOADING_BYTES = 256 * 1024
@@ -51,5 +54,6 @@ def load() -> None:
     try:
         load_compiled_scan()
         importlib.import_module("kwire.log.cleaner")
+        loaded.set()
     except Exception as error:  # whatever a broken numba or LLVM raises
         log.warning("the compiled code cannot be loaded, so logs are not compacted: %s", error)
