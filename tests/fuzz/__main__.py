@@ -15,6 +15,7 @@ import time
 FUZZERS = {
     "messages": ("messages", (), 10_000_000),
     "messages-guarded": ("guarded_messages", (), 500_000),
+    "columns-guarded": ("guarded_columns", (), 500_000),
     "encodings": ("encodings", (), 2_000_000),
     "records": ("records", (), 200_000),
     "records-guarded": ("records", (True,), 50_000),

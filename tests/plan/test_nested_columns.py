@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import itertools
 import random
+import subprocess
+import sys
 from collections import defaultdict
 from typing import Any
 from uuid import UUID
@@ -326,3 +328,10 @@ def test_the_type_of_all_versions_has_all_fields() -> None:
     assert written.to_pylist() == [metadata(3).encode(version=9)]
     with pytest.raises(UnsupportedVersion, match="99"):
         NestedReader(Metadata.SPEC, 99)
+
+
+def test_nothing_outside_a_message_is_touched() -> None:
+    """In a process of its own: a step over the end kills it."""
+    command = [sys.executable, "-m", "tests.fuzz.guarded_columns", "3000", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
+    assert done.returncode == 0, f"exit code {done.returncode}: {done.stdout}{done.stderr}"
