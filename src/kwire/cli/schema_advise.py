@@ -9,21 +9,17 @@ import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE
-from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.cli.rows import Column, Format, write_rows
 from kwire.cli.schema import Name, Release, Shape, message_of
 from kwire.cli.schema_size import cost_of
 from kwire.errors import Malformed, OptionError
-from kwire.wire.integer_encoding import ENCODINGS, FORMS
-
-if TYPE_CHECKING:
-    from kwire.plan.integer_columns import IntegerField
-    from kwire.schema.encoding_costs import IntegerCounts
+from kwire.wire.integer_encoding import FORMS
 
 __all__ = ["advise"]
 
@@ -31,8 +27,8 @@ Bodies = Annotated[
     list[Path],
     typer.Argument(
         metavar="BODIES...",
-        help='Files of one body each, or JSON lines ({"b64": ...}; .jsonl, .jsonl.gz). '
-        "Lines of other messages or versions are passed over.",
+        help='Files of one body each, JSON lines ({"b64": ...}; .jsonl, .jsonl.gz) or captures (.pcap, .pcapng). '
+        "What of those is of other messages or versions is passed over.",
     ),
 ]
 Version = Annotated[int, typer.Option("--version", help="The version that the bodies are in.")]
@@ -65,6 +61,7 @@ def advise(
     The best encoding is the one of the field's own width that takes fewest bytes: a narrower one would save as much and
     refuse numbers that these messages happen not to hold.
     """
+    from kwire.plan.encoding_advice import advice_row
     from kwire.plan.integer_columns import count_fields, integer_fields
 
     message = message_of(name, kafka)
@@ -75,7 +72,7 @@ def advise(
         raise OptionError(f"no bodies of {message.name} version {version} in {', '.join(map(str, bodies))}")
     fields = integer_fields(message, version)
     counts = count_fields(message, version, fields, found)
-    rows = [_row(each, version, counts[each.path]) for each in fields if each.path in counts]
+    rows = [advice_row(each, version, counts[each.path]) for each in fields if each.path in counts]
     write_rows(rows, COLUMNS, shape)
     total = sum(map(len, found))
     saved = sum(row["saved_bytes"] for row in rows if row["encodable"])
@@ -97,39 +94,11 @@ def advise(
     return FINE
 
 
-def _row(each: IntegerField, version: int, counts: IntegerCounts) -> Row:
-    from kwire.schema.model import own_encoding
-
-    field = each.field
-    bits = int(field.type.removeprefix("int"))
-    now = field.encoding(version) or own_encoding(field.type)
-    costs = {name: counts.bytes_as(encoding) for name, encoding in ENCODINGS.items() if encoding.bits <= bits}
-    # What is there now wins a draw, then the simpler one.
-    candidates = dict.fromkeys((now, *(f"{form}{bits}" for form in FORMS)))
-    best = min(candidates, key=lambda name: costs[name] or 0) if counts.count else now
-    packed = ENCODINGS[f"packed{bits}"]
-    return {
-        "path": f"{each.path}[]" if field.is_array else each.path,
-        "type": field.type,
-        "bits": bits,
-        "encoding": now,
-        "encodable": not field.is_array,
-        "values": counts.count,
-        "smallest": counts.smallest,
-        "largest": counts.largest,
-        "negative": counts.negatives,
-        "bytes": costs[now],
-        "encodings": costs,
-        "best": best,
-        "saved_bytes": (costs[now] or 0) - (costs[best] or 0),
-        "packed_sizes": {str(size): n for size, n in counts.sizes(packed).items()},
-        "unsigned_bits": {str(i): n for i, n in enumerate(counts.natural) if n},
-        "negative_bits": {str(i): n for i, n in enumerate(counts.negative) if n},
-    }
-
-
 def _bodies(path: Path, name: str, version: int) -> Iterator[bytes]:
     """The bodies of a file."""
+    if path.name.endswith((".pcap", ".pcapng")):
+        yield from _captured(path, name, version)
+        return
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -152,3 +121,16 @@ def _bodies(path: Path, name: str, version: int) -> Iterator[bytes]:
             yield base64.b64decode(entry["b64"], validate=True)
         except (ValueError, TypeError, AttributeError, KeyError, binascii.Error, RecursionError):
             raise Malformed(f'{path}, line {number}: is no JSON object with "b64"', 0) from None
+
+
+def _captured(path: Path, name: str, version: int) -> Iterator[bytes]:
+    """The bodies in a packet capture."""
+    from kwire.capture import read_capture
+    from kwire.capture.bodies import bodies_of
+
+    if not path.is_file():
+        raise OptionError(f"{path}: no such file")
+    for exchange in read_capture(path):
+        yield from (
+            body for cls, of_version, body in bodies_of(exchange) if (cls.__name__, of_version) == (name, version)
+        )

@@ -13,13 +13,16 @@ from kwire.cli.report.page import document
 
 __all__ = ["render_encodings"]
 
+MOST_FIELDS = 200
+
 Row = dict[str, Any]
 
 
 def render_encodings(rows: Sequence[Row], *, title: str, count: int, size_bytes: int) -> str:
-    """The rows of `kwire schema advise` as one HTML page, those that save most first.
+    """The rows of `kwire schema advise` or of the Spark job advise as one HTML page, those that save most first.
 
-    count, size_bytes: of the bodies that were read.
+    Rows of several messages have `message` and `version` too; the MOST_FIELDS that save most have charts. count,
+    size_bytes: of the bodies that were read.
     """
     ranked = sorted((row for row in rows if row["values"]), key=lambda row: -row["saved_bytes"])
     saved = sum(row["saved_bytes"] for row in ranked if row["encodable"])
@@ -38,7 +41,7 @@ def render_encodings(rows: Sequence[Row], *, title: str, count: int, size_bytes:
         element(
             "main",
             element("section", element("h2", "What the best encoding of each field saves"), _savings(ranked)),
-            element("section", element("div", *map(_panel, ranked), class_="panels")),
+            element("section", element("div", *map(_panel, ranked[:MOST_FIELDS]), class_="panels")),
             _notes(),
         ),
     )
@@ -47,8 +50,8 @@ def render_encodings(rows: Sequence[Row], *, title: str, count: int, size_bytes:
 
 def _savings(rows: Sequence[Row]) -> Markup:
     shown = [
-        (_label(row["path"]), row["saved_bytes"], f"{bytes_text(row['saved_bytes'])}, {row['best']}")
-        for row in rows
+        (_label(row), row["saved_bytes"], f"{bytes_text(row['saved_bytes'])}, {row['best']}")
+        for row in rows[:MOST_FIELDS]
         if row["saved_bytes"] > 0 and row["encodable"]
     ]
     if not shown:
@@ -56,10 +59,17 @@ def _savings(rows: Sequence[Row]) -> Markup:
     return ranked_bars(shown, "bytes saved by field")
 
 
-def _label(path: str) -> Markup:
+def _path(row: Row) -> str:
+    """The field, behind its message where there are several."""
+    return f"{row['message']} {row['version']}: {row['path']}" if "message" in row else row["path"]
+
+
+def _label(row: Row) -> Markup:
     """The field first: labels are cut at their end."""
-    around, _, name = path.rpartition(".")
-    return element("span", _code(name), f" in {around}" if around else None, title=path)
+    around, _, name = row["path"].rpartition(".")
+    if "message" in row:
+        around = f"{row['message']} {row['version']}{f', {around}' if around else ''}"
+    return element("span", _code(name), f" in {around}" if around else None, title=_path(row))
 
 
 def _panel(row: Row) -> Markup:
@@ -76,12 +86,12 @@ def _panel(row: Row) -> Markup:
         facts += "; elements of an array, which have no encoding of their own"
     return element(
         "figure",
-        element("figcaption", _code(row["path"])),
+        element("figcaption", _code(_path(row))),
         element("p", facts, class_="quiet"),
         element("p", "all values take", class_="small-caption"),
-        ranked_bars(costs, f"{row['path']}: bytes by encoding"),
+        ranked_bars(costs, f"{_path(row)}: bytes by encoding"),
         element("p", f"how many values take how much as packed{row['bits']}", class_="small-caption"),
-        ranked_bars(sizes, f"{row['path']}: values by size"),
+        ranked_bars(sizes, f"{_path(row)}: values by size"),
         class_="panel",
     )
 

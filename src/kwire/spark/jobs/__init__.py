@@ -1,12 +1,13 @@
-"""Jobs on whole log directories, one Python task a partition, on classic Spark and Spark Connect alike.
+"""Jobs on whole log directories and captures, one Python task a partition, on classic Spark and Spark Connect alike.
 
-    verify, export, convert, compact, restore, translate_offsets        docs/jobs.md
+    verify, export, convert, compact, restore, translate_offsets, advise        docs/jobs.md
 
 Each takes a SparkSession, runs one task a partition (small ones share tasks) and returns a result with a row for each;
 JobFailed names the partitions that could not be done, when all others are.
 """
 
 from kwire.errors import JobFailed
+from kwire.spark.jobs.advising import Advice, advise
 from kwire.spark.jobs.compacting import compact
 from kwire.spark.jobs.converting import convert
 from kwire.spark.jobs.exporting import export
@@ -17,11 +18,13 @@ from kwire.spark.jobs.translating import translate_offsets
 from kwire.spark.jobs.verifying import Verified, verify
 
 __all__ = [
+    "Advice",
     "JobFailed",
     "JobResult",
     "Progress",
     "Restored",
     "Verified",
+    "advise",
     "compact",
     "convert",
     "export",

@@ -1,0 +1,255 @@
+"""advise: which of KIP-625's encodings the integers of real traffic and real logs would have, counted side by side.
+
+One task a capture file, or a partition of an internal topic. A task's counts are small whatever it has read, so the
+driver adds up clusters. The bodies are those that Kafka wrote; docs/kip-625.md says what encodings are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kwire.errors import OptionError
+from kwire.log.checkpoints import TopicPartition
+from kwire.spark.jobs.journal import Journal, Row
+from kwire.spark.jobs.result import frame_of
+from kwire.spark.jobs.runner import Item, ToldProgress, raise_failures, run_items
+from kwire.spark.paths import expand_files, open_logs
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kwire.log import PartitionLog
+    from kwire.log.internal import TypedRecord
+    from kwire.plan.encoding_advice import EncodingTally
+
+__all__ = ["Advice", "advise"]
+
+COLUMNS = {
+    "message": "string",
+    "version": "int",
+    "field": "string",
+    "type": "string",
+    "encoding": "string",
+    "messages": "bigint",
+    "values": "bigint",
+    "smallest": "bigint",
+    "largest": "bigint",
+    "negative": "bigint",
+    "fixed_bytes": "bigint",
+    "packed_bytes": "bigint",
+    "upacked_bytes": "bigint",
+    "best": "string",
+    "saved_bytes": "bigint",
+    "encodable": "boolean",
+}
+MESSAGE_COLUMNS = {
+    "message": "string",
+    "version": "int",
+    "messages": "bigint",
+    "size_bytes": "bigint",
+    "unreadable": "bigint",
+    "saved_bytes": "bigint",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """What advise found.
+
+    rows: a dict a message, version and field, those that save most first, as kwire.plan.encoding_advice.advice_row has
+    them, which is what the page of `kwire schema advise` is made of. messages: bodies and bytes by message and version.
+    """
+
+    rows: tuple[Row, ...] = field(repr=False)
+    messages: tuple[Row, ...] = field(repr=False)
+    resumed: int
+    seconds: float
+    session: SparkSession = field(repr=False)
+
+    @property
+    def fields(self) -> DataFrame:
+        """The rows as a DataFrame: values, bytes in each form of the field's own width, and what the best saves."""
+        return frame_of(self.session, [flat(row) for row in self.rows], COLUMNS)
+
+    @property
+    def by_message(self) -> DataFrame:
+        """The messages as a DataFrame. saved_bytes: by the best encodings, where a field can have one."""
+        return frame_of(self.session, self.messages, MESSAGE_COLUMNS)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all bodies counted."""
+        return sum(row["size_bytes"] for row in self.messages)
+
+    @property
+    def saved_bytes(self) -> int:
+        """How many of them the best encodings would save."""
+        return sum(row["saved_bytes"] for row in self.messages)
+
+    @property
+    def count(self) -> int:
+        """How many bodies were counted."""
+        return sum(row["messages"] for row in self.messages)
+
+
+def flat(row: Row) -> Row:
+    """A row of the DataFrame."""
+    costs = {f"{form}_bytes": row["encodings"][f"{form}{row['bits']}"] for form in ("fixed", "packed", "upacked")}
+    return row | costs | {"field": row["path"], "messages": row["bodies"]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountCapture:
+    """The work on one capture file; subject: its path or URL."""
+
+    ports: tuple[int, ...]
+    storage: Mapping[str, Any] = field(repr=False)
+
+    def __call__(self, item: Item, attempt: str) -> Row:
+        from kwire.capture import read_capture
+        from kwire.capture.bodies import bodies_of
+        from kwire.plan.encoding_advice import EncodingTally
+
+        tally = EncodingTally()
+        for exchange in read_capture(item.subject, ports=self.ports, storage_options=self.storage):
+            for cls, version, body in bodies_of(exchange):
+                tally.add(cls.SPEC, version, body)
+        return {"tally": tally.to_json()}
+
+
+@dataclass(frozen=True, slots=True)
+class CountLog:
+    """The work on one partition of an internal topic; subject: its log."""
+
+    def __call__(self, item: Item, attempt: str) -> Row:
+        from kwire.plan.encoding_advice import EncodingTally
+
+        log: PartitionLog = item.subject
+        tally = EncodingTally()
+        for record in readers()[log.topic](log):
+            count_record(tally, record)
+        return {"tally": tally.to_json()}
+
+
+def readers() -> Mapping[str, Callable[[Any], Iterator[TypedRecord]]]:
+    """What reads the records of each internal topic."""
+    from kwire.log import internal
+
+    return {
+        internal.GROUPS_TOPIC: internal.read_group_records,
+        internal.TRANSACTIONS_TOPIC: internal.read_transaction_records,
+        internal.SHARE_STATE_TOPIC: internal.read_share_records,
+        internal.METADATA_TOPIC: internal.read_cluster_records,
+    }
+
+
+def count_record(tally: EncodingTally, record: TypedRecord) -> None:
+    """Count key and value of a record that is as it should be."""
+    from kwire.log.internal import METADATA_TOPIC
+    from kwire.wire.varint import read_unsigned_varint
+
+    if record.is_control or not record.is_usable:
+        return
+    if record.key is not None and record.raw_key is not None:
+        tally.add(record.key.SPEC, 0, record.raw_key[2:])  # behind the record type
+    if record.value is None or record.raw_value is None or record.version is None:
+        return
+    start = 2  # behind the version
+    if record.topic == METADATA_TOPIC:
+        start = 0
+        for _ in ("frame version", "api key", "version"):
+            _, start = read_unsigned_varint(record.raw_value, start)
+    tally.add(record.value.SPEC, record.version, record.raw_value[start:])
+
+
+def advise(
+    spark: SparkSession,
+    *,
+    captures: str | Sequence[str] = (),
+    logs: str | Sequence[str] = (),
+    ports: Sequence[int] = (),
+    journal: str | None = None,
+    progress: ToldProgress | None = None,
+    storage: Mapping[str, Any] | None = None,
+) -> Advice:
+    """Count every integer field of captured requests and responses, and of the records of internal topics.
+
+    captures: pcap and pcapng files, directories, globs, URLs; ports: of brokers, see kwire.capture. logs: log
+    directories, whose coordinators' topics and metadata log are read. journal: as for verify.
+    Raises OptionError, LogError, JobFailed.
+    """
+    from kwire.log.convert.directory import fingerprint
+    from kwire.log.store import open_store, parent_of
+
+    options = dict(storage or {})
+    files = [file for each in as_list(captures) for file in expand_files(each, options)]
+    found: Mapping[TopicPartition, PartitionLog] = open_logs(as_list(logs), options)
+    internal = [log for (topic, _), log in found.items() if topic in readers()]
+    if not files and not internal:
+        raise OptionError("nothing to count: captures or logs; of logs, internal topics are read")
+    kept = None if journal is None else Journal(journal)
+    if kept is not None:
+        kept.begin({"job": "advise", "ports": list(ports)}, {})
+    items = []
+    for file in files:
+        above = parent_of(open_store(file, options).url)
+        size = 0
+        if above is not None:
+            with open_store(above[0], options).open(above[1]) as opened:
+                size = opened.size()
+        items.append(Item(name=file, size_bytes=size, subject=file, fingerprint=size))
+    of_logs = [
+        Item(name=log.url, size_bytes=log.size_bytes, subject=log, fingerprint=fingerprint(log)) for log in internal
+    ]
+    count = Count(capture=CountCapture(ports=tuple(ports), storage=options), log=CountLog())
+    done = run_items(spark, "advise", [*items, *of_logs], count, journal=kept, progress=progress)
+    advice = make_advice(spark, done.rows, resumed=done.resumed, seconds=done.seconds)
+    raise_failures("advise", done, advice, "the others are in the error's result")
+    return advice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """The work on either kind of item."""
+
+    capture: CountCapture
+    log: CountLog
+
+    def __call__(self, item: Item, attempt: str) -> Row:
+        return self.capture(item, attempt) if isinstance(item.subject, str) else self.log(item, attempt)
+
+
+def make_advice(spark: SparkSession, rows: Sequence[Row], *, resumed: int, seconds: float) -> Advice:
+    """The tallies of tasks as one."""
+    from kwire.messages import registry
+    from kwire.plan.encoding_advice import EncodingTally
+
+    tally = EncodingTally()
+    for row in rows:
+        names = {each["message"] for each in row["tally"]}
+        tally.merge_json(row["tally"], {name: registry.get(name).SPEC for name in names})
+    fields = sorted(tally.rows(), key=lambda row: (-row["saved_bytes"], row["message"], row["version"]))
+    saved: dict[tuple[str, int], int] = {}
+    for row in fields:
+        if row["encodable"]:
+            key = row["message"], row["version"]
+            saved[key] = saved.get(key, 0) + row["saved_bytes"]
+    messages = tuple(
+        {
+            "message": name,
+            "version": version,
+            "messages": each.bodies,
+            "size_bytes": each.size_bytes,
+            "unreadable": each.unreadable,
+            "saved_bytes": saved.get((name, version), 0),
+        }
+        for (name, version), each in sorted(tally.messages.items())
+    )
+    return Advice(rows=tuple(fields), messages=messages, resumed=resumed, seconds=seconds, session=spark)
+
+
+def as_list(paths: str | Sequence[str]) -> list[str]:
+    """One path or several."""
+    return [paths] if isinstance(paths, str) else list(paths)
