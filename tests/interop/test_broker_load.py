@@ -34,7 +34,7 @@ FETCH_1 = "0001 0004 00000001 ffff ffffffff 00000000 00000000 7fffffff 00 000000
 def served(tmp_path: Path) -> Iterator[BrokerProcess]:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
-    broker = BrokerProcess(tmp_path)
+    broker = BrokerProcess(tmp_path, **{"transaction.abort.timed.out.transaction.cleanup.interval.ms": 500})
     broker.start()
     yield broker
     broker.close()
