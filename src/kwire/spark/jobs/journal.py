@@ -78,10 +78,6 @@ class Journal:
         for name in names:
             remove(self.files, f"{self.path}/done/{file_name(name)}")
 
-    def count(self, names: Mapping[str, int]) -> int:
-        """How much of the items named is done, by their weights; names: from file_name to weight."""
-        return sum(names.get(name, 0) for name in self.files.list(f"{self.path}/done"))
-
     @contextmanager
     def attempt(self) -> Iterator[str]:
         """A directory for one attempt, removed with what is still in it."""
