@@ -1,0 +1,54 @@
+"""What `kafka-live` writes to the embedded broker it writes to Kafka as well: transactions, marks, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from tools import kafka
+
+pytest.importorskip("pyspark.sql.datasource")
+pytest.importorskip("confluent_kafka")
+
+from tests.spark import test_live_sink as sink
+
+pytestmark = [pytest.mark.jvm, pytest.mark.slow]
+
+# 2.8: OffsetFetch asks for one group at a time, TxnOffsetCommit looks for partitions; 4.4: transactions of KIP-890.
+VERSIONS = ["2.8.2", "3.9.1", "4.4.0"]
+ONE_NODE = {
+    "offsets.topic.num.partitions": 3,
+    "offsets.topic.replication.factor": 1,
+    "transaction.state.log.num.partitions": 3,
+    "transaction.state.log.replication.factor": 1,
+    "transaction.state.log.min.isr": 1,
+}
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    try:
+        broker = kafka.KafkaBroker(tmp_path_factory.mktemp("kafka"), version=request.param, heap="512m", **ONE_NODE)
+    except kafka.Unavailable as missing:
+        pytest.skip(str(missing))
+    with broker:
+        yield broker.bootstrap_servers
+
+
+@pytest.mark.parametrize(
+    "behaves",
+    [
+        sink.test_a_consumer_gets_what_was_written_keys_headers_and_nulls_too,
+        sink.test_a_batch_that_a_topic_has_no_room_for_is_refused_with_what_to_do,
+        sink.test_nothing_is_seen_before_the_driver_commits_and_nothing_after_it_aborts,
+        sink.test_a_task_that_is_tried_again_counts_once_and_its_first_attempt_is_told,
+        sink.test_a_task_that_fails_aborts_its_transaction,
+        sink.test_a_batch_that_was_committed_is_not_written_again,
+    ],
+)
+def test_kafka_takes_it_as_the_embedded_broker_does(servers: str, behaves: Callable[[str], None]) -> None:
+    behaves(servers)
+
+
+def test_a_batch_that_was_committed_in_part_goes_on(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sink.test_a_batch_that_was_committed_in_part_goes_on_with_the_rest(servers, monkeypatch)
