@@ -10,7 +10,7 @@ import pytest
 
 from kwire.capture import read_capture
 from kwire.errors import LogError, Malformed, OptionError
-from kwire.spark.capture_source import CaptureReader, column_types, parse_options
+from kwire.spark.capture_source import CaptureReader, column_types, parse_options, read_file
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,6 +60,53 @@ def test_bodies_are_json_bytes_or_left_out(spark: SparkSession, folder: Path) ->
     assert {bytes(row.request) for row in rows} == frames
 
 
+def test_one_message_becomes_a_column_of_structs(spark: SparkSession, folder: Path) -> None:
+    path = folder / "k391.clean.pcap"
+    frame = load(spark, path, message="FetchRequest", bodies="none")
+    assert frame.columns[-1] == "body"
+    rows = frame.orderBy("connection", "correlation_id").select("api", "api_version", "body").collect()
+    exchanges = sorted(read_capture(str(path)), key=lambda each: (each.connection, each.correlation_id or 0))
+    assert len(rows) == len(exchanges)
+    for row, each in zip(rows, exchanges, strict=True):
+        assert (row.body is not None) == (each.api_name == "Fetch")
+        if row.body:
+            message = each.request_message()
+            assert (row.body.max_wait_ms, row.body.min_bytes) == (message.max_wait_ms, message.min_bytes)
+            fetched = [(t.topic_id, [p.fetch_offset for p in t.partitions]) for t in row.body.topics]
+            assert [offsets for _, offsets in fetched] == [
+                [p.fetch_offset for p in t.partitions] for t in message.topics
+            ]
+            assert all((topic_id is None) == (each.api_version < 13) for topic_id, _ in fetched)
+    assert any(row.body for row in rows)
+
+
+def bodies_of(path: str, message: str) -> list[Any]:
+    options = parse_options({"path": path, "message": message, "columns": "body,correlation_id"})
+    batches = list(read_file(path, options))
+    assert all(batch.schema.names == ["body", "correlation_id"] for batch in batches)
+    return [row["body"] for batch in batches for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize("name", ["k391.clean.pcap", "k282.clean.pcap", "k391.gap.pcap"])
+def test_responses_are_there_where_they_can_be_decoded(folder: Path, name: str) -> None:
+    path = str(folder / name)
+    exchanges = list(read_capture(path))
+    for body, each in zip(bodies_of(path, "ApiVersionsResponse"), exchanges, strict=True):
+        whole = each.api_name == "ApiVersions" and each.response is not None and each.response.is_whole
+        found = each.response_message() if whole else None
+        assert (body is None) == (found is None)
+        if found is not None:
+            assert [key["api_key"] for key in body["api_keys"]] == [key.api_key for key in found.api_keys]
+
+
+def test_secrets_are_hidden_in_structs_too(folder: Path) -> None:
+    path = str(folder / "k391.clean.pcap")
+    (changed,) = (body for body in bodies_of(path, "AlterUserScramCredentialsRequest") if body)
+    assert {row["salted_password"] for row in changed["upsertions"]} == {b"(hidden)"}
+    made = [body for body in bodies_of(path, "CreateTopicsRequest") if body]
+    assert len(made) == 7
+
+
 def test_a_damaged_file_fails_or_ends_with_a_row(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
     data = bytearray((folder / "k391.clean.pcap").read_bytes())
     position = 24
@@ -85,6 +132,9 @@ def test_a_damaged_file_fails_or_ends_with_a_row(spark: SparkSession, folder: Pa
         ({"port": "9092"}, r"Unknown option 'port' \(did you mean 'ports'\?\); docs/capture.md"),
         ({"ports": "9092;9093"}, "Option 'ports': expected port numbers"),
         ({"columns": "apis"}, r"unknown column 'apis' \(did you mean 'api'\?\)"),
+        ({"message": "FetchReques"}, "there is no message 'FetchReques'; do you mean FetchRequest"),
+        ({"message": "TopicRecord"}, "Option 'message': TopicRecord is no request or response"),
+        ({"columns": "body"}, "unknown column 'body'"),
         ({"bodies": "xml"}, "Option 'bodies': expected one of json, bytes, none"),
     ],
 )

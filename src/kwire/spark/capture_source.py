@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kwire.errors import KwireError, OptionError
+from kwire.spark.message_types import message_class, struct_type
 from kwire.spark.option_values import (
     parse_choice,
     parse_columns,
@@ -28,11 +29,12 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from kwire.capture import Exchange
+    from kwire.spark.capture_bodies import CaptureBodies
 
 __all__ = ["COLUMNS", "CaptureOptions", "KafkaCaptureSource", "parse_options"]
 
 PAGE = "docs/capture.md"
-NAMES = ("path", "paths", "ports", "apis", "clients", "columns", "bodies", "mode")
+NAMES = ("path", "paths", "ports", "apis", "clients", "columns", "bodies", "message", "mode")
 BATCH_ROWS = 4096
 BATCH_BYTES = 8 << 20
 
@@ -59,6 +61,8 @@ COLUMNS = {
     "response": "string",
 }
 BODIES = ("request", "response")
+BODY = "body"
+"""The column of option message: that request or response as a struct."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +76,7 @@ class CaptureOptions:
     clients: tuple[str, ...] = ()
     columns: tuple[str, ...] | None = None
     bodies: Bodies = "json"
+    message: str | None = None
     mode: Mode = "FAILFAST"
 
 
@@ -87,12 +92,23 @@ def parse_options(options: Mapping[str, str]) -> CaptureOptions:
         clients=_words(given, "clients"),
         columns=parse_columns(given),
         bodies=parse_choice(given, "bodies", "json", ("json", "bytes", "none")),
+        message=_message(given),
         mode=parse_choice(given, "mode", "FAILFAST", ("FAILFAST", "PERMISSIVE")),
     )
 
 
 def _words(given: Mapping[str, str], name: str) -> tuple[str, ...]:
     return tuple(word for word in (part.strip() for part in given.get(name, "").split(",")) if word)
+
+
+def _message(given: Mapping[str, str]) -> str | None:
+    name = given.get("message")
+    if name is None:
+        return None
+    kind = message_class(name.strip()).SPEC.kind
+    if kind not in ("request", "response"):
+        raise OptionError(f"Option 'message': {name} is no request or response; it is of the kind {kind}")
+    return name.strip()
 
 
 def _port(text: str) -> int:
@@ -104,6 +120,8 @@ def _port(text: str) -> int:
 def column_types(options: CaptureOptions) -> dict[str, str]:
     """The columns of a query and their types. Raises OptionError for an unknown or repeated one."""
     types = {name: "binary" if name in BODIES and options.bodies == "bytes" else kind for name, kind in COLUMNS.items()}
+    if options.message is not None:
+        types[BODY] = struct_type(message_class(options.message).SPEC, None).simpleString()
     if options.columns is None:
         return {name: kind for name, kind in types.items() if name not in BODIES or options.bodies != "none"}
     for name in options.columns:
@@ -158,24 +176,41 @@ def read_file(path: str, options: CaptureOptions) -> Iterator[pa.RecordBatch]:
     from kwire.capture import read_capture
 
     types = column_types(options)
-    schema = pa.schema([(name, _arrow_type(kind)) for name, kind in types.items()])
+    schema = pa.schema([(name, _arrow_type(kind)) for name, kind in types.items() if name != BODY])
+    bodies = _bodies_reader(options.message) if options.message is not None and BODY in types else None
     rows: list[dict[str, Any]] = []
+    exchanges: list[Exchange | None] = []
     size = 0
+
+    def batch() -> pa.RecordBatch:
+        made = pa.RecordBatch.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema)
+        if bodies is None:
+            return made
+        return made.append_column(BODY, bodies.read(exchanges)).select(list(types))
+
     try:
         for exchange in read_capture(path, ports=options.ports, storage_options=options.storage):
             if not _is_wanted(exchange, options):
                 continue
             rows.append(_row(exchange, path, options, types))
+            exchanges.append(exchange)
             size += sum(frame.size_bytes for frame in (exchange.request, exchange.response) if frame)
             if len(rows) >= BATCH_ROWS or size >= BATCH_BYTES:
-                yield pa.RecordBatch.from_pylist(rows, schema)
-                rows, size = [], 0
+                yield batch()
+                rows, exchanges, size = [], [], 0
     except KwireError as error:
         if options.mode == "FAILFAST":
             raise
         rows.append({"file": path, "problem": str(error)})
+        exchanges.append(None)
     if rows:
-        yield pa.RecordBatch.from_pylist([{name: row.get(name) for name in types} for row in rows], schema)
+        yield batch()
+
+
+def _bodies_reader(message: str) -> CaptureBodies:
+    from kwire.spark.capture_bodies import CaptureBodies
+
+    return CaptureBodies(message_class(message))
 
 
 def _arrow_type(kind: str) -> pa.DataType:
@@ -214,7 +249,7 @@ def _row(exchange: Exchange, path: str, options: CaptureOptions, types: Mapping[
         else:
             frame = getattr(exchange, name)
             row[name] = None if frame is None else frame.data
-    return {name: row.get(name) for name in types}
+    return row
 
 
 class KafkaCaptureSource(DataSource):

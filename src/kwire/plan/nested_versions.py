@@ -1,0 +1,131 @@
+"""Messages of several versions as one Arrow array of structs, which has the fields of all versions.
+
+    VersionsReader     the caller knows each message's version
+    PrefixedReader     an int16 before each message tells it, as in the records of internal topics
+
+Each version is read by a `NestedReader` of its own; a field that a message's version lacks is null in its row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from kwire.errors import Malformed, Truncated, UnsupportedVersion
+from kwire.plan.nested_columns import Bytes, Int64Array, NestedReader, arrow_type, version_type
+from kwire.schema.model import Field, Message, Struct
+
+__all__ = ["PrefixedReader", "VersionsReader"]
+
+PREFIX_BYTES = 2
+
+
+class VersionsReader:
+    """Reads all versions of one message into columns.
+
+    header: definition of the header before each body: the messages are whole frames then. type: of the arrays.
+    """
+
+    def __init__(self, spec: Message, *, header: Message | None = None) -> None:
+        self.spec, self.header = spec, header
+        self.type = version_type(spec, None)
+        self._readers: dict[int, NestedReader] = {}
+
+    def read_bounds(
+        self, data: Bytes, bounds: Int64Array, versions: Int64Array, *, permissive: bool = False
+    ) -> pa.StructArray:
+        """A struct for each message at [bounds[i, 0], bounds[i, 1]) of data; null for one that starts below 0.
+
+        permissive: null as well for one that cannot be read, or has a version that is not there. Without it, raises
+        DecodeError or UnsupportedVersion, with the row, for the first of these in the lowest version.
+        """
+        there = bounds[:, 0] >= 0
+        pieces: list[pa.StructArray] = []
+        places = np.full(len(bounds), -1, np.int64)
+        for version in np.unique(versions[there]).tolist():
+            mine = there & (versions == version)
+            if version not in self.spec.valid:
+                if permissive:
+                    continue
+                row = int(np.flatnonzero(mine)[0])
+                raise UnsupportedVersion(
+                    f"{self.spec.name} has versions {self.spec.valid}, not {version}, which is in row {row}"
+                )
+            kept = np.array(bounds, np.int64)
+            kept[~mine, 0] = -1
+            array = self._reader(version).read_bounds(data, kept, permissive=permissive)
+            places[mine] = len(pieces) * len(bounds) + np.flatnonzero(mine)
+            pieces.append(_widened(array, self.spec.struct, version))
+        if not pieces:
+            return pa.nulls(len(bounds), self.type)
+        if len(pieces) == 1:
+            return pieces[0]
+        return pa.concat_arrays(pieces).take(pa.array(places, mask=places < 0))
+
+    def _reader(self, version: int) -> NestedReader:
+        if version not in self._readers:
+            header = None if self.header is None else (self.header, self.spec.header_version(version))
+            self._readers[version] = NestedReader(self.spec, version, header=header)
+        return self._readers[version]
+
+
+class PrefixedReader:
+    """Reads messages behind their int16: see `kwire.protocol.record_values`.
+
+    version: the only one to be read, and the struct's; None: all, as VersionsReader reads them. The int16 is the
+    version, of a coordinator-key its api key, whose version is 0.
+    """
+
+    def __init__(self, spec: Message, version: int | None) -> None:
+        self.spec, self.version = spec, version
+        self._number = spec.api_key if spec.kind == "coordinator-key" else version
+        self._one = None if version is None else NestedReader(spec, version)
+        self._all = VersionsReader(spec) if version is None else None
+
+    def read_bounds(self, data: Bytes, bounds: Int64Array, *, permissive: bool = False) -> pa.StructArray:
+        """As VersionsReader.read_bounds. Raises Truncated, Malformed for another number as well, with the row."""
+        bounds = np.array(bounds, np.int64)
+        there = bounds[:, 0] >= 0
+        short = there & (bounds[:, 1] - bounds[:, 0] < PREFIX_BYTES)
+        if short.any() and not permissive:
+            row = int(np.flatnonzero(short)[0])
+            left = int(bounds[row, 1] - bounds[row, 0])
+            raise Truncated(f"version of 2 bytes, {left} left, in row {row} of {self.spec.name}", 0)
+        bounds[short, 0] = -1
+        there &= ~short
+        starts = bounds[there, 0]
+        numbers = np.full(len(bounds), -1, np.int64)
+        numbers[there] = (data[starts].astype(np.int64) << 8 | data[starts + 1]).astype(np.int16)
+        bounds[there, 0] += PREFIX_BYTES
+        if self._number is not None and (other := there & (numbers != self._number)).any():
+            if not permissive:
+                row = int(np.flatnonzero(other)[0])
+                raise Malformed(f"number {numbers[row]}, not {self._number}, in row {row} of {self.spec.name}", 0)
+            bounds[other, 0] = -1
+        if self._one is not None:
+            return self._one.read_bounds(data, bounds, permissive=permissive)
+        assert self._all is not None
+        if self._number is not None:
+            numbers[:] = 0
+        return self._all.read_bounds(data, bounds, numbers, permissive=permissive)
+
+
+def _widened(array: pa.StructArray, struct: Struct, version: int) -> pa.StructArray:
+    """The structs of one version with the fields of all; array begins at its buffers' begin."""
+    fields = []
+    for f in struct.fields:
+        if version in f.versions:
+            fields.append(_widened_field(array.field(f.attr), f, version))
+        else:
+            fields.append(pa.nulls(len(array), arrow_type(f, None)))
+    kind = pa.struct([pa.field(f.attr, child.type) for f, child in zip(struct.fields, fields, strict=True)])
+    return pa.Array.from_buffers(kind, len(array), array.buffers()[:1], children=fields)
+
+
+def _widened_field(array: pa.Array, f: Field, version: int) -> pa.Array:
+    if f.struct is None:
+        return array
+    if not f.is_array:
+        return _widened(array, f.struct, version)
+    elements = _widened(array.values, f.struct, version)
+    return pa.Array.from_buffers(arrow_type(f, None), len(array), array.buffers()[:2], children=[elements])

@@ -1,0 +1,60 @@
+"""The requests, or responses, of one message in a capture as a column of structs: option `message` of kafka-capture.
+
+The struct has the fields of all versions; each exchange's version says which of them are not null. Secrets are hidden
+as in the JSON form: messages that can hold some are decoded and written again without them before they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from kwire.errors import KwireError
+from kwire.messages import registry
+from kwire.plan.nested_columns import message_bounds
+from kwire.plan.nested_versions import VersionsReader
+from kwire.protocol.secrets import has_secrets
+
+if TYPE_CHECKING:
+    from kwire.capture import Exchange
+
+__all__ = ["CaptureBodies"]
+
+NO_VERSION = -1
+
+
+class CaptureBodies:
+    """Reads the bodies of one message. cls: a request or response."""
+
+    def __init__(self, cls: Any) -> None:
+        self._api_key = cls.API_KEY
+        self._is_request = cls.SPEC.kind == "request"
+        self._hides = has_secrets(cls())
+        header = registry.get("RequestHeader" if self._is_request else "ResponseHeader").SPEC
+        self._reader = VersionsReader(cls.SPEC, header=None if self._hides else header)
+
+    def read(self, exchanges: Sequence[Exchange | None]) -> pa.StructArray:
+        """A struct for each exchange of the message; null for others, and for a body that cannot be decoded."""
+        found = [self._body(exchange) for exchange in exchanges]
+        data, bounds = message_bounds(pa.array([body for body, _ in found], pa.binary()))
+        versions = np.array([version for _, version in found], np.int64)
+        return self._reader.read_bounds(data, bounds, versions, permissive=True)
+
+    def _body(self, exchange: Exchange | None) -> tuple[bytes | None, int]:
+        """What the reader is to read, and its version."""
+        if exchange is None or exchange.api_key != self._api_key:
+            return None, NO_VERSION
+        frame = exchange.request if self._is_request else exchange.response
+        version = exchange.api_version if self._is_request else exchange.response_version()
+        if frame is None or version is None or not frame.is_whole:
+            return None, NO_VERSION
+        if not self._hides:
+            return frame.data, version
+        try:
+            message = exchange.request_message() if self._is_request else exchange.response_message()
+            return message.encode(version=version), version
+        except KwireError:
+            return None, NO_VERSION

@@ -1,0 +1,90 @@
+"""Messages as Spark's planner sees them: the definition a user means, and its columns' types. No pyarrow, no numba.
+
+A message is named in one of three ways:
+
+    MetadataResponse                    one of Kafka's, all releases together
+    definitions/Order.json              a file on the driver; its text travels to the executors
+    { "type": "data", "name": ...       the text of a definition
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kwire.errors import OptionError, UnsupportedVersion
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType, StructType
+
+    from kwire.schema import Field, Message, Struct
+
+__all__ = ["message_class", "portable_message", "struct_type"]
+
+
+def portable_message(message: str) -> str:
+    """What names the message on every machine: itself, or the text of the file it is.
+
+    Raises OptionError for a file that cannot be read.
+    """
+    if not message.strip().endswith(".json"):
+        return message
+    try:
+        return Path(message.strip()).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"message '{message}': the file cannot be read: {error}") from None
+
+
+@lru_cache(maxsize=64)
+def message_class(message: str) -> Any:
+    """The class of a portable message. Raises OptionError for an unknown name, SchemaError for a bad definition."""
+    from kwire import schema
+    from kwire.messages import registry
+
+    text = message.strip()
+    if not text.startswith(("{", "//", "/*")):
+        return registry.get(text)
+    spec = schema.parse(text, file="definition")
+    return schema.compile(spec)
+
+
+def struct_type(message: Message, version: int | None) -> StructType:
+    """The columns of one version, with None those of all versions. Raises UnsupportedVersion."""
+    if version is not None and version not in message.valid:
+        raise UnsupportedVersion(f"{message.name} has versions {message.valid}, not {version}")
+    return _struct(message.struct, version)
+
+
+def _struct(struct: Struct, version: int | None) -> StructType:
+    from pyspark.sql.types import StructField, StructType
+
+    there = (f for f in struct.fields if version is None or version in f.versions)
+    return StructType([StructField(f.attr, _field(f, version)) for f in there])
+
+
+def _field(f: Field, version: int | None) -> DataType:
+    from pyspark.sql.types import ArrayType
+
+    element = _primitive(f.type) if f.struct is None else _struct(f.struct, version)
+    return ArrayType(element) if f.is_array else element
+
+
+def _primitive(kind: str) -> DataType:
+    from pyspark.sql import types as t
+
+    found: DataType = {
+        "bool": t.BooleanType(),
+        "int8": t.ByteType(),
+        "int16": t.ShortType(),
+        "uint16": t.IntegerType(),
+        "int32": t.IntegerType(),
+        "uint32": t.LongType(),
+        "int64": t.LongType(),
+        "float64": t.DoubleType(),
+        "uuid": t.StringType(),
+        "string": t.StringType(),
+        "bytes": t.BinaryType(),
+        "records": t.BinaryType(),
+    }[kind]
+    return found

@@ -1,0 +1,155 @@
+"""What Confluent's serializers put before a payload: which schema of a registry it was written with. Arrow in and out.
+
+    prefix form    byte 0, int32 id (big-endian), payload
+                   byte 1, 16 bytes of GUID, payload
+    Protobuf       the same, then message indexes: zigzag varint count, that many zigzag varints; a 0 alone stands for
+                   the first message
+    header form    the record's header `__key_schema_id` or `__value_schema_id` has one of the two prefixes (and
+                   Protobuf's indexes), and the payload is the whole key or value
+
+Of equal headers the last one counts, as in Kafka's Headers.lastHeader.
+Source: Confluent's "Wire format" of the schema registry; io.confluent.kafka.serializers.schema.id.SchemaId.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kwire.plan.kernels.columns_entry import gather
+from kwire.plan.nested_columns import Bytes, Int64Array, message_bounds
+
+__all__ = ["last_header", "payloads", "schema_ids"]
+
+ID, GUID = 0, 1
+PREFIX_BYTES = {ID: 5, GUID: 17}
+HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
+DASHES = (8, 13, 18, 23)
+GUID_CHARACTERS = 36
+MAX_VARINT_BYTES = 5
+MAX_INDEXES = 100  # messages inside messages; Protobuf's own readers nest no deeper
+
+
+def schema_ids(data: pa.Array, headers: pa.Array | None = None, header: str = "") -> pa.StringArray:
+    """The schema of each value: decimal id or GUID in lower case, null where there is neither.
+
+    data: binary. headers: list of struct<key, value>, in which the header of that name comes before data's prefix.
+    """
+    ids = _ids(data)
+    return ids if headers is None else pc.coalesce(_ids(last_header(headers, header)), ids)
+
+
+def payloads(
+    data: pa.Array, headers: pa.Array | None = None, header: str = "", *, protobuf: bool = False
+) -> pa.BinaryArray:
+    """What stands behind the prefix; the whole value where the header names the schema; null without either."""
+    source, bounds = message_bounds(data)
+    starts, ends = bounds[:, 0].copy(), bounds[:, 1]
+    there = _kinds(source, bounds) >= 0
+    starts[there] += np.where(source[starts[there]] == ID, PREFIX_BYTES[ID], PREFIX_BYTES[GUID])
+    if protobuf:
+        _skip_indexes(source, starts, ends, there)
+    if headers is not None:
+        whole = _ids(last_header(headers, header)).is_valid().to_numpy(zero_copy_only=False) & (bounds[:, 0] >= 0)
+        starts[whole] = bounds[whole, 0]
+        there |= whole
+    return _cut(source, starts, ends, there)
+
+
+def last_header(headers: pa.Array, name: str) -> pa.BinaryArray:
+    """The value of the last header of that name in each row, null where there is none."""
+    structs = pc.list_flatten(headers)
+    found = pc.equal(structs.field(0), name).fill_null(False)
+    rows = pc.list_parent_indices(headers).filter(found).to_numpy()
+    last = np.full(len(headers), -1, np.int64)
+    last[rows] = np.flatnonzero(found.to_numpy(zero_copy_only=False))  # of equal rows the last assignment stays
+    return structs.field(1).take(pa.array(last, mask=last < 0))
+
+
+def _kinds(source: Bytes, bounds: Int64Array) -> Int64Array:
+    """ID or GUID of each value that is long enough for it, else -1."""
+    sizes = np.where(bounds[:, 0] < 0, 0, bounds[:, 1] - bounds[:, 0])
+    magic = np.full(len(bounds), -1, np.int64)
+    magic[sizes > 0] = source[bounds[sizes > 0, 0]]
+    for kind in (ID, GUID):
+        magic[(magic == kind) & (sizes < PREFIX_BYTES[kind])] = -1
+    magic[magic > GUID] = -1
+    return magic
+
+
+def _ids(data: pa.Array) -> pa.StringArray:
+    source, bounds = message_bounds(data)
+    kinds = _kinds(source, bounds)
+    starts = bounds[:, 0] + 1
+    numbers = np.zeros(len(bounds), np.int32)
+    is_id, is_guid = kinds == ID, kinds == GUID
+    raw = source[starts[is_id][:, None] + np.arange(4)]
+    numbers[is_id] = np.ascontiguousarray(raw).view(">i4").reshape(-1)
+    ids = pa.array(numbers, mask=~is_id).cast(pa.string())
+    if not is_guid.any():
+        return ids
+    guids = _guid_texts(source[starts[is_guid][:, None] + np.arange(16)])
+    places = np.cumsum(is_guid) - 1
+    return pc.coalesce(ids, guids.take(pa.array(places, mask=~is_guid)))
+
+
+def _guid_texts(guids: Any) -> pa.StringArray:
+    """8-4-4-4-12 hexadecimal digits of uint8[n, 16]."""
+    count = len(guids)
+    text = np.full((count, GUID_CHARACTERS), ord("-"), np.uint8)
+    digits = np.stack([HEX[guids >> 4], HEX[guids & 15]], axis=2).reshape(count, 32)
+    text[:, [i for i in range(GUID_CHARACTERS) if i not in DASHES]] = digits
+    offsets = np.arange(0, text.size + 1, GUID_CHARACTERS, dtype=np.int32)
+    return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
+
+
+def _skip_indexes(source: Bytes, starts: Int64Array, ends: Int64Array, there: Any) -> None:
+    """Move starts behind Protobuf's message indexes; rows in which they are cut or absurd are there no longer."""
+    counts = _read_varints(source, starts, ends, there)
+    there &= (counts >= 0) & (counts <= MAX_INDEXES)
+    for place in range(MAX_INDEXES):
+        active = there & (counts > place)
+        if not active.any():
+            break
+        there &= ~active | (_read_varints(source, starts, ends, active) >= 0)
+
+
+def _read_varints(source: Bytes, starts: Int64Array, ends: Int64Array, active: Any) -> Int64Array:
+    """Zigzag varints at starts of the active rows, which move behind them; -1 where one is cut, and in other rows."""
+    numbers = np.zeros(len(starts), np.int64)
+    going, whole = active.copy(), np.zeros(len(starts), np.bool_)
+    for place in range(MAX_VARINT_BYTES):
+        rows = np.flatnonzero(going & (starts < ends))
+        byte = source[starts[rows]].astype(np.int64)
+        starts[rows] += 1
+        numbers[rows] |= (byte & 0x7F) << (7 * place)
+        whole[rows] = byte < 0x80
+        going[:] = False
+        going[rows] = byte >= 0x80
+    decoded: Int64Array = np.where(whole, (numbers >> 1) ^ -(numbers & 1), -1)
+    return decoded
+
+
+def _cut(source: Bytes, starts: Int64Array, ends: Int64Array, there: Any) -> pa.BinaryArray:
+    """The bytes between starts and ends, null where they are not there."""
+    count = len(starts)
+    slices = np.empty((count, 2), np.int64)
+    slices[:, 0] = np.where(there, starts, 0)
+    slices[:, 1] = np.where(there, ends - starts, -1)
+    offsets = np.empty(count + 1, np.int32)
+    data = np.empty(int(np.maximum(slices[:, 1], 0).sum()), np.uint8)
+    gather(
+        source.ctypes.data,
+        slices.ctypes.data,
+        count,
+        offsets.ctypes.data,
+        data.ctypes.data,
+        0,
+        source.ctypes.data,
+        0,
+    )
+    validity = pa.array(there).buffers()[1]
+    return pa.Array.from_buffers(pa.binary(), count, [validity, pa.py_buffer(offsets), pa.py_buffer(data)])
