@@ -1,0 +1,59 @@
+"""docs/live.md and the sections of docs/spark.md on streams and writing say what is so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kwire.client.settings import KNOWN, MEANINGLESS
+from kwire.spark import live_options, live_write_options, log_write_options, options
+
+pytest.importorskip("pyspark.sql.datasource")
+
+DOCS = Path(__file__).parents[2] / "docs"
+LIVE, LOG = (DOCS / name for name in ("live.md", "spark.md"))
+
+
+def section(page: Path, heading: str) -> str:
+    """What stands below a heading of level 2."""
+    found = page.read_text("utf-8").split(f"\n## {heading}\n", 1)[1]
+    return found.split("\n## ", 1)[0]
+
+
+def named(text: str) -> set[str]:
+    """The options in the first columns of tables."""
+    rows = re.findall(r"^\| (`[^|]*) \|", text, re.MULTILINE)
+    return {name for row in rows for name in re.findall(r"`([\w.]+)`", row)}
+
+
+def test_every_option_of_reading_and_writing_topics_is_on_the_page_and_no_other() -> None:
+    reading = named(section(LIVE, "Reading"))
+    assert reading - {"kafka.bootstrap.servers", "kafka"} == set(live_options.NAMES)
+    writing = {name for name in named(section(LIVE, "Writing")) if name not in ("value", "key", "headers", "partition")}
+    plain = {name for name in writing if not name.startswith("kafka.")}
+    assert plain == set(live_write_options.NAMES) - {"checkpointLocation"}
+    settings = {name.removeprefix("kafka.") for name in writing - plain} | {
+        name.removeprefix("kafka.") for name in named(section(LIVE, "Settings and security"))
+    }
+    assert settings <= {*KNOWN, *MEANINGLESS}
+    for name in live_options.REFUSED:
+        assert name in ("topic", "path") or f"`{name}`" in LIVE.read_text("utf-8")
+
+
+def test_every_option_of_streams_and_of_writing_directories_is_on_the_page() -> None:
+    assert named(section(LOG, "A directory that grows, as a stream")) == set(options.STREAM_NAMES)
+    columns = {"value", "key", "headers", "topic", "partition", "offset", "timestamp", "timestampType"}
+    assert named(section(LOG, "Write a log directory")) == columns | set(log_write_options.NAMES)
+
+
+@pytest.mark.parametrize("page", [LIVE, LOG], ids=lambda path: str(path.name))
+def test_links_inside_the_pages_lead_somewhere(page: Path) -> None:
+    for name, anchor in re.findall(r"\]\(([\w.]*)#([\w-]+)\)", page.read_text("utf-8")):
+        text = (DOCS / name if name else page).read_text("utf-8")
+        headings = {
+            re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+            for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+        }
+        assert anchor in headings
