@@ -29,7 +29,16 @@ def class_path(version: str) -> str:
 
 def command(version: str, words: tuple[object, ...]) -> list[str]:
     java = kafka.need("java", "openjdk-17-jdk-headless")
-    return [java, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", class_path(version), "OldPeer", *map(str, words)]
+    return [
+        java,
+        "-Xmx256m",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
+        "-cp",
+        class_path(version),
+        "OldPeer",
+        *map(str, words),
+    ]
 
 
 def run(version: str, *words: object) -> list[str]:

@@ -27,6 +27,7 @@ public class OldPeer {
     private static void produce(Properties settings, String[] args) throws Exception {
         settings.put("compression.type", args[3]);
         settings.put("acks", "all");
+        settings.put("enable.idempotence", "false"); // refused for the formats of old
         settings.put("key.serializer", "org.apache.kafka.common.serialization.StringSerializer");
         settings.put("value.serializer", "org.apache.kafka.common.serialization.StringSerializer");
         try (KafkaProducer<String, String> producer = new KafkaProducer<>(settings)) {

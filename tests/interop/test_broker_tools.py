@@ -1,0 +1,247 @@
+"""The command line tools of Kafka 3.9 at the broker: what administrators and scripts do with a cluster."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tools import kafka
+
+from kwire.broker import Broker
+
+pytestmark = [pytest.mark.jvm, pytest.mark.slow]
+
+TOOLS = "org.apache.kafka.tools."
+PERFORMANCE = 2000
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    try:
+        kafka.jars()
+        kafka.need("java", "openjdk-17-jdk-headless")
+    except kafka.Unavailable as missing:
+        pytest.skip(str(missing))
+    settings = {"offsets_topic_num_partitions": 2, "transaction_state_log_num_partitions": 2}
+    with Broker(
+        tmp_path_factory.mktemp("broker") / "data", acls=True, super_users="User:ANONYMOUS", **settings
+    ) as broker:
+        yield broker
+
+
+def tool(name: str, *arguments: str, text: str = "", fails: bool = False) -> str:
+    """What a tool prints, errors and log included."""
+    command = [kafka.need("java", "openjdk-17-jdk-headless"), "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+    command += ["-cp", f"{kafka.jars()}/*", name, *arguments]
+    done = subprocess.run(
+        command, input=text, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, check=False
+    )
+    assert (done.returncode != 0) is fails, done.stdout[-3000:]
+    return done.stdout
+
+
+def test_topics_are_made_described_altered_and_deleted(broker: Broker) -> None:
+    to = ("--bootstrap-server", broker.bootstrap_servers)
+    name = TOOLS + "TopicCommand"
+    config = ("--config", "retention.ms=1000000", "--config", "cleanup.policy=compact,delete")
+    assert "Created topic made." in tool(name, *to, "--create", "--topic", "made", "--partitions", "2", *config)
+    printed = tool(name, *to, "--create", "--topic", "made", "--partitions", "2", fails=True)
+    assert "Topic 'made' already exists." in printed
+    described = tool(name, *to, "--describe", "--topic", "made")
+    assert (
+        "PartitionCount: 2\tReplicationFactor: 1\tConfigs: cleanup.policy=compact,delete,retention.ms=1000000"
+        in described
+    )
+    assert "Partition: 1\tLeader: 1\tReplicas: 1\tIsr: 1" in described
+    tool(name, *to, "--alter", "--topic", "made", "--partitions", "4")
+    assert "PartitionCount: 4" in tool(name, *to, "--describe", "--topic", "made")
+    assert "made" in tool(name, *to, "--list").split()
+    tool(name, *to, "--delete", "--topic", "made")
+    assert "made" not in tool(name, *to, "--list").split()
+
+
+def test_settings_of_topics_brokers_and_users(broker: Broker) -> None:
+    broker.call(lambda node: node.controller.create_topic("settings", 1))
+    to = ("--bootstrap-server", broker.bootstrap_servers)
+    name = "kafka.admin.ConfigCommand"
+    topic = (*to, "--entity-type", "topics", "--entity-name", "settings")
+    assert "Completed updating config" in tool(name, *topic, "--alter", "--add-config", "max.message.bytes=2000000")
+    assert "max.message.bytes=2000000 sensitive=false" in tool(name, *topic, "--describe")
+    tool(name, *topic, "--alter", "--delete-config", "max.message.bytes")
+    assert "max.message.bytes" not in tool(name, *topic, "--describe")
+    refused = tool(name, *topic, "--alter", "--add-config", "max.message.bytes=many", fails=True)
+    assert "InvalidConfigurationException" in refused
+    brokers = (*to, "--entity-type", "brokers", "--entity-default")
+    tool(name, *brokers, "--alter", "--add-config", "log.retention.ms=123456789")
+    assert "log.retention.ms=123456789" in tool(name, *brokers, "--describe")
+    user = (*to, "--entity-type", "users", "--entity-name", "alice")
+    for setting in ("SCRAM-SHA-256=[iterations=4096,password=secret]", "producer_byte_rate=1024"):
+        tool(name, *user, "--alter", "--add-config", setting)
+    described = tool(name, *user, "--describe")
+    assert "producer_byte_rate=1024" in described
+    assert "SCRAM-SHA-256=iterations=4096" in described
+
+
+def test_the_console_producer_and_consumer(broker: Broker) -> None:
+    to = ("--bootstrap-server", broker.bootstrap_servers)
+    broker.call(lambda node: node.controller.create_topic("console", 1))
+    tool(
+        "kafka.tools.ConsoleProducer", *to, "--topic", "console", "--property", "parse.key=true",
+        "--property", "parse.headers=true", "--compression-codec", "zstd", text="h:1\tk\tone\nh:2\tk\ttwo\n",
+    )  # fmt: skip
+    printed = tool(
+        TOOLS + "consumer.ConsoleConsumer", *to, "--topic", "console", "--from-beginning", "--max-messages", "2",
+        "--group", "console", "--timeout-ms", "60000", "--property", "print.headers=true", "--property",
+        "print.key=true", "--property", "print.offset=true", "--isolation-level", "read_committed",
+    )  # fmt: skip
+    assert "Offset:0\th:1\tk\tone\nOffset:1\th:2\tk\ttwo\n" in printed
+    assert "Processed a total of 2 messages" in printed
+
+
+def test_groups_are_described_reset_and_deleted(broker: Broker) -> None:
+    """The group that the console consumer has left."""
+    to = ("--bootstrap-server", broker.bootstrap_servers)
+    name = TOOLS + "consumer.group.ConsumerGroupCommand"
+    assert "console" in tool(name, *to, "--list").split()
+    assert "console" in tool(name, *to, "--list", "--state", "Empty")
+    assert rows(tool(name, *to, "--describe", "--group", "console"))[-1][:6] == [
+        "console",
+        "console",
+        "0",
+        "2",
+        "2",
+        "0",
+    ]
+    assert "Empty" in tool(name, *to, "--describe", "--group", "console", "--state")
+    reset = tool(name, *to, "--group", "console", "--topic", "console", "--reset-offsets", "--to-earliest", "--execute")
+    assert rows(reset)[-1][-4:] == ["console", "console", "0", "0"]
+    assert rows(tool(name, *to, "--describe", "--group", "console"))[-1][3:6] == ["0", "2", "2"]
+    tool(name, *to, "--delete-offsets", "--group", "console", "--topic", "console")
+    assert "Deletion of requested consumer groups ('console') was successful." in tool(
+        name, *to, "--delete", "--group", "console"
+    )
+    assert "console" not in tool(name, *to, "--list").split()
+
+
+def rows(printed: str) -> list[list[str]]:
+    return [line.split() for line in printed.splitlines() if line.strip()]
+
+
+def test_the_performance_tools(broker: Broker) -> None:
+    broker.call(lambda node: node.controller.create_topic("perf", 2))
+    written = tool(
+        TOOLS + "ProducerPerformance", "--topic", "perf", "--num-records", str(PERFORMANCE), "--record-size", "100",
+        "--throughput", "-1", "--producer-props", f"bootstrap.servers={broker.bootstrap_servers}", "acks=all",
+    )  # fmt: skip
+    assert f"{PERFORMANCE} records sent" in written
+    read = tool(
+        TOOLS + "ConsumerPerformance", "--bootstrap-server", broker.bootstrap_servers, "--topic", "perf",
+        "--messages", str(PERFORMANCE), "--timeout", "60000",
+    )  # fmt: skip
+    assert rows(read)[-1][6].rstrip(",") == str(PERFORMANCE), read
+    transactional = tool(
+        TOOLS + "ProducerPerformance", "--topic", "perf", "--num-records", str(PERFORMANCE), "--record-size", "100",
+        "--throughput", "-1", "--transactional-id", "perf", "--transaction-duration-ms", "50",
+        "--producer-props", f"bootstrap.servers={broker.bootstrap_servers}",
+    )  # fmt: skip
+    assert f"{PERFORMANCE} records sent" in transactional
+
+
+def test_the_verifiable_clients(broker: Broker) -> None:
+    broker.call(lambda node: node.controller.create_topic("verified", 2))
+    to = ("--bootstrap-server", broker.bootstrap_servers, "--topic", "verified")
+    sent = events(tool(TOOLS + "VerifiableProducer", *to, "--max-messages", "100"))
+    (summary,) = sent["tool_data"]
+    assert (summary["sent"], summary["acked"]) == (100, 100)
+    read = tool(
+        TOOLS + "VerifiableConsumer", *to, "--group-id", "verified", "--max-messages", "100", "--verbose",
+        "--reset-policy", "earliest",
+    )  # fmt: skip
+    seen = events(read)
+    assert sorted(int(each["value"]) for each in seen["record_data"]) == list(range(100))
+    assert all(each["success"] for each in seen["offsets_committed"])
+
+
+def events(printed: str) -> dict[str, list[dict[str, object]]]:
+    """What the verifiable clients say, by name: a line of JSON each."""
+    found: dict[str, list[dict[str, object]]] = {}
+    for line in printed.splitlines():
+        if line.startswith("{"):
+            event = json.loads(line)
+            found.setdefault(event["name"], []).append(event)
+    return found
+
+
+def test_transactions_are_listed_described_and_looked_for(broker: Broker) -> None:
+    """The transactional id of the performance test."""
+    to = ("--bootstrap-server", broker.bootstrap_servers)
+    name = TOOLS + "TransactionsCommand"
+    (listed,) = [row for row in rows(tool(name, *to, "list")) if row[0] == "perf"]
+    assert listed[-1] == "CompleteCommit"
+    described = rows(tool(name, *to, "describe", "--transactional-id", "perf"))[-1]
+    assert described[4] == "CompleteCommit"
+    producers = rows(tool(name, *to, "describe-producers", "--topic", "perf", "--partition", "0"))
+    assert listed[2] in [row[0] for row in producers]
+    assert "perf" not in tool(name, *to, "find-hanging", "--broker-id", "1")
+
+
+def test_rights_are_given_listed_and_taken(broker: Broker) -> None:
+    to = ("--bootstrap-server", broker.bootstrap_servers)
+    name = "kafka.admin.AclCommand"
+    entry = ("--allow-principal", "User:bob", "--producer", "--topic", "rights", "--resource-pattern-type", "prefixed")
+    assert "(principal=User:bob, host=*, operation=WRITE, permissionType=ALLOW)" in tool(name, *to, "--add", *entry)
+    listed = tool(name, *to, "--list", "--principal", "User:bob")
+    assert "ResourcePattern(resourceType=TOPIC, name=rights, patternType=PREFIXED)" in listed
+    tool(name, *to, "--remove", "--force", *entry)
+    assert "User:bob" not in tool(name, *to, "--list")
+
+
+def test_offsets_versions_log_dirs_and_deleted_records(broker: Broker, tmp_path: Path) -> None:
+    broker.call(lambda node: node.controller.create_topic("places", 1))
+    to = ("--bootstrap-server", broker.bootstrap_servers)
+    tool("kafka.tools.ConsoleProducer", *to, "--topic", "places", text="1\n2\n3\n")
+    offsets = TOOLS + "GetOffsetShell"
+    for time, offset in (("earliest", "0"), ("latest", "3"), ("max-timestamp", "")):
+        assert f"places:0:{offset}" in tool(offsets, *to, "--topic", "places", "--time", time)
+    gone = tmp_path / "gone.json"
+    gone.write_text('{"partitions": [{"topic": "places", "partition": 0, "offset": 2}], "version": 1}')
+    printed = tool(TOOLS + "DeleteRecordsCommand", *to, "--offset-json-file", str(gone))
+    assert "partition: places-0\tlow_watermark: 2" in printed
+    assert "places:0:2" in tool(offsets, *to, "--topic", "places", "--time", "earliest")
+    assert f"{broker.bootstrap_servers} (id: 1 rack: null) -> (" in tool("kafka.admin.BrokerApiVersionsCommand", *to)
+    described = tool(TOOLS + "LogDirsCommand", *to, "--describe", "--topic-list", "places")
+    (partition,) = json.loads(described.splitlines()[-1])["brokers"][0]["logDirs"][0]["partitions"]
+    assert partition["partition"] == "places-0"
+    assert partition["size"] > 0
+
+
+@pytest.mark.parametrize(
+    ("partition", "options", "expected"),
+    [
+        ("perf-0", ("--deep-iteration",), "isvalid: true"),
+        ("__transaction_state-*", ("--transaction-log-decoder",), "transaction_metadata::transactionalId=perf"),
+        ("__consumer_offsets-*", ("--offsets-decoder",), "verified"),
+        ("__cluster_metadata-0", ("--cluster-metadata-decoder",), '"type":"TOPIC_RECORD"'),
+    ],
+)
+@pytest.mark.requirement("F-50", "F-53")
+def test_the_dump_tool_reads_every_file(
+    broker: Broker, partition: str, options: tuple[str, ...], expected: str
+) -> None:
+    """The last of this file: the broker stops, or its indexes would have the room that they grow into."""
+    assert broker.data_dir is not None
+    broker.stop()
+    folders = sorted(broker.data_dir.glob(partition))
+    files = [str(file) for folder in folders for file in sorted(folder.glob("*.log")) if file.stat().st_size]
+    printed = tool("kafka.tools.DumpLogSegments", "--files", ",".join(files), "--print-data-log", *options)
+    assert expected in printed
+    assert "isvalid: false" not in printed
+    indexes = [str(file) for folder in folders for file in sorted(folder.glob("*.*index"))]
+    checked = tool(
+        "kafka.tools.DumpLogSegments", "--files", ",".join(indexes), "--index-sanity-check", "--verify-index-only"
+    )
+    assert "mismatch" not in checked.lower()
+    assert "Found timestamp" not in checked
