@@ -47,7 +47,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @contextmanager
 def booted(directory: Path) -> Iterator[Callable[..., list[str]]]:
     """Kafka on directory / "data"; gives read(isolation, *topics), the lines of what its consumer got."""
-    broker = kafka.KafkaBroker(directory, **{"controller.quorum.voters": ""})
+    # its own cleaner would go on with compacted topics meanwhile
+    broker = kafka.KafkaBroker(directory, **{"controller.quorum.voters": "", "log.cleaner.enable": "false"})
     listeners = [each for each in str(broker.settings["listeners"]).split(",") if "CONTROLLER" not in each]
     broker.settings["listeners"] = ",".join([*listeners, f"CONTROLLER://{CONTROLLER}"])
     broker.settings["controller.quorum.bootstrap.servers"] = CONTROLLER
