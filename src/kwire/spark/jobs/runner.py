@@ -1,11 +1,11 @@
 """How jobs run on Spark: work items spread over Python tasks, a row back from each.
 
-    driver      plans items -> groups them into tasks -> spark.range(n).mapInArrow(...) -> collects a row an item
-    worker      does its items one after another; an item that fails is a row too, with its cause
+    driver      plans items -> groups them into tasks -> spark.range(n).select(udf(id)) -> collects an answer an item
+    worker      does its items one after another; an item that fails has an answer too, with its cause
 
-mapInArrow works with Spark Connect as well, where there is no SparkContext. Executors need the package installed, as
-for the data sources. Spark itself retries a task whose process dies; an item's own error is not tried again, since
-another attempt reads the same bytes.
+A plain function works with Spark Connect as well, where there is no SparkContext, and without pandas, which mapInArrow
+asks for. Executors need the package installed, as for the data sources. Spark itself retries a task whose process dies;
+an item's own error is not tried again, since another attempt reads the same bytes.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ from kwire.spark.kernel_cache import prepare_kernel_cache
 from kwire.spark.planning import OPEN_COST_BYTES, TASK_BYTES
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 __all__ = ["Done", "Item", "Outcome", "Progress", "ToldProgress", "Work", "group_items", "raise_failures", "run_items"]
 
-RESULT = "item int, row string, problem string"
+Answer = tuple[int, str | None, str | None]
+"""Number of the item, its row as JSON, its problem."""
+
+ANSWERS = "array<struct<item: int, row: string, problem: string>>"
 SECONDS_BETWEEN_LOOKS = 1.0
 
 logger = logging.getLogger("kwire.spark")
@@ -230,43 +232,34 @@ def watched(journal: Journal | None, items: Sequence[Item], told: Callable[[Iter
 
 def on_spark(spark: SparkSession, items: Sequence[Item], work: Work, journal: Journal | None) -> dict[str, Outcome]:
     """The outcomes of items by name, from one Spark job."""
+    from pyspark.sql.functions import udf
+
     numbers = {item.name: number for number, item in enumerate(items)}
     tasks = [[numbers[item.name] for item in task] for task in group_items(items)]
     everything = tuple(items)
 
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from do_tasks(batches, tasks, everything, work, journal)
+    def task(number: int) -> list[Answer]:
+        return do_task(tasks[number], everything, work, journal)
 
-    # one row a partition: range() cuts evenly, so task n has the number n
-    frame = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(task, RESULT)
+    # not deterministic: Spark may not leave out or repeat a call as it likes. One row a partition: range() cuts evenly
+    answers = udf(task, ANSWERS, useArrow=False).asNondeterministic()
+    frame = spark.range(0, len(tasks), 1, len(tasks)).select(answers("id"))
     outcomes: dict[str, Outcome] = {}
-    for number, row, problem in frame.collect():
-        item = items[number]
-        outcomes[item.name] = Outcome(item=item, row=None if row is None else json.loads(row), problem=problem)
+    for (found,) in frame.collect():
+        for number, row, problem in found:
+            item = items[number]
+            outcomes[item.name] = Outcome(item=item, row=None if row is None else json.loads(row), problem=problem)
     return outcomes
 
 
-def do_tasks(
-    batches: Iterable[pa.RecordBatch],
-    tasks: Sequence[Sequence[int]],
-    items: Sequence[Item],
-    work: Work,
-    journal: Journal | None,
-) -> Iterator[pa.RecordBatch]:
-    """Do the items of the tasks whose numbers come in; in a worker."""
-    import pyarrow as pa
-
+def do_task(task: Sequence[int], items: Sequence[Item], work: Work, journal: Journal | None) -> list[Answer]:
+    """Do the items of a task, which are told by their numbers; in a worker."""
     prepare_kernel_cache()
-    schema = pa.schema([("item", pa.int32()), ("row", pa.string()), ("problem", pa.string())])
-    for batch in batches:
-        for task in batch.column(0).to_pylist():
-            for number in tasks[task]:
-                row, problem = do_item(items[number], work, journal)
-                text = None if row is None else json.dumps(row)
-                yield pa.RecordBatch.from_arrays(
-                    [pa.array([n], t) for n, t in zip((number, text, problem), schema.types, strict=True)],
-                    schema=schema,
-                )
+    answers = []
+    for number in task:
+        row, problem = do_item(items[number], work, journal)
+        answers.append((number, None if row is None else json.dumps(row), problem))
+    return answers
 
 
 def do_item(item: Item, work: Work, journal: Journal | None) -> tuple[Row | None, str | None]:
