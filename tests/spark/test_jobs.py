@@ -1,0 +1,366 @@
+"""kwire.spark.jobs: what jobs plan, write, skip and merge; on Spark itself: test_jobs_on_spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from kwire.errors import JobFailed, LogError, OptionError
+from kwire.log import LogDirectory
+from kwire.log.cleaner import offline
+from kwire.log.convert import LossRefused, TargetFormat, convert_directory
+from kwire.log.export import export_logs
+from kwire.log.restore import restore_directory
+from kwire.log.verify import verify_directory
+from kwire.messages import registry
+from kwire.records import Compression
+from kwire.spark import jobs
+from kwire.spark.jobs import runner
+from kwire.spark.jobs.journal import Journal, put_in_place
+from kwire.spark.jobs.restoring import partitions_of_files
+from kwire.spark.jobs.runner import Item, Outcome, group_items
+
+if TYPE_CHECKING:
+    pass
+
+ROOT = Path(__file__).parents[2]
+CAPTURES = ROOT / "tests" / "data" / "captures"
+NOW = 1_770_000_000_000
+SOME = ["orders*", "txn", "compacted"]
+MIB = 1 << 20
+NOBODY: Any = None  # where no session is needed, since tasks run here
+
+
+@pytest.fixture
+def done_here(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Tasks run in this process, by way of pickle as Spark sends them; given are the names of items done, by job.
+
+    What Spark does with the same tasks is test_jobs_on_spark's affair.
+    """
+    ran: list[list[str]] = []
+
+    def on_spark(spark: Any, items: Sequence[Item], work: Any, journal: Any) -> dict[str, Outcome]:
+        numbers = {item.name: number for number, item in enumerate(items)}
+        tasks = [[numbers[item.name] for item in task] for task in group_items(items)]
+        sent = pickle.loads(pickle.dumps((tuple(items), work, journal)))
+        ran.append([item.name for item in items])
+        found = {}
+        for task in tasks:
+            for number, row, problem in runner.do_task(task, *sent):
+                values = None if row is None else json.loads(row)
+                found[items[number].name] = Outcome(item=items[number], row=values, problem=problem)
+        return found
+
+    monkeypatch.setattr(runner, "on_spark", on_spark)
+    return ran
+
+
+@pytest.fixture(scope="module")
+def modern(kafka_logs: dict[str, Path]) -> Path:
+    return kafka_logs["modern"] / "data"
+
+
+@pytest.fixture
+def own(modern: Path, tmp_path: Path) -> Path:
+    """A copy of some partitions, to be damaged."""
+    target = tmp_path / "own"
+    target.mkdir()
+    for name in ("orders-0", "orders-1", "txn-0", "meta.properties"):
+        source = modern / name
+        shutil.copytree(source, target / name) if source.is_dir() else shutil.copy(source, target / name)
+    return target
+
+
+def damage(log: Path) -> Callable[[], None]:
+    """Change a byte in the middle of a segment; returns what changes it back."""
+    data = bytearray(log.read_bytes())
+    before = bytes(data)
+    data[len(data) // 2] ^= 0xFF
+    log.write_bytes(data)
+
+    def put_right() -> None:
+        log.write_bytes(before)
+
+    return put_right
+
+
+def files_below(path: Path) -> dict[str, bytes]:
+    """Every file's bytes; snapshots and checkpoints with a time in them aside."""
+    return {
+        str(each.relative_to(path)): each.read_bytes()
+        for each in sorted(path.rglob("*"))
+        if each.is_file() and each.name not in ("meta.properties", ".kafka_cleanshutdown")
+    }
+
+
+# ---- tasks
+
+
+def test_large_items_go_first_and_alone_small_ones_share_a_task() -> None:
+    sizes = {"big": 200 * MIB, "small": 3 * MIB, "bigger": 300 * MIB, "empty": 0, "middle": 20 * MIB}
+    tasks = group_items([Item(name=name, size_bytes=size, subject=None) for name, size in sizes.items()])
+    assert [[item.name for item in task] for task in tasks] == [["bigger"], ["big"], ["middle", "small", "empty"]]
+    assert group_items([]) == []
+
+
+def test_many_empty_partitions_are_no_task_without_end() -> None:
+    tasks = group_items([Item(name=str(n), size_bytes=0, subject=None) for n in range(100)])
+    assert [len(task) for task in tasks] == [32, 32, 32, 4]
+
+
+def test_of_two_attempts_the_first_one_whole_has_the_place(tmp_path: Path) -> None:
+    journal = Journal(str(tmp_path / "job"))
+    journal.begin({"job": "x"}, {})
+    with journal.attempt() as one, journal.attempt() as other:
+        for attempt, text in ((one, "first"), (other, "second")):
+            os.makedirs(f"{attempt}/log")
+            Path(attempt, "log", "file").write_text(text)
+            put_in_place(journal.files, f"{attempt}/log", str(tmp_path / "orders-0"))
+    assert (tmp_path / "orders-0" / "file").read_text() == "first"
+    assert os.listdir(tmp_path / "job" / "attempts") == []
+
+
+def test_the_error_of_a_job_pickles() -> None:
+    failed = JobFailed("export: 1 of 2 failed", (("orders-0", "gone"),))
+    failed.result = object()
+    again = pickle.loads(pickle.dumps(failed))
+    assert (str(again), again.failures, again.result) == ("export: 1 of 2 failed", (("orders-0", "gone"),), None)
+
+
+# ---- verify
+
+
+def test_verify_finds_what_one_process_finds(done_here: Any, kafka_logs: dict[str, Path]) -> None:
+    for place in sorted(path.parent for path in kafka_logs["unclean"].rglob("meta.properties")):
+        found = jobs.verify(NOBODY, str(place))
+        expected = verify_directory(LogDirectory(place))
+        assert list(found.found) == [each.as_row() for each in expected.damages]
+        assert found.total("damages") + found.total("notes") == sum(len(each.damages) for each in expected.partitions)
+
+
+def test_verify_again_reads_only_what_has_changed(done_here: list[list[str]], own: Path, tmp_path: Path) -> None:
+    journal = str(tmp_path / "journal")
+    assert jobs.verify(NOBODY, str(own), journal=journal).is_fine
+    with open(own / "orders-1" / "00000000000000000000.log", "ab") as log:
+        log.write(b"\0" * 10)
+    again = jobs.verify(NOBODY, str(own), journal=journal)
+    assert again.resumed == 2
+    assert [name.rpartition("/")[2] for name in done_here[1]] == ["orders-1"]
+    assert not again.is_fine
+
+
+# ---- export
+
+
+def test_export_writes_what_one_process_writes(done_here: Any, modern: Path, tmp_path: Path) -> None:
+    result = jobs.export(NOBODY, str(modern), str(tmp_path / "out"), topics=SOME, headers=True)
+    logs = [
+        log
+        for key, log in LogDirectory(modern).items()
+        if key[0] in ("orders", "orders.recompressed", "txn", "compacted")
+    ]
+    expected = export_logs(logs, str(tmp_path / "expected"), shape="parquet", headers=True)
+    assert [(row["topic"], row["partition"], row["records"]) for row in result.rows] == [
+        (each.topic, each.partition, each.records) for each in expected
+    ]
+    for row, each in zip(result.rows, expected, strict=True):
+        assert Path(row["path"]).relative_to(tmp_path / "out") == Path(each.path).relative_to(tmp_path / "expected")
+        assert pq.read_table(row["path"]).equals(pq.read_table(each.path))
+    assert sorted(os.listdir(tmp_path / "out")) == ["_SUCCESS", "compacted", "orders", "orders.recompressed", "txn"]
+    with pytest.raises(OptionError, match="not an empty directory"):
+        jobs.export(NOBODY, str(modern), str(tmp_path / "out"), topics=SOME)
+
+
+def test_a_damaged_partition_does_not_lose_the_others_and_the_next_run_does_only_the_rest(
+    done_here: list[list[str]], own: Path, tmp_path: Path
+) -> None:
+    put_right = damage(own / "orders-1" / "00000000000000000000.log")
+    out = tmp_path / "out"
+    with pytest.raises(JobFailed, match=r"1 of 3 failed: orders-1: .*CRC") as caught:
+        jobs.export(NOBODY, str(own), str(out))
+    [(name, _)] = caught.value.failures
+    assert name == "orders-1"
+    result: Any = caught.value.result
+    assert [row["problem"] is None for row in result.rows] == [True, False, True]
+    assert sorted(str(path.relative_to(out)) for path in out.rglob("*.parquet")) == [
+        "orders/partition=0/records.parquet",
+        "txn/partition=0/records.parquet",
+    ]
+    assert not (out / "_SUCCESS").exists()
+    put_right()
+    with pytest.raises(OptionError, match="left by another job"):
+        jobs.export(NOBODY, str(own), str(out), headers=True)
+    told: list[jobs.Progress] = []
+    again = jobs.export(NOBODY, str(own), str(out), progress=told.append)
+    assert (again.resumed, done_here[-1]) == (2, ["orders-1"])
+    assert (told[-1].done, told[-1].total, told[-1].done_bytes) == (3, 3, told[-1].total_bytes)
+    assert sorted(os.listdir(out)) == ["_SUCCESS", "orders", "txn"]
+
+
+def test_what_an_interrupted_run_has_left_without_its_entry_is_done_again(
+    done_here: list[list[str]], own: Path, tmp_path: Path
+) -> None:
+    put_right = damage(own / "txn-0" / "00000000000000000000.log")
+    with pytest.raises(JobFailed):
+        jobs.export(NOBODY, str(own), str(tmp_path / "out"))
+    put_right()
+    for entry in (tmp_path / "out" / "_job" / "done").iterdir():
+        if json.loads(entry.read_text())["name"] == "orders-0":
+            entry.unlink()
+    half = tmp_path / "out" / "orders" / "partition=0" / "records.parquet"
+    half.write_bytes(b"half")
+    jobs.export(NOBODY, str(own), str(tmp_path / "out"))
+    assert done_here[-1] == ["orders-0", "txn-0"]
+    assert pq.read_metadata(half).num_rows == 7015
+
+
+# ---- convert, compact
+
+
+def test_convert_writes_what_one_process_writes(done_here: Any, modern: Path, tmp_path: Path) -> None:
+    source, target = LogDirectory(modern), TargetFormat(codec=Compression.LZ4)
+    keys = [key for key in source if key[0] in ("txn", "trimmed", "ids", "empty")]
+    convert_directory(source, str(tmp_path / "expected"), target, keys, whole=False, now_ms=NOW)
+    topics = ["txn", "trimmed", "ids", "empty"]
+    result = jobs.convert(NOBODY, str(modern), str(tmp_path / "new"), compression="lz4", topics=topics)
+    assert files_below(tmp_path / "new") == files_below(tmp_path / "expected")
+    assert [(row["topic"], row["partition"]) for row in result.rows] == sorted(keys)
+    assert sorted(os.listdir(tmp_path)) == ["expected", "new"]
+
+
+def test_what_a_conversion_would_lose_is_told_before_anything_is_written(
+    done_here: Any, modern: Path, tmp_path: Path
+) -> None:
+    arguments: dict[str, Any] = {"magic": 1, "compression": "none", "topics": ["txn"]}
+    with pytest.raises(LossRefused, match=r"\d+ control batches"):
+        jobs.convert(NOBODY, str(modern), str(tmp_path / "new"), **arguments)
+    assert os.listdir(tmp_path) == []
+    told = jobs.convert(NOBODY, str(modern), None, **arguments)
+    assert all("control batches" in row["lost"] for row in told.rows)
+    done = jobs.convert(NOBODY, str(modern), str(tmp_path / "new"), accept_loss=True, **arguments)
+    assert [row["lost"] for row in done.rows] == [row["lost"] for row in told.rows]
+    assert {batch.magic for log in LogDirectory(tmp_path / "new").values() for _, batch in log.batches()} == {1}
+
+
+def test_a_conversion_that_was_interrupted_is_gone_on_with(
+    done_here: list[list[str]], own: Path, tmp_path: Path
+) -> None:
+    put_right = damage(own / "txn-0" / "00000000000000000000.log")
+    new = tmp_path / "new"
+    with pytest.raises(JobFailed, match=r"txn-0: .*the same call again"):
+        jobs.convert(NOBODY, str(own), str(new), compression="zstd")
+    assert not new.exists()
+    put_right()
+    with pytest.raises(OptionError, match="left by another job"):
+        jobs.convert(NOBODY, str(own), str(new), compression="gzip")
+    again = jobs.convert(NOBODY, str(own), str(new), compression="zstd")
+    assert (again.resumed, done_here[-1]) == (2, ["txn-0"])
+    assert [each for each in verify_directory(LogDirectory(new)).damages if not each.is_harmless] == []
+    assert sorted(os.listdir(tmp_path)) == ["new", "own"]
+
+
+def test_compact_leaves_what_one_process_leaves(done_here: Any, modern: Path, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    shutil.copytree(modern, source, ignore=shutil.ignore_patterns("m?-wide-*"))
+    os.remove(source / "cleaner-offset-checkpoint")  # everything is dirty
+    settings = {"delete.retention.ms": "0"}
+    expected = tmp_path / "expected"
+    offline.copy_logs(str(source), str(expected), lambda topic, _: topic.startswith("compacted"))
+    of_one = {
+        (each.topic, each.partition): each
+        for each in offline.compact(
+            str(expected), lambda *_: True, offline.OfflineSettings.parse(settings), NOW
+        )
+    }  # fmt: skip
+    new = tmp_path / "new"
+    result = jobs.compact(NOBODY, str(source), str(new), topics=["compacted*"], settings=settings, now_ms=NOW)
+    assert {(row["topic"], row["partition"]) for row in result.rows} == set(of_one)
+    for row in result.rows:
+        one = of_one[row["topic"], row["partition"]]
+        assert row["passes"] == one.stats.passes == 1
+        assert (row["records_read"], row["records_written"]) == (one.stats.records_read, one.stats.records_written)
+        assert (row["clean_offset"], row["problem"]) == (one.clean_offset, None)
+        name = f"{row['topic']}-{row['partition']}"
+        made, wanted = files_below(new / name), files_below(expected / name)
+        assert {n: data for n, data in made.items() if n.endswith(".log")} == {
+            n: data for n, data in wanted.items() if n.endswith(".log")
+        }
+    assert [each for each in verify_directory(LogDirectory(new)).damages if not each.is_harmless] == []
+    with pytest.raises(OptionError, match="which topics"):
+        jobs.compact(NOBODY, str(source), str(tmp_path / "other"), topics=[])
+
+
+# ---- restore
+
+
+@pytest.mark.parametrize("new_offsets", [False, True])
+def test_restore_makes_what_one_process_makes(new_offsets: bool, done_here: Any, modern: Path, tmp_path: Path) -> None:
+    keys = [("compacted", 0), ("txn", 0), ("txn", 1)]
+    export_logs([LogDirectory(modern)[key] for key in keys], str(tmp_path / "in"), shape="parquet", headers=True)
+    tables = {name: str(tmp_path / f"{name}.parquet") if new_offsets else None for name in ("job", "one")}
+    arguments = {"new_offsets": new_offsets, "topic_ids": None}
+    result = jobs.restore(
+        NOBODY, str(tmp_path / "in"), str(tmp_path / "job"), offset_table=tables["job"], compression="lz4", **arguments
+    )
+    restore_directory(
+        [str(tmp_path / "in")],
+        str(tmp_path / "one"),
+        offset_table=tables["one"],
+        codec=Compression.LZ4,
+        now_ms=NOW,
+        **arguments,
+    )
+    made, wanted = files_below(tmp_path / "job"), files_below(tmp_path / "one")
+    assert sorted(made) == sorted(wanted)
+    ids_apart = [name for name in made if not name.endswith("partition.metadata")]  # they are random
+    assert {name: made[name] for name in ids_apart} == {name: wanted[name] for name in ids_apart}
+    assert len({row["topic_id"] for row in result.rows if row["topic"] == "txn"}) == 1
+    if new_offsets:
+        assert pq.read_table(tables["job"]).equals(pq.read_table(tables["one"]))
+    with pytest.raises(OptionError, match="not an empty directory"):
+        jobs.restore(NOBODY, str(tmp_path / "in"), str(tmp_path / "job"))
+
+
+def test_files_of_many_partitions_go_to_each_of_them() -> None:
+    seen = [
+        ("a", {"has_offsets": True, "partitions": [["t", 1], ["t", 0]]}),
+        ("b", {"has_offsets": True, "partitions": [["t", 1]]}),
+        ("c", {"has_offsets": True, "partitions": []}),
+    ]
+    assert partitions_of_files(seen, True) == {("t", 0): ["a"], ("t", 1): ["a", "b"]}
+    seen.append(("d", {"has_offsets": False, "partitions": [["t", 1]]}))
+    with pytest.raises(OptionError, match=r"c has a column 'offset', d has none"):
+        partitions_of_files(seen, False)
+
+
+# ---- advise
+
+
+def test_advice_on_captures_and_logs(done_here: list[list[str]], kafka_logs: dict[str, Path]) -> None:
+    advice = jobs.advise(NOBODY, captures=str(CAPTURES), logs=str(kafka_logs["modern44"] / "data"))
+    by_name = {(row["message"], row["version"]): row for row in advice.messages}
+    assert by_name["MetadataResponse", 12]["messages"] == 3
+    assert sum(row["unreadable"] for row in advice.messages) == 0
+    assert advice.size_bytes == sum(row["size_bytes"] for row in advice.messages)
+    offsets = LogDirectory(kafka_logs["modern44"] / "data")
+    keys = sum(len(list(log.read())) for (topic, _), log in offsets.items() if topic == "__transaction_state")
+    assert by_name["TransactionLogKey", 0]["messages"] == keys
+    saved = [row["saved_bytes"] for row in advice.rows]
+    assert saved == sorted(saved, reverse=True)
+    assert all(registry.get(row["message"]).SPEC.name == row["message"] for row in advice.rows)
+    with pytest.raises(OptionError, match="nothing to count"):
+        jobs.advise(NOBODY)
+
+
+def test_a_task_that_sees_other_files_than_the_driver_is_told(done_here: Any, own: Path, tmp_path: Path) -> None:
+    journal = Journal(str(tmp_path / "nowhere"))
+    with pytest.raises(LogError, match="a file system that all of them see"), journal.attempt():
+        pass
