@@ -50,7 +50,9 @@ def test_gzip_members_are_joined() -> None:
 
 
 @pytest.mark.requirement("C-01")
-@pytest.mark.parametrize("behind", [b"\0" * 40, b"garbage" * 9, b"\x1f\x8b\x07" + bytes(40), gzip.compress(b"x", mtime=0)[:18]])
+@pytest.mark.parametrize(
+    "behind", [b"\0" * 40, b"garbage" * 9, b"\x1f\x8b\x07" + bytes(40), gzip.compress(b"x", mtime=0)[:18]]
+)
 def test_what_is_no_member_ends_a_gzip_stream(behind: bytes) -> None:
     assert opened(Compression.GZIP, gzip.compress(DATA) + behind) == DATA
 
