@@ -100,7 +100,7 @@ def state(servers: str, *, acls: bool = True) -> dict[str, object]:
     }
 
 
-@pytest.mark.requirement("G-01", "G-02", "F-50", "F-53")
+@pytest.mark.requirement("G-01", "G-02", "F-50")
 def test_kafka_recovers_what_a_killed_broker_left_and_we_what_a_killed_kafka_left(tmp_path: Path) -> None:
     ours = BrokerProcess(tmp_path, **{"acls": "true", "super.users": ANYBODY})
     ours.start()

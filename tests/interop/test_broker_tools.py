@@ -227,7 +227,7 @@ def test_offsets_versions_log_dirs_and_deleted_records(broker: Broker, tmp_path:
         ("__cluster_metadata-0", ("--cluster-metadata-decoder",), '"type":"TOPIC_RECORD"'),
     ],
 )
-@pytest.mark.requirement("F-50", "F-53")
+@pytest.mark.requirement("F-50")
 def test_the_dump_tool_reads_every_file(
     broker: Broker, partition: str, options: tuple[str, ...], expected: str
 ) -> None:
