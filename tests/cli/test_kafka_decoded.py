@@ -219,6 +219,7 @@ def test_the_remote_logs_records_print_as_javas_objects_do(tmp_path: Path, kwire
 
 
 @pytest.mark.jvm
+@pytest.mark.slow
 @pytest.mark.parametrize("bare", [(), ("--skip-record-metadata",)])
 def test_decoders_print_what_kafka_3_9_prints(
     bare: tuple[str, ...], kafka_logs: dict[str, Path], tmp_path: Path, kwire: Callable, monkeypatch: pytest.MonkeyPatch

@@ -473,6 +473,7 @@ start_copy(spark, *sys.argv[1:]).awaitTermination()
 """
 
 
+@pytest.mark.slow
 def test_a_stream_that_is_killed_writes_every_row_once(servers: str, tmp_path: Path, spark: SparkSession) -> None:
     for name in ("from", "to"):
         create(servers, name, 2)

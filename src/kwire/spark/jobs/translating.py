@@ -35,8 +35,8 @@ def translate_offsets(spark: SparkSession, offsets: DataFrame, translation: Data
     )
     same = (f.col("topic") == f.col(f"{RUN}_topic")) & (f.col("partition") == f.col(f"{RUN}_partition"))
     # the first run that ends behind the offset; sorted by old offset, new ones rise with them
-    first = f.expr(f"filter({RUNS}, each -> each.old_offset + each.count > offset)[0]")
-    last = f.expr(f"{RUNS}[size({RUNS}) - 1]")
+    first = f.expr(f"get(filter({RUNS}, each -> each.old_offset + each.count > offset), 0)")
+    last = f.expr(f"try_element_at({RUNS}, -1)")
     inside = f.col(f"{RUN}.new_offset") + f.greatest(f.col("offset") - f.col(f"{RUN}.old_offset"), f.lit(0))
     found = offsets.join(runs, same, "left").withColumn(RUN, first)
     new = (
