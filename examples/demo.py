@@ -200,7 +200,8 @@ def unpack(name: str, part: str = "data") -> Path:
     target.mkdir(parents=True)
     with tarfile.open(ARCHIVES / f"{name}.tar.gz") as archive:
         members = [member for member in archive if member.name.removeprefix("./").startswith(part)]
-        archive.extractall(target, members=members, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # not before Python 3.11.4
+        archive.extractall(target, members=members)
     return target
 
 

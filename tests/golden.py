@@ -43,7 +43,8 @@ def extract(name: str, into: Path) -> Path:
         staging = into / f".{name}.part"
         staging.mkdir(parents=True)
         with tarfile.open(DATA / "logs" / f"{name}.tar.gz") as archive:
-            archive.extractall(staging, filter="data")
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)  # not before Python 3.11.4
+            archive.extractall(staging)
         staging.rename(target)
     return target
 

@@ -31,7 +31,8 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folders of tests/data/tiered."""
     root = tmp_path_factory.mktemp("tiered")
     with tarfile.open(DATA / "tiered" / "objects.tar.gz") as archive:
-        archive.extractall(root, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # not before Python 3.11.4
+        archive.extractall(root)
     return root
 
 
