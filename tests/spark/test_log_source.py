@@ -130,7 +130,6 @@ def test_a_wrong_schema_is_refused(spark: SparkSession, modern: Path, ddl: str, 
         ({"columns": "offset,value,ofset"}, "unknown column 'ofset' (did you mean 'offset'?)"),
         ({"columns": "offset,offset"}, "names a column twice"),
         ({"columns": "offset", "mode": "PERMISSIVE"}, "PERMISSIVE needs the column _corrupt"),
-        ({"startingOffsets": "latest"}, "starting offset can't be latest"),
     ],
 )
 def test_wrong_options_fail_at_load_and_show_no_secret(
@@ -142,6 +141,14 @@ def test_wrong_options_fail_at_load_and_show_no_secret(
         load(spark, modern, **{"storage.secret": "hunter2"}, **options)
     assert message in str(caught.value)
     assert "hunter2" not in str(caught.value)
+
+
+def test_what_only_streams_may_ask_for_fails_when_a_batch_is_planned(spark: SparkSession, modern: Path) -> None:
+    """At load Spark asks for the schema and does not say yet whether it is for a batch."""
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(AnalysisException, match="starting offset can't be latest"):
+        load(spark, modern, startingOffsets="latest").collect()
 
 
 def test_columns_and_a_schema_must_agree(spark: SparkSession, modern: Path) -> None:
