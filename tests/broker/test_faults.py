@@ -192,6 +192,22 @@ def test_a_broker_made_new_has_nothing_of_before_and_serves_the_same_clients(bro
     assert read(broker, 1) == [b"again"]
 
 
+@pytest.mark.parametrize("resets", [0, 2])
+def test_a_stop_reaches_the_coordinators_that_are_there_by_then(resets: int) -> None:
+    with Broker() as broker:
+        for _ in range(resets):
+            broker.reset()
+        timers, groups, transactions, watchers = broker.call(
+            lambda node: (node.timers, node.groups, node.transactions, len(node.image.topic_watchers))
+        )
+        stopped = []
+        for each in (groups, transactions):
+            each.stop = lambda stop=each.stop, who=each: (stopped.append(who), stop())
+    assert stopped == [transactions, groups]
+    assert len(timers.pending) <= 1  # what looks whether compiled code is worth loading
+    assert watchers == 1
+
+
 def test_time_that_jumps_makes_old_what_is_old(broker: Broker) -> None:
     """Retention of a week, in a moment."""
     cls: Any = registry.get("CreateTopicsRequest")

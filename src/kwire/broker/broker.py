@@ -21,6 +21,7 @@ from kwire.broker.clock import Clock, LoopTimers
 from kwire.broker.compaction import Compaction
 from kwire.broker.faults import Faults
 from kwire.broker.groups.node_log import open_coordinator as open_groups
+from kwire.broker.groups.node_log import watch_topics
 from kwire.broker.housekeeping import Housekeeping
 from kwire.broker.node import Node
 from kwire.broker.request_log import RequestLog
@@ -201,9 +202,10 @@ class Broker:
             cleanup.callback(startup.stop, node)
             node.security = Security(node)
             node.groups = open_groups(node)
-            cleanup.callback(node.groups.stop)
+            watch_topics(node)
+            cleanup.callback(lambda: node.groups.stop())  # a reset puts others in their place
             node.transactions = open_transactions(node)
-            cleanup.callback(node.transactions.stop)
+            cleanup.callback(lambda: node.transactions.stop())
             housekeeping = Housekeeping(node)
             housekeeping.start()
             cleanup.callback(housekeeping.stop)

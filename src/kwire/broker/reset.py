@@ -16,6 +16,7 @@ from kwire.broker.transactions.partitions import open_coordinator as open_transa
 
 if TYPE_CHECKING:
     from kwire.broker.node import Node
+    from kwire.broker.topics import Topic
 
 __all__ = ["reset"]
 
@@ -26,9 +27,10 @@ def reset(node: Node) -> None:
     node.requests.clear()
     node.groups.stop()
     node.transactions.stop()
-    node.image.topic_watchers.clear()
-    for topic in list(node.topics):
-        node.controller.delete_topic(topic)
+    delete(node, [topic for topic in node.topics if topic.is_internal])
+    node.groups = open_groups(node)  # new ones first: what was stopped must not be told of deleted topics
+    node.transactions = open_transactions(node)
+    delete(node, list(node.topics))
     if node.security is not None:
         node.security.acls.remove(AclFilter())
         node.security.quotas.clear()
@@ -36,5 +38,9 @@ def reset(node: Node) -> None:
     for (kind, name), configs in list(node.image.configs.items()):
         if kind == BROKER_RESOURCE and configs:
             node.controller.alter_broker_configs(name, dict.fromkeys(configs))
-    node.groups = open_groups(node)
-    node.transactions = open_transactions(node)
+
+
+def delete(node: Node, topics: list[Topic]) -> None:
+    """Delete topics as a client does."""
+    for topic in topics:
+        node.controller.delete_topic(topic)

@@ -29,7 +29,7 @@ from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.clock import ManualClock
 from kwire.broker.context import Peer, RequestContext
 from kwire.broker.dispatch import Call, answer
-from kwire.broker.groups.node_log import open_coordinator
+from kwire.broker.groups.node_log import open_coordinator, watch_topics
 from kwire.broker.groups.offsets import group_tombstones
 from kwire.broker.node import Node
 from kwire.broker.settings import Settings
@@ -88,6 +88,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     node.endpoints = {"PLAINTEXT": ("localhost", 9092)}
     startup.start(node, tmp_path_factory.mktemp("node") / "data")
     node.groups = open_coordinator(node)
+    watch_topics(node)
     for name in ("t", "u"):
         node.controller.create_topic(name, 2)
     yield node

@@ -17,7 +17,7 @@ from kwire.records import AppendOrigin, BatchBuilder, ControlRecordType, parse_c
 if TYPE_CHECKING:
     from kwire.broker.node import Node
 
-__all__ = ["NodeOffsetsLog", "open_coordinator"]
+__all__ = ["NodeOffsetsLog", "open_coordinator", "watch_topics"]
 
 LOAD_BYTES = 5 * 1024 * 1024
 """Read at a time when the log is replayed. Source: offsets.load.buffer.size."""
@@ -29,16 +29,20 @@ def open_coordinator(node: Node) -> GroupCoordinator:
     The topics and their logs have to be there. `stop()` it before the logs are closed.
     """
     coordinator = GroupCoordinator(node.clock, node.timers, node.settings, node.topics, NodeOffsetsLog(node))
+    coordinator.start()
+    return coordinator
+
+
+def watch_topics(node: Node) -> None:
+    """From now on tell the node's coordinator, whichever it is by then, of topics that come and go."""
 
     def topic_changed(topic: Topic, exists: bool) -> None:
         if exists:
-            coordinator.topics_changed()
+            node.groups.topics_changed()
         elif topic.name != GROUP_METADATA_TOPIC:
-            coordinator.topics_deleted([topic.name])
+            node.groups.topics_deleted([topic.name])
 
-    coordinator.start()
     node.image.topic_watchers.append(topic_changed)
-    return coordinator
 
 
 class NodeOffsetsLog:
