@@ -21,7 +21,8 @@ def test_fields_with_secrets_are_hidden_and_the_message_is_left_alone(name: str)
             element = next(each for each in vars(cls).values() if isinstance(each, type) and way[-1] in fields(each))()
             setattr(struct, step, [element])
             struct = element
-        setattr(struct, way[-1], b"wonderland")
+        secret = "wonderland" if isinstance(getattr(struct, way[-1]), str) else b"wonderland"
+        setattr(struct, way[-1], secret)
         hidden = hide_secrets(message)
         assert "wonderland" not in repr(hidden)
         assert HIDDEN in repr(hidden)

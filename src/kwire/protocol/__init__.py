@@ -18,7 +18,7 @@ from kwire.protocol.frames import (
     response_codec,
 )
 from kwire.protocol.record_values import read_metadata_record, read_prefixed, write_metadata_record, write_prefixed
-from kwire.protocol.secrets import HIDDEN, has_secrets, hide_secrets, is_secret_config
+from kwire.protocol.secrets import HIDDEN, has_secrets, hide_secrets, is_secret_config, is_secret_setting
 from kwire.protocol.versions import describe, highest_common, offered, supported
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "hide_secrets",
     "highest_common",
     "is_secret_config",
+    "is_secret_setting",
     "offered",
     "read_metadata_record",
     "read_prefixed",

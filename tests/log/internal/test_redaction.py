@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.log.internal.redaction import REDACTED, is_secret_setting, redacted
+from kwire.log.internal.redaction import REDACTED, redacted
+from kwire.protocol import is_secret_setting
 
 SECRET = [
     "ssl.key.password",
@@ -49,6 +50,18 @@ def test_settings_with_secrets(name: str) -> None:
 @pytest.mark.parametrize("name", PLAIN)
 def test_settings_without(name: str) -> None:
     assert not is_secret_setting(name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("UserScramCredentialRecord", ["salt", "storedKey", "serverKey"]),
+        ("DelegationTokenRecord", ["tokenId"]),
+        ("RemoveDelegationTokenRecord", ["tokenId"]),
+    ],
+)
+def test_fields_with_secrets(kind: str, names: list[str]) -> None:
+    assert redacted(kind, dict.fromkeys([*names, "name"], "x")) == dict.fromkeys(names, REDACTED) | {"name": "x"}
 
 
 def test_other_records_stay_as_they_are() -> None:

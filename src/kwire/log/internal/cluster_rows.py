@@ -9,7 +9,8 @@ from typing import Any
 from uuid import UUID
 
 from kwire.log.internal.cluster_state import Cluster, Endpoint, Node, Topic
-from kwire.log.internal.redaction import REDACTED, is_secret_setting
+from kwire.log.internal.redaction import REDACTED
+from kwire.protocol import is_secret_setting
 from kwire.schema.rendering import uuid_text
 
 __all__ = ["ClusterPart", "cluster_rows"]

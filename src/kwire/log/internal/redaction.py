@@ -5,8 +5,8 @@
     settings             passwords, keys and login modules by their names, also behind `listener.name.NAME.`
 
 That they are there stays visible; the value does not. Of a metadata record that cannot be read no bytes are shown, as
-nobody knows what is in them.
-Source: MetadataNodeRedactionCriteria; the settings of type PASSWORD in Kafka's configuration classes.
+nobody knows what is in them. Which fields and names: kwire.protocol.secrets.
+Source: MetadataNodeRedactionCriteria.
 """
 
 from __future__ import annotations
@@ -14,28 +14,19 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["REDACTED", "is_secret_setting", "redacted"]
+from kwire.protocol import is_secret_setting
+from kwire.protocol.secrets import SECRETS
+
+__all__ = ["REDACTED", "redacted"]
 
 REDACTED = "(redacted)"
 
+# by the names of Kafka's JSON form
 SECRET_FIELDS = {
-    "UserScramCredentialRecord": ("salt", "storedKey", "serverKey"),
-    "DelegationTokenRecord": ("tokenId",),
-    "RemoveDelegationTokenRecord": ("tokenId",),
+    name: tuple(re.sub("_(.)", lambda found: found[1].upper(), way[-1]) for way in ways)
+    for name, ways in SECRETS.items()
+    if name.endswith("Record")
 }
-SECRET_SETTINGS = re.compile(
-    r"(^|\.)(ssl\.keystore\.key|ssl\.keystore\.certificate\.chain|ssl\.truststore\.certificates|sasl\.jaas\.config"
-    r"|delegation\.token\.(master|secret)\.key|password\.encoder\..*secret)$"
-    r"|password|passphrase|secret|credential|jaas|private[._-]?key",
-    re.IGNORECASE,
-)
-# what the names above catch and is none: how passwords are kept, and where
-HARMLESS = re.compile(r"^password\.encoder\.(?!.*secret)|\.(file|location|path|class|type|algorithm)$", re.IGNORECASE)
-
-
-def is_secret_setting(name: str) -> bool:
-    """Whether a setting of that name has a secret as its value."""
-    return SECRET_SETTINGS.search(name) is not None and HARMLESS.search(name) is None
 
 
 def redacted(kind: str, value: dict[str, Any]) -> dict[str, Any]:
