@@ -53,6 +53,7 @@ def clean(directory: str) -> None:
     import time
 
     from kwire.log.cleaner import Cleaner
+    from kwire.log.cleaner_checkpoints import CleanerCheckpoints
 
     with tempfile.TemporaryDirectory() as folder:  # two passes over next to nothing load the kernels
         warm = Path(folder) / "bench-0"
@@ -61,11 +62,11 @@ def clean(directory: str) -> None:
         for segment in small.segments:
             shutil.copy(segment.url, warm)
         log = PartitionWriter.open(FileSystem(), str(warm), "bench", 0, LogConfig.parse(SETTINGS), now_ms=NOW_MS)
-        Cleaner(FileSystem(), folder).clean(log, NOW_MS)
+        Cleaner(CleanerCheckpoints(FileSystem(), folder)).clean(log, NOW_MS)
     log = PartitionWriter.open(
         FileSystem(), directory, "bench", 0, LogConfig.parse(SETTINGS), now_ms=NOW_MS, clean=True
     )
-    cleaner = Cleaner(FileSystem(), str(Path(directory).parent), dedupe_buffer_bytes=MAP_BYTES)
+    cleaner = Cleaner(CleanerCheckpoints(FileSystem(), str(Path(directory).parent)), dedupe_buffer_bytes=MAP_BYTES)
     cpu, wall = time.process_time(), time.perf_counter()
     stats = cleaner.clean(log, NOW_MS)
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall

@@ -20,6 +20,7 @@ from tools import kafka
 from kwire.log.cleaner import Cleaner
 from kwire.log.cleaner.offline import OfflineSettings, compact
 from kwire.log.cleaner.offset_map import SLOT_BYTES
+from kwire.log.cleaner_checkpoints import CleanerCheckpoints
 from kwire.log.file_system import FileSystem
 from kwire.log.log_config import LogConfig
 from kwire.log.log_directory import LogDirectory
@@ -98,7 +99,7 @@ def run_ours(case: Case) -> list[tuple[int, int]]:
         log = PartitionWriter.open(
             files, str(case.ours), "t", 0, LogConfig.parse(case.settings), now_ms=now_ms, clean=True
         )
-        cleaner = Cleaner(files, str(directory), dedupe_buffer_bytes=case.map_bytes)
+        cleaner = Cleaner(CleanerCheckpoints(files, str(directory)), dedupe_buffer_bytes=case.map_bytes)
         end_offset = cleaner.plan(log, now_ms).end_offset
         cleaner.clean(log, now_ms)
         found.append((cleaner.checkpoints.get(("t", 0)) or 0, end_offset))

@@ -223,7 +223,12 @@ def test_truncating_is_checkpointed_at_once(tmp_path: Path) -> None:
         manager.write_checkpoints()
         assert manager.truncate_to("a", 0, 5, now_ms=NOW)
         assert offsets(tmp_path, "recovery-point") == {("a", 0): 5}
+        manager.cleaner_checkpoints.put(("a", 0), 5)
         assert not manager.truncate_to("a", 0, 5, now_ms=NOW)
+        log.append(numbered(5, 5), now_ms=NOW)
+        manager.cleaner_checkpoints.put(("a", 0), 10)
+        assert manager.truncate_to("a", 0, 5, now_ms=NOW)
+        assert manager.cleaner_checkpoints.get(("a", 0)) == 5
 
 
 def test_many_partitions_share_few_descriptors(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ class Compaction:
         from kwire.log.cleaner import Cleaner
 
         memory = self._node.settings.log_cleaner_dedupe_buffer_size
-        return Cleaner(self._node.files, self._node.log_manager.path, dedupe_buffer_bytes=memory)
+        return Cleaner(self._node.log_manager.cleaner_checkpoints, dedupe_buffer_bytes=memory)
 
     def _step(self, name: str, steps: Generator[None, None, CleanerStats]) -> None:
         try:

@@ -5,6 +5,7 @@
     .kafka_cleanshutdown               there after close(): the next open checks nothing (G-01). Removed by open()
     recovery-point-offset-checkpoint   per partition: what is below is on the disk
     replication-offset-checkpoint      per partition: the high watermark
+    cleaner-offset-checkpoint          per partition: what is below is compacted; written by the cleaner
     log-start-offset-checkpoint        of partitions whose log start is inside their first segment
 
 Kafka boots on what is written here, and what Kafka has left is opened here. One thread owns it; nothing runs by itself:
@@ -35,6 +36,7 @@ from kwire.log.checkpoints import (
     render_offset_checkpoint,
     render_properties,
 )
+from kwire.log.cleaner_checkpoints import CleanerCheckpoints
 from kwire.log.directory_lock import DirectoryLock
 from kwire.log.file_names import MARKED_DIRECTORY, check_topic, parse_partition_directory
 from kwire.log.file_system import FileSystem
@@ -54,7 +56,7 @@ class LogManager:
 
     path: the directory. logs: the partitions by topic and number. node_id, cluster_id, directory_id: of
     meta.properties, directory_id "" where that has none. was_clean: how the last stop was. ignored: directories that
-    are left alone.
+    are left alone. cleaner_checkpoints: what the cleaner goes by.
     default_config, configs: settings of topics without and with their own.
     """
 
@@ -70,6 +72,7 @@ class LogManager:
         self._written: dict[str, dict[TopicPartition, int]] = {}
         self._removed: list[tuple[int, str]] = []  # (due, directory)
         self._lock: DirectoryLock | None = None
+        self.cleaner_checkpoints: CleanerCheckpoints
 
     @classmethod
     def open(
@@ -100,6 +103,7 @@ class LogManager:
         try:
             manager._load_properties(node_id, cluster_id)
             manager._load_logs(left_alone, progress)
+            manager.cleaner_checkpoints = CleanerCheckpoints(manager._files, manager.path)
         except BaseException:
             manager._give_up()
             raise
@@ -275,12 +279,14 @@ class LogManager:
         self._files.sync_directory(self.path)
         self._removed.append((now_ms + log.config.file_delete_delay_ms, marked))
         self.write_checkpoints()
+        self.cleaner_checkpoints.remove((topic, partition))
 
     def truncate_to(self, topic: str, partition: int, offset: int, *, now_ms: int) -> bool:
         """Cut a partition off at offset, and write at once that it is on the disk only up to there."""
         cut = self.logs[topic, partition].truncate_to(offset, now_ms=now_ms)
         if cut:
             self.write_checkpoints()
+            self.cleaner_checkpoints.truncate((topic, partition), offset)
         return cut
 
     # ---- from time to time

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from kwire.errors import CorruptBatch
-from kwire.log import FileSystem, LogConfig, LogDirectory, PartitionWriter
+from kwire.log import FileSystem, LogConfig, LogDirectory, LogManager, PartitionWriter
 from kwire.log.cleaner import Cleaner
 from kwire.log.cleaner.offset_map import SLOT_BYTES
+from kwire.log.cleaner_checkpoints import CleanerCheckpoints
 from kwire.records import write_batch
 from tests.log.cleaner import kafka_cleaned
 from tests.log.cleaner.compared import log_content, segment_files
@@ -74,7 +75,7 @@ def test_golden_logs_are_left_as_kafkas_cleaner_leaves_them(
         log = PartitionWriter.open(files, str(directory), topic, int(partition), config, now_ms=now_ms, clean=True)
         active = log.segments.active
         untouched = active.log.pread(0, active.size_bytes)
-        cleaner = Cleaner(files, str(tmp_path))
+        cleaner = Cleaner(CleanerCheckpoints(files, str(tmp_path)))
         stats = cleaner.clean(log, now_ms)
         assert (cleaner.checkpoints.get((topic, int(partition))) or 0) == expected["end_offset"]
         cleaned = [each for each in log.segments if each.base_offset < expected["end_offset"]]
@@ -90,7 +91,7 @@ def test_the_newest_record_of_each_key_stays_and_the_active_segment_is_left_alon
     before, active = contents(tmp_path), log.segments.active
     segments, times = len(log.segments), [each.log.modified_ms() for each in log.segments]
     log.config = CONFIG.replace(segment_bytes=3000)
-    cleaner = Cleaner(FileSystem(), str(tmp_path))
+    cleaner = Cleaner(CleanerCheckpoints(FileSystem(), str(tmp_path)))
     stats = cleaner.clean(log, NOW)
     assert cleaner.checkpoints.get(("t", 0)) == active.base_offset
     assert (tmp_path / "cleaner-offset-checkpoint").read_text() == f"0\n1\nt 0 {active.base_offset}\n"
@@ -128,7 +129,7 @@ def test_a_map_for_few_keys_takes_more_passes_to_the_same_records(tmp_path: Path
     for name, memory in (("large", 1 << 20), ("small", 4 * SLOT_BYTES)):
         log = filled(tmp_path / name)
         before = contents(tmp_path / name)
-        cleaner = Cleaner(FileSystem(), str(tmp_path / name), dedupe_buffer_bytes=memory)
+        cleaner = Cleaner(CleanerCheckpoints(FileSystem(), str(tmp_path / name)), dedupe_buffer_bytes=memory)
         stats = cleaner.clean_fully(log, NOW)
         assert (stats.passes > 5) == (name == "small")
         end = log.segments.active.base_offset
@@ -157,7 +158,7 @@ def test_whatever_step_it_stops_at_the_log_has_the_old_or_the_new_records(tmp_pa
         files.stop_at, files.torn = len(files.steps) + stop_at, bool(stop_at % 2)
         stopped = False
         try:
-            Cleaner(files, str(root), dedupe_buffer_bytes=map_bytes).clean(log, NOW)
+            Cleaner(CleanerCheckpoints(files, str(root)), dedupe_buffer_bytes=map_bytes).clean(log, NOW)
         except Stopped:
             stopped = True
         log.abandon()
@@ -171,7 +172,9 @@ def test_whatever_step_it_stops_at_the_log_has_the_old_or_the_new_records(tmp_pa
         assert reopened.log_end_offset == max(before) + 1
         seen_old, seen_new = seen_old or found == before, seen_new or found == after
         (root / "cleaner-offset-checkpoint").unlink(missing_ok=True)
-        Cleaner(files, str(root), dedupe_buffer_bytes=map_bytes).clean(reopened, NOW)  # and it can be done again
+        Cleaner(CleanerCheckpoints(files, str(root)), dedupe_buffer_bytes=map_bytes).clean(
+            reopened, NOW
+        )  # and it can be done again
         reopened.close()
         assert contents(root) == after
         assert not list((root / "t-0").glob("*.cleaned"))
@@ -192,7 +195,7 @@ def test_the_dirtiest_of_the_logs_that_are_due_comes_first(tmp_path: Path) -> No
     ]
     for log, partition in zip(logs, range(4), strict=True):
         log.partition = partition
-    cleaner = Cleaner(FileSystem(), str(tmp_path))
+    cleaner = Cleaner(CleanerCheckpoints(FileSystem(), str(tmp_path)))
     for partition in range(4):
         (tmp_path / f"t-{partition}").mkdir()
     assert cleaner.choose(logs, NOW) == logs[:2]  # d has nothing but its active segment
@@ -209,7 +212,7 @@ def test_the_dirtiest_of_the_logs_that_are_due_comes_first(tmp_path: Path) -> No
 def test_a_log_may_grow_between_the_steps_of_a_pass(tmp_path: Path) -> None:
     log = filled(tmp_path)
     before, end = contents(tmp_path), log.segments.active.base_offset
-    cleaner = Cleaner(FileSystem(), str(tmp_path))
+    cleaner = Cleaner(CleanerCheckpoints(FileSystem(), str(tmp_path)))
     steps = 0
     for _ in cleaner.steps(log, NOW):
         log.append(write_batch([record(b"step %d" % steps, key=b"key-0")] * 20), now_ms=NOW)
@@ -224,7 +227,7 @@ def test_a_log_may_grow_between_the_steps_of_a_pass(tmp_path: Path) -> None:
 def test_segments_that_retention_removes_meanwhile_end_the_pass(tmp_path: Path) -> None:
     config = CONFIG.replace(cleanup_policy=frozenset({"compact", "delete"}), retention_ms=10, segment_bytes=2500)
     log = filled(tmp_path, config=config)
-    cleaner = Cleaner(FileSystem(), str(tmp_path))
+    cleaner = Cleaner(CleanerCheckpoints(FileSystem(), str(tmp_path)))
     steps = cleaner.steps(log, NOW)
     for _ in range(len(log.segments)):  # the map, and the first chunk of the first group
         next(steps)
@@ -250,12 +253,15 @@ def test_a_damaged_batch_leaves_the_log_as_it_is(tmp_path: Path) -> None:
     data[-3] ^= 1
     path.write_bytes(data)
     files_before = log_bytes(tmp_path / "t-0")
-    cleaner = Cleaner(FileSystem(), str(tmp_path))
+    cleaner = Cleaner(CleanerCheckpoints(FileSystem(), str(tmp_path)))
     with pytest.raises(CorruptBatch, match="stored CRC"):
         cleaner.clean(log, NOW)
     assert log_bytes(tmp_path / "t-0") == files_before
     assert cleaner.choose([log], NOW) == []
-    assert list(cleaner.uncleanable) == [("t", 0)]
+    assert list(cleaner.uncleanable) == [log]
+    log.abandon()
+    assert cleaner.choose([], NOW) == []
+    assert not cleaner.uncleanable
 
 
 def log_bytes(directory: Path) -> dict[str, bytes]:
@@ -266,10 +272,11 @@ def log_bytes(directory: Path) -> dict[str, bytes]:
 def test_checkpoints_that_cannot_be_read_count_as_none_and_gone_partitions_are_dropped(tmp_path: Path) -> None:
     (tmp_path / "cleaner-offset-checkpoint").write_text("not a checkpoint")
     log = filled(tmp_path)
-    cleaner = Cleaner(FileSystem(), str(tmp_path))
+    cleaner = Cleaner(CleanerCheckpoints(FileSystem(), str(tmp_path)))
     assert cleaner.plan(log, NOW).first_dirty_offset == 0
     (tmp_path / "cleaner-offset-checkpoint").write_text("0\n2\ngone 3 7\nt 0 9\n")
-    cleaner = Cleaner(FileSystem(), str(tmp_path))
+    cleaner = Cleaner(CleanerCheckpoints(FileSystem(), str(tmp_path)))
+    assert cleaner.checkpoints.get(("gone", 3)) is None
     assert cleaner.plan(log, NOW).first_dirty_offset == 9
     cleaner.checkpoints.truncate(("t", 0), 12)
     assert cleaner.checkpoints.get(("t", 0)) == 9
@@ -279,8 +286,29 @@ def test_checkpoints_that_cannot_be_read_count_as_none_and_gone_partitions_are_d
     assert (tmp_path / "cleaner-offset-checkpoint").read_text() == "0\n0\n"
 
 
+@pytest.mark.requirement("X-36")
+@pytest.mark.parametrize("chunks", range(1, 4))
+def test_a_log_that_is_deleted_while_it_is_cleaned_leaves_nothing_to_one_of_its_name(
+    tmp_path: Path, chunks: int
+) -> None:
+    filled(tmp_path).close()
+    with LogManager.open(tmp_path, now_ms=NOW, default_config=CONFIG) as manager:
+        cleaner = Cleaner(manager.cleaner_checkpoints)
+        cleaner.clean(manager.logs["t", 0], NOW)
+        assert manager.cleaner_checkpoints.get(("t", 0))
+        steps = cleaner.steps(manager.logs["t", 0], NOW)
+        for _ in range(chunks):
+            next(steps, None)
+        manager.delete("t", 0, now_ms=NOW)
+        new = manager.create("t", 0, now_ms=NOW)
+        assert list(steps) == []
+        assert manager.cleaner_checkpoints.get(("t", 0)) is None
+        assert cleaner.plan(new, NOW).first_dirty_offset == 0
+        assert not cleaner.uncleanable
+
+
 def test_every_segment_that_is_left_is_whole(tmp_path: Path) -> None:
     log = filled(tmp_path)
-    Cleaner(FileSystem(), str(tmp_path)).clean(log, NOW)
+    Cleaner(CleanerCheckpoints(FileSystem(), str(tmp_path))).clean(log, NOW)
     log.close()
     assert sum(len(each) for each in log_content(tmp_path / "t-0").values()) > 3  # which verifies checksums

@@ -9,7 +9,7 @@ offset_map        the newest offset of each key
 rewriting         batches without some of their records
 log_state         what is known of a log, open or only stored
 kernels, key_hash, sections                 compiled loops and what they work on
-checkpoints, cleaner_stats
+cleaner_stats     what a pass has done
 """
 
 from kwire.log.cleaner.cleaner import Cleaner

@@ -19,14 +19,13 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 import numpy as np
 
 from kwire.errors import KwireError
-from kwire.log.cleaner.checkpoints import CleanerCheckpoints
 from kwire.log.cleaner.cleaner_stats import CleanerStats
 from kwire.log.cleaner.cleaning_pass import CleaningPass
 from kwire.log.cleaner.cleaning_plan import CleaningPlan, make_plan
 from kwire.log.cleaner.log_state import OpenSegment, SourceSegment, open_state
 from kwire.log.cleaner.offset_map import DEFAULT_LOAD_FACTOR, DEFAULT_MEMORY_BYTES, OffsetMap
 from kwire.log.cleaner.sections import Table
-from kwire.log.file_system import FileSystem
+from kwire.log.cleaner_checkpoints import CleanerCheckpoints
 from kwire.log.partition_writer import PartitionWriter
 from kwire.log.segment_writer import SegmentWriter
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -42,24 +41,24 @@ Steps = Generator[None, None, CleanerStats]
 class Cleaner:
     """Compacts logs of one log directory.
 
-    directory: where the partitions' directories and the checkpoint are. dedupe_buffer_bytes, load_factor: of the offset
-    map (log.cleaner.dedupe.buffer.size, log.cleaner.io.buffer.load.factor). max_decompressed_bytes: of a batch.
+    checkpoints: of that directory, LogManager.cleaner_checkpoints where it is open. dedupe_buffer_bytes, load_factor:
+    of the offset map (log.cleaner.dedupe.buffer.size, log.cleaner.io.buffer.load.factor). max_decompressed_bytes: of a
+    batch.
     random_bytes: where secrets of offset maps come from.
-    uncleanable: logs that failed, by (topic, partition); they are not chosen again.
+    uncleanable: open logs that failed; they are not chosen again.
     """
 
     def __init__(
         self,
-        file_system: FileSystem,
-        directory: str,
+        checkpoints: CleanerCheckpoints,
         *,
         dedupe_buffer_bytes: int = DEFAULT_MEMORY_BYTES,
         load_factor: float = DEFAULT_LOAD_FACTOR,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
         random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        self.checkpoints = CleanerCheckpoints(file_system, directory)
-        self.uncleanable: dict[tuple[str, int], KwireError] = {}
+        self.checkpoints = checkpoints
+        self.uncleanable: dict[PartitionWriter, KwireError] = {}
         self._dedupe_buffer_bytes, self._load_factor = dedupe_buffer_bytes, load_factor
         self._max_decompressed_bytes, self._random_bytes = max_decompressed_bytes, random_bytes
         self._rows: Table = np.empty((TABLE_ROWS, t.COLUMN_COUNT), np.int64)
@@ -71,8 +70,9 @@ class Cleaner:
     def choose(self, logs: Iterable[PartitionWriter], now_ms: int) -> list[PartitionWriter]:
         """The logs with cleanup.policy=compact that are due, the dirtiest first (X-03)."""
         found = []
+        self.uncleanable = {log: error for log, error in self.uncleanable.items() if not log.is_closed}
         for log in logs:
-            if log.config.is_compacted and (log.topic, log.partition) not in self.uncleanable:
+            if log.config.is_compacted and log not in self.uncleanable:
                 plan = self.plan(log, now_ms)
                 if plan.resets_checkpoint:
                     self.checkpoints.put((log.topic, log.partition), plan.first_dirty_offset)
@@ -118,10 +118,12 @@ class Cleaner:
             for group in work.groups():
                 if not (yield from self._clean_group(log, work, group, now_ms)):
                     return work.stats
-            self.checkpoints.put(key, work.end_offset)
+            if not log.is_closed:  # deleted meanwhile: another one may have the name by now
+                self.checkpoints.put(key, work.end_offset)
         except KwireError as error:
-            self.uncleanable[key] = error
-            raise
+            if not log.is_closed:
+                self.uncleanable[log] = error
+                raise
         return work.stats
 
     def _clean_group(

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kwire.errors import CorruptBatch, LogError, OptionError
-from kwire.log.cleaner.checkpoints import CleanerCheckpoints
 from kwire.log.cleaner.cleaner import Cleaner
 from kwire.log.cleaner.cleaner_stats import CleanerStats
 from kwire.log.cleaner.cleaning_pass import CleaningPass
 from kwire.log.cleaner.cleaning_plan import CleaningPlan, make_plan
 from kwire.log.cleaner.log_state import stored_state
 from kwire.log.cleaner.offset_map import DEFAULT_LOAD_FACTOR, DEFAULT_MEMORY_BYTES, OffsetMap
+from kwire.log.cleaner_checkpoints import CleanerCheckpoints
 from kwire.log.file_names import parse_partition_directory
 from kwire.log.file_system import FileSystem
 from kwire.log.log_config import LogConfig
@@ -118,7 +118,9 @@ def compact(path: str, chosen: Chosen, settings: OfflineSettings, now_ms: int) -
     config = settings.config.replace(file_delete_delay_ms=0)
     with LogManager.open(path, now_ms=now_ms, file_system=files, default_config=config) as manager:
         cleaner = Cleaner(
-            files, path, dedupe_buffer_bytes=settings.dedupe_buffer_bytes, load_factor=settings.load_factor
+            manager.cleaner_checkpoints,
+            dedupe_buffer_bytes=settings.dedupe_buffer_bytes,
+            load_factor=settings.load_factor,
         )
         for (topic, partition), log in sorted(manager.logs.items()):
             if not chosen(topic, partition):

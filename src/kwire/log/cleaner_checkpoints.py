@@ -15,7 +15,9 @@ __all__ = ["CleanerCheckpoints"]
 
 
 class CleanerCheckpoints:
-    """First dirty offset by (topic, partition). directory: the log directory. An unreadable file counts as empty."""
+    """First dirty offset by (topic, partition). directory: the log directory. An unreadable file counts as empty, and
+    an entry without a partition is none: one that gets the name later is dirty from its start.
+    """
 
     def __init__(self, file_system: FileSystem, directory: str) -> None:
         self._files, self._directory = file_system, directory
@@ -23,7 +25,7 @@ class CleanerCheckpoints:
         self._offsets: dict[TopicPartition, int] = {}
         if file_system.exists(self._path):
             with suppress(Malformed):  # F-03: all logs count as dirty from their start
-                self._offsets = parse_offset_checkpoint(file_system.read_all(self._path))
+                self._offsets = self._of_partitions(parse_offset_checkpoint(file_system.read_all(self._path)))
 
     def get(self, key: TopicPartition) -> int | None:
         """The first dirty offset, None for a log that was never cleaned."""
@@ -45,9 +47,13 @@ class CleanerCheckpoints:
             self._write()
 
     def _write(self) -> None:
-        self._offsets = {
+        self._offsets = self._of_partitions(self._offsets)
+        self._files.write_atomically(self._path, render_offset_checkpoint(self._offsets))
+
+    def _of_partitions(self, offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """The entries whose partition has a directory."""
+        return {
             (topic, partition): offset
-            for (topic, partition), offset in self._offsets.items()
+            for (topic, partition), offset in offsets.items()
             if self._files.is_directory(f"{self._directory}/{topic}-{partition}")
         }
-        self._files.write_atomically(self._path, render_offset_checkpoint(self._offsets))
