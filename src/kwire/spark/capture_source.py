@@ -16,6 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from kwire.errors import KwireError, OptionError
 from kwire.spark.message_types import message_class, struct_type
 from kwire.spark.option_values import (
+    check_columns,
     parse_choice,
     parse_columns,
     parse_paths,
@@ -124,13 +125,7 @@ def column_types(options: CaptureOptions) -> dict[str, str]:
         types[BODY] = struct_type(message_class(options.message).SPEC, None).simpleString()
     if options.columns is None:
         return {name: kind for name, kind in types.items() if name not in BODIES or options.bodies != "none"}
-    for name in options.columns:
-        if name not in types:
-            raise OptionError(
-                f"Option 'columns': unknown column '{name}'{nearest(name, types)}; there are {', '.join(types)}"
-            )
-    if len(set(options.columns)) < len(options.columns):
-        raise OptionError(f"Option 'columns' names a column twice: {', '.join(options.columns)}")
+    check_columns(options.columns, types)
     return {name: types[name] for name in options.columns}
 
 

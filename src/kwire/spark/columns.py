@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError
-from kwire.spark.topics import nearest
+from kwire.spark.option_values import check_columns
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -44,7 +44,7 @@ def choose_columns(options: Options) -> tuple[str, ...]:
             for name in TYPES
             if (name != HEADERS or options.include_headers) and (name != CORRUPT or options.mode == "PERMISSIVE")
         )
-    _check_names(options.columns, "Option 'columns'")
+    check_columns(options.columns, TYPES)
     _check_corrupt(options.columns, options)
     return options.columns
 
@@ -62,7 +62,7 @@ def columns_of_schema(schema: StructType, options: Options) -> tuple[str, ...]:
     names = tuple(schema.fieldNames())
     if not names:
         raise OptionError(f"The schema names no column; there are {', '.join(TYPES)}")
-    _check_names(names, "The schema")
+    check_columns(names, TYPES, "The schema")
     if options.columns is not None and options.columns != names:
         raise OptionError("Option 'columns' and the schema differ; give one of them")
     for found in schema.fields:
@@ -85,14 +85,6 @@ def _has_required_parts(value: object) -> bool:
             return True
         return any(_has_required_parts(part) for part in value.values())
     return isinstance(value, list) and any(_has_required_parts(part) for part in value)
-
-
-def _check_names(names: tuple[str, ...], where: str) -> None:
-    for name in names:
-        if name not in TYPES:
-            raise OptionError(f"{where}: unknown column '{name}'{nearest(name, TYPES)}; there are {', '.join(TYPES)}")
-    if len(set(names)) < len(names):
-        raise OptionError(f"{where} names a column twice: {', '.join(names)}")
 
 
 def _check_corrupt(names: tuple[str, ...], options: Options) -> None:

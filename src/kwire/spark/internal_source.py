@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from kwire.errors import LogError, OptionError
 from kwire.spark.internal_columns import COLUMNS, HISTORY_COLUMNS, TOPICS
 from kwire.spark.option_values import (
+    check_columns,
     parse_choice,
     parse_columns,
     parse_flag,
@@ -130,13 +131,7 @@ def column_types(options: InternalOptions) -> dict[str, str]:
     types = options.types
     if options.columns is None:
         return types
-    for name in options.columns:
-        if name not in types:
-            raise OptionError(
-                f"Option 'columns': unknown column '{name}'{nearest(name, types)}; there are {', '.join(types)}"
-            )
-    if len(set(options.columns)) < len(options.columns):
-        raise OptionError(f"Option 'columns' names a column twice: {', '.join(options.columns)}")
+    check_columns(options.columns, types)
     return {name: types[name] for name in options.columns}
 
 

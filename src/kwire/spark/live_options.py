@@ -8,77 +8,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from kwire.errors import OptionError
-from kwire.spark.offsets import Limit, NoMatch, check_limits, parse_limit
-from kwire.spark.option_values import (
-    parse_choice,
-    parse_columns,
-    parse_flag,
-    parse_positive,
-    refuse_unknown,
+from kwire.spark.option_values import parse_positive, refuse_unknown
+from kwire.spark.query_options import (
+    QUERY_NAMES,
+    REFUSED_SETTINGS,
+    STREAM_NAMES,
+    Query,
+    QueryOptions,
+    parse_query,
+    parse_selection,
 )
-from kwire.spark.stream import Limits, parse_limits
-from kwire.spark.topics import Matching, Selection, parse_assign, parse_pattern, parse_subscribe
 
 __all__ = ["LiveOptions", "parse_options"]
 
 PAGE = "docs/live.md"
 
 NAMES = (
-    "assign",
-    "subscribe",
-    "subscribePattern",
-    "startingTimestamp",
-    "startingOffsetsByTimestamp",
-    "startingOffsets",
-    "endingTimestamp",
-    "endingOffsetsByTimestamp",
-    "endingOffsets",
-    "startingOffsetsByTimestampStrategy",
-    "failOnDataLoss",
-    "includeHeaders",
-    "minPartitions",
-    "maxRecordsPerPartition",
-    "maxOffsetsPerTrigger",
-    "minOffsetsPerTrigger",
-    "maxTriggerDelay",
+    *QUERY_NAMES,
+    *STREAM_NAMES,
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
     "groupIdPrefix",
-    "columns",
-    "includeInternal",
 )
-# As Spark's source refuses them (KafkaSourceProvider.validateGeneralOptions).
 REFUSED = {
-    "kafka.auto.offset.reset": "set startingOffsets to say where to start",
-    "kafka.key.deserializer": "keys are binary; use DataFrame operations to deserialize them",
-    "kafka.value.deserializer": "values are binary; use DataFrame operations to deserialize them",
+    **REFUSED_SETTINGS,
     "kafka.enable.auto.commit": "offsets are kept in Spark's checkpoint and never committed to Kafka",
     "kafka.interceptor.classes": "there is no Java consumer to intercept",
-    "topic": "it belongs to writing; to read, name topics with subscribe",
     "path": "this source talks to brokers; to read a log directory, use kafka-log",
 }
-Query = Literal["batch", "stream", "any"]  # any: Spark asks for the schema before it says which
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LiveOptions:
+class LiveOptions(QueryOptions):
     """Everything a query asked for. kafka: settings of the client, which may hold secrets and are in no repr."""
 
     kafka: Mapping[str, str] = field(repr=False)
-    selection: Selection
-    start: Limit
-    end: Limit
-    limits: Limits
-    no_match: NoMatch = "error"
-    fail_on_data_loss: bool = True
-    include_headers: bool = False
-    min_partitions: int | None = None
-    max_records: int | None = None
-    columns: tuple[str, ...] | None = None
 
     @property
     def mode(self) -> str:
@@ -100,34 +67,13 @@ def parse_options(options: Mapping[str, str], query: Query) -> LiveOptions:
     refuse_unknown(
         {key: value for key, value in given.items() if not key.startswith("kafka.")}, NAMES, "kafka-live", PAGE
     )
-    start = parse_limit(
-        "starting",
-        given.get("startingtimestamp"),
-        given.get("startingoffsetsbytimestamp"),
-        given.get("startingoffsets"),
-        is_stream=query != "batch",
-    )
-    if query == "stream":
-        for name in ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets"):
-            if name.lower() in given:
-                raise OptionError(f"Option '{name}': ending offset not valid in streaming queries")
-    end = parse_limit(
-        "ending", given.get("endingtimestamp"), given.get("endingoffsetsbytimestamp"), given.get("endingoffsets")
-    )
-    check_limits(start, end)
-    return LiveOptions(
-        kafka=client_settings(given),
-        selection=selection(given),
-        start=start,
-        end=end,
-        no_match=parse_choice(given, "startingOffsetsByTimestampStrategy", "error", ("error", "latest")),
-        fail_on_data_loss=parse_flag(given, "failOnDataLoss", True),
-        include_headers=parse_flag(given, "includeHeaders", False),
-        min_partitions=parse_positive(given, "minPartitions"),
-        max_records=parse_positive(given, "maxRecordsPerPartition"),
-        columns=parse_columns(given),
-        limits=parse_limits(given),
-    )
+    values = parse_query(given, query)
+    selection = parse_selection(given)
+    if selection is None:
+        raise OptionError(
+            "One of the following options must be specified for Kafka source: assign, subscribe, subscribePattern"
+        )
+    return LiveOptions(**values, selection=selection, kafka=client_settings(given))
 
 
 def client_settings(given: Mapping[str, str]) -> dict[str, str]:
@@ -148,22 +94,3 @@ def client_settings(given: Mapping[str, str]) -> dict[str, str]:
 
     ClientSettings.parse(settings)
     return settings
-
-
-def selection(given: Mapping[str, str]) -> Selection:
-    """Exactly one of assign, subscribe, subscribePattern."""
-    chosen = [name for name in ("assign", "subscribe", "subscribePattern") if name.lower() in given]
-    if len(chosen) > 1:
-        raise OptionError("Only one of the following options can be specified: assign, subscribe, subscribePattern")
-    if not chosen:
-        raise OptionError(
-            "One of the following options must be specified for Kafka source: assign, subscribe, subscribePattern"
-        )
-    text = given[chosen[0].lower()]
-    if chosen[0] == "assign":
-        return parse_assign(text)
-    if chosen[0] == "subscribe":
-        return parse_subscribe(text)
-    found = parse_pattern(text, include_internal=parse_flag(given, "includeInternal", False))
-    assert isinstance(found, Matching)
-    return found

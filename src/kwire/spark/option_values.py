@@ -7,7 +7,7 @@ and raises OptionError naming the option and what would be right.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -16,6 +16,7 @@ from kwire.spark.topics import nearest
 
 __all__ = [
     "STORAGE_PREFIX",
+    "check_columns",
     "is_storage",
     "parse_choice",
     "parse_columns",
@@ -95,6 +96,16 @@ def parse_columns(given: Mapping[str, str]) -> tuple[str, ...] | None:
     if not any(columns):
         raise OptionError("Option 'columns' names no column")
     return columns
+
+
+def check_columns(names: Sequence[str], known: Iterable[str], where: str = "Option 'columns'") -> None:
+    """Refuse columns that are not known, or named twice. where: what has named them, for the error."""
+    known = list(known)
+    for name in names:
+        if name not in known:
+            raise OptionError(f"{where}: unknown column '{name}'{nearest(name, known)}; there are {', '.join(known)}")
+    if len(set(names)) < len(names):
+        raise OptionError(f"{where} names a column twice: {', '.join(names)}")
 
 
 def parse_flag(given: Mapping[str, str], name: str, default: bool) -> bool:
