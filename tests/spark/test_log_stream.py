@@ -110,6 +110,47 @@ def test_a_stream_without_offsets_starts_at_the_end_and_limits_are_kept(logs: Lo
     assert waiting.latestOffset(first, waiting.getDefaultReadLimit()) == {"t": {"0": 70}}
 
 
+def test_a_batch_that_is_run_again_has_the_same_rows_in_the_same_tasks_whatever_became_of_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A sink that commits task by task would lose rows or have them twice. Tasks were cut by the sizes of segments, and
+    # those change: here the same records in short segments, in one, and compacted down to a few.
+    def tasks(name: str, segment_bytes: int, kept: range, **options: Any) -> list[list[tuple[int, int]]]:
+        config = LogConfig(segment_bytes=segment_bytes)
+        with LogManager.open(tmp_path / name, now_ms=NOW_MS, default_config=config) as logs:
+            for partition, count in ((0, 95), (1, 4), (2, 3)):
+                log = logs.create("t", partition, now_ms=NOW_MS)
+                for offset in range(count):
+                    if partition or offset in kept:
+                        rows = pa.record_batch({"value": pa.array([b"v" * 100], pa.binary())})
+                        for piece in ColumnWriter(base_offset=offset, partition_leader_epoch=0).write(rows):
+                            log.append_as_given(piece, now_ms=NOW_MS)
+            stream = reader(logs, **options)
+            return [
+                [
+                    row
+                    for found in stream.read(task)
+                    for row in zip(*(column.to_pylist() for column in found.columns), strict=True)
+                ]
+                for task in stream.partitions({"t": {"0": 0, "1": 0, "2": 0}}, {"t": {"0": 95, "1": 4, "2": 3}})
+            ]
+
+    monkeypatch.setattr("kwire.spark.log_stream.TASK_OFFSETS", 40)
+    everything, few = range(95), range(40, 95, 7)
+    wanted = [[(0, n) for n in range(40)], [(0, n) for n in range(40, 80)]]
+    wanted += [[*((0, n) for n in range(80, 95)), *((1, n) for n in range(4)), *((2, n) for n in range(3))]]
+    assert tasks("short", 1024, everything) == tasks("long", 1 << 20, everything) == wanted
+    compacted = tasks("compacted", 1 << 20, few)
+    assert compacted == [[row for row in task if row[0] or row[1] in few] for task in wanted]
+    assert compacted[0] == []
+    for options in ({"minPartitions": 7}, {"maxRecordsPerPartition": 30}):
+        short, long = (
+            tasks(f"{name} {options}", size, everything, **options) for name, size in (("s", 1024), ("l", 1 << 20))
+        )
+        assert short == long
+        assert len(long) >= 6
+
+
 def test_a_batch_that_is_half_written_is_not_there_yet(logs: LogManager, tmp_path: Path) -> None:
     write(logs, 0, 10)
     write(logs, 0, 10)

@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from kwire.errors import OptionError
 from kwire.spark.columns import choose_columns, columns_of_schema, render_ddl
 from kwire.spark.live_options import LiveOptions, parse_options
-from kwire.spark.offsets import OffsetRange, offsets_per_task
+from kwire.spark.offsets import OffsetRange, cut_ranges
 from kwire.spark.stream_reader import LogStream
 
 if TYPE_CHECKING:
@@ -40,14 +40,7 @@ class LivePartition(InputPartition):
 
 def split_ranges(ranges: Sequence[OffsetRange], options: LiveOptions) -> list[LivePartition]:
     """The tasks for some ranges: minPartitions and maxRecordsPerPartition cut them up."""
-    limits = offsets_per_task(ranges, None, options.max_records)
-    if options.min_partitions is not None and len(ranges) < options.min_partitions:
-        limits = offsets_per_task(ranges, options.min_partitions, options.max_records)
-    return [
-        LivePartition(OffsetRange(found.topic, found.partition, start, min(found.end, start + (limit or found.size))))
-        for found, limit in zip(ranges, limits, strict=True)
-        for start in range(found.start, found.end, limit or max(1, found.size))
-    ]
+    return [LivePartition(each) for each in cut_ranges(ranges, options.min_partitions, options.max_records)]
 
 
 def read_partition(

@@ -6,17 +6,17 @@ batch that is not whole yet is not there yet.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
-from kwire.log import PartitionLog
+from kwire.log import PartitionLog, plan_splits
 from kwire.spark.log_source import LogPartition, read_partition
-from kwire.spark.offsets import OffsetRange, check_named
+from kwire.spark.offsets import OffsetRange, check_named, cut_ranges
 from kwire.spark.options import LogOptions
 from kwire.spark.paths import open_logs
-from kwire.spark.planning import choose_partitions, resolve_range, tasks_of_ranges
+from kwire.spark.planning import choose_partitions, resolve_range
 from kwire.spark.stream import Offsets
 from kwire.spark.stream_reader import LogStream
 from kwire.spark.topics import TopicPartition
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LogPlaces", "LogStreamReader"]
 
+TASK_OFFSETS = 100_000  # that a task reads; short ranges share one up to here
+SHARED_RANGES = 32
 GONE = (1 << 63) - 1  # as the first offset of a partition that is not there any more: all of it was deleted
 
 
@@ -71,8 +73,40 @@ class LogStreamReader(LogStream[LogPlaces]):
 
     def tasks(self, ranges: Sequence[OffsetRange]) -> list[LogPartition]:
         """The tasks of one micro-batch, over what was listed when its bounds were checked."""
-        return [LogPartition(splits) for splits in tasks_of_ranges(ranges, self.places.logs, self.options)]
+        return tasks_by_offsets(ranges, self.places.logs, self.options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task as Arrow batches; called in a worker. Raises CorruptBatch, LogError."""
         return read_partition(partition, self.columns, self.options)
+
+
+def tasks_by_offsets(
+    ranges: Sequence[OffsetRange], logs: Mapping[TopicPartition, PartitionLog], options: LogOptions
+) -> list[LogPartition]:
+    """Tasks that depend on nothing but the offsets and the options.
+
+    Files do not stay as they are: segments are compacted and joined, indexes are built again after a crash. A sink that
+    was killed in the middle of a micro-batch gets the same rows in the same tasks all the same; a task without a file
+    is one nevertheless. Raises LogError.
+    """
+    is_as_asked = options.min_partitions is not None or options.max_records is not None
+    pieces = cut_ranges(ranges, options.min_partitions, options.max_records if is_as_asked else TASK_OFFSETS)
+    tasks: list[list[OffsetRange]] = []
+    room = 0
+    for piece in pieces:
+        if tasks and not is_as_asked and piece.size <= room and len(tasks[-1]) < SHARED_RANGES:
+            tasks[-1].append(piece)
+            room -= piece.size
+        else:
+            tasks.append([piece])
+            room = TASK_OFFSETS - piece.size
+    return [
+        LogPartition(
+            [
+                split
+                for key, start, end in (((each.topic, each.partition), each.start, each.end) for each in task)
+                for split in plan_splits(logs[key], ranges={key: (start, end)}, isolation=options.isolation)
+            ]
+        )
+        for task in tasks
+    ]

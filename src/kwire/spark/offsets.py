@@ -277,3 +277,13 @@ def offsets_per_task(
             tasks = max(1, round(found.size / long_total * long_tasks))
             limits[n] = min(-(-found.size // tasks), max_records or found.size)
     return limits
+
+
+def cut_ranges(ranges: Sequence[OffsetRange], min_partitions: int | None, max_records: int | None) -> list[OffsetRange]:
+    """The ranges, or parts of them where there are to be more tasks or shorter ones; offsets_per_task says how long."""
+    wanted = min_partitions if min_partitions is not None and len(ranges) < min_partitions else None
+    return [
+        OffsetRange(found.topic, found.partition, start, min(found.end, start + (limit or found.size)))
+        for found, limit in zip(ranges, offsets_per_task(ranges, wanted, max_records), strict=True)
+        for start in range(found.start, found.end, limit or max(1, found.size))
+    ]
