@@ -15,10 +15,9 @@ from typing import Any
 
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
-from kwire.broker.groups.offset_table import TopicPartition
+from kwire.broker.groups.offset_requests import Commits, Outcome, answer_topics, commit_each, of_all
 from kwire.broker.groups.offsets import NO_RETENTION
 from kwire.broker.node import Node
-from kwire.errors import BrokerError
 from kwire.messages import OffsetCommitResponse, OffsetCommitValue
 from kwire.protocol.error_codes import ErrorCode, refusal
 
@@ -28,51 +27,20 @@ VERSIONS = (0, 10)
 TOPIC_ID_VERSION = 10
 NO_TIMESTAMP = -1
 
-Outcome = dict[TopicPartition, int]
-
 
 def handle(node: Node, context: RequestContext, request: Any) -> OffsetCommitResponse:
     if not node.may(context, Operation.READ, ResourceType.GROUP, request.group_id):
         raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {request.group_id}")
-    by_id = context.api_version >= TOPIC_ID_VERSION
-    if by_id:
-        for topic in request.topics:
-            found = node.topics.with_id(topic.topic_id)
-            topic.name = found.name if found is not None else ""
-    outcome: Outcome = {}
-    commits = []
     now_ms = node.clock.now_ms()
-    for topic in request.topics:
-        for partition in topic.partitions:
-            which = (topic.name, partition.partition_index)
-            code = check_partition(node, context, *which, unknown_topic=unknown(by_id))
-            if code is ErrorCode.NONE and node.groups.offsets.is_too_large(partition.committed_metadata):
-                code = ErrorCode.OFFSET_METADATA_TOO_LARGE
-            outcome[which] = int(code)
-            if code is ErrorCode.NONE:
-                commits.append((which, to_value(partition, request.retention_time_ms, now_ms)))
-    if commits:
-        try:
-            commit(node, context, request, commits)
-        except BrokerError as error:
-            outcome.update((which, error.code) for which, _ in commits)
+    outcome = commit_each(
+        node,
+        context,
+        request,
+        by_id=context.api_version >= TOPIC_ID_VERSION,
+        value_of=lambda partition: to_value(partition, request.retention_time_ms, now_ms),
+        commit=lambda commits: commit(node, context, request, commits),
+    )
     return respond(request, outcome)
-
-
-def unknown(by_id: bool) -> ErrorCode:
-    """What is said of a topic that is not there."""
-    return ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-
-def check_partition(node: Node, context: RequestContext, name: str, index: int, unknown_topic: ErrorCode) -> ErrorCode:
-    """Whether the sender may commit for the partition, and there is one."""
-    if not name:
-        return unknown_topic
-    if not node.may(context, Operation.READ, ResourceType.TOPIC, name):
-        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    if node.topics.partition(name, index) is None:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return ErrorCode.NONE
 
 
 def to_value(partition: Any, retention_time_ms: int, now_ms: int) -> OffsetCommitValue:
@@ -86,9 +54,7 @@ def to_value(partition: Any, retention_time_ms: int, now_ms: int) -> OffsetCommi
     )
 
 
-def commit(
-    node: Node, context: RequestContext, request: Any, commits: list[tuple[TopicPartition, OffsetCommitValue]]
-) -> None:
+def commit(node: Node, context: RequestContext, request: Any, commits: Commits) -> None:
     """Commit what is fine. Raises BrokerError."""
     group = node.groups.offsets.check_commit(
         request.group_id,
@@ -104,24 +70,11 @@ def commit(
 
 def respond(request: Any, outcome: Outcome) -> OffsetCommitResponse:
     """The outcome in the request's order."""
-    return OffsetCommitResponse(
-        topics=[
-            OffsetCommitResponse.OffsetCommitResponseTopic(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=[
-                    OffsetCommitResponse.OffsetCommitResponsePartition(
-                        partition_index=partition.partition_index,
-                        error_code=outcome[topic.name, partition.partition_index],
-                    )
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
+    kind = OffsetCommitResponse
+    return kind(
+        topics=answer_topics(request, outcome, kind.OffsetCommitResponseTopic, kind.OffsetCommitResponsePartition)
     )
 
 
 def refuse(request: Any, code: ErrorCode, what: str) -> OffsetCommitResponse:
-    everything = {(t.name, p.partition_index): int(code) for t in request.topics for p in t.partitions}
-    return respond(request, everything)
+    return respond(request, of_all(request, code))

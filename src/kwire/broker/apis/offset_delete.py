@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwire.broker.apis.offset_commit import check_partition
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
+from kwire.broker.groups.offset_requests import check_partition
 from kwire.broker.node import Node
 from kwire.messages import OffsetDeleteResponse
 from kwire.protocol.error_codes import ErrorCode, refusal

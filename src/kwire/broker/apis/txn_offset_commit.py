@@ -12,16 +12,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwire.broker.apis.offset_commit import Outcome, check_partition, unknown
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
-from kwire.broker.groups.offset_table import TopicPartition
+from kwire.broker.groups.offset_requests import Commits, Outcome, answer_topics, commit_each, of_all
 from kwire.broker.groups.offsets_log import Producer
 from kwire.broker.internal_topics import GROUP_METADATA_TOPIC
 from kwire.broker.node import Node
 from kwire.broker.transactions.admission import ClientSupport, admit
 from kwire.broker.transactions.metadata import ProducerIdAndEpoch
-from kwire.errors import BrokerError
 from kwire.messages import OffsetCommitValue, TxnOffsetCommitResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
@@ -40,40 +38,29 @@ def handle(node: Node, context: RequestContext, request: Any) -> TxnOffsetCommit
         raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {request.group_id}")
     if not request.group_id:
         raise refusal(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
-    by_id = context.api_version >= TOPIC_ID_VERSION
-    if by_id:
-        for topic in request.topics:
-            found = node.topics.with_id(topic.topic_id)
-            topic.name = found.name if found is not None else ""
-    outcome: Outcome = {}
-    commits = []
     now_ms = node.clock.now_ms()
-    for topic in request.topics:
-        for partition in topic.partitions:
-            which = (topic.name, partition.partition_index)
-            code = check_partition(node, context, *which, unknown_topic=unknown(by_id))
-            if code is ErrorCode.NONE and node.groups.offsets.is_too_large(partition.committed_metadata):
-                code = ErrorCode.OFFSET_METADATA_TOO_LARGE
-            outcome[which] = int(code)
-            if code is ErrorCode.NONE:
-                value = OffsetCommitValue(
-                    offset=partition.committed_offset,
-                    leader_epoch=partition.committed_leader_epoch,
-                    metadata=partition.committed_metadata or "",
-                    commit_timestamp=now_ms,
-                )
-                commits.append((which, value))
-    if commits:
-        try:
-            commit(node, context, request, commits)
-        except BrokerError as error:
-            outcome.update((which, error.code) for which, _ in commits)
+    outcome = commit_each(
+        node,
+        context,
+        request,
+        by_id=context.api_version >= TOPIC_ID_VERSION,
+        value_of=lambda partition: to_value(partition, now_ms),
+        commit=lambda commits: commit(node, context, request, commits),
+    )
     return respond(request, outcome)
 
 
-def commit(
-    node: Node, context: RequestContext, request: Any, commits: list[tuple[TopicPartition, OffsetCommitValue]]
-) -> None:
+def to_value(partition: Any, now_ms: int) -> OffsetCommitValue:
+    """What is kept of a partition's commit."""
+    return OffsetCommitValue(
+        offset=partition.committed_offset,
+        leader_epoch=partition.committed_leader_epoch,
+        metadata=partition.committed_metadata or "",
+        commit_timestamp=now_ms,
+    )
+
+
+def commit(node: Node, context: RequestContext, request: Any, commits: Commits) -> None:
     """Commit what is fine, as part of the transaction. Raises BrokerError."""
     node.groups.offsets.check_commit(
         request.group_id,
@@ -108,24 +95,11 @@ def check_transaction(node: Node, version: int, request: Any) -> None:
 
 def respond(request: Any, outcome: Outcome) -> TxnOffsetCommitResponse:
     """The outcome in the request's order."""
-    return TxnOffsetCommitResponse(
-        topics=[
-            TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=[
-                    TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition(
-                        partition_index=partition.partition_index,
-                        error_code=outcome[topic.name, partition.partition_index],
-                    )
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
+    kind = TxnOffsetCommitResponse
+    return kind(
+        topics=answer_topics(request, outcome, kind.TxnOffsetCommitResponseTopic, kind.TxnOffsetCommitResponsePartition)
     )
 
 
 def refuse(request: Any, code: ErrorCode, what: str) -> TxnOffsetCommitResponse:
-    everything = {(t.name, p.partition_index): int(code) for t in request.topics for p in t.partitions}
-    return respond(request, everything)
+    return respond(request, of_all(request, code))
