@@ -6,11 +6,10 @@ import datetime
 from collections import Counter
 from collections.abc import Sequence
 
-import kwire
 from kwire.cli.quantities import bytes_text, count_text
 from kwire.cli.report.charts import HEIGHT
+from kwire.cli.report.frame import document, made_by, page_head, tiles
 from kwire.cli.report.markup import Child, Markup, element, join
-from kwire.cli.report.page import document
 from kwire.log.damage import Damage, Severity
 from kwire.log.verify import DirectoryFindings, PartitionFindings
 
@@ -27,7 +26,11 @@ def render_damage(found: DirectoryFindings, *, source: str, root: str, made_at: 
     notes = [each for each in found.damages if each.is_harmless]
     body = element(
         "body",
-        _head(source, made_at),
+        page_head(
+            "Kafka log verification",
+            source,
+            f"every batch, index, snapshot and checkpoint read {made_by(made_at)}; nothing was changed",
+        ),
         element(
             "main",
             _tiles(found, damages, notes),
@@ -40,44 +43,19 @@ def render_damage(found: DirectoryFindings, *, source: str, root: str, made_at: 
     return document(f"Kafka log verification: {source}", body)
 
 
-def _head(source: str, made_at: datetime.datetime) -> Markup:
-    moment = made_at.astimezone(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
-    what = f"every batch, index, snapshot and checkpoint read by kwire {kwire.__version__} on {moment}"
-    return element(
-        "header",
-        element("p", "Kafka log verification", class_="eyebrow"),
-        element("h1", source),
-        element("p", f"{what}; nothing was changed", class_="sub"),
-    )
-
-
 def _tiles(found: DirectoryFindings, damages: Sequence[Damage], notes: Sequence[Damage]) -> Markup:
     segments = [segment for each in found.partitions for segment in each.segments]
     hurt = {(each.topic, each.partition) for each in damages if each.topic is not None}
     worst = max((each.severity for each in damages), default=None)
     lost = sum(last - first + 1 for first, last in _offset_ranges(damages))
-    tiles: list[tuple[str, str, str]] = [
+    totals = [
         ("damages", count_text(len(damages)), f"and {count_text(len(notes))} notes"),
         ("worst", worst.text if worst is not None else "none", worst.meaning if worst is not None else ""),
         ("offsets in doubt", count_text(lost), "in damaged places"),
         ("logs with damage", count_text(len(hurt)), f"of {count_text(len(found.partitions))} partitions"),
         ("read", bytes_text(sum(each.size_bytes for each in segments)), f"in {count_text(len(segments))} segments"),
     ]
-    return element(
-        "section",
-        *(
-            element(
-                "div",
-                element("div", label, class_="tile-label"),
-                element("div", value, class_="tile-value"),
-                element("div", note, class_="tile-note"),
-                class_="tile",
-            )
-            for label, value, note in tiles
-        ),
-        class_="tiles",
-        aria_label="Totals",
-    )
+    return tiles(totals)
 
 
 def _offset_ranges(damages: Sequence[Damage]) -> list[tuple[int, int]]:

@@ -8,8 +8,8 @@ from typing import Any
 import kwire
 from kwire.cli.quantities import bytes_text, count_text, percent_text
 from kwire.cli.report.charts import ranked_bars
+from kwire.cli.report.frame import document, page_head
 from kwire.cli.report.markup import Child, Markup, element, join
-from kwire.cli.report.page import document
 
 __all__ = ["render_encodings"]
 
@@ -32,12 +32,7 @@ def render_encodings(rows: Sequence[Row], *, title: str, count: int, size_bytes:
     )
     body = element(
         "body",
-        element(
-            "header",
-            element("p", "Integer encodings (KIP-625)", class_="eyebrow"),
-            element("h1", title),
-            element("p", f"{facts}; counted by kwire {kwire.__version__}", class_="sub"),
-        ),
+        page_head("Integer encodings (KIP-625)", title, f"{facts}; counted by kwire {kwire.__version__}"),
         element(
             "main",
             element("section", element("h2", "What the best encoding of each field saves"), _savings(ranked)),

@@ -1,20 +1,18 @@
-"""The page around the charts: tiles, the topics at a glance, one section a topic, and how the numbers were counted."""
+"""What `kwire log report` shows: totals, topics at a glance, a section a topic, and how the numbers were counted."""
 
 from __future__ import annotations
 
 import datetime
-import functools
 from collections.abc import Sequence
-from importlib import resources
 
-import kwire
 from kwire.cli.quantities import bytes_text, count_text, percent_text, ratio_text, time_text
 from kwire.cli.report.charts import sparkline, stacked_bar
+from kwire.cli.report.frame import document, made_by, page_head, tiles
 from kwire.cli.report.markup import Child, Markup, element, join
 from kwire.cli.report.topic import codec_parts, topic_section
 from kwire.log.statistics import TopicStatistics
 
-__all__ = ["document", "render_report"]
+__all__ = ["render_report"]
 
 DETAILED_TOPICS = 60  # more get a line in the table and no section of their own
 
@@ -29,7 +27,7 @@ def render_report(topics: Sequence[TopicStatistics], *, source: str, made_at: da
     detailed = filled[:DETAILED_TOPICS]
     body = element(
         "body",
-        _head(source, made_at),
+        page_head("Kafka log report", source, f"read from the segment files {made_by(made_at)}; no broker was asked"),
         element(
             "main",
             _damage(ranked),
@@ -40,38 +38,6 @@ def render_report(topics: Sequence[TopicStatistics], *, source: str, made_at: da
         ),
     )
     return document(f"Kafka log report: {source}", body)
-
-
-def document(title: str, body: Markup) -> str:
-    """A whole page around a body element: one file, which names nothing outside itself."""
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", title),
-        element("style", _style()),
-    )
-    return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
-
-
-@functools.cache
-def _style() -> Markup:
-    return Markup(resources.files(__package__).joinpath("style.css").read_text("utf-8"))
-
-
-def _head(source: str, made_at: datetime.datetime) -> Markup:
-    moment = made_at.astimezone(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return element(
-        "header",
-        element("p", "Kafka log report", class_="eyebrow"),
-        element("h1", source),
-        element(
-            "p",
-            f"read from the segment files by kwire {kwire.__version__} on {moment}; no broker was asked",
-            class_="sub",
-        ),
-    )
 
 
 def _damage(topics: Sequence[TopicStatistics]) -> Markup | None:
@@ -100,31 +66,17 @@ def _tiles(topics: Sequence[TopicStatistics]) -> Markup:
     times = [t.timeline for t in topics if not t.topic.startswith("__")]
     first = min((t.first_ms for t in times if t.first_ms is not None), default=None)
     last = max((t.last_ms for t in times if t.last_ms is not None), default=None)
-    tiles: list[tuple[str, str, str]] = [
+    totals = [
         ("topics", count_text(len(topics)), f"{count_text(partitions)} partitions"),
         ("records", count_text(records), "without control records"),
         ("on disk", bytes_text(stored), "in .log files, whole batches"),
         ("payload", bytes_text(payload), "keys, values and headers, decompressed"),
     ]
     if stored:
-        tiles.append(("payload per stored byte", ratio_text(payload / stored), "above 1: compression wins"))
+        totals.append(("payload per stored byte", ratio_text(payload / stored), "above 1: compression wins"))
     if first is not None and last is not None:
-        tiles.append(("record timestamps", *_time_span(first, last)))
-    return element(
-        "section",
-        *(
-            element(
-                "div",
-                element("div", label, class_="tile-label"),
-                element("div", value, class_="tile-value"),
-                element("div", note, class_="tile-note"),
-                class_="tile",
-            )
-            for label, value, note in tiles
-        ),
-        class_="tiles",
-        aria_label="Totals",
-    )
+        totals.append(("record timestamps", *_time_span(first, last)))
+    return tiles(totals)
 
 
 def _time_span(first_ms: int, last_ms: int) -> tuple[str, str]:

@@ -1,0 +1,65 @@
+"""What all pages have: the document around a body, the head, the tiles of totals."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+from collections.abc import Sequence
+from importlib import resources
+
+import kwire
+from kwire.cli.report.markup import Markup, element
+
+__all__ = ["document", "made_by", "page_head", "tiles"]
+
+
+def document(title: str, body: Markup) -> str:
+    """A whole page around a body element: one file, which names nothing outside itself."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", title),
+        element("style", _style()),
+    )
+    return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
+
+
+@functools.cache
+def _style() -> Markup:
+    return Markup(resources.files(__package__).joinpath("style.css").read_text("utf-8"))
+
+
+def page_head(kind: str, title: str, below: str) -> Markup:
+    """What kind of page it is, of what, and a line below."""
+    return element(
+        "header",
+        element("p", kind, class_="eyebrow"),
+        element("h1", title),
+        element("p", below, class_="sub"),
+    )
+
+
+def made_by(made_at: datetime.datetime) -> str:
+    """Which kwire made the page, and when."""
+    return f"by kwire {kwire.__version__} on {made_at.astimezone(datetime.UTC).strftime('%Y-%m-%d %H:%M UTC')}"
+
+
+def tiles(totals: Sequence[tuple[str, str, str]]) -> Markup:
+    """Totals side by side, each a label, a value and a note."""
+    return element(
+        "section",
+        *(
+            element(
+                "div",
+                element("div", label, class_="tile-label"),
+                element("div", value, class_="tile-value"),
+                element("div", note, class_="tile-note"),
+                class_="tile",
+            )
+            for label, value, note in totals
+        ),
+        class_="tiles",
+        aria_label="Totals",
+    )
