@@ -20,7 +20,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from kwire.errors import LogError
-from kwire.log.store import LOCAL_WINDOW_BYTES, cause
+from kwire.log.store import DescriptorFile, cause
 
 __all__ = ["FileSystem", "OpenFile"]
 
@@ -29,13 +29,11 @@ MOST_PARTS = 1024  # of one writev
 ALLOWED_SHARE = 2  # one file in so many that this process may open is a log's
 
 
-class OpenFile:
+class OpenFile(DescriptorFile):
     """A file that is written at its end and read anywhere; a StoredFile for whoever reads.
 
     url: its path, for messages too. end: bytes in use; what was allocated behind it does not count.
     """
-
-    window_bytes = LOCAL_WINDOW_BYTES
 
     def __init__(self, file_system: FileSystem, path: str, end: int) -> None:
         self.url, self.end = path, end
@@ -98,26 +96,6 @@ class OpenFile:
     def size(self) -> int:
         """Bytes in use."""
         return self.end
-
-    def pread(self, position: int, n: int) -> bytes:
-        """Up to n bytes from position; fewer only where the file ends."""
-        try:
-            return os.pread(self.fileno(), n, position)
-        except OSError as error:
-            raise LogError(f"cannot be read at byte {position}: {cause(error)}", self.url) from error
-
-    def readinto(self, position: int, view: memoryview) -> int:
-        """Fill view from position; returns the bytes read, fewer than its length only where the file ends."""
-        done = 0
-        try:
-            while done < len(view):
-                n = os.preadv(self.fileno(), [view[done:]], position + done)
-                if n == 0:
-                    break
-                done += n
-        except OSError as error:
-            raise LogError(f"cannot be read at byte {position + done}: {cause(error)}", self.url) from error
-        return done
 
     def physical_size(self) -> int:
         """Bytes of the file as others see it, allocated ones included."""

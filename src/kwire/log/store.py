@@ -14,6 +14,7 @@ the file. fsspec is imported only for URLs, so local use stays on the standard l
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -180,10 +181,39 @@ class LocalStore:
         return os.path.isfile(self.url)
 
 
-class LocalFile:
-    """A local file read with pread, so that threads may share it and truncation is a short read."""
+class DescriptorFile(ABC):
+    """What is read with pread, so that threads may share it and truncation is a short read. url: its path."""
 
+    url: str
     window_bytes = LOCAL_WINDOW_BYTES
+
+    @abstractmethod
+    def fileno(self) -> int:
+        """Its descriptor."""
+
+    def pread(self, position: int, n: int) -> bytes:
+        """Up to n bytes from position; fewer only where the file ends."""
+        try:
+            return os.pread(self.fileno(), n, position)
+        except OSError as error:
+            raise LogError(f"cannot be read at byte {position}: {cause(error)}", self.url) from error
+
+    def readinto(self, position: int, view: memoryview) -> int:
+        """Fill view from position; returns the bytes read, fewer than its length only where the file ends."""
+        done = 0
+        try:
+            while done < len(view):
+                n = os.preadv(self.fileno(), [view[done:]], position + done)
+                if n == 0:
+                    break
+                done += n
+        except OSError as error:
+            raise LogError(f"cannot be read at byte {position + done}: {cause(error)}", self.url) from error
+        return done
+
+
+class LocalFile(DescriptorFile):
+    """A local file that is only read."""
 
     def __init__(self, path: str) -> None:
         self.url = path
@@ -198,23 +228,8 @@ class LocalFile:
         except OSError as error:
             raise LogError(f"cannot be read: {cause(error)}", self.url) from error
 
-    def pread(self, position: int, n: int) -> bytes:
-        try:
-            return os.pread(self._fd, n, position)
-        except OSError as error:
-            raise LogError(f"cannot be read at byte {position}: {cause(error)}", self.url) from error
-
-    def readinto(self, position: int, view: memoryview) -> int:
-        done = 0
-        try:
-            while done < len(view):
-                n = os.preadv(self._fd, [view[done:]], position + done)
-                if n == 0:
-                    break
-                done += n
-        except OSError as error:
-            raise LogError(f"cannot be read at byte {position + done}: {cause(error)}", self.url) from error
-        return done
+    def fileno(self) -> int:
+        return self._fd
 
     def close(self) -> None:
         if self._fd >= 0:
