@@ -51,7 +51,7 @@ def test_a_summary_counts_by_api(pcap: str, capsys: pytest.CaptureFixture[str]) 
 def test_secrets_are_hidden(pcap: str, capsys: pytest.CaptureFixture[str]) -> None:
     run(["capture", pcap, "--api", "AlterUserScramCredentials", "--format", "json"])
     (row,) = json.loads(capsys.readouterr().out)
-    hidden = "KGhpZGRlbik="  # (hidden)
+    hidden = "W2hpZGRlbl0="  # [hidden]
     assert [(u["salt"], u["saltedPassword"]) for u in row["request"]["upsertions"]] == [(hidden, hidden)]
 
 

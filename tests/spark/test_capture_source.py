@@ -102,7 +102,7 @@ def test_responses_are_there_where_they_can_be_decoded(folder: Path, name: str) 
 def test_secrets_are_hidden_in_structs_too(folder: Path) -> None:
     path = str(folder / "k391.clean.pcap")
     (changed,) = (body for body in bodies_of(path, "AlterUserScramCredentialsRequest") if body)
-    assert {row["salted_password"] for row in changed["upsertions"]} == {b"(hidden)"}
+    assert {row["salted_password"] for row in changed["upsertions"]} == {b"[hidden]"}
     made = [body for body in bodies_of(path, "CreateTopicsRequest") if body]
     assert len(made) == 7
 

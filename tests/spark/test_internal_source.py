@@ -135,7 +135,7 @@ def test_records_that_cannot_be_read_fail_the_state_and_are_rows_of_history(tmp_
 
 def test_secrets_are_shown_only_when_asked(kafka_logs: dict[str, Path]) -> None:
     data = kafka_logs["modern"] / "data"
-    assert {row["salt"] for row in read(data, kind="users")} == {"(redacted)"}
+    assert {row["salt"] for row in read(data, kind="users")} == {"[hidden]"}
     assert {row["salt"] for row in read(data, kind="users", redact=False)} == {"dGVzdC1zYWx0LTAxMjM0NTY="}
     assert "dGVzdC1z" not in str(read(data, kind="users", mode="history"))
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kwire.errors import OptionError
+from kwire.protocol import HIDDEN
 
-__all__ = ["HIDDEN", "NO_SECRET", "NO_USERS", "Secret", "Users"]
-
-HIDDEN = "[hidden]"
+__all__ = ["NO_SECRET", "NO_USERS", "Secret", "Users"]
 
 
 class Secret:

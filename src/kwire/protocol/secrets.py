@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["HIDDEN", "SECRETS", "has_secrets", "hide_secrets", "is_secret_config", "is_secret_setting"]
 
-HIDDEN = "(hidden)"
+HIDDEN = "[hidden]"
+"""As Kafka shows a setting of type PASSWORD."""
 
 # message -> paths of its fields that hold secrets; arrays are gone through
 SECRETS: dict[str, tuple[tuple[str, ...], ...]] = {

@@ -7,14 +7,14 @@ import hashlib
 import pytest
 
 from kwire.broker.image import MetadataImage
-from kwire.broker.secret_values import HIDDEN, Secret, Users
+from kwire.broker.secret_values import Secret, Users
 from kwire.broker.security import Credentials, ScramMechanism
 from kwire.broker.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramServer
 from kwire.broker.settings import Settings
 from kwire.errors import BrokerError, OptionError
 from kwire.messages import AlterUserScramCredentialsRequest
 from kwire.messages.base import Message
-from kwire.protocol import read_metadata_record, write_metadata_record
+from kwire.protocol import HIDDEN, read_metadata_record, write_metadata_record
 from kwire.protocol.error_codes import ErrorCode
 from tests.broker.security.scram_client import ScramClient
 

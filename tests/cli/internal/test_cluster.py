@@ -61,10 +61,10 @@ def test_secrets_show_only_when_asked(kafka_logs: dict[str, Path], kwire: Callab
     for arguments in (("users",), ("--history",)):
         hidden = [kwire("cluster", data, *arguments, *redact).out for redact in ((), ("--redact",))]
         assert hidden[0] == hidden[1]
-        assert hidden[0].count("(redacted)") == 6
+        assert hidden[0].count("[hidden]") == 6
         assert not any(secret in hidden[0] for secret in SECRETS)
         shown = kwire("cluster", data, *arguments, "--show-secrets").out
-        assert "(redacted)" not in shown
+        assert "[hidden]" not in shown
         assert shown.count("dGVzdC1zYWx0LTAxMjM0NTY=") == 2
 
 

@@ -270,4 +270,4 @@ def test_rows_have_no_secret_unless_asked(tmp_path: Path) -> None:
     shown = str([list(cluster_rows(cluster, part, redact=False)) for part in ClusterPart])
     assert shown.count("hunter2") == 2
     assert shown.count("aHVudGVyMg==") == 2
-    assert [row["value"] for row in cluster_rows(cluster, ClusterPart.CONFIGS)] == ["2", "(redacted)"]
+    assert [row["value"] for row in cluster_rows(cluster, ClusterPart.CONFIGS)] == ["2", "[hidden]"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.log.internal.redaction import REDACTED, redacted
-from kwire.protocol import is_secret_setting
+from kwire.log.internal.redaction import redacted
+from kwire.protocol import HIDDEN, is_secret_setting
 
 SECRET = [
     "ssl.key.password",
@@ -43,7 +43,7 @@ PLAIN = [
 @pytest.mark.parametrize("name", SECRET)
 def test_settings_with_secrets(name: str) -> None:
     assert is_secret_setting(name)
-    assert redacted("ConfigRecord", {"name": name, "value": "x"}) == {"name": name, "value": REDACTED}
+    assert redacted("ConfigRecord", {"name": name, "value": "x"}) == {"name": name, "value": HIDDEN}
     assert redacted("ConfigRecord", {"name": name, "value": None}) == {"name": name, "value": None}
 
 
@@ -61,7 +61,7 @@ def test_settings_without(name: str) -> None:
     ],
 )
 def test_fields_with_secrets(kind: str, names: list[str]) -> None:
-    assert redacted(kind, dict.fromkeys([*names, "name"], "x")) == dict.fromkeys(names, REDACTED) | {"name": "x"}
+    assert redacted(kind, dict.fromkeys([*names, "name"], "x")) == dict.fromkeys(names, HIDDEN) | {"name": "x"}
 
 
 def test_other_records_stay_as_they_are() -> None:

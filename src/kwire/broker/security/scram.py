@@ -26,8 +26,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from kwire.broker.secret_values import HIDDEN
 from kwire.broker.security.errors import AuthenticationFailed
+from kwire.protocol import HIDDEN
 
 __all__ = ["MAX_ITERATIONS", "MIN_ITERATIONS", "ScramCredential", "ScramMechanism", "ScramServer", "keys_of"]
 

@@ -9,8 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from kwire.log.internal.cluster_state import Cluster, Endpoint, Node, Topic
-from kwire.log.internal.redaction import REDACTED
-from kwire.protocol import is_secret_setting
+from kwire.protocol import HIDDEN, is_secret_setting
 from kwire.schema.rendering import uuid_text
 
 __all__ = ["ClusterPart", "cluster_rows"]
@@ -128,7 +127,7 @@ def _configs(cluster: Cluster, redact: bool) -> Iterator[Row]:
                 "resource_type": kind,
                 "resource_name": resource,
                 "name": name,
-                "value": REDACTED if secret and redact else value,
+                "value": HIDDEN if secret and redact else value,
                 "is_secret": secret,
             }
 
@@ -145,7 +144,7 @@ def _quotas(cluster: Cluster, redact: bool) -> Iterator[Row]:
 
 def _users(cluster: Cluster, redact: bool) -> Iterator[Row]:
     def shown(secret: bytes) -> str:
-        return REDACTED if redact else base64.b64encode(secret).decode()
+        return HIDDEN if redact else base64.b64encode(secret).decode()
 
     for (name, mechanism), user in sorted(cluster.users.items()):
         yield {
@@ -193,7 +192,7 @@ def _voters(cluster: Cluster, redact: bool) -> Iterator[Row]:
 def _tokens(cluster: Cluster, redact: bool) -> Iterator[Row]:
     for _, token in sorted(cluster.tokens.items()):
         yield {
-            "token_id": REDACTED if redact else token.token_id,
+            "token_id": HIDDEN if redact else token.token_id,
             "owner": token.owner,
             "requester": token.requester,
             "renewers": list(token.renewers),

@@ -10,8 +10,9 @@ from typing import Any
 
 from kwire.log.internal.consumer_protocol import group_json
 from kwire.log.internal.metadata_records import METADATA_TOPIC
-from kwire.log.internal.redaction import REDACTED, redacted
+from kwire.log.internal.redaction import redacted
 from kwire.log.internal.typed_record import TypedRecord
+from kwire.protocol import HIDDEN
 
 __all__ = ["record_row"]
 
@@ -42,7 +43,7 @@ def record_row(record: TypedRecord, *, redact: bool = True) -> dict[str, Any]:
         row["raw_key"] = base64.b64encode(record.raw_key).decode()
     if record.value is None and record.raw_value is not None and record.coordinator_epoch is None:
         hidden = redact and record.topic == METADATA_TOPIC
-        row["raw_value"] = REDACTED if hidden else base64.b64encode(record.raw_value).decode()
+        row["raw_value"] = HIDDEN if hidden else base64.b64encode(record.raw_value).decode()
     return row
 
 

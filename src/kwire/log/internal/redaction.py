@@ -14,12 +14,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kwire.protocol import is_secret_setting
+from kwire.protocol import HIDDEN, is_secret_setting
 from kwire.protocol.secrets import SECRETS
 
-__all__ = ["REDACTED", "redacted"]
-
-REDACTED = "(redacted)"
+__all__ = ["redacted"]
 
 # by the names of Kafka's JSON form
 SECRET_FIELDS = {
@@ -34,4 +32,4 @@ def redacted(kind: str, value: dict[str, Any]) -> dict[str, Any]:
     secrets = SECRET_FIELDS.get(kind, ())
     if kind == "ConfigRecord" and is_secret_setting(value["name"]):
         secrets = ("value",)
-    return value | {name: REDACTED for name in secrets if value.get(name) is not None}
+    return value | {name: HIDDEN for name in secrets if value.get(name) is not None}
