@@ -19,6 +19,7 @@ WARMERS = (
     ("kwire.records.column_writer", "warm_writing"),
     ("kwire.records.partitioner", "warm_partitioner"),
     ("kwire.plan.warm", "warm"),
+    ("kwire.log.cleaner.warming", "warm"),
 )
 
 
@@ -29,7 +30,8 @@ def drop_stale_kernels(package: Path = Path(kwire.__file__).parent) -> None:
     kernel module, kernels of others would go on with the old code. Installing a release renews all files at once, so
     this matters to checkouts. Does nothing where the sources cannot be written beside, or NUMBA_CACHE_DIR is set.
     """
-    sources = sorted(package.rglob("kernels/*.py"))
+    folders = {*package.rglob("kernels"), *(module.parent for module in package.rglob("kernels.py"))}
+    sources = sorted(source for folder in folders for source in folder.glob("*.py"))
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
     stamp = package / "__pycache__" / "kernels.sha256"
     if os.environ.get("NUMBA_CACHE_DIR") or (stamp.exists() and stamp.read_text() == digest):

@@ -10,6 +10,7 @@ rewriting         batches without some of their records
 log_state         what is known of a log, open or only stored
 kernels, key_hash, sections                 compiled loops and what they work on
 cleaner_stats     what a pass has done
+warming           compiles the loops before they are needed
 """
 
 from kwire.log.cleaner.cleaner import Cleaner
