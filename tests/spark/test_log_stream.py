@@ -62,13 +62,16 @@ def batch(
 ) -> tuple[dict[str, Any], list[tuple[int, int]]]:
     """(end offsets, rows) of the micro-batch after start."""
     end = stream.latestOffset(start, limit)
-    rows = [
+    return end, rows_between(stream, start, end)
+
+
+def rows_between(stream: LogStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[tuple[int, int]]:
+    return [
         row
         for task in stream.partitions(start, end)
         for found in stream.read(task)
         for row in zip(*(column.to_pylist() for column in found.columns), strict=True)
     ]
-    return end, rows
 
 
 def test_what_is_added_comes_once_new_segments_and_new_partitions_too(logs: LogManager) -> None:
@@ -104,10 +107,57 @@ def test_a_stream_without_offsets_starts_at_the_end_and_limits_are_kept(logs: Lo
         sizes.append(len(rows))
     assert sizes == [20, 20, 10]
     waiting = reader(logs, minOffsetsPerTrigger=70)
-    first = waiting.initialOffset()
+    first = waiting.latestOffset(waiting.initialOffset(), waiting.getDefaultReadLimit())
+    assert first == {"t": {"0": 60}}  # a query that is started takes what is there, as with Spark's source
+    write(logs, 0, 69)
     assert waiting.latestOffset(first, waiting.getDefaultReadLimit()) == first
+    write(logs, 0, 1)
+    assert waiting.latestOffset(first, waiting.getDefaultReadLimit()) == {"t": {"0": 130}}
+
+
+def test_the_first_batch_is_run_again_as_it_was_though_partitions_and_records_have_come(logs: LogManager) -> None:
+    # Spark keeps no initial offsets: a query that was killed in its first batch found new partitions "gone".
+    write(logs, 0, 50)
+    killed = reader(logs)
+    end = killed.latestOffset(killed.initialOffset())
     write(logs, 0, 10)
-    assert waiting.latestOffset(first, waiting.getDefaultReadLimit()) == {"t": {"0": 70}}
+    write(logs, 1, 5)
+    again = reader(logs)
+    assert rows_between(again, again.initialOffset(), end) == [(0, n) for n in range(50)]
+    _, rows = batch(again, end)
+    assert sorted(rows) == [(0, n) for n in range(50, 60)] + [(1, n) for n in range(5)]
+
+
+@pytest.mark.parametrize("start", [{"startingOffsets": "latest"}, {"startingOffsets": '{"t":{"0":-1}}'}])
+def test_a_stream_that_starts_at_the_end_misses_nothing_that_comes_while_it_starts(
+    logs: LogManager, start: dict[str, str]
+) -> None:
+    # It failed: the end of its first batch was looked up before the start of it, or in a run before.
+    write(logs, 0, 50)
+    killed = reader(logs, **start)
+    end = killed.latestOffset(killed.initialOffset())
+    assert end == {"t": {"0": 50}}
+    write(logs, 0, 10)
+    assert rows_between(killed, killed.initialOffset(), end) == []  # planned in the same run
+    again = reader(logs, **start)
+    assert rows_between(again, again.initialOffset(), end) == []
+    write(logs, 0, 10)
+    end, rows = batch(again, end)
+    assert rows == [(0, n) for n in range(50, 70)]
+    logs.delete("t", 0, now_ms=NOW_MS)
+    write(logs, 1, 1)
+    with pytest.raises(LogError, match="t-0"):
+        batch(again, end)
+
+
+def test_available_now_reads_nothing_twice_that_came_before_the_start_was_looked_up(logs: LogManager) -> None:
+    write(logs, 0, 50)
+    stream = reader(logs, startingOffsets="latest")
+    stream.prepareForTriggerAvailableNow()
+    write(logs, 0, 10)
+    start = stream.initialOffset()
+    for _ in range(2):
+        assert batch(stream, start) == ({"t": {"0": 60}}, [])
 
 
 def test_a_batch_that_is_run_again_has_the_same_rows_in_the_same_tasks_whatever_became_of_its_files(
@@ -137,8 +187,8 @@ def test_a_batch_that_is_run_again_has_the_same_rows_in_the_same_tasks_whatever_
 
     monkeypatch.setattr("kwire.spark.log_stream.TASK_OFFSETS", 40)
     everything, few = range(95), range(40, 95, 7)
-    wanted = [[(0, n) for n in range(40)], [(0, n) for n in range(40, 80)]]
-    wanted += [[*((0, n) for n in range(80, 95)), *((1, n) for n in range(4)), *((2, n) for n in range(3))]]
+    wanted = [[(0, n) for n in range(31)], [(0, n) for n in range(31, 63)]]
+    wanted += [[*((0, n) for n in range(63, 95)), *((1, n) for n in range(4)), *((2, n) for n in range(3))]]
     assert tasks("short", 1024, everything) == tasks("long", 1 << 20, everything) == wanted
     compacted = tasks("compacted", 1 << 20, few)
     assert compacted == [[row for row in task if row[0] or row[1] in few] for task in wanted]

@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from kwire.spark.offsets import OffsetRange
+from kwire.spark.offsets import LATEST, AtOffsets, Everywhere, Limit, NoMatch, OffsetRange
 from kwire.spark.stream import (
     Limits,
     Offsets,
@@ -72,6 +72,14 @@ class StreamOptions(Protocol):
     def fail_on_data_loss(self) -> bool:
         """Whether data that is gone fails the query."""
 
+    @property
+    def start(self) -> Limit:
+        """Where a query without a checkpoint starts."""
+
+    @property
+    def no_match(self) -> NoMatch:
+        """What to do when nothing is as young as start asks."""
+
 
 P = TypeVar("P", bound=Places)
 
@@ -87,6 +95,7 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[P])
         self._places: P | None = None
         self._target: Offsets | None = None  # of Trigger.AvailableNow
         self._seen: Offsets = {}
+        self._is_first = self._is_first_planned = False  # the micro-batch that begins at initialOffset()
         self._last_batch = time.monotonic()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -111,7 +120,11 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[P])
         return self._places
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
-        """Where a query without a checkpoint starts."""
+        """Where a query without a checkpoint starts.
+
+        Spark keeps no answer: it asks again when it plans the first micro-batch, and whenever that is run again.
+        """
+        self._is_first, self._is_first_planned = True, False
         return render_offsets({(each.topic, each.partition): each.start for each in self.places.start()})
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
@@ -129,12 +142,18 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[P])
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
         """The end of the next micro-batch. start: of the last one's end; Spark 4.1 gives none and knows no limits."""
+        if self._is_first_planned:
+            self._is_first = self._is_first_planned = False
+        if self._is_first and start is not None and moves_on(self.options.start, self.options.no_match):
+            return start  # an empty micro-batch: its end is kept, and all the others begin there
         places = self.places
         latest = self._target if self._target is not None else places.latest(places.partitions())
         self._seen = latest
         if start is None:
             return render_offsets(latest)
         begun = parse_offsets(start)
+        if self._target is not None:  # which may be older than where the query starts
+            latest = {key: max(offset, begun.get(key, offset)) for key, offset in latest.items()}
         if begun.keys() - latest.keys():
             return render_offsets(self._without_lost(begun, latest))
         new = [key for key in latest if key not in begun]
@@ -163,9 +182,14 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[P])
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The tasks of one micro-batch; the same for the same offsets. Raises LogError for data that is gone."""
+        begun, ended = parse_offsets(start), parse_offsets(end)
+        if self._is_first:
+            self._is_first_planned = True
+            # A run before this one has planned it, and has seen fewer partitions, and earlier ends of them.
+            begun = {key: min(offset, ended[key]) for key, offset in begun.items() if key in ended}
         ranges = next_ranges(
-            parse_offsets(start),
-            parse_offsets(end),
+            begun,
+            ended,
             self.places.earliest,
             fail_on_data_loss=self.options.fail_on_data_loss,
             report=lambda lost: logger.warning("%s", lost),
@@ -177,3 +201,14 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[P])
         if self._places is not None:
             self._places.close()
             self._places = None
+
+
+def moves_on(start: Limit, no_match: NoMatch) -> bool:
+    """Whether a start is another one when it is looked up later, since records have come meanwhile."""
+    match start:
+        case Everywhere(position):
+            return position == LATEST
+        case AtOffsets(offsets):
+            return LATEST in offsets.values()
+        case _:
+            return no_match == "latest"
