@@ -9,7 +9,7 @@ from kwire.spark.live_options import parse_options
 from kwire.spark.offsets import EARLIEST, LATEST, AtOffsets, AtTime, Everywhere
 from kwire.spark.query_options import Query
 from kwire.spark.stream import Limits
-from kwire.spark.topics import Subscribe
+from kwire.spark.topics import Subscribe, select
 
 BASE = {"kafka.bootstrap.servers": "a:1", "subscribe": "t"}
 
@@ -28,6 +28,17 @@ def test_a_timestamp_wins_over_offsets() -> None:
     assert found.start == AtTime(7)
     offsets = parse_options({**BASE, "startingOffsets": '{"t":{"0":-1,"1":-2,"2":5}}'}, "stream").start
     assert offsets == AtOffsets({("t", 0): -1, ("t", 1): -2, ("t", 2): 5})
+
+
+def test_a_pattern_matches_a_part_of_a_name_as_it_does_for_sparks_source() -> None:
+    def chosen(pattern: str) -> list[str]:
+        found = parse_options({"kafka.bootstrap.servers": "a:1", "subscribePattern": pattern}, "batch").selection
+        there = [(name, 0) for name in ("__consumer_offsets", "my-orders", "orders", "orders.eu")]
+        return [topic for topic, _ in select(found, there)[0]]
+
+    assert chosen("orders") == ["my-orders", "orders", "orders.eu"]
+    assert chosen("^orders") == ["orders", "orders.eu"]
+    assert chosen("^orders$") == ["orders"]
 
 
 def test_kafka_settings_go_to_the_client() -> None:

@@ -21,6 +21,7 @@ from kwire.spark.offsets import (
     OffsetRange,
     check_limits,
     check_named,
+    cut_ranges,
     offsets_per_task,
     parse_limit,
     resolve,
@@ -183,3 +184,38 @@ def test_hints_are_kept(sizes: list[int], min_partitions: int | None, max_record
         assert all(limit is not None and 0 < limit <= max_records for limit in limits)
     if min_partitions is not None:
         assert tasks >= min(min_partitions // 2, sum(sizes))
+
+
+def test_parts_are_those_of_sparks_own_source() -> None:
+    # As KafkaOffsetRangeCalculator cuts them: even parts, the longer ones last.
+    def parts(sizes: list[int], min_partitions: int | None, max_records: int | None) -> list[tuple[int, int, int]]:
+        ranges = [OffsetRange("t", n, 100, 100 + size) for n, size in enumerate(sizes)]
+        return [
+            (found.partition, found.start - 100, found.end - 100)
+            for found in cut_ranges(ranges, min_partitions, max_records)
+        ]
+
+    assert parts([5, 0, 2], None, None) == [(0, 0, 5), (2, 0, 2)]
+    assert parts([5, 0, 2], 2, None) == [(0, 0, 5), (2, 0, 2)]
+    assert parts([10], 3, None) == [(0, 0, 3), (0, 3, 6), (0, 6, 10)]
+    assert parts([5], 4, None) == [(0, 0, 1), (0, 1, 2), (0, 2, 3), (0, 3, 5)]
+    assert parts([2], 5, None) == [(0, 0, 1), (0, 1, 2)]
+    assert parts([100, 1], 3, None) == [(0, 0, 50), (0, 50, 100), (1, 0, 1)]
+    assert parts([100], None, 33) == [(0, 0, 25), (0, 25, 50), (0, 50, 75), (0, 75, 100)]
+    assert parts([], 3, 3) == []
+
+
+@given(
+    sizes=st.lists(st.integers(0, 2000), max_size=6),
+    min_partitions=st.none() | st.integers(1, 50),
+    max_records=st.none() | st.integers(20, 10**7),
+)
+def test_parts_are_all_of_the_ranges_in_order(
+    sizes: list[int], min_partitions: int | None, max_records: int | None
+) -> None:
+    ranges = [OffsetRange("t", n, 7, 7 + size) for n, size in enumerate(sizes)]
+    parts = cut_ranges(ranges, min_partitions, max_records)
+    read = [(part.partition, offset) for part in parts for offset in range(part.start, part.end)]
+    assert read == [(found.partition, offset) for found in ranges for offset in range(found.start, found.end)]
+    assert all(part.size for part in parts)
+    assert max_records is None or all(part.size <= max_records for part in parts)

@@ -17,6 +17,8 @@ __all__ = ["LiveCluster"]
 
 logger = logging.getLogger("kwire.spark")
 
+GONE = (1 << 63) - 1  # as the first offset of a partition that is not there any more: all of it was deleted
+
 
 @dataclass(frozen=True, slots=True)
 class LiveBounds:
@@ -50,8 +52,12 @@ class LiveCluster:
         return {key: answer.offset for key, answer in found.items()}
 
     def earliest(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """First offsets there are."""
-        return self.offsets_at(dict.fromkeys(keys, EARLIEST_TIMESTAMP))
+        """First offsets there are; GONE for partitions that are not there."""
+        wanted = list(keys)
+        topics = self.client.metadata(sorted({topic for topic, _ in wanted})).topics
+        there = {(name, number) for name, topic in topics.items() for number in topic.partitions}
+        found = dict.fromkeys(wanted, GONE)
+        return found | self.offsets_at(dict.fromkeys([key for key in wanted if key in there], EARLIEST_TIMESTAMP))
 
     def latest(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Offsets behind the last ones there are."""

@@ -7,7 +7,7 @@ same table. Source: KafkaSourceProvider.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kwire.errors import OptionError
 from kwire.spark.option_values import parse_positive, refuse_unknown
@@ -20,6 +20,7 @@ from kwire.spark.query_options import (
     parse_query,
     parse_selection,
 )
+from kwire.spark.topics import Matching
 
 __all__ = ["LiveOptions", "parse_options"]
 
@@ -73,6 +74,8 @@ def parse_options(options: Mapping[str, str], query: Query) -> LiveOptions:
         raise OptionError(
             "One of the following options must be specified for Kafka source: assign, subscribe, subscribePattern"
         )
+    if isinstance(selection, Matching):
+        selection = replace(selection, in_part=True)
     return LiveOptions(**values, selection=selection, kafka=client_settings(given))
 
 

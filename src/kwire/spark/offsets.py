@@ -6,8 +6,10 @@ getKafkaOffsetRangeLimit and checkOffsetLimitValidity, KafkaOffsetReaderAdmin). 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, Protocol
 
 from kwire.errors import LogError, OptionError
@@ -280,10 +282,37 @@ def offsets_per_task(
 
 
 def cut_ranges(ranges: Sequence[OffsetRange], min_partitions: int | None, max_records: int | None) -> list[OffsetRange]:
-    """The ranges, or parts of them where there are to be more tasks or shorter ones; offsets_per_task says how long."""
-    wanted = min_partitions if min_partitions is not None and len(ranges) < min_partitions else None
+    """The parts of some ranges that are a task each, to the offset those that Spark's own source makes of them.
+
+    max_records: of a part at most. min_partitions: a hint, about so many parts in all; ranges that are too short to be
+    cut leave their share of it to the long ones. Empty ranges are left out. A function of offsets and options alone.
+    Source: KafkaOffsetRangeCalculator.getRanges.
+    """
+    parts = [found for found in ranges if found.size]
+    if max_records is not None:
+        parts = [part for found in parts for part in cut_evenly(found, -(-found.size // max_records))]
+    if min_partitions is None or len(parts) >= min_partitions:
+        return parts
+
+    def share(size: int, total: int, tasks: int) -> int:
+        return max(1, math.floor(size / total * tasks + 0.5))  # Java's Math.round
+
+    total = sum(found.size for found in parts)
+    short = [found for found in parts if share(found.size, total, min_partitions) == 1]
+    whole = {(found.topic, found.partition) for found in short}
+    long_total, long_tasks = total - sum(found.size for found in short), max(min_partitions - len(short), 1)
     return [
-        OffsetRange(found.topic, found.partition, start, min(found.end, start + (limit or found.size)))
-        for found, limit in zip(ranges, offsets_per_task(ranges, wanted, max_records), strict=True)
-        for start in range(found.start, found.end, limit or max(1, found.size))
+        part
+        for found in parts
+        for part in cut_evenly(
+            found, 1 if (found.topic, found.partition) in whole else share(found.size, long_total, long_tasks)
+        )
     ]
+
+
+def cut_evenly(found: OffsetRange, parts: int) -> list[OffsetRange]:
+    """A range in so many parts, the longer ones last; fewer where it has fewer offsets."""
+    starts = [found.start]
+    for left in range(parts, 0, -1):
+        starts.append(starts[-1] + (found.end - starts[-1]) // left)
+    return [OffsetRange(found.topic, found.partition, *each) for each in pairwise(starts) if each[0] < each[1]]

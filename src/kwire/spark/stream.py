@@ -105,13 +105,15 @@ def rate_limit(limit: int, start: Mapping[TopicPartition, int], latest: Mapping[
 
 
 def has_enough(
-    limits: Limits, start: Mapping[TopicPartition, int], latest: Mapping[TopicPartition, int], waited_ms: int
+    limits: Limits, start: Mapping[TopicPartition, int], latest: Mapping[TopicPartition, int], waited_ms: float
 ) -> bool:
-    """Whether a micro-batch is due: enough offsets are there, or the longest delay is over and there are some."""
-    there = sum(max(0, end - start[key]) for key, end in latest.items())
-    if limits.min_offsets is None or there >= limits.min_offsets:
+    """Whether a micro-batch is due: the longest delay is over, or enough offsets are there.
+
+    waited_ms: since one was due, infinite for the first: a query that is started takes what is there.
+    """
+    if limits.min_offsets is None or waited_ms >= limits.max_delay_ms:
         return True
-    return there > 0 and waited_ms >= limits.max_delay_ms
+    return sum(max(0, end - start[key]) for key, end in latest.items()) >= limits.min_offsets
 
 
 def next_ranges(

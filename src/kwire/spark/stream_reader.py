@@ -9,6 +9,7 @@ Source: Spark's KafkaMicroBatchStream.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -96,7 +97,7 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[P])
         self._target: Offsets | None = None  # of Trigger.AvailableNow
         self._seen: Offsets = {}
         self._is_first = self._is_first_planned = False  # the micro-batch that begins at initialOffset()
-        self._last_batch = time.monotonic()
+        self._last_due = -math.inf  # by time.monotonic()
 
     def __getstate__(self) -> dict[str, Any]:
         return {"options": self.options, "columns": self.columns}
@@ -151,30 +152,22 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[P])
         self._seen = latest
         if start is None:
             return render_offsets(latest)
-        begun = parse_offsets(start)
+        begun = parse_offsets(start)  # partitions that are gone are not in the end: next_ranges says what is lost
         if self._target is not None:  # which may be older than where the query starts
             latest = {key: max(offset, begun.get(key, offset)) for key, offset in latest.items()}
-        if begun.keys() - latest.keys():
-            return render_offsets(self._without_lost(begun, latest))
         new = [key for key in latest if key not in begun]
         known = {**(places.earliest(new) if new else {}), **begun}
         known = {key: offset for key, offset in known.items() if key in latest}
         limits = self.options.limits
         if isinstance(limit, ReadAllAvailable) and self._target is None:
             return render_offsets(latest)
-        waited_ms = int((time.monotonic() - self._last_batch) * 1000)
+        waited_ms = (time.monotonic() - self._last_due) * 1000
         if self._target is None and not has_enough(limits, known, latest, waited_ms):
             return start
-        self._last_batch = time.monotonic()
+        self._last_due = time.monotonic()
         if limits.max_offsets is not None:
             latest = rate_limit(limits.max_offsets, known, latest)
         return render_offsets(latest)
-
-    def _without_lost(self, begun: Offsets, latest: Offsets) -> Offsets:
-        """With partitions gone, everything else is read to its end: next_ranges says what is lost."""
-        if self._target is not None:  # Trigger.AvailableNow has to come to an end that start reaches
-            return {**{key: offset for key, offset in begun.items() if key not in latest}, **latest}
-        return latest
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         """What the progress of the query shows as the newest offsets."""

@@ -48,13 +48,15 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """`subscribePattern`, or no choice at all (pattern None): all topics that match as a whole.
+    """`subscribePattern`, or no choice at all (pattern None): all topics that match.
 
-    pattern: Python's form of the pattern. include_internal: whether INTERNAL_TOPICS take part.
+    pattern: Python's form of the pattern. include_internal: whether INTERNAL_TOPICS take part. in_part: whether a match
+    of a part of the name is enough, as it is for Spark's Kafka source.
     """
 
     pattern: str | None
     include_internal: bool
+    in_part: bool = False
 
 
 Selection = Assign | Subscribe | Matching
@@ -113,8 +115,9 @@ def select(selection: Selection, available: Collection[TopicPartition]) -> tuple
                 sorted(key for key in available if key[0] in topics),
                 sorted(topics - {topic for topic, _ in available}),
             )
-        case Matching(pattern, include_internal):
-            matches = re.compile(pattern if pattern is not None else r"[\s\S]*", re.ASCII).fullmatch
+        case Matching(pattern, include_internal, in_part):
+            compiled = re.compile(pattern if pattern is not None else r"[\s\S]*", re.ASCII)
+            matches = compiled.search if in_part else compiled.fullmatch
             return (
                 sorted(
                     key
