@@ -283,6 +283,10 @@ def check(fields: dict[str, Any]) -> dict[str, Any]:
                 f"Setting '{missing[0].replace('_', '.')}' must be given with security.protocol "
                 f"{fields['security_protocol']} (mechanisms: {', '.join(SASL_MECHANISMS)})"
             )
+    if "default_api_timeout_ms" in fields:  # no part takes longer than the whole, where nobody says so
+        for name in ("request_timeout_ms", "socket_connection_setup_timeout_ms"):
+            default = ClientSettings.__dataclass_fields__[name].default
+            fields.setdefault(name, min(default, fields["default_api_timeout_ms"]))
     if fields.get("transactional_id") is not None and fields.get("enable_idempotence") is False:
         raise OptionError("Setting 'enable.idempotence': a transactional producer cannot do without")
     return fields

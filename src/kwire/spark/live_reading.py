@@ -5,10 +5,11 @@ A worker keeps its connections from task to task: opening one, with TLS and SASL
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from kwire.client import Client, Fetched
+from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, Fetched
 from kwire.errors import BrokerError, LogError
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import ControlRecordType, parse_control_record, read_batches
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["aborted_ranges", "read_range"]
+
+logger = logging.getLogger("kwire.spark")
 
 LARGEST_OFFSET = 2**63 - 1
 MOST_CLIENTS = 4
@@ -68,13 +71,16 @@ def read_range(
             if error.code != ErrorCode.OFFSET_OUT_OF_RANGE:
                 raise
             key = (wanted.topic, wanted.partition)
-            first = client.list_offsets({key: -2})[key].offset
-            if fail_on_data_loss or not start < first:
-                raise LogError(
-                    f"{error}: offsets from {start} on are gone (the log begins at {first}); "
-                    "to go on with what is there, set the option failOnDataLoss to false"
-                ) from error
-            if first >= wanted.end:
+            first = client.list_offsets({key: EARLIEST_TIMESTAMP})[key].offset
+            where = f"begins at {first}"
+            if start >= first:
+                where = f"ends at {client.list_offsets({key: LATEST_TIMESTAMP})[key].offset}"
+            lost = f"{error}: offsets from {start} on are gone (the log {where})"
+            if fail_on_data_loss:
+                how = "to go on with what is there, set the option failOnDataLoss to false"
+                raise LogError(f"{lost}; {how}") from error
+            logger.warning("%s; going on with what is there", lost)
+            if start >= first or first >= wanted.end:  # the topic was made anew, or nothing of the range is left
                 return
             start = first
         else:

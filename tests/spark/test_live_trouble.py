@@ -1,0 +1,187 @@
+"""Brokers that go away, topics that are deleted, offsets that are gone, while rows are read and written: no hang."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kwire.broker import Broker
+from kwire.errors import BrokerError, ConnectionFailed, KwireError, LogError
+from kwire.messages import registry
+
+pytest.importorskip("pyspark.sql.datasource")
+pytest.importorskip("confluent_kafka")
+
+from tests.spark.test_live_sink import batch, create, options, values, write
+from tests.spark.test_live_source import Cluster
+from tools.kafka import free_port
+
+from kwire.spark.live_options import parse_options
+from kwire.spark.live_reading import read_range
+from kwire.spark.live_source import LiveStreamReader
+from kwire.spark.offsets import OffsetRange
+
+WAIT_MS = 1500
+SLACK_S = 3  # a request that is on its way when the time is over, and a busy machine
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker() as made:
+        yield made
+
+
+@pytest.fixture
+def cluster(broker: Broker) -> Iterator[Cluster]:
+    found = Cluster(broker.bootstrap_servers)
+    found.create("t")
+    found.write("t", 0, [f"{n:04d}" for n in range(100)])
+    yield found
+    found.client.close()
+
+
+def offsets(servers: str, start: int, end: int, *, strict: bool = True, **settings: str) -> Iterator[int]:
+    """The offsets that a task gives for a range of t-0, by and by: one batch an answer."""
+    given = {
+        "bootstrap.servers": servers,
+        "default.api.timeout.ms": str(WAIT_MS),
+        "max.partition.fetch.bytes": "1",
+        "client.id": f"{time.monotonic_ns()}",  # a client of its own, without open connections
+        **settings,
+    }
+    wanted = OffsetRange("t", 0, start, end)
+    for rows in read_range(wanted, ("offset",), given, "read_uncommitted", fail_on_data_loss=strict):
+        yield from rows.column("offset").to_pylist()
+
+
+def in_time(call: Callable[[], Any], error: type[KwireError], match: str) -> None:
+    started = time.monotonic()
+    with pytest.raises(error, match=match):
+        call()
+    assert time.monotonic() - started < WAIT_MS / 1000 + SLACK_S
+
+
+def test_a_broker_that_goes_away_in_the_middle_of_a_task_is_waited_for_and_then_said(
+    broker: Broker, cluster: Cluster
+) -> None:
+    for _ in range(3):  # one answer is on its way while another is read
+        cluster.write("t", 0, ["more"] * 100)
+    found = offsets(broker.bootstrap_servers, 0, 400)
+    assert next(found) == 0
+    broker.stop()
+    in_time(lambda: list(found), ConnectionFailed, "refused")
+
+
+def test_a_broker_that_says_nothing_any_more_does_not_hang_a_task(broker: Broker, cluster: Cluster) -> None:
+    cluster.write("t", 0, ["more"] * 100)
+    broker.faults.delay("Fetch", 60_000, times=None)
+    # request.timeout.ms is not given: no request may take longer than all of them together
+    in_time(lambda: list(offsets(broker.bootstrap_servers, 0, 200)), ConnectionFailed, "no answer in time")
+
+
+def test_a_broker_that_comes_back_in_time_costs_no_row_and_gives_none_twice(tmp_path: Path) -> None:
+    port = free_port()
+    kept = {"data_dir": tmp_path / "data", "port": port}
+    rows = [f"{n:05d}" for n in range(3000)]
+    with Broker(**kept) as first:
+        servers = first.bootstrap_servers
+        create(servers, "t")
+        given = options(servers, topic="t", **{"kafka.batch.size": "2000"})
+        write(batch(value=pa.array(rows[:1500])), given)
+        found = offsets(servers, 0, 1500, **{"default.api.timeout.ms": "20000"})
+        assert next(found) == 0
+        first.stop()
+    started = threading.Event()
+
+    def come_back() -> None:
+        time.sleep(0.7)
+        with Broker(**kept):
+            started.set()
+            ended.wait(30)
+
+    ended = threading.Event()
+    thread = threading.Thread(target=come_back)
+    thread.start()
+    try:
+        write(batch(value=pa.array(rows[1500:])), given)  # begins while nobody is there
+        assert started.is_set()
+        assert list(found) == list(range(1, 1500))
+        assert values(servers, "t") == rows
+    finally:
+        ended.set()
+        thread.join()
+
+
+def test_a_write_without_a_broker_ends_when_its_time_is_over(broker: Broker) -> None:
+    create(broker.bootstrap_servers, "w")
+    short = {"kafka.delivery.timeout.ms": str(WAIT_MS)}
+    given = options(broker.bootstrap_servers, topic="w", **short)
+    in_transaction = options(broker.bootstrap_servers, topic="w", transactionalIdPrefix="w", **short)
+    broker.faults.delay("Produce", 60_000, times=None)
+    for each in (given, in_transaction):
+        in_time(lambda each=each: write(batch(value=[b"a"]), each), ConnectionFailed, "no answer in time")  # type: ignore[misc]
+    broker.stop()
+    for each in (given, in_transaction):
+        in_time(lambda each=each: write(batch(value=[b"a"]), each), ConnectionFailed, "refused")  # type: ignore[misc]
+
+
+def test_offsets_that_go_while_a_task_reads_are_told_or_stepped_over(broker: Broker, cluster: Cluster) -> None:
+    for _ in range(3):
+        cluster.write("t", 0, ["more"] * 100)
+    found = offsets(broker.bootstrap_servers, 0, 400, strict=False)
+    assert next(found) == 0
+    cluster.delete_before("t", 0, 350)
+    rest = [*found]
+    assert rest[-50:] == list(range(350, 400))
+    assert rest[:-50] in [[*range(1, end)] for end in (100, 200, 300)]  # answers were on their way
+    assert list(offsets(broker.bootstrap_servers, 0, 400, strict=False)) == list(range(350, 400))
+    with pytest.raises(LogError, match=r"offsets from 0 on are gone \(the log begins at 350\)"):
+        list(offsets(broker.bootstrap_servers, 0, 400))
+
+
+def test_a_topic_that_was_made_anew_does_not_have_the_offsets_that_were_planned(
+    broker: Broker, cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    planned = (broker.bootstrap_servers, 50, 100)
+    delete(cluster, "t")
+    cluster.create("t")
+    cluster.write("t", 0, ["new"] * 10)
+    with pytest.raises(LogError, match=r"offsets from 50 on are gone \(the log ends at 10\)"):
+        list(offsets(*planned))
+    assert list(offsets(*planned, strict=False)) == []
+    assert "offsets from 50 on are gone (the log ends at 10)" in caplog.text
+
+
+def test_a_topic_that_is_deleted_while_a_query_reads_it_is_said(broker: Broker, cluster: Cluster) -> None:
+    given = {
+        "kafka.bootstrap.servers": broker.bootstrap_servers,
+        "startingoffsets": "earliest",
+        "kafkaconsumer.polltimeoutms": str(WAIT_MS),
+    }
+    cluster.create("u")
+    stream = LiveStreamReader(parse_options({**given, "subscribe": "t,u"}, "stream"), ("offset",))
+    pattern = {**given, "subscribepattern": "t|u"}
+    lenient = LiveStreamReader(parse_options({**pattern, "failondataloss": "false"}, "stream"), ("offset",))
+    strict = LiveStreamReader(parse_options(pattern, "stream"), ("offset",))
+    end = stream.latestOffset(stream.initialOffset())
+    assert end == {"t": {"0": 100}, "u": {"0": 0}}
+    delete(cluster, "t")
+    in_time(lambda: list(offsets(broker.bootstrap_servers, 0, 100)), BrokerError, "UNKNOWN_TOPIC_OR_PARTITION")
+    in_time(lambda: stream.latestOffset(end), LogError, "t not found in this cluster")
+    in_time(lambda: strict.partitions(end, strict.latestOffset(end)), LogError, "t-0 is gone; it was read up to")
+    assert lenient.latestOffset(end) == {"u": {"0": 0}}
+    assert lenient.partitions(end, {"u": {"0": 0}}) == []
+    for each in (stream, strict, lenient):
+        each.stop()
+
+
+def delete(cluster: Cluster, topic: str) -> None:
+    cls: Any = registry.get("DeleteTopicsRequest")
+    answer = cluster.client.request(cls(topic_names=[topic], timeout_ms=9_000), version=5)
+    assert answer.responses[0].error_code == 0
