@@ -63,7 +63,7 @@ def read_range(
                 yield from reader.read(
                     fetched.records,
                     file=f"{wanted.topic}-{wanted.partition}",
-                    start_offset=wanted.start,
+                    start_offset=start,
                     end_offset=wanted.end,
                     aborted=aborted_ranges(fetched) if fetched.aborted else (),
                 )
