@@ -146,6 +146,7 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[P])
         if self._is_first_planned:
             self._is_first = self._is_first_planned = False
         if self._is_first and start is not None and moves_on(self.options.start, self.options.no_match):
+            self._last_due = time.monotonic()
             return start  # an empty micro-batch: its end is kept, and all the others begin there
         places = self.places
         latest = self._target if self._target is not None else places.latest(places.partitions())
