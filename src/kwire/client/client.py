@@ -171,6 +171,13 @@ class Client:
             raise BrokerError(f"{key[0]}-{key[1]} has no leader", ErrorCode.LEADER_NOT_AVAILABLE)
         return self._leaders[key]
 
+    def is_ready_for(self, key: TopicPartition) -> bool:
+        """Whether the leader of (topic, partition) is known, and a connection to it open."""
+        if self._cluster is None or key not in self._leaders:
+            return False
+        connection = self._connections.get(self._cluster.brokers.get(self._leaders[key], ("", 0)))
+        return connection is not None and connection.is_open
+
     def coordinator(self, key: str, kind: int = TRANSACTION) -> int:
         """Node id of the coordinator of a transactional id (TRANSACTION) or group (GROUP)."""
         cls: Any = registry.get("FindCoordinatorRequest")

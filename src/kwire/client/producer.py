@@ -4,7 +4,12 @@
         producer.send("orders", 0, batch, 10)                 producer.begin(); ...; producer.commit()
 
 A batch is bytes of one magic 2 batch with the producer's id, epoch and next sequence in its header: `fields(...)` says
-which. send_all writes to many partitions in one request a broker.
+which. send_all writes to many partitions in one request a broker; post does not wait for the answer, flush does:
+
+    post     a round: one batch for each of some partitions, a request for each broker that leads some of them
+    settle   the answers to the oldest round
+    retry    when one fails: all answers under way are taken, then what is not written is sent again round by round,
+             each when the one before is written. Brokers tell batches that they have already by their sequence
 
 A transaction can be begun in one process and ended in another: leave() gives what the other one needs.
 Source: KIP-98, KIP-360, KIP-447.
@@ -12,7 +17,9 @@ Source: KIP-98, KIP-360, KIP-447.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kwire.client.broker_connection import BrokerConnection
@@ -25,6 +32,8 @@ from kwire.protocol.error_codes import ErrorCode
 __all__ = ["OpenTransaction", "OutgoingBatch", "Produced", "Producer"]
 
 MAX_SEQUENCE = 2**31 - 1
+MOST_ROUNDS = 5  # under way: brokers know the last five batches of a producer again (ProducerStateEntry)
+MOST_BYTES = 16 << 20  # of all rounds under way
 
 
 class OutgoingBatch(NamedTuple):
@@ -53,6 +62,17 @@ class Produced(NamedTuple):
     base_offset: int
 
 
+@dataclass(slots=True)
+class Round:
+    """Batches that go together. left: not written yet; sequences: that they begin with; asked: who has to answer."""
+
+    left: dict[TopicPartition, OutgoingBatch]
+    sequences: dict[TopicPartition, int]
+    size_bytes: int
+    asked: list[tuple[BrokerConnection, list[OutgoingBatch]]] = field(default_factory=list)
+    done: dict[TopicPartition, Produced] = field(default_factory=dict)
+
+
 class Producer:
     """Writes batches to the leaders of partitions.
 
@@ -68,6 +88,8 @@ class Producer:
         self._sequences: dict[TopicPartition, int] = {}
         self._in_transaction: set[TopicPartition] | None = None
         self._coordinator = -1
+        self._under_way: deque[Round] = deque()
+        self._begun: set[TopicPartition] = set()  # brokers have a batch of this producer
         if settings.acks != -1 and (self.transactional_id or settings.enable_idempotence):
             raise OptionError("Setting 'acks': idempotence needs all; set enable.idempotence to false for others")
         if resume is not None:
@@ -136,6 +158,7 @@ class Producer:
         """
         if self._in_transaction is None:
             raise OptionError("no transaction is open")
+        self.flush()
         partitions, self._in_transaction = self._in_transaction, None
         if not partitions:
             return None
@@ -149,6 +172,7 @@ class Producer:
         """
         if not self._in_transaction:
             raise OptionError("no transaction is open")
+        self.flush()
         self._add_to_transaction(list(self._in_transaction)[:1])
 
     def send_offsets(self, group: str, offsets: Mapping[TopicPartition, int], metadata: str = "") -> None:
@@ -158,6 +182,7 @@ class Producer:
         """
         if self._in_transaction is None:
             raise OptionError("no transaction is open")
+        self.flush()
         add: Any = registry.get("AddOffsetsToTxnRequest")
         fields: dict[str, Any] = {
             "transactional_id": self.transactional_id,
@@ -190,10 +215,13 @@ class Producer:
 
     def commit(self) -> None:
         """Commit: readers of committed data see all of the transaction's batches from now on."""
+        self.flush()
         self._end(committed=True)
 
     def abort(self) -> None:
         """Abort: readers of committed data never see the transaction's batches."""
+        while self._under_way:
+            self._take(self._under_way.popleft())  # whatever became of it
         self._end(committed=False)
 
     def _end(self, *, committed: bool) -> None:
@@ -238,6 +266,7 @@ class Producer:
             raise OptionError("a transactional producer writes between begin() and commit()")
         new = [key for key in keys if key not in self._in_transaction]
         if new:
+            self.flush()
             self._add_to_transaction(new)
             self._in_transaction.update(new)
 
@@ -271,41 +300,123 @@ class Producer:
 
         All brokers work at the same time, each on one request.
         """
+        sent = self.post(batches)
+        self.flush()
+        return [sent.done[each.topic, each.partition] for each in batches]
+
+    def post(self, batches: Sequence[OutgoingBatch]) -> Round:
+        """Send batches, at most one for each partition, and leave the answers for flush() or a later call.
+
+        With idempotence up to MOST_ROUNDS are under way, else one: sent again, batches could come in another order.
+        Raises for batches posted before, too. fields() counts what was posted; after an error, what was written.
+        """
         left = {(each.topic, each.partition): each for each in batches}
         assert len(left) == len(batches)  # one for each partition
         self._add_partitions(left)
-        done: dict[TopicPartition, Produced] = {}
+        size = sum(len(each.data) for each in batches)
+        most = MOST_ROUNDS if self.producer_id >= 0 else 1
+        while self._under_way and (
+            len(self._under_way) >= most or size + sum(each.size_bytes for each in self._under_way) > MOST_BYTES
+        ):
+            self._settle()
+        # What finds a leader is answered behind those under way. And of a producer that a broker does not know it takes
+        # any sequence: were a partition's first batch refused, it would take the second before the first is sent again.
+        if not (self._begun.issuperset(left) and all(map(self.client.is_ready_for, left))):
+            self.flush()
+        posted = Round(left, {key: self._sequences.get(key, 0) for key in left}, size)
+        for key, each in left.items():
+            self._advance(key, each.record_count)
+        self._under_way.append(posted)
+        failure = self._ask(posted)
+        if failure is not None:
+            self._send_again(failure)
+        return posted
 
-        def attempt() -> None:
-            by_leader: dict[int, list[OutgoingBatch]] = {}
-            for key, each in left.items():
+    def flush(self) -> None:
+        """Wait until the brokers have everything that was posted. Raises as send does."""
+        while self._under_way:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Take the answers to the oldest round; where one fails, to all of them."""
+        failure = self._take(self._under_way[0])
+        if failure is None:
+            self._under_way.popleft()
+        else:
+            self._send_again(failure)
+
+    def _send_again(self, failure: BrokerError | ConnectionFailed) -> None:
+        """Write what the rounds under way have left, one round after the other. failure: of one of them.
+
+        A round behind one that failed fails for that reason alone, or is written: so only the first failure counts.
+        """
+        rounds = list(self._under_way)
+        self._under_way.clear()
+        for each in rounds:
+            first = self._take(each)
+            if first is not None and each is rounds[0]:
+                failure = first
+        passing: BrokerError | ConnectionFailed | None = failure
+        try:
+            for each in rounds:
+
+                def attempt(each: Round = each) -> None:
+                    nonlocal passing
+                    error, passing = passing, None
+                    if error is None and each.left:
+                        error = self._ask(each)
+                        error = self._take(each) or error
+                    if error is not None:
+                        raise error
+
+                self.client.retry(attempt)
+        except BaseException:
+            for each in reversed(rounds):
+                self._sequences.update({key: each.sequences[key] for key in each.left})
+            raise
+
+    def _ask(self, posted: Round) -> BrokerError | ConnectionFailed | None:
+        """Send what is left of a round to its leaders; what failed, where something did.
+
+        What was sent is to be taken all the same: an answer that is left would be taken for the next one.
+        """
+        failure: BrokerError | ConnectionFailed | None = None
+        by_leader: dict[int, list[OutgoingBatch]] = {}
+        try:
+            for key, each in posted.left.items():
                 by_leader.setdefault(self.client.leader(key), []).append(each)
-            asked: list[tuple[BrokerConnection, list[OutgoingBatch]]] = []
-            failure: BrokerError | ConnectionFailed | None = None
-            for node_id, some in by_leader.items():
-                try:
-                    connection = self.client.connection(node_id)
-                    connection.send(self._request(some), version=version_of(connection))
-                    asked.append((connection, some))
-                except (BrokerError, ConnectionFailed) as error:
-                    failure = error
-            for connection, some in asked:  # every one: an answer that is left would be taken for the next one
-                try:
-                    answers = self._answers(connection, some)
-                except ConnectionFailed as error:
-                    failure = error
-                    continue
-                for key, answer in answers.items():
-                    try:
-                        done[key] = self._check(key, answer)
-                        self._advance(key, left.pop(key).record_count)
-                    except BrokerError as error:
-                        failure = error if failure is None or not ErrorCode(error.code).retriable else failure
-            if failure is not None:
-                raise failure
+        except (BrokerError, ConnectionFailed) as error:
+            return error
+        for node_id, some in by_leader.items():
+            try:
+                connection = self.client.connection(node_id)
+                connection.send(self._request(some), version=version_of(connection))
+                posted.asked.append((connection, some))
+            except (BrokerError, ConnectionFailed) as error:
+                failure = error
+        return failure
 
-        self.client.retry(attempt)
-        return [done[each.topic, each.partition] for each in batches]
+    def _take(self, posted: Round) -> BrokerError | ConnectionFailed | None:
+        """The answers to a round; what failed, where something did. An error that does not pass goes before others."""
+        failure: BrokerError | ConnectionFailed | None = None
+        asked, posted.asked = posted.asked, []
+        for connection, some in asked:
+            try:
+                answers = self._answers(connection, some)
+            except ConnectionFailed as error:
+                failure = failure or error
+                continue
+            for key, answer in answers.items():
+                try:
+                    posted.done[key] = self._check(key, answer)
+                    self._begun.add(key)
+                    del posted.left[key]
+                except BrokerError as error:
+                    failure = error if failure is None or not ErrorCode(error.code).retriable else failure
+        if posted.left and asked and failure is None:
+            (topic, partition), *_ = posted.left
+            failure = BrokerError(f"the answer lacks {topic}-{partition}", ErrorCode.UNKNOWN_SERVER_ERROR)
+        return failure
 
     def _answers(self, connection: BrokerConnection, batches: Sequence[OutgoingBatch]) -> dict[TopicPartition, Any]:
         """What the broker says of each partition; None with acks=0, where it says nothing."""

@@ -2,7 +2,7 @@
 
     rows        to their partitions; they wait there until there are enough
     encode      the rows of each partition into batches
-    send        one batch of each partition, a request a broker; the next ones are encoded meanwhile
+    send        one batch of each partition, a request a broker; brokers work while the next ones are encoded
 
 In the transactional mode a task leaves its transaction open, for the driver to end.
 """
@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from kwire.client import Client, OpenTransaction, OutgoingBatch, Producer
-from kwire.errors import BrokerError, ConnectionFailed, EncodeError, OptionError
+from kwire.errors import BrokerError, EncodeError, OptionError
 from kwire.log.file_names import check_topic
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import ColumnWriter
@@ -34,7 +33,7 @@ from kwire.spark.topics import TopicPartition, nearest
 __all__ = ["NULL_TOPIC", "Written", "rows_by_partition", "rows_by_topic", "write_task"]
 
 WAITING_BYTES = 32 << 20  # rows of all partitions together; then they are written
-REQUEST_BYTES = 16 << 20  # of batches that are sent at one time
+REQUEST_BYTES = 4 << 20  # of batches that are sent at one time
 BASE_OFFSET = b"\0" * 8  # brokers number batches, and want 0 from producers
 COUNT_POSITION = 57
 assert HEADER.size == COUNT_POSITION + 4
@@ -69,11 +68,8 @@ def write_task(
     Raises OptionError for rows that cannot be written, BrokerError, ConnectionFailed; a transaction is aborted then.
     """
     if options.transactional_prefix is None:
-        with Client(**options.kafka) as client, TaskWriter(Producer(client), options) as writer:
-            for batch in batches:
-                writer.add(batch.select(columns))
-            writer.flush()
-            return Written(task=task, records=writer.records)
+        with Client(**options.kafka) as client:
+            return Written(task=task, records=write_rows(batches, columns, options, Producer(client)))
     name = f"{options.transactional_prefix}-{task}"
     with Client(**options.kafka, **{"transactional.id": name}) as client, Producer(client) as producer:
         if mark is not None:
@@ -86,11 +82,19 @@ def write_task(
             if found is not None and found.batch == mark.batch:
                 return Written(task=task, records=0, mark=mark, is_done=True)
         producer.begin()
-        with TaskWriter(producer, options) as writer:
-            for batch in batches:
-                writer.add(batch.select(columns))
-            writer.flush()
-            return Written(task=task, records=writer.records, transaction=producer.leave(), mark=mark)
+        records = write_rows(batches, columns, options, producer)
+        return Written(task=task, records=records, transaction=producer.leave(), mark=mark)
+
+
+def write_rows(
+    batches: Iterable[pa.RecordBatch], columns: tuple[str, ...], options: LiveWriteOptions, producer: Producer
+) -> int:
+    """Write rows through a producer and wait until brokers have them; returns how many. Raises as write_task does."""
+    writer = TaskWriter(producer, options)
+    for batch in batches:
+        writer.add(batch.select(columns))
+    writer.flush()
+    return writer.records
 
 
 def rows_by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -118,7 +122,8 @@ def rows_by_partition(rows: pa.RecordBatch, chosen: Any) -> Iterator[tuple[int, 
     if (chosen == first).all():
         yield first, rows
         return
-    order = np.argsort(chosen, kind="stable")
+    # numpy sorts 16 bits by their digits, five times as fast as it merges 32
+    order = np.argsort(chosen if chosen.max() >= 1 << 16 else chosen.astype(np.uint16), kind="stable")
     sorted_rows = rows.take(pa.array(order))
     ends = [*(np.flatnonzero(np.diff(chosen[order])) + 1).tolist(), len(order)]
     start = 0
@@ -143,17 +148,7 @@ class TaskWriter:
         self._partitioners: dict[str, RowPartitioner] = {}
         self._waiting: dict[TopicPartition, list[pa.RecordBatch]] = {}
         self._waiting_bytes = 0
-        self._sender = ThreadPoolExecutor(1, "kwire-sender")
-        self._sending: Future[Any] | None = None
         self.records = 0
-
-    def __enter__(self) -> TaskWriter:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        with suppress(BrokerError, ConnectionFailed):  # told by what brought us here
-            self._wait()
-        self._sender.shutdown()
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take rows; writes when many wait. Raises as write_task does."""
@@ -163,10 +158,10 @@ class TaskWriter:
             chosen = self._partitioner(topic).choose(rows)
             names = [name for name in ("key", "value", "headers") if name in rows.schema.names]
             now = pa.repeat(pa.scalar(time.time_ns() // 1_000_000, pa.int64()), len(rows))
-            taken = rows.select(names).append_column("timestamp", now)
-            for partition, some in rows_by_partition(taken, chosen):
-                self._waiting.setdefault((topic, partition), []).append(some)
-                self._waiting_bytes += some.nbytes
+            for partition, some in rows_by_partition(rows.select(names), chosen):
+                timed = some.append_column("timestamp", now[: len(some)])
+                self._waiting.setdefault((topic, partition), []).append(timed)
+                self._waiting_bytes += timed.nbytes
         self.records += len(batch)
         if self._waiting_bytes >= WAITING_BYTES:
             self._send_waiting()
@@ -174,11 +169,13 @@ class TaskWriter:
     def flush(self) -> None:
         """Write everything and wait until brokers have it."""
         self._send_waiting()
-        self._wait()
+        with self._errors_explained():
+            self._producer.flush()
 
     def _partitioner(self, topic: str) -> RowPartitioner:
         if topic not in self._partitioners:
-            self._wait()  # one thread at a time speaks to brokers
+            with self._errors_explained():
+                self._producer.flush()  # answers to other requests come behind those
             client = self._producer.client
             found = client.metadata([topic]).topics.get(topic)
             if found is None or found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
@@ -197,8 +194,7 @@ class TaskWriter:
         return self._partitioners[topic]
 
     def _send_waiting(self) -> None:
-        """Encode what waits, and send it round by round; the last round may be on its way still."""
-        self._wait()  # sequence numbers go on from what was sent
+        """Encode what waits, and send it round by round; the last rounds may be on their way still."""
         left = {key: self._encoded(key, rows) for key, rows in self._waiting.items()}
         self._waiting, self._waiting_bytes = {}, 0
         while left:
@@ -212,9 +208,9 @@ class TaskWriter:
                 together.append(batch)
                 size += len(batch.data)
                 if size >= REQUEST_BYTES:
-                    self._send(together)
+                    self._post(together)
                     together, size = [], 0
-            self._send(together)
+            self._post(together)
 
     def _encoded(self, key: TopicPartition, rows: list[pa.RecordBatch]) -> Iterator[OutgoingBatch]:
         writer = ColumnWriter(
@@ -222,26 +218,25 @@ class TaskWriter:
             batch_size=self._options.batch_bytes,
             **self._producer.fields(*key),
         )
-        for batch in rows:
+        for batch in pa.Table.from_batches(rows).combine_chunks().to_batches():  # few rows of many make small batches
             try:
                 for piece in writer.write(batch):
                     for data in split_batches(piece):
+                        data[: len(BASE_OFFSET)] = BASE_OFFSET  # outside of the checksum
                         count = int.from_bytes(data[COUNT_POSITION : HEADER.size], "big")
-                        yield OutgoingBatch(*key, BASE_OFFSET + bytes(data[len(BASE_OFFSET) :]), count)
+                        yield OutgoingBatch(*key, bytes(data), count)
             except EncodeError as error:
                 raise OptionError(f"a row for {key[0]}-{key[1]} has no place in Kafka's format: {error}") from error
 
-    def _send(self, together: list[OutgoingBatch]) -> None:
-        self._wait()
+    def _post(self, together: list[OutgoingBatch]) -> None:
         if together:
-            self._sending = self._sender.submit(self._producer.send_all, together)
+            with self._errors_explained():
+                self._producer.post(together)
 
-    def _wait(self) -> None:
-        sending, self._sending = self._sending, None
-        if sending is None:
-            return
+    @contextmanager
+    def _errors_explained(self) -> Iterator[None]:
         try:
-            sending.result()
+            yield
         except BrokerError as error:
             if error.code != ErrorCode.MESSAGE_TOO_LARGE:
                 raise

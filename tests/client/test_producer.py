@@ -1,0 +1,122 @@
+"""Rounds of batches that are under way at the same time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kwire.broker import Broker
+from kwire.client import Client, OutgoingBatch, Producer
+from kwire.errors import BrokerError
+from kwire.records import ColumnWriter, read_batches
+from tests.client.test_client import create
+
+ROUNDS, PARTITIONS = 12, 2
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Broker() as found:
+        yield found
+
+
+def batch(producer: Producer, topic: str, partition: int, value: int) -> OutgoingBatch:
+    rows = pa.record_batch({"value": pa.array([b"%d" % value, b"and"], pa.binary())})
+    return OutgoingBatch(topic, partition, b"".join(ColumnWriter(**producer.fields(topic, partition)).write(rows)), 2)
+
+
+def written(broker: Broker, topic: str, partition: int) -> list[int]:
+    with Client(broker.bootstrap_servers) as client:
+        end = client.list_offsets({(topic, partition): -1})[topic, partition].offset
+        return [
+            int(record.value or b"")
+            for fetched in client.read(topic, partition, 0, end)
+            for each in read_batches(fetched.records)
+            if not each.is_control
+            for record in each.records()
+            if record.value != b"and"
+        ]
+
+
+def end_of(broker: Broker, topic: str) -> int:
+    with Client(broker.bootstrap_servers) as client:
+        return client.list_offsets({(topic, 0): -1})[topic, 0].offset
+
+
+BROKEN: dict[str, Any] = {
+    "refused": lambda broker: broker.faults.fail("Produce", "NOT_LEADER_OR_FOLLOWER"),
+    "refused-twice": lambda broker: broker.faults.fail("Produce", "NOT_LEADER_OR_FOLLOWER", times=2),
+    "lost": lambda broker: broker.faults.drop("Produce"),
+    "answer-lost": lambda broker: broker.faults.drop("Produce", after=True),
+    "answers-lost": lambda broker: broker.faults.drop("Produce", after=True, times=2),
+}
+
+
+@pytest.mark.parametrize("after", [0, 3])
+@pytest.mark.parametrize("kind", BROKEN)
+@pytest.mark.parametrize("transactional", [False, True])
+def test_rounds_arrive_once_and_in_order_whatever_becomes_of_one_under_way(
+    broker: Broker, kind: str, after: int, transactional: bool
+) -> None:
+    topic = f"rounds-{kind}-{after}-{transactional}"
+    settings: dict[str, Any] = {"transactional.id": topic} if transactional else {}
+    settings |= {"retry.backoff.ms": 5, "retry.backoff.max.ms": 20}
+    with Client(broker.bootstrap_servers, **settings) as client, Producer(client) as producer:
+        create(client, topic, PARTITIONS)
+        if transactional:
+            producer.begin()
+        for n in range(ROUNDS):
+            if n == after:
+                deadline = time.monotonic() + 20
+                while end_of(broker, topic) < 2 * after:
+                    assert time.monotonic() < deadline
+                BROKEN[kind](broker)
+            producer.post([batch(producer, topic, partition, n) for partition in range(PARTITIONS)])
+        if transactional:
+            producer.commit()  # waits for them, too
+        producer.flush()
+        assert not broker.faults.pending
+    for partition in range(PARTITIONS):
+        assert written(broker, topic, partition) == list(range(ROUNDS))
+
+
+def test_an_error_that_does_not_pass_is_told_and_leaves_the_producer_where_the_first_lost_batch_was(
+    broker: Broker,
+) -> None:
+    with Client(broker.bootstrap_servers, **{"default.api.timeout.ms": 2000}) as client:
+        create(client, "spoilt", PARTITIONS)
+        producer = Producer(client)
+        producer.send_all([batch(producer, "spoilt", partition, 0) for partition in range(PARTITIONS)])
+
+        def post_all() -> None:
+            for n in range(1, 4):
+                together = [batch(producer, "spoilt", partition, n) for partition in range(PARTITIONS)]
+                if n == 2:
+                    together[0] = together[0]._replace(data=b"\0" * len(together[0].data))
+                producer.post(together)
+            producer.flush()
+
+        with pytest.raises(BrokerError, match=r"^spoilt-0: CORRUPT_MESSAGE"):
+            post_all()
+        assert producer.fields("spoilt", 0)["base_sequence"] == 4
+        producer.send_all([batch(producer, "spoilt", 0, 9)])
+    assert written(broker, "spoilt", 0) == [0, 1, 9]
+
+
+def test_without_idempotence_a_round_waits_for_the_one_before(broker: Broker) -> None:
+    settings = {"acks": "1", "enable.idempotence": "false"}
+    with Client(broker.bootstrap_servers, **settings) as client:
+        create(client, "one-by-one")
+        producer = Producer(client)
+        producer.send_all([batch(producer, "one-by-one", 0, 0)])
+        broker.faults.delay("Produce", 300)
+        before = time.monotonic()
+        producer.post([batch(producer, "one-by-one", 0, 1)])
+        producer.post([batch(producer, "one-by-one", 0, 2)])
+        assert time.monotonic() - before >= 0.29
+        producer.flush()
+    assert written(broker, "one-by-one", 0) == [0, 1, 2]
