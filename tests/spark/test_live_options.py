@@ -55,6 +55,10 @@ def test_kafka_settings_go_to_the_client() -> None:
     assert found.kafka["default.api.timeout.ms"] == "5000"
 
 
+def test_the_isolation_level_may_have_any_case() -> None:
+    assert parse_options({**BASE, "kafka.isolation.level": "READ_COMMITTED"}, "batch").isolation == "read_committed"
+
+
 def test_no_repr_shows_a_password() -> None:
     jaas = 'x required username="alice" password="wonderland";'
     secret = {"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN", "kafka.sasl.jaas.config": jaas}

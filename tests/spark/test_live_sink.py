@@ -355,6 +355,7 @@ def test_a_batch_that_was_committed_in_part_goes_on_with_the_rest(
 
 
 def test_options_are_those_of_sparks_sink(servers: str) -> None:
+    assert options(servers, topic=" orders ").topic == "orders"
     plain = options(servers, topic="t")
     assert (plain.transactional_prefix, plain.kafka["default.api.timeout.ms"]) == (None, "120000")
     assert options(servers, **{"kafka.acks": "1"}).kafka["enable.idempotence"] == "false"

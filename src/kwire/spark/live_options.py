@@ -56,7 +56,7 @@ class LiveOptions(QueryOptions):
     @property
     def isolation(self) -> str:
         """kafka.isolation.level, Kafka's default without it."""
-        return self.kafka.get("isolation.level", "read_uncommitted")
+        return self.kafka.get("isolation.level", "read_uncommitted").strip().lower()
 
 
 def parse_options(options: Mapping[str, str], query: Query) -> LiveOptions:

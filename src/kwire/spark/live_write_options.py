@@ -58,7 +58,7 @@ def parse_write_options(options: Mapping[str, str]) -> LiveWriteOptions:
         raise OptionError(
             "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka producer: host:port, ..."
         )
-    topic = given.get("topic")
+    topic = given["topic"].strip() if "topic" in given else None
     if topic is not None:
         check_topic(topic)
     batch_bytes = parse_positive(given, "kafka.batch.size") or DEFAULT_BATCH_BYTES
