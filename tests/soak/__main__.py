@@ -1,4 +1,8 @@
-"""`python -m tests.soak --minutes 30 --seed 7`: kill a broker again and again while clients work, and check."""
+"""Kill a broker, or a streaming query too, again and again while clients work, and check.
+
+python -m tests.soak --minutes 30 --seed 7              clients of a broker
+python -m tests.soak streams --minutes 30 --seed 7      streaming queries, three minutes each, of all kinds in turn
+"""
 
 from __future__ import annotations
 
@@ -6,27 +10,58 @@ import argparse
 import random
 import sys
 import tempfile
+import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from tests.soak.soak import soak
+
+STREAM_S = 180
 
 
 def main() -> None:
     """Run one soak and print what it did; the directory of one that failed is kept and named."""
-    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", nargs="?", choices=["clients", "streams"], default="clients")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
     given = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="kwire-soak-"))
     print(f"seed {given.seed}, {given.minutes:g} minutes, in {directory}", flush=True)
     try:
-        report = soak(directory, seconds=given.minutes * 60, seed=given.seed)
+        if given.what == "clients":
+            show(soak(directory, seconds=given.minutes * 60, seed=given.seed))
+        else:
+            soak_all_streams(directory, given.minutes * 60, given.seed)
     except BaseException:
         print(f"failed; what the broker left is in {directory}", file=sys.stderr)
         raise
+
+
+def soak_all_streams(directory: Path, seconds: float, seed: int) -> None:
+    """One kind of query after the other, kwire's broker and Kafka by turns, until the time is over."""
+    from tests.soak.stream_query import VARIANTS
+    from tests.soak.streams import RealKafka, remove, soak_streams
+
+    deadline = time.monotonic() + seconds
+    n = 0
+    while (left := deadline - time.monotonic()) > 0:
+        here = directory / f"{n}"
+        here.mkdir()
+        broker = RealKafka(here / "kafka", "3.9.1") if n % 3 == 2 else None
+        variant = VARIANTS[n % len(VARIANTS)]
+        show(soak_streams(here, variant=variant, seconds=min(left, STREAM_S), seed=seed + n, broker=broker))
+        remove(here)
+        n += 1
+
+
+def show(report: Any) -> None:
     for name, value in asdict(report).items():
         print(f"{name:24}{value}")
+    print(flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,150 @@
+"""A streaming query in a process of its own that is killed: the driver with its JVM, or Python workers. Linux only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+__all__ = ["QueryProcess"]
+
+ROOT = Path(__file__).parents[2]
+REST_S = 300
+
+
+class QueryProcess:
+    """tests.soak.stream_query. folder: its checkpoint and files; what it says is in `query.log`. data: the broker's."""
+
+    def __init__(self, folder: Path, variant: str, servers: str, data: Path) -> None:
+        self.folder, self.log = folder, folder / "query.log"
+        self.arguments = [variant, servers, str(folder), str(data)]
+        self.process: subprocess.Popen[bytes] | None = None
+        self.lost_a_worker = False  # since it was started: it may have ended of that
+        self.kills = self.worker_kills = self.ended = 0
+        self._groups: set[int] = set()  # of its processes, when it was looked last
+
+    def start(self, *, rest: bool = False) -> None:
+        """Start it. rest: it ends by itself when everything that is there was read."""
+        # Nothing of a running session's gateway.
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK_GATEWAY", "SPARK_"))}
+        environment |= {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
+        command = [sys.executable, "-m", "tests.soak.stream_query", *self.arguments, *(["--rest"] if rest else [])]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+        self.lost_a_worker = False
+
+    def look(self) -> None:
+        """Start it again where it ended because it lost a worker; AssertionError where it ended otherwise."""
+        if self.process is None or self.process.poll() is None:
+            return
+        if not self.lost_a_worker:
+            raise AssertionError(f"the query ended by itself:\n{self.log_tail()}")
+        self.ended += 1
+        self._reap()
+        self.start()
+
+    def aim(self) -> None:
+        """Look for its processes now, so that kill() meets them at once: to look takes longer than a commit."""
+        assert self.process is not None
+        self._groups = {self.process.pid}
+        for pid in descendants(self.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                self._groups.add(os.getpgid(pid))
+
+    def kill(self, *, with_workers: bool = True) -> None:
+        """SIGKILL. Without its workers those find out by themselves, while the next run begins."""
+        assert self.process is not None
+        if not self._groups:
+            self.aim()
+        for group in {self.process.pid, *(self._groups if with_workers else ())}:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
+        self._reap()
+        self._groups = set()
+        self.kills += 1
+
+    def wait_for_workers(self, timeout_s: float) -> None:
+        """Until Spark has begun Python processes for tasks and the stream, or the time is over."""
+        assert self.process is not None
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline and not any(works(pid) for pid in descendants(self.process.pid)):
+            time.sleep(0.1)
+
+    def kill_worker(self, choose: random.Random) -> None:
+        """SIGKILL one Python process of a task, of the stream's planner or of a commit, if there is one."""
+        assert self.process is not None
+        workers = [pid for pid in descendants(self.process.pid) if works(pid)]
+        if workers:
+            self.lost_a_worker = True
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(choose.choice(workers), signal.SIGKILL)
+            self.worker_kills += 1
+
+    def finish(self) -> None:
+        """Read and write what is left, undisturbed; AssertionError where that fails."""
+        self.start(rest=True)
+        assert self.process is not None
+        try:
+            code = self.process.wait(REST_S)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the rest was not read in {REST_S} s:\n{self.log_tail()}") from None
+        assert code == 0, self.log_tail()
+        self.process = None
+
+    def close(self) -> None:
+        """Kill it if it still runs."""
+        if self.process is not None:
+            self.kill()
+
+    @property
+    def batches(self) -> int:
+        """Micro-batches that it has committed, as its checkpoint says."""
+        commits = self.folder / "checkpoint" / "commits"
+        return max((int(each.name) + 1 for each in commits.glob("[0-9]*") if each.name.isdecimal()), default=0)
+
+    def wait_for_batch(self, timeout_s: float) -> None:
+        """Until a micro-batch has been begun whose end is not in the checkpoint, or the time is over."""
+        deadline = time.monotonic() + timeout_s
+        offsets = self.folder / "checkpoint" / "offsets"
+        while time.monotonic() < deadline:
+            if (offsets / str(self.batches)).exists():
+                return
+            time.sleep(0.01)
+
+    def log_tail(self) -> str:
+        """The last 5,000 characters it said."""
+        return self.log.read_text(errors="replace")[-5000:]
+
+    def _reap(self) -> None:
+        assert self.process is not None
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)  # a JVM that outlived its Python
+        self.process.wait(60)
+        self.process = None
+
+
+def descendants(pid: int) -> list[int]:
+    """Every process below one, in no order."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            children.setdefault(int(stat.read_text().rpartition(") ")[2].split()[1]), []).append(int(stat.parent.name))
+    found, waiting = [], [pid]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
+
+
+def works(pid: int) -> bool:
+    """Whether it is a Python process that Spark's JVM has begun for a task or a stream."""
+    with contextlib.suppress(OSError):
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"pyspark.worker" in command or b"streaming" in command
+    return False
