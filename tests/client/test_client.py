@@ -12,7 +12,8 @@ import pytest
 
 from kwire.broker import Broker
 from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, OutgoingBatch, Producer
-from kwire.errors import BrokerError, ConnectionFailed, OptionError
+from kwire.client.client import next_offset
+from kwire.errors import BrokerError, ConnectionFailed, CorruptBatch, OptionError
 from kwire.messages import registry
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import ColumnWriter, read_batches
@@ -226,3 +227,17 @@ def test_garbage_from_a_broker_is_a_kwire_error() -> None:
             Client(f"127.0.0.1:{server.getsockname()[1]}").metadata()
         thread.join()
         assert type(caught.value).__module__ == "kwire.errors"
+
+
+def test_an_answer_goes_on_after_its_last_whole_batch() -> None:
+    rows = pa.record_batch({"value": pa.array([b"v"] * 10, pa.binary())})
+    data = b"".join(bytes(piece) for piece in ColumnWriter(batch_size=100, base_offset=7).write(rows))
+    batches = [(batch.position, batch.last_offset) for batch in read_batches(data)]
+    assert len(batches) > 2
+    assert next_offset(memoryview(data)) == 17
+    for cut in range(batches[-1][0], len(data)):
+        assert next_offset(memoryview(data)[:cut]) == batches[-2][1] + 1
+    for cut in range(batches[1][0]):
+        assert next_offset(memoryview(data)[:cut]) is None
+    with pytest.raises(CorruptBatch, match="size 13 is below the smallest"):
+        next_offset(memoryview(data + bytes(8) + (13).to_bytes(4, "big") + data))

@@ -24,6 +24,7 @@ from kwire.errors import BrokerError, ConnectionFailed
 from kwire.messages import registry
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import read_batches
+from kwire.records.batch import FRAME_BYTES, SMALLEST_SIZE
 
 __all__ = ["EARLIEST_TIMESTAMP", "LATEST_TIMESTAMP", "Client", "Fetched", "OffsetAndTimestamp"]
 
@@ -311,9 +312,18 @@ class Client:
 
 
 def next_offset(records: memoryview) -> int | None:
-    """The offset after the last whole batch; None without one. Bytes of a batch that was cut are passed over."""
+    """The offset after the last whole batch; None without one. Bytes of a batch that was cut are passed over.
+
+    Looks at no batch but the last. Raises CorruptBatch for sizes that cannot be.
+    """
+    at, end = 0, 0
+    while len(records) - end >= FRAME_BYTES:
+        size = int.from_bytes(records[end + 8 : end + FRAME_BYTES], "big", signed=True)
+        if size < SMALLEST_SIZE or end + FRAME_BYTES + size > len(records):
+            break
+        at, end = end, end + FRAME_BYTES + size
     last = None
-    for batch in read_batches(records):
+    for batch in read_batches(records[at:], position=at):
         last = batch.last_offset
     return None if last is None else last + 1
 
