@@ -25,10 +25,11 @@ with Broker(sys.argv[1]) as broker:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A broker that runs. address: host:port; pid: of its process."""
+    """A broker that runs. address: host:port; pid: of its process; log_dir: where its topics are, if it is kept."""
 
     address: str
     pid: int
+    log_dir: Path | None = None
 
     def cpu_s(self) -> float:
         """CPU seconds of the process so far, user and system."""
@@ -53,7 +54,7 @@ def kwire_broker() -> Iterator[Served]:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            yield Served(process.stdout.readline().strip(), process.pid)
+            yield Served(process.stdout.readline().strip(), process.pid, Path(directory))
         finally:
             process.stdin.close()
             process.wait(timeout=60)
@@ -64,7 +65,7 @@ def real_kafka() -> Iterator[Served]:
     """Kafka 3.9.1."""
     with tempfile.TemporaryDirectory() as directory, KafkaBroker(Path(directory)) as kafka:
         assert kafka.process is not None
-        yield Served(kafka.bootstrap_servers, kafka.process.pid)
+        yield Served(kafka.bootstrap_servers, kafka.process.pid, kafka.log_dir)
 
 
 BROKERS = {"kafka": real_kafka, "kwire": kwire_broker}

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Callable
 
 from benchmarks.data import CACHE, RECORDS_PER_BATCH, log_directory
-from benchmarks.spark.measure import Cost, Meter, best, start_session
+from benchmarks.spark.measure import Cost, Meter, in_turns, start_session
 from benchmarks.spark.prebuilt import PrebuiltSource
 from pyspark.sql import DataFrame, SparkSession, functions
 
@@ -64,14 +64,10 @@ def main() -> None:
             frames["prebuilt.columns"] = lambda name=name: prebuilt(NEEDED[name])
         else:
             frames["kafka-log.zstd"] = lambda: kafka_log(SEVEN, "zstd")
-        # In turns, so that a change of load meets all of them.
-        costs: dict[str, list[Cost]] = {frame: [] for frame in frames}
-        for run in range(runs + 1):
-            for frame, make in frames.items():
-                cost = meter.run(lambda query=query, make=make: query(make()))
-                if run:
-                    costs[frame].append(cost)
-        report(f"spark.read.{name}", {frame: best(found) for frame, found in costs.items()}, records)
+        cases: dict[str, Callable[[], Cost]] = {
+            frame: lambda query=query, make=make: meter.run(lambda: query(make())) for frame, make in frames.items()
+        }
+        report(f"spark.read.{name}", in_turns(cases, runs), records)
     spark.stop()
 
 

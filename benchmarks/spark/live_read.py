@@ -1,0 +1,112 @@
+"""How fast does Spark read a topic through kafka-live, beside its own Kafka connector on the same broker?
+
+Real Kafka, and our broker, get 4 M records of 116 B from Kafka's Java producer (4 partitions, 16 KB batches). They are
+read by kafka-live, and by the connector as it comes and with the consumer settings that help it most; kafka-log reads
+Kafka's own log directory; `prebuilt` hands Spark Arrow batches made beforehand, the most a Python source can do;
+`parquet` is Spark's own reader on the same rows. noop, 7 columns (`columns`: value and timestamp), page cache warm,
+local[2], the broker on the same two cores; then local[1]. Ratio: rows a second over the peer's. Needs a JDK and mvn.
+KWIRE_BENCH_RECORDS, KWIRE_BENCH_RUNS: a smaller or longer run.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from benchmarks.broker.serving import Served
+from benchmarks.spark.clusters import PARTITIONS, TUNED_READING, Cluster, clusters, connector_jars
+from benchmarks.spark.measure import Cost, Meter, in_turns, show, start_session
+from benchmarks.spark.prebuilt import PrebuiltSource
+from pyspark.sql import DataFrame, SparkSession
+
+TOPIC = "bench"
+SEVEN = "key,value,topic,partition,offset,timestamp,timestampType"
+TWO = "value,timestamp"
+PEERS = {"kafka-live": ("connector", "connector-tuned", "kafka-log", "prebuilt", "parquet")}
+
+
+def main() -> None:
+    """Print the figures, or say what is missing."""
+    records, runs = int(os.environ.get("KWIRE_BENCH_RECORDS", "4000000")), int(os.environ.get("KWIRE_BENCH_RUNS", "3"))
+    jars = connector_jars()
+    if jars is None:
+        return
+    with clusters() as both, tempfile.TemporaryDirectory() as folder:
+        for cluster in both:
+            cluster.fill(TOPIC, records)
+        parquet = str(Path(folder) / "parquet")
+        two = measure("local[2]", jars, both, parquet, records, runs)
+        for name, cost in two.items():
+            place, _, what = name.partition(".")
+            peers = [f"{place}.{peer}" for peer in PEERS.get(what, ()) if f"{place}.{peer}" in two]
+            show(f"spark.live_read.{name}", cost, records, {peer: two[peer] for peer in peers})
+        one = measure("local[1]", jars, both, parquet, records, runs, only=("kafka-live", "connector-tuned"))
+        for name, cost in one.items():
+            gain = cost.wall / two[name].wall
+            print(f"spark.live_read.{name}.scaling {gain:.2f} x {gain:.2f} local[1]", flush=True)
+
+
+def measure(
+    master: str,
+    jars: str,
+    both: Iterable[Cluster],
+    parquet: str,
+    records: int,
+    runs: int,
+    only: tuple[str, ...] = (),
+) -> dict[str, Cost]:
+    """The cost of each way to read, in a session of its own. only: these ways, all of them by default."""
+    spark = start_session(master, **{"spark.jars": jars})
+    meter = Meter(spark)
+    spark.dataSource.register(PrebuiltSource)
+    cases: dict[str, Callable[[], Cost]] = {}
+    for cluster in both:
+        for name, frame in frames(spark, cluster, parquet, records).items():
+            if not only or name in only:
+                frame = frame()
+                if master != "local[1]":
+                    assert frame.count() == records, name
+                cases[f"{cluster.name}.{name}"] = lambda frame=frame, cluster=cluster: read(
+                    meter, frame, cluster.served
+                )
+    found = in_turns(cases, runs)
+    spark.stop()
+    return found
+
+
+def read(meter: Meter, frame: DataFrame, broker: Served) -> Cost:
+    """Read all of it."""
+    return meter.run(lambda: frame.write.format("noop").mode("overwrite").save(), broker)
+
+
+def frames(spark: SparkSession, cluster: Cluster, parquet: str, records: int) -> dict[str, Callable[[], DataFrame]]:
+    """The ways to read a cluster's topic."""
+    found = {
+        "kafka-live": lambda: cluster.read(spark, "kafka-live", TOPIC),
+        "kafka-live.columns": lambda: cluster.read(spark, "kafka-live", TOPIC, columns=TWO),
+        "connector": lambda: cluster.read(spark, "kafka", TOPIC),
+        "connector-tuned": lambda: cluster.read(spark, "kafka", TOPIC, **TUNED_READING),
+    }
+    if cluster.name != "kafka":
+        return found
+
+    def log() -> DataFrame:
+        return spark.read.format("kafka-log").option("subscribe", TOPIC).load(cluster.log_dir)
+
+    def prebuilt() -> DataFrame:
+        segment = next(Path(cluster.log_dir).glob(f"{TOPIC}-*/*.log"))
+        options = {"segment": str(segment), "columns": SEVEN, "rows": str(records), "tasks": str(PARTITIONS)}
+        return spark.read.format("prebuilt").options(**options).load()
+
+    def as_parquet() -> DataFrame:
+        if not Path(parquet).exists():
+            log().write.parquet(parquet)
+        return spark.read.parquet(parquet)
+
+    return {**found, "kafka-log": log, "prebuilt": prebuilt, "parquet": as_parquet}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""How fast does Spark write a DataFrame to topics through kafka-live, beside its own Kafka connector?
+
+2 M rows of 116 B (key, value), cached in memory in 4 partitions, to a topic of 4 partitions of real Kafka, and of our
+broker; local[2], the broker on the same cores. kafka-live as it comes (idempotent, acks all) and in transactions; the
+connector as it comes (idempotent, acks all too) and with linger.ms 5 and batch.size 256 KB; kafka-log writes the same
+rows as a log directory. Ratio: rows a second over the peer's. Needs a JDK and mvn.
+KWIRE_BENCH_RECORDS, KWIRE_BENCH_RUNS: a smaller or longer run.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.data import RECORDS_PER_BATCH, log_directory
+from benchmarks.spark.clusters import PARTITIONS, TUNED_WRITING, Cluster, clusters, connector_jars
+from benchmarks.spark.measure import Cost, Meter, in_turns, show, start_session
+from pyspark.sql import DataFrame
+
+TOPIC = "written"
+SINKS: dict[str, tuple[str, dict[str, str]]] = {
+    "kafka-live": ("kafka-live", {}),
+    "kafka-live-transactional": ("kafka-live", {"transactionalIdPrefix": "bench"}),
+    "connector": ("kafka", {}),
+    "connector-tuned": ("kafka", TUNED_WRITING),
+}
+
+
+def main() -> None:
+    """Print the figures, or say what is missing."""
+    asked, runs = int(os.environ.get("KWIRE_BENCH_RECORDS", "2000000")), int(os.environ.get("KWIRE_BENCH_RUNS", "3"))
+    jars = connector_jars()
+    if jars is None:
+        return
+    records = asked // RECORDS_PER_BATCH // 2 * RECORDS_PER_BATCH * 2
+    log = log_directory(asked, partitions=1, segments=2)
+    with clusters() as both, tempfile.TemporaryDirectory() as folder:
+        spark = start_session(**{"spark.jars": jars})
+        meter = Meter(spark)
+        rows = spark.read.format("kafka-log").load(str(log)).select("key", "value").repartition(PARTITIONS).cache()
+        assert rows.count() == records
+
+        cases: dict[str, Callable[[], Cost]] = {}
+        for cluster in both:
+            for name, (sink, options) in SINKS.items():
+                cases[f"{cluster.name}.{name}"] = lambda cluster=cluster, sink=sink, options=options: to_topic(
+                    cluster, meter, rows, records, sink, options
+                )
+        made = iter(range(1000))
+        cases["kafka-log"] = lambda: meter.run(
+            lambda: (
+                rows.write.format("kafka-log")
+                .options(topic=TOPIC, partitions=str(PARTITIONS))
+                .mode("append")
+                .save(str(Path(folder) / str(next(made))))
+            )
+        )
+        least = in_turns(cases, runs)
+        for name, cost in least.items():
+            cluster = name.partition(".")[0]
+            is_ours = "kafka-live" in name
+            peers = [f"{cluster}.connector", f"{cluster}.connector-tuned"] if is_ours else []
+            show(f"spark.live_write.{name}", cost, records, {peer: least[peer] for peer in peers})
+        spark.stop()
+
+
+def to_topic(cluster: Cluster, meter: Meter, rows: DataFrame, records: int, sink: str, options: dict[str, str]) -> Cost:
+    """Write to a new topic."""
+    cluster.create(TOPIC)
+    cost = meter.run(lambda: cluster.write(rows, sink, TOPIC, **options), cluster.served)
+    assert sum(cluster.end_offsets(TOPIC).values()) >= records
+    cluster.delete(TOPIC)
+    return cost
+
+
+if __name__ == "__main__":
+    main()

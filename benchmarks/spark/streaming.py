@@ -1,0 +1,151 @@
+"""What do streaming queries through kafka-live reach, beside Spark's own Kafka connector?
+
+Throughput: a query with Trigger.AvailableNow takes 2 M records of 116 B from a topic of real Kafka (4 partitions) to
+nowhere (noop), and to another topic. Its start and its end count; each round has a checkpoint of its own.
+
+Latency: a producer writes 1,000 records a second, five every 5 ms; a query that runs one micro-batch after the other
+copies them to another topic. A record's latency is the time from its own timestamp to the one that the broker gives
+the copy when it appends it. The first 10 s are left out.
+
+local[2], the broker on the same two cores. Ratio: over the connector's. Needs a JDK and mvn.
+KWIRE_BENCH_RECORDS, KWIRE_BENCH_RUNS, KWIRE_BENCH_SECONDS: a smaller or longer run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.spark.clusters import PARTITIONS, Cluster, clusters, connector_jars
+from benchmarks.spark.measure import Cost, Meter, in_turns, show, start_session
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import DataStreamWriter
+
+from kwire.client import Client, Producer
+from kwire.records import BatchBuilder, read_batches
+
+FORMATS = {"kafka-live": "kafka-live", "connector": "kafka"}
+WARM_UP_S = 10
+TICK_S, RECORDS_A_TICK = 0.005, 5
+VALUE = b"v" * 100
+
+
+def main() -> None:
+    """Print the figures, or say what is missing."""
+    records, runs = int(os.environ.get("KWIRE_BENCH_RECORDS", "2000000")), int(os.environ.get("KWIRE_BENCH_RUNS", "3"))
+    seconds = int(os.environ.get("KWIRE_BENCH_SECONDS", "40"))
+    jars = connector_jars()
+    if jars is None:
+        return
+    with clusters() as (cluster, ours), tempfile.TemporaryDirectory() as folder:
+        spark = start_session(**{"spark.jars": jars})
+        throughput(spark, cluster, folder, records, runs)
+        for each in (cluster, ours):
+            found = {name: latencies(spark, each, name, folder, seconds) for name in FORMATS}
+            for name, sorted_ms in found.items():
+                for percent in (50, 99):
+                    value, peers = (one[len(one) * percent // 100] for one in (sorted_ms, found["connector"]))
+                    line = f"spark.streaming.{each.name}.{name}.latency_p{percent} {value:.0f} ms"
+                    print(f"{line} {value / peers:.2f} connector", flush=True)
+        spark.stop()
+
+
+def source(spark: SparkSession, cluster: Cluster, name: str, topic: str, start: str) -> DataStreamWriter:
+    """A query that takes key and value of a topic."""
+    options = {"kafka.bootstrap.servers": cluster.served.address, "subscribe": topic, "startingOffsets": start}
+    return spark.readStream.format(FORMATS[name]).options(**options).load().select("key", "value").writeStream
+
+
+def sink(query: DataStreamWriter, cluster: Cluster, name: str, topic: str) -> DataStreamWriter:
+    """The same query, to another topic."""
+    return query.format(FORMATS[name]).options(**{"kafka.bootstrap.servers": cluster.served.address, "topic": topic})
+
+
+def throughput(spark: SparkSession, cluster: Cluster, folder: str, records: int, runs: int) -> None:
+    """Print what queries reach that take what is there."""
+    cluster.fill("from", records)
+    meter, made = Meter(spark), iter(range(10_000))
+
+    def run(name: str, *, to_topic: bool) -> Cost:
+        topic = f"to-{next(made)}"
+        query = source(spark, cluster, name, "from", "earliest")
+        if to_topic:
+            cluster.create(topic)
+            query = sink(query, cluster, name, topic)
+        else:
+            query = query.format("noop")
+        query = query.option("checkpointLocation", str(Path(folder) / topic)).trigger(availableNow=True)
+        cost = meter.run(lambda: query.start().awaitTermination(), cluster.served)
+        if to_topic:
+            assert sum(cluster.end_offsets(topic).values()) >= records
+            cluster.delete(topic)
+        return cost
+
+    cases: dict[str, Callable[[], Cost]] = {
+        f"{where}.{name}": lambda name=name, where=where: run(name, to_topic=where == "topic")
+        for where in ("noop", "topic")
+        for name in FORMATS
+    }
+    least = in_turns(cases, runs)
+    for case, cost in least.items():
+        where, _, name = case.partition(".")
+        peers = {"connector": least[f"{where}.connector"]} if name != "connector" else {}
+        show(f"spark.streaming.to_{where}.{name}", cost, records, peers)
+
+
+def latencies(spark: SparkSession, cluster: Cluster, name: str, folder: str, seconds: int) -> list[float]:
+    """Latency of each record that was copied after the first seconds, in ms, the shortest first."""
+    given, copies = f"given-{name}", f"copies-{name}"
+    cluster.create(given)
+    cluster.create(copies, message_timestamp_type="LogAppendTime")
+    query = sink(source(spark, cluster, name, given, "earliest"), cluster, name, copies)
+    place = str(Path(folder) / f"{cluster.name}-{copies}")
+    stop = threading.Event()
+    producer = threading.Thread(target=produce, args=(cluster.served.address, given, stop), daemon=True)
+    running = query.option("checkpointLocation", place).start()
+    try:
+        producer.start()
+        began_ms = time.time() * 1000
+        time.sleep(WARM_UP_S + seconds)
+        stop.set()
+        producer.join()
+        running.processAllAvailable()
+    finally:
+        running.stop()
+    found = []
+    with Client(cluster.served.address) as client:
+        for partition, end in cluster.end_offsets(copies).items():
+            for fetched in client.read(copies, partition, 0, end):
+                for batch in read_batches(fetched.records):
+                    for record in batch.records():
+                        sent_ms = int(record.key) / 1e6
+                        if sent_ms > began_ms + WARM_UP_S * 1000:
+                            found.append(record.timestamp - sent_ms)
+    rate = len(found) / seconds
+    if rate < 0.95 * RECORDS_A_TICK / TICK_S:
+        print(f"# {cluster.name}.{name}: only {rate:.0f} records a second could be written", file=sys.stderr)
+    return sorted(found)
+
+
+def produce(address: str, topic: str, stop: threading.Event) -> None:
+    """Write records at a steady rate; the key is the time in ns."""
+    with Client(address) as client, Producer(client) as producer:
+        due, partition = time.monotonic(), 0
+        while not stop.is_set():
+            time.sleep(max(0.0, due - time.monotonic()))
+            due += TICK_S
+            partition = (partition + 1) % PARTITIONS
+            builder = BatchBuilder(**producer.fields(topic, partition))
+            now = time.time_ns()
+            for _ in range(RECORDS_A_TICK):
+                builder.append(b"%d" % now, VALUE, timestamp=now // 1_000_000)
+            producer.send(topic, partition, builder.build(), RECORDS_A_TICK)
+
+
+if __name__ == "__main__":
+    main()
