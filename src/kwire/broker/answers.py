@@ -1,25 +1,19 @@
 """From a response to what goes on the socket: one piece of bytes, or pieces of bytes and of files between them.
 
 A Fetch response that carries megabytes is not built in memory: its handler gives the response without the records and,
-apart, where the records are. The response is encoded with a marker in each place and cut there; records in files then
-go from the file to the socket inside the kernel. The marker is 16 random bytes of this process, so nothing that a peer
-can send contains it.
-
-    frame length | header, body up to the length of records 1 | records 1 | body up to ... | records 2 | ... | rest
-
-The length in front of records is an int32, in flexible versions a varint of one more.
+apart, where the records are. kwire.protocol.splicing cuts its frame there; records in files then go from the file to
+the socket inside the kernel.
 """
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kwire.messages import ResponseHeader
 from kwire.protocol.frames import response_codec
-from kwire.wire.varint import write_unsigned_varint
+from kwire.protocol.splicing import RECORDS_ELSEWHERE, cut_frame
 
 if TYPE_CHECKING:
     from kwire.log.log_reads import FilePart
@@ -27,9 +21,6 @@ if TYPE_CHECKING:
     Piece = bytes | bytearray | memoryview | FilePart
 
 __all__ = ["RECORDS_ELSEWHERE", "SplicedResponse", "encode_answer", "piece_bytes"]
-
-RECORDS_ELSEWHERE = secrets.token_bytes(16)
-"""What a response has in place of records that come from elsewhere."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,25 +46,12 @@ def encode_answer(api_key: int, version: int, correlation_id: int, answer: Any) 
     if not isinstance(answer, SplicedResponse):
         return [codec.encode((header, answer))]
     frame = codec.encode((header, answer.body))
-    flexible = version in type(answer.body).FLEXIBLE_VERSIONS
-    prefix_bytes = 1 if flexible else 4
-    pieces: list[Piece] = []
-    start, total = 4, len(frame) - 4
-    for payload in answer.payloads:
-        at = frame.index(RECORDS_ELSEWHERE, start)
-        size = sum(piece_bytes(piece) for piece in payload)
-        prefix = bytearray()
-        if flexible:
-            write_unsigned_varint(prefix, size + 1)
-        else:
-            prefix += size.to_bytes(4, "big")
-        pieces.append(frame[start : at - prefix_bytes] + prefix)
+    sizes = [sum(map(piece_bytes, payload)) for payload in answer.payloads]
+    around = cut_frame(frame, sizes, is_flexible=version in type(answer.body).FLEXIBLE_VERSIONS)
+    pieces: list[Piece] = [around[0]]
+    for payload, after in zip(answer.payloads, around[1:], strict=True):
         pieces += payload
-        start = at + len(RECORDS_ELSEWHERE)
-        total += size - len(RECORDS_ELSEWHERE) + len(prefix) - prefix_bytes
-    if start < len(frame):
-        pieces.append(frame[start:])
-    first = pieces[0]
-    assert isinstance(first, bytes | bytearray)  # the header comes before any records
-    pieces[0] = total.to_bytes(4, "big") + first
+        pieces.append(after)
+    if not around[-1]:
+        del pieces[-1]
     return pieces

@@ -6,10 +6,13 @@ A connection that failed is closed and not used again; the caller opens another.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import socket
 import ssl
 import tempfile
 import time
+from collections import deque
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from kwire.client.sasl import start
@@ -18,10 +21,12 @@ from kwire.errors import BrokerError, ConnectionFailed, KwireError, OptionError
 from kwire.messages import registry
 from kwire.protocol import Connection, NeedData, Response, Role, State
 from kwire.protocol.error_codes import ErrorCode
+from kwire.protocol.splicing import cut_frame
 
 __all__ = ["BrokerConnection"]
 
 CHUNK_BYTES = 1 << 20
+MOST_PIECES = 512  # in one call; systems take 1024
 
 
 class BrokerConnection:
@@ -76,10 +81,21 @@ class BrokerConnection:
         self.send(message, version=version)
         return self.receive(timeout_ms=timeout_ms) if self._connection.open_requests else None
 
-    def send(self, message: Any, *, version: int | None = None) -> None:
-        """Send a request; its response is the next but those of requests sent before."""
-        highest = None if version is None else min(version, self.version_for(message.API_KEY))
-        self._write(self._connection.send(message, version=highest))
+    def send(self, message: Any, *, version: int | None = None, payloads: Sequence[bytes | memoryview] = ()) -> None:
+        """Send a request; its response is the next but those of requests sent before.
+
+        payloads: what belongs in each place of the message that has RECORDS_ELSEWHERE, in order.
+        """
+        highest = self.version_for(message.API_KEY)
+        if version is not None:
+            highest = min(version, highest)
+        data = self._connection.send(message, version=highest)
+        if not payloads:
+            self._write(data)
+            return
+        sizes = [len(each) for each in payloads]
+        around = cut_frame(data, sizes, is_flexible=highest in type(message).FLEXIBLE_VERSIONS)
+        self._write_pieces([*(piece for pair in zip(around, payloads, strict=False) for piece in pair), around[-1]])
 
     def receive(self, *, timeout_ms: int | None = None) -> Any:
         """The body of the oldest request's response. Raises ConnectionFailed when it does not come in time."""
@@ -91,6 +107,23 @@ class BrokerConnection:
         try:
             opened.settimeout(self._settings.request_timeout_ms / 1000)
             opened.sendall(data)
+        except OSError as error:
+            self._failed(error)
+
+    def _write_pieces(self, pieces: list[bytes | memoryview]) -> None:
+        opened = self._opened()
+        if isinstance(opened, ssl.SSLSocket):  # it copies, whatever it is given
+            self._write(b"".join(pieces))
+            return
+        left = deque(memoryview(piece) for piece in pieces if len(piece))
+        try:
+            opened.settimeout(self._settings.request_timeout_ms / 1000)
+            while left:
+                n = opened.sendmsg(itertools.islice(left, MOST_PIECES))
+                while left and n >= len(left[0]):
+                    n -= len(left.popleft())
+                if n:
+                    left[0] = left[0][n:]
         except OSError as error:
             self._failed(error)
 

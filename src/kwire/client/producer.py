@@ -28,6 +28,7 @@ from kwire.client.cluster import TopicPartition
 from kwire.errors import BrokerError, ConnectionFailed, OptionError
 from kwire.messages import registry
 from kwire.protocol.error_codes import ErrorCode
+from kwire.protocol.splicing import RECORDS_ELSEWHERE
 
 __all__ = ["OpenTransaction", "OutgoingBatch", "Produced", "Producer"]
 
@@ -390,7 +391,8 @@ class Producer:
         for node_id, some in by_leader.items():
             try:
                 connection = self.client.connection(node_id)
-                connection.send(self._request(some), version=version_of(connection))
+                request, payloads = self._request(some)
+                connection.send(request, version=version_of(connection), payloads=payloads)
                 posted.asked.append((connection, some))
             except (BrokerError, ConnectionFailed) as error:
                 failure = error
@@ -433,18 +435,27 @@ class Producer:
             following = self._sequences.get(key, 0) + record_count
             self._sequences[key] = following if following <= MAX_SEQUENCE else following - MAX_SEQUENCE - 1
 
-    def _request(self, batches: Iterable[OutgoingBatch]) -> Any:
+    def _request(self, batches: Iterable[OutgoingBatch]) -> tuple[Any, list[bytes | memoryview]]:
+        """A request, and the batches that belong in its places."""
         cls: Any = registry.get("ProduceRequest")
-        topics: dict[str, list[Any]] = {}
+        topics: dict[str, list[OutgoingBatch]] = {}
         for each in batches:
-            data = cls.PartitionProduceData(index=each.partition, records=each.data)
-            topics.setdefault(each.topic, []).append(data)
-        return cls(
+            topics.setdefault(each.topic, []).append(each)
+        request = cls(
             transactional_id=self.transactional_id,
             acks=self.client.settings.acks,
             timeout_ms=self.client.settings.request_timeout_ms,
-            topic_data=[cls.TopicProduceData(name=name, partition_data=data) for name, data in topics.items()],
+            topic_data=[
+                cls.TopicProduceData(
+                    name=name,
+                    partition_data=[
+                        cls.PartitionProduceData(index=each.partition, records=RECORDS_ELSEWHERE) for each in some
+                    ],
+                )
+                for name, some in topics.items()
+            ],
         )
+        return request, [each.data for some in topics.values() for each in some]
 
     def _check(self, key: TopicPartition, each: Any) -> Produced:
         if each is None:
