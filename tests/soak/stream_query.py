@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("servers")
     parser.add_argument("folder", type=Path)
     parser.add_argument("data")
-    parser.add_argument("--limit", default="10000")
+    parser.add_argument("--limit", default="20000")
     parser.add_argument("--rest", action="store_true", help="end when everything that is there was read")
     given = parser.parse_args()
     from pyspark.sql import SparkSession
