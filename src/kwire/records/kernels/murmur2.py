@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from kwire.records.kernels.memory import load_uint8, load_uint32
+
 __all__ = ["hash_keys"]
 
 SEED = np.uint32(0x9747B28C)
@@ -17,29 +19,22 @@ ROTATION = np.uint32(24)
 
 
 @njit(nogil=True, cache=True)
-def murmur2(data, start, end):
-    """The hash of data[start:end], which the caller has checked: uint32."""
-    h = SEED ^ np.uint32(end - start)
-    at = start
+def murmur2(at, end):
+    """The hash of the bytes at addresses [at, end), which the caller has checked: uint32."""
+    h = SEED ^ np.uint32(end - at)
     while at + 4 <= end:
-        k = (
-            np.uint32(data[at])
-            | np.uint32(data[at + 1]) << np.uint32(8)
-            | np.uint32(data[at + 2]) << np.uint32(16)
-            | np.uint32(data[at + 3]) << np.uint32(24)
-        )
-        k = np.uint32(k * MULTIPLIER)
+        k = np.uint32(load_uint32(at) * MULTIPLIER)
         k ^= k >> ROTATION
         k = np.uint32(k * MULTIPLIER)
         h = np.uint32(h * MULTIPLIER) ^ k
         at += 4
     left = end - at
     if left >= 3:
-        h ^= np.uint32(data[at + 2]) << np.uint32(16)
+        h ^= np.uint32(load_uint8(at + 2)) << np.uint32(16)
     if left >= 2:
-        h ^= np.uint32(data[at + 1]) << np.uint32(8)
+        h ^= np.uint32(load_uint8(at + 1)) << np.uint32(8)
     if left >= 1:
-        h ^= np.uint32(data[at])
+        h ^= np.uint32(load_uint8(at))
         h = np.uint32(h * MULTIPLIER)
     h ^= h >> np.uint32(13)
     h = np.uint32(h * MULTIPLIER)
@@ -53,9 +48,10 @@ def hash_keys(ends, data, hashes):
     ends: int32[count + 1], key i is data[ends[i]:ends[i + 1]]. data: uint8. hashes: uint32[count], filled in place.
     Returns the number of keys hashed: fewer than count where an entry of ends points outside of data.
     """
+    address = np.int64(data.ctypes.data)
     for i in range(hashes.shape[0]):
         start, end = np.int64(ends[i]), np.int64(ends[i + 1])
         if start < 0 or end < start or end > data.shape[0]:
             return i
-        hashes[i] = murmur2(data, start, end)
+        hashes[i] = murmur2(address + start, address + end)
     return hashes.shape[0]
