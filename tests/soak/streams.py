@@ -39,6 +39,7 @@ from kwire.spark.offsets import OffsetRange
 
 __all__ = ["RealKafka", "StreamReport", "soak_streams"]
 
+LEAST_STRIKES = 4  # however short a run is to be: one of each kind
 MOMENT_S = 30  # how long to wait for the moment to kill; a query takes as long to start on a busy machine
 KEYS = 5  # of each partition and producer
 FIRST_PARTITIONS, MOST_PARTITIONS = 3, 8
@@ -222,7 +223,8 @@ class Soak:
     def __init__(self, broker: KillableBroker, query: QueryProcess, seed: int, pause_s: tuple[float, float]) -> None:
         self.broker, self.query, self.seed, self.pause_s = broker, query, seed, pause_s
         self.choose = random.Random(seed)
-        self.commits_cut = 0
+        self.commits_cut = self.strikes = 0
+        self.next_strikes: list[str] = []
         self.quick = {"bootstrap.servers": broker.bootstrap_servers, "default.api.timeout.ms": "2000"}
 
     def run(self, variant: str, seconds: float) -> StreamReport:
@@ -237,8 +239,8 @@ class Soak:
             worker.start()
         self.query.start()
         deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0:
-            time.sleep(min(self.choose.uniform(*self.pause_s), left))
+        while time.monotonic() < deadline or self.strikes < LEAST_STRIKES:
+            time.sleep(self.choose.uniform(*self.pause_s))
             for worker in workers:
                 if not worker.is_alive():
                     worker.end()
@@ -282,7 +284,11 @@ class Soak:
         elif moment < 0.75:
             self.query.wait_for_batch(MOMENT_S)
             time.sleep(choose.uniform(0, 0.6))
-        what = choose.choices(("query", "worker", "broker", "both"), (5, 4, 3, 1))[0]
+        if not self.next_strikes:
+            self.next_strikes = ["query", "worker", "both", choose.choice(("query", "worker", "broker"))]
+            choose.shuffle(self.next_strikes)
+        what = self.next_strikes.pop()
+        self.strikes += 1
         if what == "worker":
             for _ in range(choose.choice((1, 1, 3))):
                 self.query.wait_for_workers(MOMENT_S)
