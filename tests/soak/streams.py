@@ -291,7 +291,7 @@ class Soak:
         self.strikes += 1
         if what == "worker":
             for _ in range(choose.choice((1, 1, 3))):
-                self.query.wait_for_workers(MOMENT_S)
+                self.query.wait_for_workers(3 * MOMENT_S)
                 self.query.kill_worker(choose)
             return
         if what in ("broker", "both"):
