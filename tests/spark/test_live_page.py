@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kwire.broker import Broker
+from kwire.client import Client
 from kwire.client.settings import KNOWN, MEANINGLESS
+from kwire.messages import registry
 from kwire.spark import live_options, live_write_options, log_write_options, options
 
 pytest.importorskip("pyspark.sql.datasource")
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 DOCS = Path(__file__).parents[2] / "docs"
 LIVE, LOG = (DOCS / name for name in ("live.md", "spark.md"))
@@ -57,3 +64,20 @@ def test_links_inside_the_pages_lead_somewhere(page: Path) -> None:
             for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
         }
         assert anchor in headings
+
+
+def test_the_examples_run_one_after_the_other(spark: SparkSession, tmp_path: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```$", LIVE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 3
+    cls: Any = registry.get("CreateTopicsRequest")
+    topics = [cls.CreatableTopic(name=name, num_partitions=4, replication_factor=1) for name in ("events", "copies")]
+    with Broker() as broker, Client(broker.bootstrap_servers) as client:
+        assert not any(each.error_code for each in client.request(cls(topics=topics, timeout_ms=9_000)).topics)
+        names: dict[str, Any] = {}
+        for block in blocks:
+            source = block.replace("localhost:9092", broker.bootstrap_servers)
+            exec(compile(source.replace("/tmp/checkpoints", str(tmp_path)), LIVE.name, "exec"), names)
+        assert names["spark"] is spark
+        options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "kafka.isolation.level": "read_committed"}
+        copies = spark.read.format("kafka-live").options(**options, subscribe="copies").load()
+        assert copies.select("key", "value").distinct().count() == copies.count() == 1000
