@@ -158,9 +158,9 @@ class CaptureReader(DataSourceReader):
         """
         if not isinstance(partition, CapturePartition):
             return  # Spark's stand-in where there is nothing to read
-        from kwire.spark.kernel_cache import prepare_kernel_cache
+        from kwire.spark.worker import prepare_worker
 
-        prepare_kernel_cache()
+        prepare_worker()
         yield from read_file(partition.path, self.options)
 
 

@@ -151,9 +151,9 @@ class _Reading:
 
 def read_messages(data: pa.Array, reading: _Reading) -> pa.StructArray:
     """A struct for each message. Raises DecodeError or UnsupportedVersion with row and path unless permissive."""
-    from kwire.spark.kernel_cache import prepare_kernel_cache
+    from kwire.spark.worker import prepare_worker
 
-    prepare_kernel_cache()
+    prepare_worker()
     from kwire.plan.nested_columns import message_bounds
 
     if not reading.prefixed:
@@ -196,9 +196,9 @@ def _writer(message: str, version: int) -> Any:
 
 
 def _registry() -> Any:
-    from kwire.spark.kernel_cache import prepare_kernel_cache
+    from kwire.spark.worker import prepare_worker
 
-    prepare_kernel_cache()
+    prepare_worker()
     from kwire.spark import schema_registry
 
     return schema_registry

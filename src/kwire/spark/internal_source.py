@@ -173,9 +173,9 @@ class InternalReader(DataSourceReader):
         if not isinstance(partition, InternalPartition):
             return  # Spark's stand-in where there is nothing to read
         from kwire.spark.internal_reading import read_task
-        from kwire.spark.kernel_cache import prepare_kernel_cache
+        from kwire.spark.worker import prepare_worker
 
-        prepare_kernel_cache()
+        prepare_worker()
         yield from read_task(partition.place, self.options, column_types(self.options))
 
 

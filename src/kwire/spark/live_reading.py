@@ -14,8 +14,8 @@ from kwire.errors import BrokerError, LogError
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.records.columns import ColumnReader
-from kwire.spark.kernel_cache import prepare_kernel_cache
 from kwire.spark.offsets import OffsetRange
+from kwire.spark.worker import prepare_worker
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +53,7 @@ def read_range(
     Raises CorruptBatch for what the broker's checksums do not bear out, LogError where offsets are gone since the query
     was planned (with fail_on_data_loss false the rest is read), BrokerError, ConnectionFailed.
     """
-    prepare_kernel_cache()
+    prepare_worker()
     client = client_for(settings)
     reader = ColumnReader(columns, topic=wanted.topic, partition=wanted.partition)
     start = wanted.start

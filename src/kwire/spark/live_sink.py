@@ -20,8 +20,8 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from kwire.client import Client, OpenTransaction, Producer
 from kwire.errors import BrokerError, ConnectionFailed, OptionError
 from kwire.spark.batch_marks import Mark, find_mark, leave_mark, note_batch
-from kwire.spark.kernel_cache import prepare_kernel_cache
 from kwire.spark.live_write_options import LiveWriteOptions
+from kwire.spark.worker import prepare_worker
 
 try:
     from pyspark.sql.datasource import DataSourceStreamArrowWriter
@@ -59,7 +59,7 @@ class LiveWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
         """Write the rows of one task; called in a worker. Raises as write_task does."""
-        prepare_kernel_cache()
+        prepare_worker()
         from kwire.spark.live_writing import write_task
 
         return TaskWritten(write_task(iterator, self.columns, self.options, task=task_number()))
@@ -81,7 +81,7 @@ class LiveStreamWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
         """Write the rows of one task; called in a worker. Raises as write_task does."""
-        prepare_kernel_cache()
+        prepare_worker()
         from kwire.spark.live_writing import write_task
 
         mark = None if self.options.transactional_prefix is None else mark_of_task()

@@ -33,8 +33,8 @@ from kwire.log.checkpoints import (
 from kwire.log.directory_lock import LOCK_FILE, DirectoryLock
 from kwire.log.file_names import MARKED_DIRECTORY, parse_partition_directory
 from kwire.log.file_system import FileSystem
-from kwire.spark.kernel_cache import prepare_kernel_cache
 from kwire.spark.log_write_options import LogWriteOptions
+from kwire.spark.worker import prepare_worker
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -105,7 +105,7 @@ class LogWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskFile:
         """Write the rows of one task to a file of its own; called in a worker. Raises OptionError, LogError."""
-        prepare_kernel_cache()
+        prepare_worker()
         from kwire.spark.log_writing import write_rows
 
         context = TaskContext.get()
@@ -123,7 +123,7 @@ class LogWriter(DataSourceArrowWriter):
         for path in paths:
             if not os.path.exists(path):
                 raise LogError("not here: driver and executors need a file system that all of them see", path)
-        prepare_kernel_cache()
+        prepare_worker()
         from kwire.log.restore import restore_directory
         from kwire.records import Compression
 

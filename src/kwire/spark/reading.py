@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kwire.errors import LogError
-from kwire.spark.kernel_cache import prepare_kernel_cache
 from kwire.spark.options import LogOptions
+from kwire.spark.worker import prepare_worker
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +24,7 @@ def read_task(splits: Sequence[Split], columns: tuple[str, ...], options: LogOpt
     A file that is gone since the query was planned is data loss: LogError, or a warning where the options say so.
     Raises CorruptBatch in mode FAILFAST.
     """
-    prepare_kernel_cache()
+    prepare_worker()
     from kwire.log import read_split
 
     for split in splits:

@@ -75,10 +75,10 @@ def look(spark: Any) -> Any:
         from importlib import import_module
 
         import kwire
-        from kwire.spark.kernel_cache import prepare_kernel_cache
+        from kwire.spark.worker import prepare_worker
         from kwire.warm import WARMERS
 
-        prepare_kernel_cache()
+        prepare_worker()
         for module, function in WARMERS:
             getattr(import_module(module), function)()
         time.sleep(0.3)  # so that no worker takes all tasks

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kwire.errors import JobFailed, KwireError, LogError
 from kwire.spark.jobs.journal import Journal, Row, file_name, remove
-from kwire.spark.kernel_cache import prepare_kernel_cache
 from kwire.spark.planning import OPEN_COST_BYTES, TASK_BYTES
+from kwire.spark.worker import prepare_worker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -254,7 +254,7 @@ def on_spark(spark: SparkSession, items: Sequence[Item], work: Work, journal: Jo
 
 def do_task(task: Sequence[int], items: Sequence[Item], work: Work, journal: Journal | None) -> list[Answer]:
     """Do the items of a task, which are told by their numbers; in a worker."""
-    prepare_kernel_cache()
+    prepare_worker()
     answers = []
     for number in task:
         row, problem = do_item(items[number], work, journal)
