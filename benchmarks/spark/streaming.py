@@ -1,7 +1,8 @@
 """What do streaming queries through kafka-live reach, beside Spark's own Kafka connector?
 
 Throughput: a query with Trigger.AvailableNow takes 2 M records of 116 B from a topic of real Kafka (4 partitions) to
-nowhere (noop), and to another topic. Its start and its end count; each round has a checkpoint of its own.
+nowhere (noop), and to another topic, with a checkpoint of its own each time: rows a second from its start to its end,
+what a start takes alone, and rows a second within its micro-batches (triggerExecution).
 
 Latency: a producer writes 1,000 records a second, five every 5 ms; a query that runs one micro-batch after the other
 copies them to another topic. A record's latency is the time from its own timestamp to the one that the broker gives
@@ -24,7 +25,7 @@ from pathlib import Path
 from benchmarks.spark.clusters import PARTITIONS, Cluster, clusters, connector_jars
 from benchmarks.spark.measure import Cost, Meter, in_turns, show, start_session
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import DataStreamWriter
+from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from kwire.client import Client, Producer
 from kwire.records import BatchBuilder, read_batches
@@ -70,6 +71,7 @@ def throughput(spark: SparkSession, cluster: Cluster, folder: str, records: int,
     """Print what queries reach that take what is there."""
     cluster.fill("from", records)
     meter, made = Meter(spark), iter(range(10_000))
+    in_batches: dict[str, list[float]] = {}
 
     def run(name: str, *, to_topic: bool) -> Cost:
         topic = f"to-{next(made)}"
@@ -80,7 +82,15 @@ def throughput(spark: SparkSession, cluster: Cluster, folder: str, records: int,
         else:
             query = query.format("noop")
         query = query.option("checkpointLocation", str(Path(folder) / topic)).trigger(availableNow=True)
-        cost = meter.run(lambda: query.start().awaitTermination(), cluster.served)
+        running: list[StreamingQuery] = []
+
+        def start() -> None:
+            running.append(query.start())
+            running[0].awaitTermination()
+
+        cost = meter.run(start, cluster.served)
+        took_ms = sum(each["durationMs"]["triggerExecution"] for each in running[0].recentProgress)
+        in_batches.setdefault(f"{'topic' if to_topic else 'noop'}.{name}", []).append(took_ms / 1000)
         if to_topic:
             assert sum(cluster.end_offsets(topic).values()) >= records
             cluster.delete(topic)
@@ -96,6 +106,10 @@ def throughput(spark: SparkSession, cluster: Cluster, folder: str, records: int,
         where, _, name = case.partition(".")
         peers = {"connector": least[f"{where}.connector"]} if name != "connector" else {}
         show(f"spark.streaming.to_{where}.{name}", cost, records, peers)
+        seconds, theirs = (min(in_batches[f"{where}.{each}"]) for each in (name, "connector"))
+        line = f"spark.streaming.to_{where}.{name}"
+        print(f"{line}.micro_batch {records / seconds / 1e6:.3f} M_rows/s {theirs / seconds:.2f} connector")
+        print(f"{line}.start {cost.wall - seconds:.2f} s 1.00 -", flush=True)
 
 
 def latencies(spark: SparkSession, cluster: Cluster, name: str, folder: str, seconds: int) -> list[float]:
