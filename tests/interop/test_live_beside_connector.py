@@ -92,6 +92,8 @@ def ordered(rows: Iterable[Any]) -> list[tuple[Any, ...]]:
 
 
 def read(spark: SparkSession, source: str, servers: str, options: Options) -> Read:
+    if "kafka.group.id" in options:  # Spark keeps consumers by group, and refuses one that has another broker's
+        options = {**options, "kafka.group.id": f"of {servers}"}
     frame = load(spark, source, servers, options)
     tasks: dict[int, set[tuple[str, int, int]]] = {}
     rows = ordered(frame.withColumn("task", spark_partition_id()).collect())

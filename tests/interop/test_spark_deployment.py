@@ -177,9 +177,9 @@ def test_no_kernel_is_compiled_after_the_image_was_built(place: Place, on_a_clus
 
 def test_a_packed_environment(place: Place) -> None:
     """spark.archives: executors unpack it, and find its kernels compiled; the driver has it under the same name."""
-    archive = place.folder / "environment.tar"
+    archive = place.folder / "environment.tar.gz"
     names = sorted(path.name for path in place.cluster.parents[1].iterdir())
-    words = ["tar", "-chf", str(archive), "--exclude=pyspark", "--exclude=pyspark-*", *names]
+    words = ["tar", "-I", "gzip -1", "-chf", str(archive), "--exclude=pyspark", "--exclude=pyspark-*", *names]
     installed.run(words, cwd=place.cluster.parents[1])
     home = installed.spark_home(place.folder / "spark-packed")
     variables = installed.environment(place.cluster, place.folder / "packed-home", SPARK_HOME=str(home))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +34,8 @@ Row = tuple[Any, ...]
 
 
 def create_topic(servers: str, name: str, partitions: int) -> str:
-    """A new topic; returns its name."""
+    """A new topic of a name that begins so; returns its name."""
+    name = f"{name}-{uuid.uuid4().hex[:8]}"
     cls: Any = registry.get("CreateTopicsRequest")
     topic = cls.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
     with Client(servers) as client:

@@ -13,6 +13,7 @@ from typing import Any
 from given import Given, create_topic, of_broker, of_log, rows
 
 SOME_TASKS = 3
+LARGE_BYTES = 40_000  # of a value: a task sends when 32 MB of rows wait
 
 
 def a_worker_in_a_read(given: Given) -> None:
@@ -43,25 +44,25 @@ def an_executor_in_a_transactional_write(given: Given) -> None:
     topic = create_topic(given.servers, "killed-write", 2)
     marks = given.out / "killed-write"
     marks.mkdir()
-    numbers = given.spark.range(0, 4000, 1, 8).where(marking(marks, seconds=0.002)("id") >= 0)
+    numbers = given.spark.range(0, 4000, 1, 2).where(marking(marks, seconds=0.005)("id") >= 0)
     writer = (
-        numbers.selectExpr("CAST(id AS string) AS key", "CAST(id AS string) AS value")
+        numbers.selectExpr("CAST(id AS string) AS key", f"repeat('x', {LARGE_BYTES}) AS value")
         .write.format("kafka-live")
         .option("kafka.bootstrap.servers", given.servers)
-        .options(**{"topic": topic, "transactionalIdPrefix": "killed", "kafka.batch.size": "1000"})
+        .options(topic=topic, transactionalIdPrefix="killed")
         .mode("append")
     )
 
     def is_written() -> bool:
-        return bool(len(of_broker(given.servers, topic)) > 300 and len(list(marks.iterdir())) > 1)
+        return bool(of_broker(given.servers, topic)) and len(list(marks.iterdir())) > 1
 
     setting = "spark.sql.execution.arrow.maxRecordsPerBatch"
     before = given.spark.conf.get(setting)
-    given.spark.conf.set(setting, 25)  # so that a task writes while it works, and not at its end
+    given.spark.conf.set(setting, 100)  # so that a task gets its rows while they are made, and not at its end
     while_it_runs(writer.save, lambda: kill_when(is_written, marks, kill_executor))
     given.spark.conf.set(setting, before)
     found = of_broker(given.servers, topic, "read_committed")
-    assert sorted(int(each[4]) for each in found) == list(range(4000))
+    assert sorted(int(each[3]) for each in found) == list(range(4000))
     assert len(of_broker(given.servers, topic)) > 4000  # what was killed had been written in part, and aborted
 
 
