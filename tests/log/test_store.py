@@ -13,7 +13,8 @@ import pytest
 
 from kwire.errors import LogError
 from kwire.log import LogDirectory, plan_splits, read_split
-from kwire.log.store import LocalStore, open_store, parent_of
+from kwire.log.open_store import open_store
+from kwire.log.store import LocalStore, parent_of
 from kwire.records.columns import COLUMNS
 from tests.log.expected import ISOLATIONS, read_arrow, read_objects, rows_of
 

@@ -23,8 +23,9 @@ from kwire.log.checkpoints import (
     parse_properties,
 )
 from kwire.log.file_names import SEGMENT_FILE, Ignored, explain_directory, parse_partition_directory
+from kwire.log.open_store import open_store
 from kwire.log.partition_log import PartitionLog
-from kwire.log.store import Entry, Store, open_store, parent_of
+from kwire.log.store import Entry, Store, parent_of
 
 if TYPE_CHECKING:
     from kwire.log.damage import Damage

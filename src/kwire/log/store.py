@@ -70,7 +70,7 @@ class StoredFile(Protocol):
 class Store(Protocol):
     """A root directory, local or behind a URL.
 
-    url, options: what `open_store` takes to open the same place in another process or on another machine.
+    url, options: what kwire.log.open_store takes to open the same place in another process or on another machine.
     """
 
     url: str
@@ -92,23 +92,14 @@ class Store(Protocol):
         """Whether the root itself is a file. Raises LogError when there is nothing at all."""
 
 
-def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> Store:
+def open_files(url: str, options: Mapping[str, Any]) -> Store:
     """The store at a local path, `file://` URL or any other URL fsspec knows (`options`: its storage options).
 
-    `tiered+` in front of any of them: segments in tiered storage there, see kwire.log.tiered.
     Raises LogError when the URL's driver is unknown or not installed.
     """
-    text = os.fspath(url)
-    if text.startswith("tiered+"):
-        from kwire.log.tiered.store import TieredStore
-
-        return TieredStore(text, options or {})
-    if "::" not in text:
-        if text.startswith("file://"):
-            text = text.removeprefix("file://")
-        if "://" not in text:
-            return LocalStore(text)
-    return FsspecStore(text, options or {})
+    if "::" not in url and (url.startswith("file://") or "://" not in url):
+        return LocalStore(url.removeprefix("file://"))
+    return FsspecStore(url, options)
 
 
 def parent_of(url: str) -> tuple[str, str] | None:

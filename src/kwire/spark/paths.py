@@ -11,7 +11,7 @@ from typing import Any
 from kwire.errors import LogError
 from kwire.log import LogDirectory, PartitionLog
 from kwire.log.file_names import MARKED_DIRECTORY
-from kwire.log.store import open_store
+from kwire.log.open_store import open_store
 from kwire.spark.topics import TopicPartition
 
 _MAGIC = re.compile(r"[*?\[{]")

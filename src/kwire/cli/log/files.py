@@ -50,7 +50,7 @@ class LogFile:
 
 def open_file(url: str) -> StoredFile:
     """The file at a path or URL. Raises LogError."""
-    from kwire.log.store import open_store
+    from kwire.log.open_store import open_store
 
     return open_store(url).open("")
 

@@ -36,8 +36,8 @@ from kwire.log.convert.new_log import remove_tree
 from kwire.log.convert.partition import ConvertedPartition, ToldBytes, convert_partition
 from kwire.log.file_system import FileSystem
 from kwire.log.log_directory import LogDirectory
+from kwire.log.open_store import open_store
 from kwire.log.partition_log import PartitionLog
-from kwire.log.store import open_store
 
 __all__ = ["LossRefused", "check_target", "convert_directory", "examine", "finish_directory", "name_of"]
 

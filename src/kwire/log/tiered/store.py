@@ -19,47 +19,26 @@ Source: Aiven-Open/tiered-storage-for-apache-kafka 1.0.0, ObjectKeyFactory, Remo
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kwire.errors import LogError, Malformed, OptionError
 from kwire.log.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, parse_uuid
 from kwire.log.headers import HeaderWalk
-from kwire.log.store import Entry, Store, StoredFile, open_store
+from kwire.log.store import Entry, Store, StoredFile, open_files
 from kwire.log.tiered.encryption import OVERHEAD_BYTES, Decrypt, KeyRing
 from kwire.log.tiered.files import MemoryFile, SegmentFile, read_index
 from kwire.log.tiered.manifest import Manifest, parse_manifest
-
-if TYPE_CHECKING:
-    from kwire.log.log_directory import LogDirectory
 
 SCHEME = "tiered+"
 TOPIC_DIRECTORY = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<id>[A-Za-z0-9_-]{22})")
 MANIFEST = re.compile(r"(?P<name>(?P<base>[0-9]{20})-[A-Za-z0-9_-]{22})\.rsm-manifest")
 LARGEST_MANIFEST_BYTES = 16 << 20
 CONNECTIONS = 16
-
-
-def open_tiered(
-    url: str | os.PathLike[str], *, private_keys: Mapping[str, str] | None = None, **storage_options: Any
-) -> LogDirectory:
-    """The partitions in tiered storage below a local path or URL, as a LogDirectory: read, read_arrow and all else.
-
-    url: the bucket with the plugin's `key.prefix`, if that is a folder. private_keys: PEM files by the ids of the key
-    pairs, for encrypted segments. storage_options go to the driver of the URL.
-    Raises LogError, OptionError.
-    """
-    from kwire.log.log_directory import LogDirectory
-
-    text = SCHEME + os.fspath(url).removeprefix(SCHEME)
-    if private_keys:
-        text += "#" + "&".join(f"{key_id}={path}" for key_id, path in private_keys.items())
-    return LogDirectory(text, **storage_options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +61,7 @@ class TieredStore:
         pairs = [pair.partition("=") for pair in keys.split("&") if pair]
         if any(not (key_id and equals and path) for key_id, equals, path in pairs):
             raise OptionError(f"{url}: expected #key-id=private.pem behind the URL")
-        self._inner: Store = open_store(place, options)
+        self._inner: Store = open_files(place, options)
         self.url = SCHEME + self._inner.url + ("#" + keys if keys else "")
         self._keys = KeyRing({key_id: path for key_id, _, path in pairs})
         self._directories: dict[str, str] | None = None

@@ -29,8 +29,9 @@ from kwire.log.damage import Damage, Kind, Severity
 from kwire.log.directory_lock import is_held
 from kwire.log.file_names import MARKED_DIRECTORY
 from kwire.log.log_directory import LogDirectory
+from kwire.log.open_store import open_store
 from kwire.log.partition_log import PartitionLog
-from kwire.log.store import LocalStore, Store, open_store, parent_of
+from kwire.log.store import LocalStore, Store, parent_of
 from kwire.log.verify.judgement import METADATA_TOPIC, Circumstances, Judgement
 from kwire.log.verify.metadata import BOOTSTRAP, verify_metadata_files, verify_metadata_snapshot
 from kwire.log.verify.partition import PartitionFindings, verify_partition

@@ -181,7 +181,8 @@ def advise(
     Raises OptionError, LogError, JobFailed.
     """
     from kwire.log.convert.directory import fingerprint
-    from kwire.log.store import open_store, parent_of
+    from kwire.log.open_store import open_store
+    from kwire.log.store import parent_of
 
     options = dict(storage or {})
     files = [file for each in as_list(captures) for file in expand_files(each, options)]
