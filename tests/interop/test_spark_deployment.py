@@ -13,7 +13,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -145,8 +145,14 @@ def run_checks(place: Place, python: Path, name: str, variables: Mapping[str, st
     return installed.results(printed)  # type: ignore[return-value]
 
 
+def chosen(request: pytest.FixtureRequest, checks: Sequence[str]) -> list[str]:
+    """Those checks that this run of pytest wants."""
+    wanted = {item.name for item in request.session.items if item.path == request.path}
+    return [each for each in checks if any(name.endswith(f"[{each}]") for name in wanted)]
+
+
 @pytest.fixture(scope="module")
-def on_a_cluster(place: Place) -> dict[str, str]:
+def on_a_cluster(place: Place, request: pytest.FixtureRequest) -> dict[str, str]:
     """local-cluster starts executors as JVMs of their own, in folders of their own."""
     home = installed.spark_home(place.folder / "spark-cluster")
     return run_checks(
@@ -156,7 +162,7 @@ def on_a_cluster(place: Place) -> dict[str, str]:
         installed.environment(place.cluster, place.folder / "home", SPARK_HOME=str(home)),
         master="local-cluster[2,1,1024]",
         conf=CONF | CLUSTER,
-        checks=ON_A_CLUSTER,
+        checks=chosen(request, ON_A_CLUSTER),
         pages=pages(place, "functions", "deployment"),
     )
 
@@ -178,8 +184,8 @@ def test_no_kernel_is_compiled_after_the_image_was_built(place: Place, on_a_clus
 def test_a_packed_environment(place: Place) -> None:
     """spark.archives: executors unpack it, and find its kernels compiled; the driver has it under the same name."""
     archive = place.folder / "environment.tar.gz"
-    names = sorted(path.name for path in place.cluster.parents[1].iterdir())
-    words = ["tar", "-I", "gzip -1", "-chf", str(archive), "--exclude=pyspark", "--exclude=pyspark-*", *names]
+    words = ["tar", "-I", "gzip -1", "-chf", str(archive), "--exclude=pyspark", "--exclude=pyspark-*", "--mode=u+w"]
+    words += ["bin", "lib", "pyvenv.cfg"]
     installed.run(words, cwd=place.cluster.parents[1])
     home = installed.spark_home(place.folder / "spark-packed")
     variables = installed.environment(place.cluster, place.folder / "packed-home", SPARK_HOME=str(home))
@@ -246,7 +252,7 @@ def without_java(python: Path, home: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def through_connect(place: Place, server: str) -> dict[str, str]:
+def through_connect(place: Place, server: str, request: pytest.FixtureRequest) -> dict[str, str]:
     return run_checks(
         place,
         place.client,
@@ -254,7 +260,7 @@ def through_connect(place: Place, server: str) -> dict[str, str]:
         without_java(place.client, place.folder / "client-home"),
         remote=server,
         conf={},
-        checks=THROUGH_CONNECT,
+        checks=chosen(request, THROUGH_CONNECT),
         pages=pages(place, "functions", "deployment"),
     )
 

@@ -54,7 +54,7 @@ def an_executor_in_a_transactional_write(given: Given) -> None:
     )
 
     def is_written() -> bool:
-        return bool(of_broker(given.servers, topic)) and len(list(marks.iterdir())) > 1
+        return len(of_broker(given.servers, topic)) > 1000  # more than one task has sent by then
 
     setting = "spark.sql.execution.arrow.maxRecordsPerBatch"
     before = given.spark.conf.get(setting)

@@ -42,20 +42,26 @@ def log_sink(given: Given) -> None:
     assert sorted(path.name for path in given.out.glob("log-sink*")) == ["log-sink"]
 
 
-def live_batch(given: Given) -> None:
+def write_orders(given: Given) -> str:
+    """Write the orders to a new topic; returns its name."""
     topic = create_topic(given.servers, "live-batch", 3)
     orders = given.spark.read.format("kafka-log").options(subscribe="orders", includeHeaders=True).load(str(given.logs))
     sink = {"kafka.bootstrap.servers": given.servers, "topic": topic, "kafka.compression.type": "lz4"}
     orders.select("key", "value", "headers", "partition").write.format("kafka-live").options(**sink).mode(
         "append"
     ).save()
+    return topic
+
+
+def live_batch(given: Given) -> None:
+    topic = write_orders(given)
     written = of_broker(given.servers, topic)
     assert contents(written) == contents(of_log(given.logs, "orders"))
     assert rows(live(given, given.spark.read, topic)) == written
 
 
 def live_stream_in_transactions(given: Given) -> None:
-    source = "live-batch"
+    source = write_orders(given)
     target = create_topic(given.servers, "live-stream", 2)
     stream = live(given, given.spark.readStream, source, startingOffsets="earliest", maxOffsetsPerTrigger="8000")
     sink = {"kafka.bootstrap.servers": given.servers, "topic": target, "transactionalIdPrefix": "deployment"}
