@@ -13,8 +13,12 @@ cleaner_stats     what a pass has done
 warming           compiles the loops before they are needed
 """
 
-from kwire.log.cleaner.cleaner import Cleaner
-from kwire.log.cleaner.cleaner_stats import CleanerStats
-from kwire.log.cleaner.cleaning_plan import CleaningPlan
+from kwire.wire.kernel_cache import prepare_kernel_cache
+
+prepare_kernel_cache()  # before the imports below import numba
+
+from kwire.log.cleaner.cleaner import Cleaner  # noqa: E402
+from kwire.log.cleaner.cleaner_stats import CleanerStats  # noqa: E402
+from kwire.log.cleaner.cleaning_plan import CleaningPlan  # noqa: E402
 
 __all__ = ["Cleaner", "CleanerStats", "CleaningPlan"]

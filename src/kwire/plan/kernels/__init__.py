@@ -6,3 +6,7 @@ encode    MessagePack -> wire
 flatten   wire -> columns
 entry     the functions that Python calls, and their cache
 """
+
+from kwire.wire.kernel_cache import prepare_kernel_cache
+
+prepare_kernel_cache()

@@ -1,9 +1,9 @@
-"""Where Spark's Python workers find compiled kernels.
+"""Where numba keeps compiled kernels.
 
 numba compiles a kernel once (seconds of CPU) and keeps it on disk, beside the sources or in the user's cache folder. It
-uses a folder only if it may write to it, and refuses to work where there is none: so kernels compiled when an image was
-built are passed over on executors that see the image read-only, or run as another user. Here such executors get a
-private folder with a copy of those kernels. NUMBA_CACHE_DIR, where set, is left alone.
+uses a folder only if it may write to it, and raises RuntimeError where it may write to none: with a package that is
+installed read-only, kernels compiled at installation are ignored, and without a writable home nothing works. Here such
+processes get a private folder with a copy of the kernels. NUMBA_CACHE_DIR is respected where it is set.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import kwire
+from kwire.errors import KwireError
+
+__all__ = ["prepare_kernel_cache"]
 
 VARIABLE = "NUMBA_CACHE_DIR"
 # numba's file names: an index and the compiled code it names.
@@ -27,8 +30,8 @@ INDEX, CODE = ".nbi", ".nbc"
 def prepare_kernel_cache(package: Path = Path(kwire.__file__).parent) -> None:
     """Make sure that numba, imported after this, finds a folder to keep kernels in; sets NUMBA_CACHE_DIR if need be.
 
-    Cheap, and may be called at the start of each task. Does nothing once numba is imported: numba reads the variable
-    only then.
+    The packages with kernels call it before they import numba. Does nothing once numba is imported: numba reads the
+    variable only then. Raises KwireError where no folder is writable.
     """
     if os.environ.get(VARIABLE) or "numba" in sys.modules:
         return
@@ -45,6 +48,10 @@ def prepare_kernel_cache(package: Path = Path(kwire.__file__).parent) -> None:
             _copy_kernels(folder / "__pycache__", cache / _numba_folder_name(folder))
         os.environ[VARIABLE] = str(cache)
         return
+    raise KwireError(
+        f"no folder for compiled kernels: {package}, ~/.cache and {tempfile.gettempdir()} are not writable; "
+        f"set {VARIABLE} to a folder that is"
+    )
 
 
 def _kernel_folders(package: Path) -> Iterator[Path]:

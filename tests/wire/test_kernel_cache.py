@@ -1,4 +1,4 @@
-"""Compiled kernels on executors that cannot write to the package."""
+"""Compiled kernels in processes that cannot write to the package."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+import kwire
 
 KERNEL = """
 from numba import njit
@@ -21,7 +23,7 @@ WORKER = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from kwire.spark.kernel_cache import prepare_kernel_cache
+from kwire.wire.kernel_cache import prepare_kernel_cache
 prepare_kernel_cache(Path(sys.argv[1]) / "package")
 assert "numba" not in sys.modules
 from package.kernels.twice import twice
@@ -101,3 +103,35 @@ def test_a_folder_that_others_may_write_to_is_not_trusted(package: Path, tmp_pat
     planted.mkdir(parents=True)
     planted.chmod(0o777)
     assert work(package, tmp_path / "home")[0] == str(tmp_path / "home" / f"kwire-kernels-{os.getuid()}")
+
+
+def test_commands_and_readers_work_from_an_installation_that_is_not_writable(
+    tmp_path: Path, kafka_logs: dict[str, Path]
+) -> None:
+    source = Path(kwire.__file__).parent
+    installed = tmp_path / "site" / "kwire"
+    shutil.copytree(source, installed)
+    folders = [path for path in installed.rglob("*") if path.is_dir()]
+    (tmp_path / "home").mkdir(mode=0o555)
+    for folder in folders:
+        folder.chmod(0o555)
+    alone = ["setpriv", "--bounding-set=-dac_override"] if os.getuid() == 0 else []
+    if alone and not shutil.which("setpriv"):
+        pytest.skip("as root this needs setpriv (util-linux)")
+    (tmp_path / "tmp").mkdir()
+    environment = {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp"), "PATH": "/usr/bin:/bin"}
+    environment["PYTHONPATH"] = str(tmp_path / "site")
+    log = kafka_logs["modern"] / "data" / "compacted-0"
+    try:
+        shown = subprocess.run(
+            [*alone, sys.executable, "-m", "kwire.cli", "log", "verify", str(log)],
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+    finally:
+        for folder in folders:
+            folder.chmod(0o755)
+    assert "Traceback" not in shown.stderr, shown.stderr
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    assert list((tmp_path / "tmp").glob(f"kwire-kernels-{os.getuid()}/*/*.nbi")), "kernels were copied there"
