@@ -31,6 +31,12 @@ def serve(*arguments: str) -> tuple[subprocess.Popen[str], str]:
     return process, line.strip().removeprefix("BROKERS=")
 
 
+def test_a_directory_that_cannot_be_made_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert run(["serve", "--port", "0", "--data-dir", str(tmp_path / "file" / "data")]) == 1
+    assert capsys.readouterr().err == f"kwire: {tmp_path}/file/data: cannot be created: Not a directory\n"
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_serves_until_it_is_told_to_stop_and_keeps_the_directory(tmp_path: Path, number: signal.Signals) -> None:
     properties = tmp_path / "server.properties"

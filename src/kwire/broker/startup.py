@@ -56,7 +56,7 @@ Records = list[tuple[Message, int]]
 def start(node: Node, directory: Path) -> None:
     """Open a directory for a node whose endpoints are known. Raises LogError, OptionError."""
     settings, files, now_ms = node.settings, node.files, node.clock.now_ms()
-    directory.mkdir(parents=True, exist_ok=True)
+    files.make_directory(str(directory))
     stored = read_metadata(directory / f"{METADATA_TOPIC}-0")
     for record in stored.records:
         node.image.apply(record)
