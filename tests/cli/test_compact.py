@@ -13,6 +13,9 @@ from tests.log.cleaner.compared import log_content
 
 from kwire.cli.main import run as run_kwire
 from kwire.log import LogDirectory, LogManager
+from kwire.log.checkpoints import parse_offset_checkpoint
+from kwire.log.cleaner import Cleaner
+from kwire.log.cleaner.offline import OfflineSettings, compact, preview, stored_topic_configs
 
 NOW = "1800000000000"
 TXN = ("--topic", "logappend", "--now", NOW, "--config", "delete.retention.ms=0")
@@ -93,6 +96,73 @@ def test_applied_it_does_what_the_dry_run_said_and_a_copy_is_the_same(
     assert (directory / ".kafka_cleanshutdown").exists()
     again = run(directory, *TXN)
     assert [row["passes"] for row in again] == [0, 0]  # nothing is dirty any more
+
+
+def test_what_is_not_named_stays_byte_for_byte(directory: Path, run: Run) -> None:
+    (directory / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":77}')
+    before = files(directory)
+    run(directory, *TXN, "--partition", "0", "--apply")
+    changed = {path for path, data in files(directory).items() if before.get(path) != data}
+    changed |= set(before) - set(files(directory))
+    own = {"cleaner-offset-checkpoint", "recovery-point-offset-checkpoint", "replication-offset-checkpoint", ".lock"}
+    assert {path for path in changed if not path.startswith("logappend-0/")} <= own
+    for name in own - {".lock"}:
+        old, new = (parse_offset_checkpoint(data) for data in (before[name], (directory / name).read_bytes()))
+        others = {key for key in old if (directory / f"{key[0]}-{key[1]}").exists()} - {("logappend", 0)}
+        assert {key: old[key] for key in others} == {key: new.get(key) for key in others}
+
+
+def test_a_directory_that_was_not_stopped_cleanly_stays_so(directory: Path, run: Run) -> None:
+    (directory / ".kafka_cleanshutdown").unlink()
+    run(directory, *TXN, "--apply")
+    assert not (directory / ".kafka_cleanshutdown").exists()
+
+
+def test_topic_configs_come_from_the_metadata_log_and_options_override_them(
+    directory: Path, kafka_logs: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(kafka_logs["modern"] / "data" / "compacted-0", directory / "compacted-0")
+    stored = stored_topic_configs(LogDirectory(directory))
+    assert stored["compacted"]["delete.retention.ms"] == "600000"
+    settings = OfflineSettings.parse({"segment.bytes": "1048576"}, stored)
+    assert settings.config_of("compacted").delete_retention_ms == 600_000
+    assert settings.config_of("compacted").segment_bytes == 1 << 20
+    assert settings.config_of("logappend").message_timestamp_type == "LogAppendTime"
+    assert settings.config_of("another").delete_retention_ms == 86_400_000
+    for topic, warns in (("compacted", False), ("logappend", True)):
+        assert run_kwire(["log", "compact", str(directory), "--topic", topic]) == 0
+        assert ("cleanup.policy is not compact" in capsys.readouterr().err) == warns
+
+
+def test_a_partitions_directory_is_refused_with_the_way_to_name_it(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_kwire(["log", "compact", str(directory / "logappend-0"), "--all", "--apply"]) == 2
+    assert f"give the log directory {directory}, and choose the partition" in capsys.readouterr().err
+
+
+def test_progress_is_bytes_of_logs_and_ends_at_their_size(directory: Path) -> None:
+    steps: list[int] = []
+    size = LogDirectory(directory)["logappend", 0].size_bytes
+    chosen = ("logappend", 0).__eq__
+    for work in (preview, compact):
+        steps.clear()
+        list(work(str(directory), lambda *key: chosen(key), OfflineSettings.parse({}), int(NOW), steps.append))
+        assert sum(steps) == size
+        assert all(step > 0 for step in steps)
+
+
+def test_an_interrupt_says_what_is_on_disk_and_how_to_continue(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Cleaner, "clean_fully", interrupted)
+    assert run_kwire(["log", "compact", str(directory), *TXN, "--apply"]) == 130
+    assert "run the command again to compact the rest" in capsys.readouterr().err
+    assert run_kwire(["log", "compact", str(directory), *TXN, "-o", str(tmp_path / "copy")]) == 130
+    assert "is incomplete: delete it" in capsys.readouterr().err
 
 
 def test_a_directory_that_is_open_is_refused(directory: Path, run: Run) -> None:

@@ -88,7 +88,7 @@ class Compaction:
         memory = self._node.settings.log_cleaner_dedupe_buffer_size
         return Cleaner(self._node.log_manager.cleaner_checkpoints, dedupe_buffer_bytes=memory)
 
-    def _step(self, name: str, steps: Generator[None, None, CleanerStats]) -> None:
+    def _step(self, name: str, steps: Generator[int, None, CleanerStats]) -> None:
         try:
             next(steps)
         except StopIteration:

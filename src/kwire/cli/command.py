@@ -11,7 +11,8 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import ParamSpec
 
 import typer
@@ -20,10 +21,10 @@ from kwire.cli import terminal
 from kwire.cli.escaping import printable
 from kwire.errors import KwireError, OptionError
 
-__all__ = ["FINE", "FOUND", "USAGE", "add_command"]
+__all__ = ["FINE", "FOUND", "USAGE", "add_command", "if_interrupted"]
 
 FINE, FOUND, USAGE = 0, 1, 2
-BROKEN_PIPE = 141
+INTERRUPTED, BROKEN_PIPE = 130, 141
 
 P = ParamSpec("P")
 
@@ -43,9 +44,21 @@ def add_command(app: typer.Typer, name: str, function: Callable[P, int]) -> None
             code = _refused(error)
         except BrokenPipeError:
             code = _pipe_closed()
+        except KeyboardInterrupt as interrupt:
+            terminal.warn(printable(": ".join(("interrupted", *map(str, interrupt.args)))))
+            code = INTERRUPTED
         raise typer.Exit(code)
 
     app.command(name)(ended)
+
+
+@contextmanager
+def if_interrupted(state: str) -> Iterator[None]:
+    """Ctrl-C inside the block ends the command with this message: what is on disk, and how to continue."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(state) from None
 
 
 def _refused(error: KwireError) -> int:

@@ -19,7 +19,7 @@ import base64
 import datetime
 import os
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor
 
 from kwire.errors import LogError, Malformed, OptionError
@@ -70,6 +70,8 @@ class LogManager:
         self.ignored: list[str] = []
         self._now_ms = now_ms
         self._written: dict[str, dict[TopicPartition, int]] = {}
+        self._only: Callable[[str, int], bool] | None = None
+        self._found_clean_shutdown: bytes | None = None
         self._removed: list[tuple[int, str]] = []  # (due, directory)
         self._lock: DirectoryLock | None = None
         self.cleaner_checkpoints: CleanerCheckpoints
@@ -86,6 +88,7 @@ class LogManager:
         node_id: int | None = None,
         cluster_id: str | None = None,
         left_alone: Collection[str] = (METADATA_TOPIC,),
+        only: Callable[[str, int], bool] | None = None,
         progress: Progress | None = None,
     ) -> LogManager:
         """Lock and open a log directory, or make it; recover what a crash has left.
@@ -96,7 +99,7 @@ class LogManager:
         Raises LogError: in use, another node's, a directory that is none of a partition; OptionError.
         """
         manager = cls(os.fspath(path), file_system or FileSystem(), default_config or LogConfig(), now_ms)
-        manager.configs = dict(configs or {})
+        manager.configs, manager._only = dict(configs or {}), only
         if not manager._files.is_directory(manager.path):
             manager._files.make_directory(manager.path)
         manager._lock = DirectoryLock(manager.path)
@@ -152,15 +155,19 @@ class LogManager:
     def _load_logs(self, left_alone: Collection[str], progress: Progress | None) -> None:
         self.was_clean = self._files.exists(self._path(CLEAN_SHUTDOWN))
         if self.was_clean:
+            self._found_clean_shutdown = self._files.read_all(self._path(CLEAN_SHUTDOWN))
             self._files.remove(self._path(CLEAN_SHUTDOWN))
             self._files.sync_directory(self.path)
         recovery_points = self._read_checkpoint(RECOVERY_POINTS)
+        self._read_checkpoint(HIGH_WATERMARKS)
         log_starts = self._read_checkpoint(LOG_START_OFFSETS)
         for name in self._files.list(self.path):
             if not self._files.is_directory(self._path(name)) or name in NO_LOGS:
                 continue
             marked = MARKED_DIRECTORY.fullmatch(name)
             which = parse_partition_directory(name)
+            if self._only is not None and (which is None or not self._only(*which)):
+                continue
             if marked is not None and marked["mark"] == "delete":
                 self._removed.append((self._now_ms + self.default_config.file_delete_delay_ms, self._path(name)))
             elif marked is not None or (which is not None and which[0] in left_alone):
@@ -196,8 +203,8 @@ class LogManager:
         try:
             for log in self.logs.values():
                 log.close() if self.was_clean else log.abandon()
-            if self.was_clean:
-                self._write_clean_shutdown(-1)
+            if self._found_clean_shutdown is not None:
+                self._files.write_atomically(self._path(CLEAN_SHUTDOWN), self._found_clean_shutdown)
         finally:
             assert self._lock is not None
             self._lock.release()
@@ -313,6 +320,9 @@ class LogManager:
             log.leader_epochs.flush()
 
     def _write_checkpoint(self, name: str, offsets: dict[TopicPartition, int]) -> None:
+        if self._only is not None:
+            kept = {key: offset for key, offset in self._written.get(name, {}).items() if not self._only(*key)}
+            offsets = kept | offsets
         if self._written.get(name) != offsets:
             self._files.write_atomically(self._path(name), render_offset_checkpoint(offsets))
             self._written[name] = offsets
@@ -351,16 +361,17 @@ class LogManager:
                 for log in self.logs.values():
                     log.close()
                 self.write_checkpoints()
-                self._write_clean_shutdown(broker_epoch)
+                clean_shutdown = (
+                    render_clean_shutdown(broker_epoch) if self._only is None else self._found_clean_shutdown
+                )
+                if clean_shutdown is not None:
+                    self._files.write_atomically(self._path(CLEAN_SHUTDOWN), clean_shutdown)
             else:
                 for log in self.logs.values():
                     log.abandon()
         finally:
             self._lock.release()
             self._lock = None
-
-    def _write_clean_shutdown(self, broker_epoch: int) -> None:
-        self._files.write_atomically(self._path(CLEAN_SHUTDOWN), render_clean_shutdown(broker_epoch))
 
 
 def random_id() -> str:

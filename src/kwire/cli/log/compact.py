@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -10,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kwire.cli import terminal
-from kwire.cli.command import FINE, FOUND
+from kwire.cli.command import FINE, FOUND, if_interrupted
 from kwire.cli.escaping import printable
-from kwire.cli.log.directories import check_path
+from kwire.cli.log.directories import open_local_directory
 from kwire.cli.log.selection import Selection, parse_time
 from kwire.cli.quantities import bytes_text, count_text
 from kwire.cli.rows import Column, Format, Row, write_rows
-from kwire.errors import LogError, OptionError
+from kwire.errors import DecodeError, LogError, OptionError
 
 if TYPE_CHECKING:
+    from kwire.log import LogDirectory
     from kwire.log.cleaner.offline import Compaction
 
 __all__ = ["compact"]
@@ -43,35 +43,66 @@ def compact(
     """Show what compaction would remove; with -o DIR or --apply, remove it.
 
     Of each key the newest record stays, tombstones for delete.retention.ms (24 h). Active segments and what an open
-    transaction holds back are never compacted. The settings of topics are not in the directory: --config gives them,
-    with Kafka's defaults for the rest, and min.cleanable.dirty.ratio=0. Exit code 1 if a partition is damaged; it stays
-    as it is then.
+    transaction holds back are never compacted. Topic configs come from the metadata log in the directory (KRaft);
+    --config overrides them, Kafka's defaults apply to the rest, and min.cleanable.dirty.ratio is 0. Partitions that are
+    not named keep their files and checkpoints. Exit code 1 if a partition is damaged; it is left unchanged.
     """
     from kwire.log.cleaner import offline
+    from kwire.log.log_manager import METADATA_TOPIC
 
-    check_path(path)
-    if not os.path.isdir(path):
-        raise OptionError(f"{path}: a local log directory is needed")
+    directory = open_local_directory(path)
     if bool(topic) == every:
         raise OptionError("which topics? --topic NAME or --all: topics with cleanup.policy=delete would lose records")
     if apply and output is not None:
         raise OptionError("--apply compacts in place and -o a copy: one of them")
     chosen = Selection(topics=topic or (), partitions=partition or ()).takes_partition
-    settings = offline.OfflineSettings.parse(dict(map(_setting, config or ())))
+    given = dict(map(_setting, config or ()))
+    stored = _stored_configs(directory)
+    settings = offline.OfflineSettings.parse(given, stored)
     now_ms = int(time.time() * 1000) if now is None else parse_time(now, "--now")
-    if output is not None:
-        offline.copy_logs(path, output, chosen)
-    if apply or output is not None:
-        done = offline.compact(path if output is None else output, chosen, settings, now_ms)
-    else:
-        done = offline.preview(path, chosen, settings, now_ms)
-    report = _Report()
-    write_rows(report.rows(_usable(done)), COLUMNS, shape)
-    if not report.count:
+    logs = [log for key, log in directory.items() if chosen(*key) and key[0] != METADATA_TOPIC]
+    if not logs:
         raise OptionError("no partition here has that topic and number")
+    if stored and "cleanup.policy" not in given:
+        for name in sorted({log.topic for log in logs}):
+            if "compact" not in stored.get(name, {}).get("cleanup.policy", "delete"):
+                terminal.warn(
+                    f"{printable(name)}: cleanup.policy is not compact; compaction removes records of this topic"
+                )
+    report = _Report()
+    with terminal.progress("Compacting", sum(log.size_bytes for log in logs), beside_rows=True) as bar:
+        if output is not None:
+            with if_interrupted(f"{output} is incomplete: delete it and run the command again; {path} is unchanged"):
+                offline.copy_logs(path, output, chosen)
+                write_rows(
+                    report.rows(_usable(offline.compact(output, chosen, settings, now_ms, bar.advance))), COLUMNS, shape
+                )
+        elif apply:
+            with if_interrupted(
+                f"{path} is valid: finished segments are compacted, the others unchanged; "
+                "run the command again to compact the rest"
+            ):
+                write_rows(
+                    report.rows(_usable(offline.compact(path, chosen, settings, now_ms, bar.advance))), COLUMNS, shape
+                )
+        else:
+            write_rows(
+                report.rows(_usable(offline.preview(path, chosen, settings, now_ms, bar.advance))), COLUMNS, shape
+            )
     if shape is Format.TABLE and not apply and output is None:
         terminal.warn("nothing was changed; --apply compacts in place, -o DIR writes a compacted copy")
     return FOUND if report.found else FINE
+
+
+def _stored_configs(directory: LogDirectory) -> dict[str, dict[str, str]]:
+    """Topic configs of the metadata log; none, with a warning, where it cannot be read."""
+    from kwire.log.cleaner.offline import stored_topic_configs
+
+    try:
+        return stored_topic_configs(directory)
+    except (DecodeError, LogError) as error:
+        terminal.warn(f"topic configs cannot be read, Kafka's defaults apply: {printable(str(error))}")
+        return {}
 
 
 def _setting(text: str) -> tuple[str, str]:

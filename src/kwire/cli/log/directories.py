@@ -11,7 +11,7 @@ from kwire.errors import LogError, OptionError
 if TYPE_CHECKING:
     from kwire.log import LogDirectory, PartitionLog
 
-__all__ = ["check_path", "open_directory", "selected"]
+__all__ = ["check_path", "open_directory", "open_local_directory", "selected"]
 
 
 def check_path(path: str) -> None:
@@ -30,6 +30,19 @@ def open_directory(path: str) -> LogDirectory:
         return LogDirectory(path)
     except LogError as error:
         raise OptionError(str(error)) from error
+
+
+def open_local_directory(path: str) -> LogDirectory:
+    """The log directory at a local path, with all its partitions. Raises OptionError for anything else."""
+    directory = open_directory(path)
+    if not os.path.isdir(path):
+        raise OptionError(f"{path}: a local log directory is required")
+    if any(not log.directory for log in directory.values()):
+        raise OptionError(
+            f"{path}: this is a partition's directory; give the log directory "
+            f"{os.path.dirname(os.path.abspath(path))}, and choose the partition with --topic and --partition"
+        )
+    return directory
 
 
 def selected(directory: LogDirectory, selection: Selection) -> list[PartitionLog]:

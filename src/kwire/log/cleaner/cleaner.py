@@ -35,7 +35,8 @@ __all__ = ["Cleaner"]
 
 APPEND_BYTES = 32 << 10  # of one append to a new segment, and so between its index entries
 TABLE_ROWS = 4096
-Steps = Generator[None, None, CleanerStats]
+Steps = Generator[int, None, CleanerStats]
+Progress = Callable[[int], None]
 
 
 class Cleaner:
@@ -80,30 +81,38 @@ class Cleaner:
                     found.append((plan.dirty_ratio, log))
         return [log for _, log in sorted(found, key=lambda each: each[0], reverse=True)]
 
-    def clean(self, log: PartitionWriter, now_ms: int) -> CleanerStats:
-        """One pass over a log, whether it is due or not. Raises what steps() raises."""
+    def clean(self, log: PartitionWriter, now_ms: int, progress: Progress = lambda read_bytes: None) -> CleanerStats:
+        """One pass over a log, whether it is due or not. Raises what steps() raises.
+
+        progress: called after each chunk with the number of bytes read so far.
+        """
         steps = self.steps(log, now_ms)
         while True:
             try:
-                next(steps)
+                progress(next(steps))
             except StopIteration as end:
                 stats: CleanerStats = end.value
                 return stats
 
-    def clean_fully(self, log: PartitionWriter, now_ms: int) -> CleanerStats:
-        """Passes over a log until all that can be is clean: more than one when the map is too small for its keys."""
+    def clean_fully(
+        self, log: PartitionWriter, now_ms: int, progress: Progress = lambda read_bytes: None
+    ) -> CleanerStats:
+        """Passes over a log until all that can be is clean: more than one when the map is too small for its keys.
+
+        progress: as for clean().
+        """
         stats = CleanerStats()
         key = log.topic, log.partition
         while True:
             end_offset = self.plan(log, now_ms).end_offset
             before = self.checkpoints.get(key)
-            stats.add(self.clean(log, now_ms))
+            stats.add(self.clean(log, now_ms, progress))
             reached = self.checkpoints.get(key)
             if reached is None or reached >= end_offset or reached == before:
                 return stats
 
     def steps(self, log: PartitionWriter, now_ms: int) -> Steps:
-        """One pass over a log, a chunk a step; returns its stats.
+        """One pass over a log, a chunk a step; yields the bytes read so far, returns its stats.
 
         Raises CorruptBatch at a damaged batch and LogError for files that fail; segments that were not swapped in yet
         stay as they are, and the log counts as uncleanable.
@@ -114,7 +123,8 @@ class Cleaner:
         offset_map = OffsetMap(self._dedupe_buffer_bytes, self._load_factor, secret=self._random_bytes(16))
         work = CleaningPass(state, plan, offset_map, now_ms=now_ms, max_decompressed_bytes=self._max_decompressed_bytes)
         try:
-            yield from work.build_map()
+            for _ in work.build_map():
+                yield work.read_bytes
             for group in work.groups():
                 if not (yield from self._clean_group(log, work, group, now_ms)):
                     return work.stats
@@ -128,13 +138,13 @@ class Cleaner:
 
     def _clean_group(
         self, log: PartitionWriter, work: CleaningPass, group: Sequence[SourceSegment], now_ms: int
-    ) -> Generator[None, None, bool]:
+    ) -> Generator[int, None, bool]:
         """Compact a group into one segment and put it in its place; False when the group is not there any more."""
         cleaned = log.new_cleaned_segment(group[0].base_offset, now_ms=now_ms)
         try:
             for left in work.clean(group):
                 self._append(cleaned, left)
-                yield
+                yield work.read_bytes
                 if not are_there(log, group):
                     cleaned.remove()
                     return False

@@ -59,6 +59,11 @@ class CleaningPass:
         self._filter: RecordFilter | None = None
         self._transactions = CleanedTransactions()
 
+    @property
+    def read_bytes(self) -> int:
+        """Bytes of logs read so far: the dirty part for the map, then everything up to its end."""
+        return self.stats.map_bytes_read + self.stats.bytes_read
+
     # ---- the map
 
     def build_map(self) -> Iterator[None]:

@@ -1,7 +1,7 @@
 """Compacting a log directory that no broker has open: to see what would go, in place, or in a copy.
 
 What is compacted is what a broker would compact: closed segments up to the last stable offset, from the cleaner
-checkpoint on. Settings of topics are in the cluster's metadata and not in the directory, so they are given by name.
+checkpoint on. Topic configs come from the metadata log where the directory has one (KRaft).
 Source: kafka.log.LogCleaner; settings of TopicConfig and CleanerConfig.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log.cleaner.cleaner import Cleaner
@@ -21,31 +21,41 @@ from kwire.log.cleaner.offset_map import DEFAULT_LOAD_FACTOR, DEFAULT_MEMORY_BYT
 from kwire.log.cleaner_checkpoints import CleanerCheckpoints
 from kwire.log.file_names import parse_partition_directory
 from kwire.log.file_system import FileSystem
+from kwire.log.log_config import SETTINGS as TOPIC_CONFIGS
 from kwire.log.log_config import LogConfig
 from kwire.log.log_directory import LogDirectory
 from kwire.log.log_manager import METADATA_TOPIC, LogManager
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
 
-__all__ = ["Compaction", "OfflineSettings", "compact", "copy_logs", "preview"]
+__all__ = ["Compaction", "OfflineSettings", "compact", "copy_logs", "preview", "stored_topic_configs"]
 
 Chosen = Callable[[str, int], bool]
+Advance = Callable[[int], None]
 LOCK = ".lock"
 MEMORY, LOAD_FACTOR = "log.cleaner.dedupe.buffer.size", "log.cleaner.io.buffer.load.factor"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfflineSettings:
-    """Settings of all topics that are compacted, and of the offset map."""
+    """Configs of the topics that are compacted, and of the offset map.
+
+    config: of topics that are not in topic_configs.
+    """
 
     config: LogConfig
+    topic_configs: Mapping[str, LogConfig] = field(default_factory=dict)
     dedupe_buffer_bytes: int = DEFAULT_MEMORY_BYTES
     load_factor: float = DEFAULT_LOAD_FACTOR
 
     @classmethod
-    def parse(cls, settings: Mapping[str, str]) -> OfflineSettings:
-        """From Kafka's names: a topic's, log.cleaner.dedupe.buffer.size and log.cleaner.io.buffer.load.factor.
+    def parse(
+        cls, settings: Mapping[str, str], topic_configs: Mapping[str, Mapping[str, str]] | None = None
+    ) -> OfflineSettings:
+        """From Kafka's names: topic configs, log.cleaner.dedupe.buffer.size and log.cleaner.io.buffer.load.factor.
 
-        min.cleanable.dirty.ratio is 0 unless given: who asks for compaction wants it. Raises OptionError.
+        topic_configs: configs of single topics, as stored_topic_configs() returns them; settings override them.
+        cleanup.policy is compact and min.cleanable.dirty.ratio 0 unless settings have them: compaction was asked for.
+        Raises OptionError.
         """
         rest = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0", **settings}
         try:
@@ -54,7 +64,32 @@ class OfflineSettings:
         except ValueError as error:
             raise OptionError(f"{MEMORY} and {LOAD_FACTOR} are numbers: {error}") from None
         OffsetMap(memory, load_factor, secret=bytes(16))  # which checks them
-        return cls(config=LogConfig.parse(rest), dedupe_buffer_bytes=memory, load_factor=load_factor)
+        return cls(
+            config=LogConfig.parse(rest),
+            topic_configs={name: LogConfig.parse({**own, **rest}) for name, own in (topic_configs or {}).items()},
+            dedupe_buffer_bytes=memory,
+            load_factor=load_factor,
+        )
+
+    def config_of(self, topic: str) -> LogConfig:
+        """The configs of a topic."""
+        return self.topic_configs.get(topic, self.config)
+
+
+def stored_topic_configs(directory: LogDirectory) -> dict[str, dict[str, str]]:
+    """Configs that topics have of their own, by topic, from the directory's metadata log; {} without one.
+
+    Configs that logs do not know are left out. Raises LogError, DecodeError where the metadata log cannot be read.
+    """
+    if (METADATA_TOPIC, 0) not in directory:
+        return {}
+    from kwire.log.internal import replay_cluster
+
+    return {
+        name: {key: value for key, value in configs.items() if key in TOPIC_CONFIGS}
+        for (kind, name), configs in replay_cluster(directory).configs.items()
+        if kind == "topic"
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,64 +108,98 @@ class Compaction:
     problem: CorruptBatch | LogError | None = None
 
 
-def preview(path: str, chosen: Chosen, settings: OfflineSettings, now_ms: int) -> Iterator[Compaction]:
+class _Progress:
+    """Progress of one partition, in bytes of its log. A pass reads a log about twice."""
+
+    def __init__(self, size_bytes: int, advance: Advance) -> None:
+        self._size, self._done, self._advance = size_bytes, 0, advance
+
+    def reached(self, read_bytes: int) -> None:
+        """This many bytes have been read."""
+        self._to(min(read_bytes // 2, self._size))
+
+    def finish(self) -> None:
+        """The partition is done, whatever was read of it."""
+        self._to(self._size)
+
+    def _to(self, done: int) -> None:
+        if done > self._done:
+            self._advance(done - self._done)
+            self._done = done
+
+
+def preview(
+    path: str, chosen: Chosen, settings: OfflineSettings, now_ms: int, advance: Advance = lambda size_bytes: None
+) -> Iterator[Compaction]:
     """What compaction would do to the partitions that `chosen` takes; nothing is written.
 
-    The first pass only, where the offset map has no room for all keys. Raises LogError, OptionError.
+    The first pass only, where the offset map has no room for all keys. advance: called with bytes of
+    logs that are done. Raises LogError, OptionError.
     """
     directory = LogDirectory(path)
     checkpoints = CleanerCheckpoints(FileSystem(), path)
     for (topic, partition), log in directory.items():
         if topic == METADATA_TOPIC or not chosen(topic, partition) or not log.segments:
             continue
-        state = stored_state(log, settings.config, now_ms)
+        config = settings.config_of(topic)
+        state = stored_state(log, config, now_ms)
         plan = make_plan(state, checkpoints.get((topic, partition)), now_ms)
         offset_map = OffsetMap(settings.dedupe_buffer_bytes, settings.load_factor, secret=os.urandom(16))
         work = CleaningPass(
             state, plan, offset_map, now_ms=now_ms, max_decompressed_bytes=DEFAULT_MAX_DECOMPRESSED_BYTES
         )
-        problem = None
+        problem, progress = None, _Progress(log.size_bytes, advance)
         try:
-            if plan.is_due(settings.config):
+            if plan.is_due(config):
                 for _ in work.build_map():
-                    pass
+                    progress.reached(work.read_bytes)
                 for group in work.groups():
                     for _ in work.clean(group):
-                        pass
+                        progress.reached(work.read_bytes)
         except (CorruptBatch, LogError) as error:
             problem = error
+        progress.finish()
         yield Compaction(
             topic=topic,
             partition=partition,
             plan=plan,
             clean_offset=work.end_offset,
-            stats=work.stats if plan.is_due(settings.config) else CleanerStats(),
+            stats=work.stats if plan.is_due(config) else CleanerStats(),
             problem=problem,
         )
 
 
-def compact(path: str, chosen: Chosen, settings: OfflineSettings, now_ms: int) -> Iterator[Compaction]:
+def compact(
+    path: str, chosen: Chosen, settings: OfflineSettings, now_ms: int, advance: Advance = lambda size_bytes: None
+) -> Iterator[Compaction]:
     """Compact the partitions that `chosen` takes, in place, with the directory's lock held.
 
-    The directory is opened as a broker opens it, and stopped cleanly at the end. Raises LogError: in use, not usable.
+    These partitions are opened as a broker opens them, and closed as at a clean stop; all others stay as they
+    are. advance: called with bytes of logs that are done.
+    Raises LogError: in use, not usable.
     """
-    files = FileSystem()
-    config = settings.config.replace(file_delete_delay_ms=0)
-    with LogManager.open(path, now_ms=now_ms, file_system=files, default_config=config) as manager:
+    manager = LogManager.open(
+        path,
+        now_ms=now_ms,
+        default_config=settings.config.replace(file_delete_delay_ms=0),
+        configs={topic: config.replace(file_delete_delay_ms=0) for topic, config in settings.topic_configs.items()},
+        only=chosen,
+    )
+    with manager:
         cleaner = Cleaner(
             manager.cleaner_checkpoints,
             dedupe_buffer_bytes=settings.dedupe_buffer_bytes,
             load_factor=settings.load_factor,
         )
         for (topic, partition), log in sorted(manager.logs.items()):
-            if not chosen(topic, partition):
-                continue
             plan, stats, problem = cleaner.plan(log, now_ms), CleanerStats(), None
+            progress = _Progress(log.size_bytes, advance)
             try:
-                if plan.is_due(config):
-                    stats = cleaner.clean_fully(log, now_ms)
+                if plan.is_due(log.config):
+                    stats = cleaner.clean_fully(log, now_ms, progress.reached)
             except (CorruptBatch, LogError) as error:
                 problem = error
+            progress.finish()
             log.delete_due_files(now_ms)
             reached = cleaner.checkpoints.get((topic, partition))
             yield Compaction(
