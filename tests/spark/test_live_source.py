@@ -17,10 +17,12 @@ from pyspark.sql.types import StructType
 from kwire.broker import Broker
 from kwire.client import Client, Producer
 from kwire.errors import LogError
+from kwire.log.checkpoints import render_uuid
 from kwire.messages import registry
 from kwire.records import ColumnWriter
 from kwire.spark.live_source import KafkaLiveSource
 from kwire.spark.offsets import OffsetRange
+from kwire.spark.position import Position
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -171,7 +173,9 @@ def test_a_stream_reads_every_record_once_over_restarts_and_new_partitions(
     assert len({(row.partition, row.offset) for row in rows}) == 135
     first = sorted((tmp_path / "checkpoint" / "offsets").iterdir(), key=lambda p: p.name)
     last = [path for path in first if path.name.isdigit()][-1].read_text().splitlines()[-1]
-    assert json.loads(last) == {"stream": {"0": 110, "1": 20, "2": 5}}
+    topic_id = cluster.client.metadata(["stream"]).topics["stream"].topic_id
+    assert topic_id is not None
+    assert json.loads(last) == {"stream": {"0": 110, "1": 20, "2": 5}, f"stream#{render_uuid(topic_id)}": {}}
 
 
 def test_data_that_is_gone_fails_a_stream_or_is_stepped_over(
@@ -202,16 +206,61 @@ def test_a_stream_gets_past_a_topic_that_was_deleted(cluster: Cluster) -> None:
     strict, lenient = reader("true"), reader("false")
     start = strict.initialOffset()
     end = strict.latestOffset(start, strict.getDefaultReadLimit())
-    assert end == {"deleted.a": {"0": 5}, "deleted.b": {"0": 5}}
+    assert Position.parse(end).offsets == {("deleted.a", 0): 5, ("deleted.b", 0): 5}
     cluster.delete("deleted.a")
     with pytest.raises(LogError, match=r"offsets \[0, 5\) of deleted\.a-0 were deleted before they were read"):
         strict.partitions(start, end)
     assert [each.wanted for each in lenient.partitions(start, end)] == [OffsetRange("deleted.b", 0, 0, 5)]
-    after = {"deleted.b": {"0": 5}}
+    after = {name: each for name, each in end.items() if name.startswith("deleted.b")}
     assert [each.latestOffset(end, each.getDefaultReadLimit()) for each in (strict, lenient)] == [after, after]
     assert list(lenient.partitions(end, after)) == []
     with pytest.raises(LogError, match=r"deleted\.a-0 is gone; it was read up to offset 5"):
         strict.partitions(end, after)
+    strict.stop()
+    lenient.stop()
+
+
+def test_a_topic_that_is_deleted_and_created_again_is_noticed_by_its_id(
+    spark: SparkSession, cluster: Cluster, tmp_path: Path
+) -> None:
+    # It has more records than were read of the one before: the first ten would be skipped without a word.
+    options = {"subscribe": "anew", "startingOffsets": "earliest"}
+    cluster.create("anew")
+    cluster.write("anew", 0, [f"old {n}" for n in range(10)])
+    assert stream(spark, cluster, tmp_path, **options) == [10]
+    cluster.delete("anew")
+    cluster.create("anew")
+    cluster.write("anew", 0, [f"new {n}" for n in range(15)])
+    with pytest.raises(Exception, match=r"topic 'anew' was deleted and created again: its id was"):
+        stream(spark, cluster, tmp_path, **options)
+    assert stream(spark, cluster, tmp_path, failOnDataLoss=False, **options) == [15]
+    rows = spark.read.parquet(str(tmp_path / "out")).collect()
+    assert sorted(row.value for row in rows if row.value.startswith("new")) == sorted(f"new {n}" for n in range(15))
+
+
+def test_a_task_reads_no_record_of_a_topic_that_was_created_again_since_it_was_planned(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster.create("late")
+    cluster.write("late", 0, [f"old {n}" for n in range(10)])
+
+    def reader(fail_on_data_loss: str) -> Any:
+        given = {"kafka.bootstrap.servers": cluster.servers, "subscribe": "late", "startingOffsets": "earliest"}
+        options = {**given, "failOnDataLoss": fail_on_data_loss}
+        return KafkaLiveSource(options).streamReader(StructType().add("offset", "long"))
+
+    strict, lenient = reader("true"), reader("false")
+    start = strict.initialOffset()
+    (task,) = strict.partitions(start, strict.latestOffset(start, strict.getDefaultReadLimit()))
+    assert sum(rows.num_rows for rows in strict.read(task)) == 10
+    cluster.delete("late")
+    cluster.create("late")
+    cluster.write("late", 0, [f"new {n}" for n in range(15)])
+    for _ in range(2):  # with the leader that is known from before, and after it was looked up again
+        with pytest.raises(LogError, match=r"topic 'late' was deleted and created again.*failOnDataLoss to false"):
+            list(strict.read(task))
+    assert list(lenient.read(task)) == []
+    assert "topic 'late' was deleted and created again" in caplog.text
     strict.stop()
     lenient.stop()
 

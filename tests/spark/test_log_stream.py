@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,9 +35,9 @@ def logs(tmp_path: Path) -> Iterator[LogManager]:
         yield manager
 
 
-def write(logs: LogManager, partition: int, count: int, topic: str = "t") -> None:
+def write(logs: LogManager, partition: int, count: int, topic: str = "t", *, topic_id: uuid.UUID | None = None) -> None:
     if (topic, partition) not in logs.logs:
-        logs.create(topic, partition, now_ms=NOW_MS)
+        logs.create(topic, partition, now_ms=NOW_MS, topic_id=topic_id)
     rows = pa.record_batch({"value": pa.array([b"v" * 100] * count, pa.binary())})
     log = logs.logs[topic, partition]
     for piece in ColumnWriter(batch_size=1024, base_offset=log.log_end_offset, partition_leader_epoch=0).write(rows):
@@ -240,6 +241,80 @@ def test_deleted_records_and_partitions_fail_the_query_or_are_stepped_over(logs:
     with pytest.raises(LogError, match=r"offsets \[50, 60\) of t-1 were deleted before they were read"):
         strict.partitions(end, planned)
     assert not lenient.partitions(end, planned)
+
+
+OLD, NEW = uuid.UUID(int=1), uuid.UUID(int=2)
+OLD_ID, NEW_ID = {"t#AAAAAAAAAAAAAAAAAAAAAQ": {}}, {"t#AAAAAAAAAAAAAAAAAAAAAg": {}}
+
+
+@pytest.mark.parametrize("count", [10, 80])  # fewer records than were read, and more
+def test_a_topic_that_is_deleted_and_created_again_is_noticed_by_its_id(
+    logs: LogManager, count: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    # With more records than before, the first ones of the new topic were skipped without a word.
+    write(logs, 0, 50, topic_id=OLD)
+    write(logs, 1, 5, topic_id=OLD)
+    write(logs, 0, 1, topic="u")
+    strict = reader(logs)
+    start, _ = batch(strict, strict.initialOffset())
+    assert start == {"t": {"0": 50, "1": 5}, "u": {"0": 1}, **OLD_ID}
+    for partition in (0, 1):
+        logs.delete("t", partition, now_ms=NOW_MS)
+    write(logs, 0, count, topic_id=NEW)
+    write(logs, 0, 1, topic="u")
+    message = "topic 't' was deleted and created again: its id was AAAAAAAAAAAAAAAAAAAAAQ.*failOnDataLoss to false"
+    for _ in range(2):
+        again = reader(logs)  # a restart fails in the same way, with the batch that it has planned
+        with pytest.raises(LogError, match=message):
+            batch(again, start)
+    lenient = reader(logs, failOnDataLoss=False)
+    end, rows = batch(lenient, start)
+    assert end == {"t": {"0": count}, "u": {"0": 2}, **NEW_ID}
+    assert rows == [*((0, n) for n in range(count)), (0, 1)]
+    assert "the query will read the new topic from its beginning" in caplog.text
+    assert batch(lenient, end) == (end, [])
+
+
+def test_a_topic_that_is_created_again_begins_anew_within_the_limits_of_a_trigger(logs: LogManager) -> None:
+    write(logs, 0, 50, topic_id=OLD)
+    stream = reader(logs, failOnDataLoss=False, maxOffsetsPerTrigger=30)
+    start, sizes = {"t": {"0": 50}, **OLD_ID}, []
+    logs.delete("t", 0, now_ms=NOW_MS)
+    write(logs, 0, 80, topic_id=NEW)
+    while start != (end := stream.latestOffset(start, stream.getDefaultReadLimit())):
+        sizes.append(len(rows_between(stream, start, end)))
+        start = end
+    assert sizes == [30, 30, 20]
+
+
+def test_a_topic_that_is_created_again_while_a_batch_is_planned_gives_no_rows_of_the_new_one(logs: LogManager) -> None:
+    write(logs, 0, 50, topic_id=OLD)
+    strict, lenient = reader(logs), reader(logs, failOnDataLoss=False)
+    start = strict.initialOffset()
+    end = strict.latestOffset(start)
+    logs.delete("t", 0, now_ms=NOW_MS)
+    write(logs, 0, 80, topic_id=NEW)
+    with pytest.raises(LogError, match=r"created again.*after this micro-batch was planned"):
+        strict.partitions(start, end)
+    assert rows_between(lenient, start, end) == []
+    assert batch(lenient, end) == ({"t": {"0": 80}, **NEW_ID}, [(0, n) for n in range(80)])
+
+
+def test_checkpoints_without_topic_ids_and_directories_without_them_are_read_on(
+    logs: LogManager, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(logs, 0, 50, topic_id=OLD)
+    stream = reader(logs)
+    end, rows = batch(stream, {"t": {"0": 40}})  # as 0.1 and Spark's own source write it
+    assert (end, rows) == ({"t": {"0": 50}, **OLD_ID}, [(0, n) for n in range(40, 50)])
+    metadata = Path(logs.path, "t-0", "partition.metadata")
+    for text in ("version: 0\ntopic_id: garbage\n", None):
+        metadata.unlink()
+        if text is not None:
+            metadata.write_text(text)
+        assert batch(stream, end) == (end, [])  # what is known stays known
+    assert "that will not be noticed" in caplog.text
+    assert batch(reader(logs), {"t": {"0": 40}}) == ({"t": {"0": 50}}, rows)
 
 
 def test_committed_data_is_read_up_to_the_last_stable_offset(kafka_logs: dict[str, Path]) -> None:

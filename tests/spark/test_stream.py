@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import math
+import uuid
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire.errors import LogError, OptionError
+from kwire.errors import LogError, Malformed, OptionError
 from kwire.spark.offsets import OffsetRange
-from kwire.spark.stream import (
-    Limits,
-    has_enough,
-    next_ranges,
-    parse_duration,
-    parse_offsets,
-    rate_limit,
-    render_offsets,
-)
+from kwire.spark.position import Position
+from kwire.spark.stream import Limits, has_enough, next_ranges, parse_duration, rate_limit
 
 A0, A1, B0 = ("a", 0), ("a", 1), ("b", 0)
+OLD, NEW = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
-def test_offsets_are_written_as_sparks_kafka_source_writes_them() -> None:
+def test_a_position_is_written_as_sparks_kafka_source_writes_offsets() -> None:
     offsets = {B0: 7, A1: 2**40, A0: 0}
-    assert render_offsets(offsets) == {"a": {"0": 0, "1": 2**40}, "b": {"0": 7}}
-    assert parse_offsets(render_offsets(offsets)) == offsets
+    assert Position(offsets).render() == {"a": {"0": 0, "1": 2**40}, "b": {"0": 7}}
+    assert Position.parse(Position(offsets).render()) == Position(offsets)
+
+
+def test_topic_ids_stand_in_names_without_partitions_so_that_others_find_the_same_offsets() -> None:
+    position = Position({B0: 7, A0: 3}, {"a": OLD, "gone": NEW})
+    written = position.render()
+    assert written == {"a": {"0": 3}, "b": {"0": 7}, "a#AAAAAAAAAAAAAAAAAAAAAQ": {}}
+    assert Position.parse(written) == Position({B0: 7, A0: 3}, {"a": OLD})
+    # What Spark's JsonUtils.partitionOffsets does, and kwire 0.1 did.
+    assert {(topic, int(p)): offset for topic, each in written.items() for p, offset in each.items()} == {A0: 3, B0: 7}
+    for name in ("a#", "a#short", "a#AAAAAAAAAAAAAAAAAAAAAQ#"):
+        with pytest.raises(Malformed, match="no uuid"):
+            Position.parse({name: {}})
 
 
 def test_a_limit_is_shared_out_by_volume() -> None:
@@ -85,9 +92,10 @@ def ranges(
 ) -> list[OffsetRange]:
     told: list[str] = []
     found = next_ranges(
-        start,
-        end,
+        Position(start),
+        Position(end),
         lambda keys: dict.fromkeys(keys, first),
+        lambda topics: {},
         fail_on_data_loss=options.get("fail", True),
         report=told.append,
     )
@@ -120,3 +128,68 @@ def test_data_that_is_gone_fails_or_is_told(
     with pytest.raises(LogError, match=message + ".*failOnDataLoss"):
         ranges(start, end, first)
     assert ranges(start, end, first, fail=False, told=True) == left
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "now", "message", "left"),
+    [
+        # between two micro-batches: the new topic has more partitions, fewer, or more records than were read
+        (
+            Position({A0: 5, B0: 1}, {"a": OLD}),
+            Position({A0: 9, A1: 3, B0: 2}, {"a": NEW}),
+            {"a": NEW},
+            r"topic 'a' was deleted and created again: its id was A{21}Q and is A{21}g now.*\(a-0 5\).*"
+            "read the new topic from its beginning",
+            [OffsetRange("a", 0, 0, 9), OffsetRange("a", 1, 0, 3), OffsetRange("b", 0, 1, 2)],
+        ),
+        (
+            Position({A0: 5, A1: 7}, {"a": OLD}),
+            Position({A0: 2}, {"a": NEW}),
+            {"a": NEW},
+            "topic 'a' was deleted and created again",
+            [OffsetRange("a", 0, 0, 2)],
+        ),
+        # after the micro-batch was planned: what it was to read is gone, and the next one begins the new topic
+        (
+            Position({A0: 5, B0: 1}, {"a": OLD}),
+            Position({A0: 9, B0: 2}, {"a": OLD}),
+            {"a": NEW},
+            "created again.* after this micro-batch was planned",
+            [OffsetRange("b", 0, 1, 2)],
+        ),
+    ],
+)
+def test_a_topic_that_was_created_again_is_data_loss_and_begins_anew(
+    start: Position, end: Position, now: dict[str, uuid.UUID], message: str, left: list[OffsetRange]
+) -> None:
+    def planned(*, fail: bool, report: list[str]) -> list[OffsetRange]:
+        return next_ranges(
+            start,
+            end,
+            lambda keys: dict.fromkeys(keys, 0),
+            lambda topics: now,
+            fail_on_data_loss=fail,
+            report=report.append,
+        )
+
+    with pytest.raises(LogError, match=message + ".*failOnDataLoss to false"):
+        planned(fail=True, report=[])
+    told: list[str] = []
+    assert planned(fail=False, report=told) == left
+    assert len(told) == 1
+    assert "created again" in told[0]
+
+
+@pytest.mark.parametrize(("before", "after"), [({}, {"a": OLD}), ({"a": OLD}, {}), ({}, {}), ({"a": OLD}, {"a": OLD})])
+def test_a_topic_with_the_same_id_or_one_that_is_not_known_is_read_on(
+    before: dict[str, uuid.UUID], after: dict[str, uuid.UUID]
+) -> None:
+    found = next_ranges(
+        Position({A0: 5}, before),
+        Position({A0: 9}, after),
+        lambda keys: dict.fromkeys(keys, 0),
+        lambda topics: after,
+        fail_on_data_loss=True,
+        report=pytest.fail,
+    )
+    assert found == [OffsetRange("a", 0, 5, 9)]

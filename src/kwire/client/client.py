@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import random
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
@@ -32,7 +33,9 @@ LATEST_TIMESTAMP, EARLIEST_TIMESTAMP = -1, -2
 ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
 # The last versions that name topics and not their ids: every broker that is not older than them has these.
 FETCH_VERSION, PRODUCE_VERSION, METADATA_VERSION = 12, 11, 12
+FETCH_BY_ID_VERSION = 13
 FETCH_WAIT_MS = 500
+TOPIC_ID_LOOKS = 10  # that must see another id: the metadata of one broker may be out of date for a moment
 GROUP, TRANSACTION = 0, 1
 
 T = TypeVar("T")
@@ -239,28 +242,39 @@ class Client:
     # ---- reading
 
     def read(
-        self, topic: str, partition: int, start_offset: int, end_offset: int, *, isolation: str | None = None
+        self,
+        topic: str,
+        partition: int,
+        start_offset: int,
+        end_offset: int,
+        *,
+        isolation: str | None = None,
+        topic_id: uuid.UUID | None = None,
     ) -> Iterator[Fetched]:
         """Batches that hold [start_offset, end_offset), one answer of the broker after the other.
 
         The next answer is asked for before one is given, so that broker and caller work at the same time. Ends at
         end_offset, waiting for records that are not there yet for default.api.timeout.ms at most.
-        Raises BrokerError: OFFSET_OUT_OF_RANGE where start_offset is not in the log (any more), REQUEST_TIMED_OUT.
+        topic_id: read nothing of a topic with the same name and another id (brokers before 3.1 do not check it).
+        Raises BrokerError: OFFSET_OUT_OF_RANGE where start_offset is not in the log (any more), REQUEST_TIMED_OUT,
+        UNKNOWN_TOPIC_ID where the topic was deleted and created again.
         """
-        key, offset = (topic, partition), start_offset
+        key, offset, other_id_seen = (topic, partition), start_offset, 0
         deadline = time.monotonic() + self.settings.default_api_timeout_ms / 1000
         asked: BrokerConnection | None = None
         while offset < end_offset:
             if asked is None:
-                asked = self.retry(lambda at=offset: self._ask(key, at, isolation))  # type: ignore[misc]
+                asked = self.retry(lambda at=offset: self._ask(key, at, isolation, topic_id))  # type: ignore[misc]
             connection, asked = asked, None
             try:
-                fetched = self._take(connection, key)
+                fetched = self._take(connection, key, topic_id)
             except (BrokerError, ConnectionFailed) as error:
                 if isinstance(error, BrokerError) and not ErrorCode(error.code).retriable:
                     raise
                 self._leaders.pop(key, None)
-                if time.monotonic() > deadline:
+                if isinstance(error, BrokerError) and error.code == ErrorCode.UNKNOWN_TOPIC_ID:
+                    other_id_seen += self._has_other_id(topic, topic_id)
+                if time.monotonic() > deadline or other_id_seen == TOPIC_ID_LOOKS:
                     raise
                 time.sleep(self.settings.retry_backoff_ms / 1000)
                 continue
@@ -274,10 +288,16 @@ class Client:
             deadline = time.monotonic() + self.settings.default_api_timeout_ms / 1000
             if offset < end_offset:
                 with suppress(BrokerError, ConnectionFailed):  # asked again, with retries, where it failed
-                    asked = self._ask(key, offset, isolation)
+                    asked = self._ask(key, offset, isolation, topic_id)
             yield fetched
 
-    def _ask(self, key: TopicPartition, offset: int, isolation: str | None) -> BrokerConnection:
+    def _has_other_id(self, topic: str, topic_id: uuid.UUID | None) -> bool:
+        found = self.metadata([topic]).topics.get(topic)
+        return found is not None and found.topic_id not in (None, topic_id)
+
+    def _ask(
+        self, key: TopicPartition, offset: int, isolation: str | None, topic_id: uuid.UUID | None
+    ) -> BrokerConnection:
         cls: Any = registry.get("FetchRequest")
         settings = self.settings
         partition = cls.FetchPartition(
@@ -288,18 +308,22 @@ class Client:
             min_bytes=settings.fetch_min_bytes,
             max_bytes=max(settings.fetch_max_bytes, settings.max_partition_fetch_bytes),
             isolation_level=ISOLATION[isolation or settings.isolation_level],
-            topics=[cls.FetchTopic(topic=key[0], partitions=[partition])],
         )
         connection = self.connection(self.leader(key))
-        connection.send(request, version=FETCH_VERSION)
+        if topic_id is not None and connection.version_for(cls.API_KEY) >= FETCH_BY_ID_VERSION:
+            request.topics = [cls.FetchTopic(topic_id=topic_id, partitions=[partition])]
+            connection.send(request, version=FETCH_BY_ID_VERSION)
+        else:
+            request.topics = [cls.FetchTopic(topic=key[0], partitions=[partition])]
+            connection.send(request, version=FETCH_VERSION)
         return connection
 
-    def _take(self, connection: BrokerConnection, key: TopicPartition) -> Fetched:
+    def _take(self, connection: BrokerConnection, key: TopicPartition, topic_id: uuid.UUID | None) -> Fetched:
         answer = connection.receive(timeout_ms=self.settings.request_timeout_ms + FETCH_WAIT_MS)
         raise_for(answer.error_code, "Fetch")
         for topic in answer.responses:
             for each in topic.partitions:
-                if (topic.topic, each.partition_index) == key:
+                if each.partition_index == key[1] and (topic.topic == key[0] or topic.topic_id == topic_id):
                     raise_for(each.error_code, f"{key[0]}-{key[1]}")
                     return Fetched(
                         memoryview(each.records or b""),

@@ -6,11 +6,12 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client
+from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, Topic
 from kwire.errors import BrokerError, LogError
 from kwire.protocol.error_codes import ErrorCode
 from kwire.spark.live_options import LiveOptions
 from kwire.spark.offsets import OffsetRange, check_named, resolve
+from kwire.spark.position import TopicIds
 from kwire.spark.topics import Assign, Matching, Subscribe, TopicPartition, nearest, select
 
 __all__ = ["LiveCluster"]
@@ -41,10 +42,20 @@ class LiveCluster:
     def __init__(self, options: LiveOptions) -> None:
         self.options = options
         self.client = Client(**options.kafka)
+        self._ids: TopicIds = {}
 
     def close(self) -> None:
         """Close the connections."""
         self.client.close()
+
+    def _topics(self, names: list[str] | None) -> Mapping[str, Topic]:
+        topics = self.client.metadata(names).topics
+        self._ids = {name: topic.topic_id for name, topic in topics.items() if topic.topic_id is not None}
+        return topics
+
+    def topic_ids(self, topics: Iterable[str]) -> TopicIds:
+        """Ids of topics, as the last call of partitions, start or earliest saw them; none before Kafka 2.8."""
+        return {topic: self._ids[topic] for topic in topics if topic in self._ids}
 
     def offsets_at(self, timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """An offset for each partition, as ListOffsets answers under the query's isolation level; -1 without one."""
@@ -54,7 +65,7 @@ class LiveCluster:
     def earliest(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """First offsets there are; GONE for partitions that are not there."""
         wanted = list(keys)
-        topics = self.client.metadata(sorted({topic for topic, _ in wanted})).topics
+        topics = self._topics(sorted({topic for topic, _ in wanted}))
         there = {(name, number) for name, topic in topics.items() for number in topic.partitions}
         found = dict.fromkeys(wanted, GONE)
         return found | self.offsets_at(dict.fromkeys([key for key in wanted if key in there], EARLIEST_TIMESTAMP))
@@ -76,7 +87,7 @@ class LiveCluster:
                 names = sorted(topics)
             case Matching():
                 names = None
-        topics_there = self.client.metadata(names).topics
+        topics_there = self._topics(names)
         for topic in topics_there.values():
             if topic.error_code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) and names is not None:
                 raise BrokerError(f"topic {topic.name!r}: {topic.error_code.name}", topic.error_code)

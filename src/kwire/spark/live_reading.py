@@ -6,6 +6,7 @@ A worker keeps its connections from task to task: opening one, with TLS and SASL
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ logger = logging.getLogger("kwire.spark")
 
 LARGEST_OFFSET = 2**63 - 1
 MOST_CLIENTS = 4
+LENIENT = "set the option failOnDataLoss to false"
 
 _clients: dict[tuple[tuple[str, str], ...], Client] = {}
 
@@ -47,9 +49,11 @@ def read_range(
     isolation: str,
     *,
     fail_on_data_loss: bool,
+    topic_id: uuid.UUID | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a range of offsets of one partition.
 
+    topic_id: of the topic that the range was planned for.
     Raises CorruptBatch for what the broker's checksums do not bear out, LogError where offsets are gone since the query
     was planned (with fail_on_data_loss false the rest is read), BrokerError, ConnectionFailed.
     """
@@ -59,7 +63,9 @@ def read_range(
     start = wanted.start
     while True:
         try:
-            for fetched in client.read(wanted.topic, wanted.partition, start, wanted.end, isolation=isolation):
+            for fetched in client.read(
+                wanted.topic, wanted.partition, start, wanted.end, isolation=isolation, topic_id=topic_id
+            ):
                 yield from reader.read(
                     fetched.records,
                     file=f"{wanted.topic}-{wanted.partition}",
@@ -68,6 +74,12 @@ def read_range(
                     aborted=aborted_ranges(fetched) if fetched.aborted else (),
                 )
         except BrokerError as error:
+            if error.code == ErrorCode.UNKNOWN_TOPIC_ID:
+                lost = f"topic '{wanted.topic}' was deleted and created again after this task was planned"
+                if fail_on_data_loss:
+                    raise LogError(f"{lost}; to skip the deleted records, {LENIENT}") from error
+                logger.warning("%s; skipping offsets [%d, %d) of the deleted topic", lost, start, wanted.end)
+                return
             if error.code != ErrorCode.OFFSET_OUT_OF_RANGE:
                 raise
             key = (wanted.topic, wanted.partition)
@@ -77,9 +89,8 @@ def read_range(
                 where = f"ends at {client.list_offsets({key: LATEST_TIMESTAMP})[key].offset}"
             lost = f"{error}: offsets from {start} on are gone (the log {where})"
             if fail_on_data_loss:
-                how = "to go on with what is there, set the option failOnDataLoss to false"
-                raise LogError(f"{lost}; {how}") from error
-            logger.warning("%s; going on with what is there", lost)
+                raise LogError(f"{lost}; to continue with the remaining records, {LENIENT}") from error
+            logger.warning("%s; continuing with the remaining records", lost)
             if start >= first or first >= wanted.end:  # the topic was made anew, or nothing of the range is left
                 return
             start = first

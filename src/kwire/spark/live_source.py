@@ -7,6 +7,7 @@ reads every record once, whatever is killed meanwhile. Planning imports neither 
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -32,15 +33,17 @@ logger = logging.getLogger("kwire.spark")
 
 
 class LivePartition(InputPartition):
-    """What one Spark task reads: some offsets of one partition."""
+    """What one Spark task reads: some offsets of one partition. topic_id: None where it is not known."""
 
-    def __init__(self, wanted: OffsetRange) -> None:
-        self.wanted = wanted
+    def __init__(self, wanted: OffsetRange, topic_id: uuid.UUID | None) -> None:
+        self.wanted, self.topic_id = wanted, topic_id
 
 
-def split_ranges(ranges: Sequence[OffsetRange], options: LiveOptions) -> list[LivePartition]:
+def split_ranges(ranges: Sequence[OffsetRange], options: LiveOptions, cluster: LiveCluster) -> list[LivePartition]:
     """The tasks for some ranges: minPartitions and maxRecordsPerPartition cut them up."""
-    return [LivePartition(each) for each in cut_ranges(ranges, options.min_partitions, options.max_records)]
+    topic_ids = cluster.topic_ids({each.topic for each in ranges})
+    pieces = cut_ranges(ranges, options.min_partitions, options.max_records)
+    return [LivePartition(each, topic_ids.get(each.topic)) for each in pieces]
 
 
 def read_partition(
@@ -52,7 +55,12 @@ def read_partition(
     from kwire.spark.live_reading import read_range
 
     return read_range(
-        partition.wanted, columns, options.kafka, options.isolation, fail_on_data_loss=options.fail_on_data_loss
+        partition.wanted,
+        columns,
+        options.kafka,
+        options.isolation,
+        fail_on_data_loss=options.fail_on_data_loss,
+        topic_id=partition.topic_id,
     )
 
 
@@ -70,7 +78,7 @@ class LiveReader(DataSourceReader):
             logger.warning("maxOffsetsPerTrigger option ignored in batch queries")
         cluster = LiveCluster(self.options)
         try:
-            return split_ranges([found for found in cluster.start() if found.size], self.options)
+            return split_ranges([found for found in cluster.start() if found.size], self.options, cluster)
         finally:
             cluster.close()
 
@@ -92,7 +100,7 @@ class LiveStreamReader(LogStream["LiveCluster"]):
 
     def tasks(self, ranges: Sequence[OffsetRange]) -> list[LivePartition]:
         """The tasks of one micro-batch."""
-        return split_ranges(ranges, self.options)
+        return split_ranges(ranges, self.options, self.places)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task as Arrow batches. Raises as read_range does."""

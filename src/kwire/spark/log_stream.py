@@ -6,18 +6,20 @@ batch that is not whole yet is not there yet.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
+from kwire.errors import LogError
 from kwire.log import PartitionLog, plan_splits
 from kwire.spark.log_source import LogPartition, read_partition
 from kwire.spark.offsets import OffsetRange, check_named, cut_ranges
 from kwire.spark.options import LogOptions
 from kwire.spark.paths import open_logs
 from kwire.spark.planning import choose_partitions, resolve_range
-from kwire.spark.stream import Offsets
+from kwire.spark.position import Offsets, TopicIds
 from kwire.spark.stream_reader import LogStream
 from kwire.spark.topics import TopicPartition
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["LogPlaces", "LogStreamReader"]
+
+logger = logging.getLogger("kwire.spark")
 
 TASK_OFFSETS = 100_000  # that a task reads; short ranges share one up to here
 SHARED_RANGES = 32
@@ -57,6 +61,22 @@ class LogPlaces:
     def latest(self, keys: Iterable[TopicPartition]) -> Offsets:
         """Offsets behind the last records, or for read_committed behind what is stable. keys: of partitions()."""
         return {key: self.logs[key].bounds(0, None, self.options.isolation)[1] for key in keys}
+
+    def topic_ids(self, topics: Iterable[str]) -> TopicIds:
+        """Ids in the first partition of each topic; a `partition.metadata` that cannot be read counts as missing."""
+        wanted, found, firsts = set(topics), TopicIds(), dict[str, PartitionLog]()
+        for (topic, _), log in sorted(self.logs.items()):
+            if topic in wanted:
+                firsts.setdefault(topic, log)
+        for topic, log in firsts.items():
+            try:
+                topic_id = log.topic_id
+            except LogError as error:
+                logger.warning("%s; if topic '%s' is deleted and created again, that will not be noticed", error, topic)
+                continue
+            if topic_id is not None:
+                found[topic] = topic_id
+        return found
 
     def close(self) -> None:
         """Nothing is held."""

@@ -1,35 +1,29 @@
 """Micro-batches of partitioned logs: which offsets the next one takes. Pure functions; standard library only.
 
-Offsets of a query are what Spark's Kafka source writes into checkpoints, `{"orders": {"0": 23, "1": 42}}`: for each
-partition the next offset to read.
 Source: Spark's KafkaMicroBatchStream (rateLimit, delayBatch), KafkaOffsetReaderAdmin.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from kwire.errors import LogError, OptionError
+from kwire.log.checkpoints import render_uuid
 from kwire.spark.offsets import OffsetRange
 from kwire.spark.option_values import parse_positive
+from kwire.spark.position import Offsets, Position, TopicIds
 from kwire.spark.topics import TopicPartition
 
 __all__ = [
     "Limits",
-    "Offsets",
     "has_enough",
     "next_ranges",
     "parse_duration",
     "parse_limits",
-    "parse_offsets",
     "rate_limit",
-    "render_offsets",
 ]
-
-Offsets = dict[TopicPartition, int]
-Json = dict[str, dict[str, int]]
 
 DEFAULT_TRIGGER_DELAY_MS = 15 * 60 * 1000
 UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -69,23 +63,6 @@ def parse_limits(given: Mapping[str, str]) -> Limits:
     )
 
 
-def render_offsets(offsets: Mapping[TopicPartition, int]) -> Json:
-    """Offsets as they stand in a checkpoint."""
-    found: Json = {}
-    for (topic, partition), offset in sorted(offsets.items()):
-        found.setdefault(topic, {})[str(partition)] = offset
-    return found
-
-
-def parse_offsets(json: Mapping[str, Mapping[str, int]]) -> Offsets:
-    """Offsets of a checkpoint."""
-    return {
-        (topic, int(partition)): offset
-        for topic, partitions in json.items()
-        for partition, offset in partitions.items()
-    }
-
-
 def rate_limit(limit: int, start: Mapping[TopicPartition, int], latest: Mapping[TopicPartition, int]) -> Offsets:
     """The end of a micro-batch of about `limit` offsets, shared out by how much is there in each partition.
 
@@ -117,40 +94,61 @@ def has_enough(
 
 
 def next_ranges(
-    start: Mapping[TopicPartition, int],
-    end: Mapping[TopicPartition, int],
+    start: Position,
+    end: Position,
     earliest: Callable[[list[TopicPartition]], Mapping[TopicPartition, int]],
+    topic_ids: Callable[[Iterable[str]], TopicIds],
     *,
     fail_on_data_loss: bool,
     report: Callable[[str], None],
 ) -> list[OffsetRange]:
     """The offsets of a micro-batch, partition by partition.
 
-    earliest(keys): first offsets there are. A partition that start does not know is new: it begins at its first offset.
-    What was deleted before it was read, or is gone with its partition, is data loss: LogError, or a call of report.
+    earliest(keys): first offsets there are. topic_ids(topics): their ids as earliest saw them. A partition that start
+    does not know is new: it begins at its first offset, and so does a topic that was deleted and created again.
+    Records that were deleted before they were read, and partitions that are gone, are data loss: LogError, or a call of
+    report.
     """
 
-    def lost(what: str) -> None:
+    def lost(what: str, then: str = "continue with the remaining records") -> None:
         if fail_on_data_loss:
-            raise LogError(f"{what}; to go on with what is there, set the option failOnDataLoss to false")
-        report(f"{what}; going on with what is there")
+            raise LogError(f"{what}; to {then}, set the option failOnDataLoss to false")
+        report(f"{what}; failOnDataLoss is false: the query will {then}")
 
-    for topic, partition in sorted(start.keys() - end.keys()):
-        lost(f"{topic}-{partition} is gone; it was read up to offset {start[topic, partition]}")
-    first = earliest(list(end))
+    first = earliest(list(end.offsets))
+    now = topic_ids({topic for topic, _ in end.offsets})
+    replaced = end.recreated(now)
+    for topic in sorted(replaced):
+        lost(recreated(topic, end, now) + " after this micro-batch was planned", "skip the deleted records")
+    start, end = start.without(replaced), end.without(replaced)
+    replaced = start.recreated(end.topic_ids)
+    for topic in sorted(replaced):
+        lost(recreated(topic, start, end.topic_ids), "read the new topic from its beginning")
+    begun, ended = start.without(replaced).offsets, end.offsets
+    for topic, partition in sorted(begun.keys() - ended.keys()):
+        lost(f"{topic}-{partition} is gone; it was read up to offset {begun[topic, partition]}")
     ranges = []
-    for key in sorted(end):
+    for key in sorted(ended):
         name = f"{key[0]}-{key[1]}"
-        begin = start.get(key)
+        begin = begun.get(key)
         if begin is None:
             begin = first[key]
             if begin > 0:
                 lost(f"the new partition {name} begins at offset {begin}, those before were deleted")
         elif begin < first[key]:
-            lost(f"offsets [{begin}, {min(first[key], end[key])}) of {name} were deleted before they were read")
+            lost(f"offsets [{begin}, {min(first[key], ended[key])}) of {name} were deleted before they were read")
             begin = first[key]
-        if end[key] < begin and key in start and end[key] < start[key]:
-            lost(f"{name} ends at offset {end[key]}, before offset {start[key]} where reading was to go on")
-        if end[key] > begin:
-            ranges.append(OffsetRange(*key, begin, end[key]))
+        if ended[key] < begin and key in begun and ended[key] < begun[key]:
+            lost(f"{name} ends at offset {ended[key]}, before offset {begun[key]} where reading was to go on")
+        if ended[key] > begin:
+            ranges.append(OffsetRange(*key, begin, ended[key]))
     return ranges
+
+
+def recreated(topic: str, known: Position, topic_ids: TopicIds) -> str:
+    """The fact that a topic has another id than the query knows."""
+    read = ", ".join(f"{topic}-{key[1]} {offset}" for key, offset in sorted(known.offsets.items()) if key[0] == topic)
+    return (
+        f"topic '{topic}' was deleted and created again: its id was {render_uuid(known.topic_ids[topic])} and is "
+        f"{render_uuid(topic_ids[topic])} now, so the next offsets ({read}) are those of the deleted topic"
+    )

@@ -18,15 +18,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from kwire.spark.offsets import LATEST, AtOffsets, Everywhere, Limit, NoMatch, OffsetRange
-from kwire.spark.stream import (
-    Limits,
-    Offsets,
-    has_enough,
-    next_ranges,
-    parse_offsets,
-    rate_limit,
-    render_offsets,
-)
+from kwire.spark.position import Offsets, Position, TopicIds
+from kwire.spark.stream import Limits, has_enough, next_ranges, rate_limit
 from kwire.spark.topics import TopicPartition
 
 try:
@@ -57,6 +50,9 @@ class Places(Protocol):
 
     def latest(self, keys: Iterable[TopicPartition]) -> Offsets:
         """Offsets behind the last ones there are."""
+
+    def topic_ids(self, topics: Iterable[str]) -> TopicIds:
+        """Ids of topics where they are known, as the last call of partitions, start or earliest saw them."""
 
     def close(self) -> None:
         """The query has ended."""
@@ -94,8 +90,8 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[P])
     def __init__(self, options: StreamOptions, columns: tuple[str, ...]) -> None:
         self.options, self.columns = options, columns
         self._places: P | None = None
-        self._target: Offsets | None = None  # of Trigger.AvailableNow
-        self._seen: Offsets = {}
+        self._target: Position | None = None  # of Trigger.AvailableNow
+        self._seen = Position({})
         self._is_first = self._is_first_planned = False  # the micro-batch that begins at initialOffset()
         self._last_due = -math.inf  # by time.monotonic()
 
@@ -126,7 +122,13 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[P])
         Spark keeps no answer: it asks again when it plans the first micro-batch, and whenever that is run again.
         """
         self._is_first, self._is_first_planned = True, False
-        return render_offsets({(each.topic, each.partition): each.start for each in self.places.start()})
+        return self._position({(each.topic, each.partition): each.start for each in self.places.start()}).render()
+
+    def _position(self, offsets: Offsets) -> Position:
+        return Position(offsets, self.places.topic_ids({topic for topic, _ in offsets}))
+
+    def _latest(self) -> Position:
+        return self._position(self.places.latest(self.places.partitions()))
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
         """maxOffsetsPerTrigger or minOffsetsPerTrigger, so that Spark knows that there is one."""
@@ -139,7 +141,7 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[P])
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Read up to what is there now, however long that takes."""
-        self._target = self.places.latest(self.places.partitions())
+        self._target = self._latest()
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
         """The end of the next micro-batch. start: of the last one's end; Spark 4.1 gives none and knows no limits."""
@@ -148,43 +150,49 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[P])
         if self._is_first and start is not None and moves_on(self.options.start, self.options.no_match):
             self._last_due = time.monotonic()
             return start  # an empty micro-batch: its end is kept, and all the others begin there
-        places = self.places
-        latest = self._target if self._target is not None else places.latest(places.partitions())
-        self._seen = latest
+        found = self._target if self._target is not None else self._latest()
+        self._seen = found
         if start is None:
-            return render_offsets(latest)
-        begun = parse_offsets(start)  # partitions that are gone are not in the end: next_ranges says what is lost
+            return found.render()
+        begun = Position.parse(start)  # partitions that are gone are not in the end: next_ranges says what is lost
+        known_ids = {topic: known for topic, known in begun.topic_ids.items() if topic not in found.topic_ids}
+        ids = found.topic_ids | known_ids
+        begun = begun.without(begun.recreated(ids))
+        latest = found.offsets
         if self._target is not None:  # which may be older than where the query starts
-            latest = {key: max(offset, begun.get(key, offset)) for key, offset in latest.items()}
-        new = [key for key in latest if key not in begun]
-        known = {**(places.earliest(new) if new else {}), **begun}
+            latest = {key: max(offset, begun.offsets.get(key, offset)) for key, offset in latest.items()}
+        new = [key for key in latest if key not in begun.offsets]
+        known = {**(self.places.earliest(new) if new else {}), **begun.offsets}
         known = {key: offset for key, offset in known.items() if key in latest}
         limits = self.options.limits
         if isinstance(limit, ReadAllAvailable) and self._target is None:
-            return render_offsets(latest)
+            return Position(latest, ids).render()
         waited_ms = (time.monotonic() - self._last_due) * 1000
         if self._target is None and not has_enough(limits, known, latest, waited_ms):
             return start
         self._last_due = time.monotonic()
         if limits.max_offsets is not None:
             latest = rate_limit(limits.max_offsets, known, latest)
-        return render_offsets(latest)
+        return Position(latest, ids).render()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         """What the progress of the query shows as the newest offsets."""
-        return render_offsets(self._seen) if self._seen else None
+        return self._seen.render() or None
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The tasks of one micro-batch; the same for the same offsets. Raises LogError for data that is gone."""
-        begun, ended = parse_offsets(start), parse_offsets(end)
+        begun, ended = Position.parse(start), Position.parse(end)
         if self._is_first:
             self._is_first_planned = True
             # A run before this one has planned it, and has seen fewer partitions, and earlier ends of them.
-            begun = {key: min(offset, ended[key]) for key, offset in begun.items() if key in ended}
+            known = begun.offsets.items()
+            offsets = {key: min(offset, ended.offsets[key]) for key, offset in known if key in ended.offsets}
+            begun = Position(offsets, begun.topic_ids)
         ranges = next_ranges(
             begun,
             ended,
             self.places.earliest,
+            self.places.topic_ids,
             fail_on_data_loss=self.options.fail_on_data_loss,
             report=lambda lost: logger.warning("%s", lost),
         )
