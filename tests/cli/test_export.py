@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from kwire.cli.main import run
+from kwire.log import PartitionLog, export
 
 
 @pytest.fixture
@@ -34,12 +36,61 @@ def test_the_files_name_says_the_format(source: str, tmp_path: Path, capsys: pyt
     assert "already" in capsys.readouterr().err
 
 
+def test_a_name_like_a_files_is_a_directory_only_where_the_format_is_given(
+    source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["log", "export", source, "--topic", "trimmed", "-o"]
+    assert run([*arguments, str(tmp_path / "x.csv")]) == 2
+    assert ".csv is not a format of export; name a file .parquet, .arrow or .jsonl" in capsys.readouterr().err
+    assert run([*arguments, str(tmp_path / "x.csv"), "--as", "parquet"]) == 0
+    assert (tmp_path / "x.csv" / "trimmed" / "partition=0" / "records.parquet").is_file()
+    assert run([*arguments, str(tmp_path / "backup.2024")]) == 0
+    assert (tmp_path / "backup.2024").is_dir()
+
+
+def test_an_interrupted_export_continues_with_what_is_left(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["log", "export", source, "--topic", "txn", "--as", "jsonl", "--base64", "--format", "json"]
+    assert run([*arguments, "-o", str(tmp_path / "whole")]) == 0
+    rows = json.loads(capsys.readouterr().out)
+
+    exported: list[int] = []
+    original = export.export_partition
+
+    def second_interrupted(log: PartitionLog, *rest: Any) -> export.Exported:
+        if log.partition == 1:
+            raise KeyboardInterrupt
+        exported.append(log.partition)
+        return original(log, *rest)
+
+    target = tmp_path / "out"
+    monkeypatch.setattr(export, "export_partition", second_interrupted)
+    assert run([*arguments, "-o", str(target)]) == 130
+    assert f"{target}.part has what is done; the same command continues there" in capsys.readouterr().err
+    assert not target.exists()
+
+    monkeypatch.setattr(
+        export, "export_partition", lambda log, *rest: exported.append(log.partition) or original(log, *rest)
+    )
+    assert run([*arguments, "-o", str(target), "--headers"]) == 2
+    assert "left by another export; delete it" in capsys.readouterr().err
+    assert run([*arguments, "-o", str(target)]) == 0
+    assert exported == [0, 1]
+    again = json.loads(capsys.readouterr().out)
+    assert again == [row | {"path": row["path"].replace("whole", "out")} for row in rows]
+    for row in rows:
+        assert Path(row["path"]).read_bytes() == Path(row["path"].replace("whole", "out")).read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "whole"]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         ["-o", "x.parquet", "--as", "jsonl"],
         ["-o", "x.parquet", "--base64"],
         ["-o", "nowhere/out"],
+        ["-o", "x.csv"],
         ["-o", "out", "--topic", "no-such"],
         ["-o", "out", "--since", "yesterday"],
     ],

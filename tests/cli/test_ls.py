@@ -10,6 +10,8 @@ import pytest
 from tests.cli.crafted import segment
 from tests.records.building import batch, record
 
+from kwire.cli.main import run
+
 
 def partition_of(key: str) -> tuple[str, int]:
     """`orders-0 read_committed` as ("orders", 0)."""
@@ -88,3 +90,8 @@ def test_a_damaged_end_is_shown_and_is_exit_code_1(kwire: Callable, tmp_path: Pa
     result = kwire("log", "ls", tmp_path)
     assert result.code == 1
     assert "DAMAGE" in result.out
+
+
+def test_a_parent_of_a_log_directory_names_it(kafka_logs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["log", "ls", str(kafka_logs["modern"])]) == 2
+    assert f"found data/, expected/; use {kafka_logs['modern']}/data" in capsys.readouterr().err

@@ -3,7 +3,9 @@
     TARGET/orders/partition=0/records.parquet       one directory a topic, one file a partition
     TARGET (a file)                                 all partitions one after another
 
-A file is written beside its place as `.part`, synced and renamed, so what has its name is whole. Memory: one row group.
+A directory is written as `TARGET.part`, one file as `FILE.part`; they are synced and renamed, so what has its name is
+whole. `TARGET.part.json` lists the partitions that are done: an interrupted export continues there.
+Memory: one row group.
 JSON lines are kcat's envelope: topic, partition, offset, tstype, ts, headers (a flat list), key, payload; keys and
 payloads as text, or as base64, since JSON has no bytes.
 Source: spec/conventions.md 2 and 5.
@@ -12,6 +14,7 @@ Source: spec/conventions.md 2 and 5.
 from __future__ import annotations
 
 import base64
+import dataclasses
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
 
 from kwire.errors import LogError, OptionError
 from kwire.log.file_system import FileSystem
+from kwire.log.part_journal import PartJournal, fingerprint
 from kwire.log.store import cause
 from kwire.records.columns import COLUMNS
 
@@ -92,7 +96,7 @@ def export_logs(
     target: a directory, which must be empty or not be there; with one_file a file that is not there. headers: that
     column too. as_base64: keys, payloads and header values of JSON lines. progress: told bytes of logs that are done.
     Raises OptionError on a target that is in use, and for bytes that are no text; CorruptBatch at damage; LogError
-    where files cannot be read or written. Files of partitions before the error stay.
+    where files cannot be read or written. In `target`.part the partitions that are done by then stay for the next run.
     """
     columns = COLUMNS if headers else tuple(name for name in COLUMNS if name != "headers")
     files = file_system or FileSystem()
@@ -104,14 +108,48 @@ def export_logs(
     if one_file:
         with whole_file(target, files) as stream, open_format(stream, shape, columns, as_base64) as output:
             return [export_partition(log, output, target, *arguments) for log in logs]
+    part = f"{target}.part"
+    settings = {
+        "kind": "export",
+        "as": shape,
+        "columns": list(columns),
+        "records": dataclasses.asdict(records),
+        "isolation": isolation,
+        "as_base64": as_base64,
+        "logs": sorted({log.store.url for log in logs}),
+    }
+    journal = PartJournal(files, part, settings)
+    files.make_directory(part)
+    kept = journal.keep({f"{log.topic}-{log.partition}": fingerprint(log) for log in logs})
     done = []
     for log in logs:
-        directory = f"{target}/{log.topic}/partition={log.partition}"
-        files.make_directory(directory)
-        path = f"{directory}/records{SUFFIXES[shape]}"
+        name = f"{log.topic}-{log.partition}"
+        if name in kept:
+            done.append(Exported(**kept[name]))
+            progress(log.size_bytes)
+            continue
+        place = f"{log.topic}/partition={log.partition}"
+        path = f"{part}/{place}/records{SUFFIXES[shape]}"
+        files.make_directory(f"{part}/{place}")
         with whole_file(path, files) as stream, open_format(stream, shape, columns, as_base64) as output:
-            done.append(export_partition(log, output, path, *arguments))
+            exported = export_partition(log, output, path.replace(part, target, 1), *arguments)
+        done.append(exported)
+        journal.add(name, fingerprint(log), dataclasses.asdict(exported))
+    remove_others(files, part, {each.path.replace(target, part, 1) for each in done})
+    files.rename(part, target)
+    files.sync_directory(os.path.dirname(os.path.abspath(target)))
+    journal.remove()
     return done
+
+
+def remove_others(files: FileSystem, part: str, paths: set[str]) -> None:
+    """Remove what earlier runs exported of partitions that are not in `paths`."""
+    for folder, _, names in os.walk(part, topdown=False):
+        for name in names:
+            if f"{folder}/{name}" not in paths:
+                files.remove(f"{folder}/{name}")
+        if folder != part and not os.listdir(folder):
+            files.remove(folder)
 
 
 def check_target(target: str, one_file: bool) -> None:

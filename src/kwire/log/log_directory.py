@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+SEARCHED_DIRECTORIES = 8
+
 EXPECTED = (
     "expected a Kafka log directory (with directories like orders-0), a partition's directory "
     "(with files like 00000000000000000000.log) or one .log file"
@@ -69,7 +71,9 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
         else:
             self.partitions = self._all_partitions(store, entries)
         if not self.partitions:
-            raise LogError(f"no Kafka logs here: {EXPECTED}; found {_describe(entries)}", self.url)
+            inside = self._log_directories_inside(entries)
+            hint = f"; use {inside[0]}" if len(inside) == 1 else f"; use one of {', '.join(inside)}" if inside else ""
+            raise LogError(f"no Kafka logs here: {EXPECTED}; found {_describe(entries)}{hint}", self.url)
 
     partitions: dict[TopicPartition, PartitionLog]
 
@@ -129,6 +133,18 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
         except (LogError, Malformed) as error:
             self.ignored.append(Ignored(name=name, reason=f"unreadable: {error}"))
             return default
+
+    def _log_directories_inside(self, entries: list[Entry]) -> list[str]:
+        """The log directories among the first few directories here: a parent was named by mistake."""
+        found = []
+        for entry in [entry for entry in entries if entry.is_directory][:SEARCHED_DIRECTORIES]:
+            try:
+                inside = self._store.list(entry.name)
+            except LogError:
+                continue
+            if any(each.is_directory and parse_partition_directory(each.name) for each in inside):
+                found.append(self._store.url_of(entry.name))
+        return found
 
     # ---- the three kinds of path
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from kwire.cli import terminal
-from kwire.cli.command import FINE, FOUND
+from kwire.cli.command import FINE, FOUND, if_interrupted
 from kwire.cli.log.directories import open_directory, selected
 from kwire.cli.log.selection import Selection
 from kwire.cli.quantities import bytes_text
@@ -67,7 +67,7 @@ def convert(
     """Convert batches to another magic or codec; offsets, times and transactions stay as far as the format lets.
 
     A dry run without -o and --apply: converts in memory and prints sizes and losses. Exit code 1 if something would be
-    lost. An interrupted run is gone on with when the same command is given again.
+    lost. An interrupted run continues when the same command is given again.
     """
     if magic is None and codec is None:
         raise OptionError("nothing to convert to: give --magic, --codec or both")
@@ -87,7 +87,15 @@ def convert(
     size = sum(log.size_bytes for log in logs)
     processes = jobs or good_processes(size, len(logs))
     now_ms = time.time_ns() // 1_000_000
-    with terminal.progress("Converting", size) as bar:
+    if output is not None:
+        state = f"{output}.part has what is done; the same command continues there"
+    elif apply:
+        state = (
+            f"{path} is valid: finished segments are converted, the others unchanged; the same command does the rest"
+        )
+    else:
+        state = "nothing was changed"
+    with if_interrupted(state), terminal.progress("Converting", size) as bar:
         if output is not None:
             whole = not topic and not partition
             done = convert_directory(

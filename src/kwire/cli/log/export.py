@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kwire.cli import terminal
-from kwire.cli.command import FINE
+from kwire.cli.command import FINE, if_interrupted
 from kwire.cli.log.directories import open_directory, selected
 from kwire.cli.log.selection import MAX_OFFSET, Selection, parse_offsets, parse_time
 from kwire.cli.quantities import bytes_text
@@ -76,10 +76,16 @@ def export(
 ) -> int:
     """Write records to files with the columns of Spark's Kafka source.
 
-    A directory gets TOPIC/partition=N/records.parquet; a file gets everything. Nothing that is there is overwritten.
+    A directory gets TOPIC/partition=N/records.parquet; a file gets everything. Existing files are not overwritten. An
+    interrupted export to a directory continues when the same command is given again.
     """
     by_name = output.suffix.removeprefix(".") if output.suffix else ""
     one_file = by_name in list(FileFormat)
+    if by_name.isalpha() and not one_file and file_format is None:
+        raise OptionError(
+            f"{output}: .{by_name} is not a format of export; name a file .parquet, .arrow or .jsonl, "
+            "or give --as to make a directory of this name"
+        )
     if one_file and file_format is not None and by_name != file_format:
         raise OptionError(f"{output}: the name says {by_name}, --as says {file_format}")
     if not output.parent.is_dir():
@@ -101,7 +107,10 @@ def export(
     for each in ("parquet", "arrow", "jsonl"):
         if each == (file_format or by_name):
             chosen = each
-    with terminal.progress("Exporting records", sum(log.size_bytes for log in logs)) as bar:
+    state = (
+        f"{output} was not written" if one_file else f"{output}.part has what is done; the same command continues there"
+    )
+    with if_interrupted(state), terminal.progress("Exporting records", sum(log.size_bytes for log in logs)) as bar:
         done = export_logs(
             logs,
             str(output),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kwire.cli import terminal
-from kwire.cli.command import FINE, FOUND
+from kwire.cli.command import FINE, FOUND, if_interrupted
 from kwire.cli.escaping import printable
 from kwire.cli.log.directories import open_directory, selected
 from kwire.cli.log.selection import Selection
@@ -136,7 +136,11 @@ def _carry_out(plan: Plan, output: Path | None, apply: bool, shape: Format) -> i
             print("nothing to do")
         return FOUND if plan.left else FINE
     total = sum(each.log.size_bytes for each in (plan.touched if output is None else plan.partitions))
-    with terminal.progress("Repairing", total) as bar:
+    if output is None:
+        state = "run the same command again; files that were replaced are in the quarantine beside the directory"
+    else:
+        state = f"{output} was not written; the same command starts anew"
+    with if_interrupted(state), terminal.progress("Repairing", total) as bar:
         if output is None:
             quarantine = repair_in_place(plan, advance=bar.advance)
         else:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from kwire.cli import terminal
-from kwire.cli.command import FINE
+from kwire.cli.command import FINE, if_interrupted
 from kwire.cli.log.convert import Codec
 from kwire.cli.quantities import bytes_text
 from kwire.cli.rows import Column, Format, write_rows
@@ -71,7 +71,8 @@ def restore(
             raise OptionError(f"--topic-id {text!r}: {error.what}") from error
         if not equals:
             raise OptionError(f"--topic-id {text!r}: expected TOPIC=ID")
-    with terminal.progress("Restoring rows", 0) as bar:
+    state = f"{output} was not written"
+    with if_interrupted(state), terminal.progress("Restoring rows", 0) as bar:
         done = restore_directory(
             inputs,
             str(output),

@@ -10,7 +10,6 @@ are, so that a broker boots on it in place of the old one.
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,7 +36,7 @@ from kwire.log.convert.partition import ConvertedPartition, ToldBytes, convert_p
 from kwire.log.file_system import FileSystem
 from kwire.log.log_directory import LogDirectory
 from kwire.log.open_store import open_store
-from kwire.log.partition_log import PartitionLog
+from kwire.log.part_journal import PartJournal, fingerprint
 
 __all__ = ["LossRefused", "check_target", "convert_directory", "examine", "finish_directory", "name_of"]
 
@@ -115,31 +114,28 @@ def convert_directory(
     if not accept_loss and target.magic in (0, 1):
         check_loss(examine(source, target, wanted, jobs=jobs))
     part = f"{directory}.part"
-    done = Done.read(files, f"{part}.json", settings_of(source, target)) if files.exists(part) else {}
-    kept = {
-        name for key in wanted if (name := name_of(key)) in done and done[name]["source"] == fingerprint(source[key])
-    }
+    journal = PartJournal(files, part, settings_of(source, target))
+    done = journal.keep({name_of(key): fingerprint(source[key]) for key in wanted})
     if files.exists(part):
         for name in files.list(part):
-            if name not in kept:
+            if name not in done:
                 path = f"{part}/{name}"
                 remove_tree(files, path) if files.is_directory(path) else files.remove(path)
     files.make_directory(part)
-    state = Done(files, f"{part}.json", settings_of(source, target), {name: done[name] for name in kept})
-    state.write()
-    found = [ConvertedPartition.from_json(done[name]["converted"]) for name in sorted(kept)]
+    found = [ConvertedPartition.from_json(done[name]) for name in sorted(done)]
     progress(sum(each.source_bytes for each in found))
 
     def finished(each: ConvertedPartition) -> None:
         found.append(each)
-        state.add(name_of((each.topic, each.partition)), fingerprint(source[each.topic, each.partition]), each)
+        key = each.topic, each.partition
+        journal.add(name_of(key), fingerprint(source[key]), each.to_json())
 
-    todo = [key for key in wanted if name_of(key) not in kept]
+    todo = [key for key in wanted if name_of(key) not in done]
     run([job_of(source, key, target, part, now_ms) for key in todo], jobs, progress, files, finished)
     if whole:
         copy_rest(source, part, files)
     finish_directory(files, part, directory, found, cleaner_offsets(source))
-    files.remove(state.path)
+    journal.remove()
     return sorted(found, key=lambda each: (each.topic, each.partition))
 
 
@@ -176,44 +172,7 @@ def check_target(directory: str) -> None:
 def settings_of(source: LogDirectory, target: TargetFormat) -> dict[str, Any]:
     """What has to be the same for an interrupted run to be gone on with."""
     codec = None if target.codec is None else target.codec.text
-    return {"source": source.url, "magic": target.magic, "codec": codec, "level": target.level}
-
-
-def fingerprint(log: PartitionLog) -> list[list[int]]:
-    """What changes when a log does."""
-    return [[segment.base_offset, segment.size_bytes] for segment in log.segments] + [[log.log_start_offset]]
-
-
-class Done:
-    """The file that says which partitions are complete."""
-
-    def __init__(self, files: FileSystem, path: str, settings: dict[str, Any], partitions: dict[str, Any]) -> None:
-        self._files, self.path, self._settings, self._partitions = files, path, settings, partitions
-
-    @staticmethod
-    def read(files: FileSystem, path: str, settings: dict[str, Any]) -> dict[str, Any]:
-        """The partitions an interrupted run has done. Raises OptionError where that was another conversion."""
-        try:
-            found = json.loads(files.read_all(path)) if files.exists(path) else None
-        except ValueError:
-            found = None
-        if not isinstance(found, dict) or found.get("settings") != settings:
-            raise OptionError(
-                f"{path.removesuffix('.json')}: left by another conversion; remove it, or choose another target"
-            )
-        partitions = found["partitions"]
-        assert isinstance(partitions, dict)  # the file is our own
-        return partitions
-
-    def add(self, name: str, source: list[list[int]], converted: ConvertedPartition) -> None:
-        """A partition is complete and on the disk."""
-        self._partitions[name] = {"source": source, "converted": converted.to_json()}
-        self.write()
-
-    def write(self) -> None:
-        """Put the file in place."""
-        content = {"settings": self._settings, "partitions": self._partitions}
-        self._files.write_atomically(self.path, json.dumps(content).encode())
+    return {"kind": "conversion", "source": source.url, "magic": target.magic, "codec": codec, "level": target.level}
 
 
 def copy_rest(source: LogDirectory, part: str, files: FileSystem) -> None:

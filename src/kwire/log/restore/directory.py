@@ -166,7 +166,7 @@ def restore_directory(
             write_offset_table(targets.values(), offset_table, files)
         write_properties(files, part, node_id, cluster_id, now_ms)
         finish_directory(files, part, directory, done, {})
-    except Exception:
+    except BaseException:  # Ctrl-C too: the same call can be made again
         for target in targets.values():
             target.log.abandon()
         remove_tree(files, part)

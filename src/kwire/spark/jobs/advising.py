@@ -180,8 +180,8 @@ def advise(
     directories, whose coordinators' topics and metadata log are read. journal: as for verify.
     Raises OptionError, LogError, JobFailed.
     """
-    from kwire.log.convert.directory import fingerprint
     from kwire.log.open_store import open_store
+    from kwire.log.part_journal import fingerprint
     from kwire.log.store import parent_of
 
     options = dict(storage or {})

@@ -105,7 +105,8 @@ def compact(
     Raises OptionError, LogError; JobFailed, when all other partitions are done and kept for the next call.
     """
     from kwire.log.cleaner.offline import OfflineSettings
-    from kwire.log.convert.directory import convertible, copy_rest, fingerprint, name_of
+    from kwire.log.convert.directory import convertible, copy_rest, name_of
+    from kwire.log.part_journal import fingerprint
 
     if not topics:
         raise OptionError("which topics? Those with cleanup.policy=delete would lose records")

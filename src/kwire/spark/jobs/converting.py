@@ -89,10 +89,10 @@ def convert(
         cleaner_offsets,
         convertible,
         copy_rest,
-        fingerprint,
         name_of,
         settings_of,
     )
+    from kwire.log.part_journal import fingerprint
     from kwire.records.compressor import check_level, parse_compression
 
     if magic is None and compression is None:

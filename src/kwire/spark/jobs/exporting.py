@@ -102,8 +102,9 @@ def export(
     not there, or what an interrupted run of the same export has left, which is gone on with.
     Raises OptionError, LogError; JobFailed, with the files of all other partitions in their places.
     """
-    from kwire.log.convert.directory import fingerprint, name_of
+    from kwire.log.convert.directory import name_of
     from kwire.log.export import SUFFIXES, TOPIC, Range
+    from kwire.log.part_journal import fingerprint
 
     if format not in SUFFIXES:
         raise OptionError(f"format {format!r}: {', '.join(SUFFIXES)}")

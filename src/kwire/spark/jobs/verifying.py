@@ -163,7 +163,7 @@ class Part:
 
 def part_of(directory: LogDirectory, wanted: Collection[TopicPartition]) -> Part:
     """The work on one directory."""
-    from kwire.log.convert.directory import fingerprint
+    from kwire.log.part_journal import fingerprint
     from kwire.log.verify.directory import circumstances_of, read_root_files
 
     first = next(iter(directory.values()))
