@@ -10,6 +10,7 @@
       UnsupportedVersion                    a version, magic or codec that is known and not offered
       OptionError                           a wrong option, argument or setting
       LogError(what, file)                  a log directory or file that cannot be used
+      UnsafePath(what, folder)              a name from the input would be written outside the folder asked for
       BrokerError(what, code)               a broker answered with a protocol error
       ConnectionFailed(what, address)       a broker cannot be reached, or its connection broke
       JobFailed(what, failures)             a job on many partitions could not do all of them
@@ -32,6 +33,7 @@ __all__ = [
     "OptionError",
     "SchemaError",
     "Truncated",
+    "UnsafePath",
     "UnsupportedVersion",
 ]
 
@@ -151,6 +153,17 @@ class LogError(KwireError):
 
     def __str__(self) -> str:
         return f"{self.file}: {self.what}" if self.file else self.what
+
+
+class UnsafePath(KwireError):
+    """A name from the input would be written outside the folder asked for. folder: the one asked for."""
+
+    def __init__(self, what: str, folder: str) -> None:
+        super().__init__(what, folder)
+        self.what, self.folder = what, folder
+
+    def __str__(self) -> str:
+        return f"{self.folder}: {self.what}"
 
 
 class BrokerError(KwireError):

@@ -138,6 +138,38 @@ def test_generate_refuses_two_messages_of_one_name(kwire: Call, orders: Path, tm
     assert (result.code, result.err) == (2, "kwire: several definitions are named Order\n")
 
 
+@pytest.mark.requirement("T-09")
+@pytest.mark.parametrize("name", ["../../ESCAPED", 'A import a #"+open("pwn","w")+"', "A B", "9A", "class", "A\0"])
+def test_names_of_messages_are_checked_before_anything_is_written(
+    kwire: Call, orders: Path, tmp_path: Path, name: str
+) -> None:
+    (orders / "Odd.json").write_text(message(name=name))
+    before = sorted(tmp_path.rglob("*"))
+    with zipfile.ZipFile(tmp_path / "kafka-clients-9.9.9.jar", "w") as archive:
+        archive.write(orders / "Odd.json", "common/message/Odd.json")
+    for command in ("generate", "import", "docs"):
+        sources = [orders] if command != "import" else [orders, tmp_path / "kafka-clients-9.9.9.jar"]
+        for source in sources:
+            result = kwire("schema", command, source, "-o", tmp_path / "a" / "b" / "c")
+            assert result.code == 1
+            assert "cannot be the name of a message" in result.err
+            assert "[T-09]" in result.err
+    (tmp_path / "kafka-clients-9.9.9.jar").unlink()
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_what_cannot_be_written_is_named(kwire: Call, orders: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (orders / "Order.json").write_text(message(name="A" * 300))
+    for command in ("generate", "import", "docs"):
+        result = kwire("schema", command, orders, "-o", tmp_path / "file")
+        assert (result.code, "cannot be written" in result.err) == (2, True), result.err
+    assert kwire("schema", "docs", orders, "-o", tmp_path / "site").code == 0
+    for command in ("generate", "import"):
+        result = kwire("schema", command, orders, "-o", tmp_path / command)
+        assert (result.code, "File name too long" in result.err) == (2, True), result.err
+
+
 def test_import_gives_several_sources_a_folder_each(kwire: Call, tmp_path: Path) -> None:
     jars = []
     for module, text in (("clients", request()), ("raft", message())):

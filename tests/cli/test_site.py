@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -372,13 +373,13 @@ def test_names_from_definitions_cannot_become_markup_or_paths(tmp_path: Path) ->
     name = f"../../{MARKUP}{HOSTILE}"
     text = message(
         field("string", "Note", about=f"<script>{MARKUP}</script>", default=HOSTILE),
-        field("[]Éléments", "Items", fields=[field()]),
+        field("[]Elements", "Items", fields=[field()]),
         field("Shared", "One"),
         field("[]Shared", "Two"),
-        name=name,
         commonStructs=[common("Shared", field("int8", "A"))],
     )
-    files = render_site(of_definitions([parse(text, f"{tmp_path}/{MARKUP}.json")]))
+    # such a name does not get through the parser; the site does not rely on that
+    files = render_site(of_definitions([replace(parse(text, f"{tmp_path}/{MARKUP}.json"), name=name)]))
     pages = parsed(files)
     assert broken_links(pages, files) == []
     assert all(re.fullmatch(r"(message/)?[A-Za-z0-9_.-]+", path) for path in files)

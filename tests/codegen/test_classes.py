@@ -16,6 +16,7 @@ from tools import generate
 
 from kwire import schema
 from kwire.codegen import message_source, package_files, write_files
+from kwire.errors import SchemaError
 from kwire.schema.catalogue import read_catalogue
 from kwire.schema.merging import layout
 
@@ -103,6 +104,40 @@ def test_users_generate_packages_from_their_own_definitions(tmp_path: Path, monk
     assert pickle.loads(pickle.dumps(made)).rest == made.rest
     assert (made.base, made.nan != made.nan, made.type) == ('a "quoted" \\ text \n with """ in it', True, 0)
     assert schema.render(package.Awkward.SPEC) == schema.render(specs[0])
+
+
+SAME_AS_PYTHON = "tuple type int bytes bool float base builtins msgspec uuid dir object Import Class"
+
+
+@pytest.mark.requirement("T-09")
+@pytest.mark.parametrize("name", SAME_AS_PYTHON.split())
+def test_a_message_may_have_the_name_of_what_its_module_uses(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = [field("string", "S", default="x"), field("[]int32", "L"), field("uuid", "U"), field("float64", "F")]
+    fields += [field("[]ClassVar", "Items", fields=[field("int32", "K", mapKey=True)])]
+    write_files(package_files([schema.parse(message(*fields, name=name))]), tmp_path / f"package_{name}")
+    made = getattr(imported(tmp_path / f"package_{name}", monkeypatch), name)(l=[1], s="s")
+    made.items.append(made.ClassVar(k=7))
+    assert type(made).decode(made.encode(version=1), version=1) == made
+
+
+@pytest.mark.requirement("T-09")
+def test_names_that_a_package_cannot_hold_are_refused() -> None:
+    for name in ("Any", "getattr", "globals", "list", "str"):
+        with pytest.raises(SchemaError, match=f"^{name}: the generated package has this name itself"):
+            package_files([schema.parse(message(name=name))])
+    with pytest.raises(SchemaError, match=r"^FOO: Foo would be the same module, foo.py \[T-09\]"):
+        package_files([schema.parse(message(name=name)) for name in ("Foo", "FOO")])
+
+
+def test_what_a_definition_says_about_a_field_cannot_break_its_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = "ends\0 here \ud800 \u2028 or\r\n here \\"
+    write_files(package_files([schema.parse(message(field(about=about)))]), tmp_path / "about_messages")
+    assert imported(tmp_path / "about_messages", monkeypatch).Order().amount == 0
+    assert "ends here or here \\\\" in (tmp_path / "about_messages" / "order.py").read_text()
 
 
 USE = """

@@ -166,6 +166,6 @@ def test_a_directory_that_cannot_be_made_is_a_log_error(modern: LogDirectory, tm
 def test_a_topic_name_cannot_leave_the_target(modern: LogDirectory, tmp_path: Path) -> None:
     log = modern["txn", 0]
     log.topic = "../../escaped"
-    with pytest.raises(LogError, match="no topic name"):
+    with pytest.raises(LogError, match="is not a topic name"):
         export_logs([log], str(tmp_path / "a" / "b"), shape="parquet")
     assert not (tmp_path / "escaped").exists()

@@ -51,6 +51,7 @@ BROKEN: list[tuple[str, str | None, str | None, str]] = [
     ("E-08", "Order", "under_score", message(field(name="under_score"))),
     ("E-08", "Order", "Größe", message(field(name="Größe"))),
     ("E-08", "Order", "Amount\n", message(field(name="Amount\n"))),
+    ("E-08", "Order", None, message(field(name=""))),
     ("E-09", "Order", "Amount", message(field(versions=None))),
     ("E-10", "Order", "Amount", message(field("int128"))),
     ("E-10", "Order", "Amount", message({"name": "Amount", "versions": "0+"})),
@@ -78,6 +79,7 @@ BROKEN: list[tuple[str, str | None, str | None, str]] = [
     ("E-24", "Order", "Amount", message(field("[]bytes", zeroCopy=True))),
     ("E-25", "Order", "Other", message(tagged(0), tagged(0, name="Other"))),
     ("E-26", "Order", "Amount", message(field(versions="0"), field(versions="1+"))),
+    ("E-26", "Order", "a", message(field(name="a"), field(name="a", versions="1+"))),  # one object in Python
     ("E-27", "Order", "Tagged2", message(tagged(0), tagged(2))),
     ("E-27", "Order", "Tagged1", message(tagged(1))),
     ("E-28", "Order", None, message(flexibleVersions=None)),
@@ -197,6 +199,26 @@ BROKEN: list[tuple[str, str | None, str | None, str]] = [
     ("T-09", "SPEC", None, message(field("SPEC", "Inner", fields=INNER))),
     ("T-09", "Order", "Amount", message(field("Foo Bar"))),
     ("T-09", "A B", None, message(commonStructs=[common("A B")])),
+    ("T-09", "9A", None, message(commonStructs=[common("9A")])),
+    ("T-09", "Gr\u00f6\u00dfe", None, message(commonStructs=[common("Gr\u00f6\u00dfe")])),
+    ("T-09", "Order", "Amount", message(field("None", fields=INNER))),
+    *(
+        ("T-09", name or None, None, message(name=name))
+        for name in [
+            "",
+            "../../Escaped",
+            "/tmp/Escaped",
+            'A import a #"+open("pwn","w")+"',
+            "A B",
+            "9A",
+            "class",
+            "True",
+            "Order\0",
+            "Order\n",
+            "Under_score",
+            "Gr\u00f6\u00dfe",
+        ]
+    ),
 ]
 SAID_BY = {"T-04": "E-13"}  # the trap's answer is an ordinary rule
 

@@ -13,6 +13,7 @@ bytes.
 from __future__ import annotations
 
 import json
+import keyword
 import math
 from collections.abc import Sequence
 from uuid import UUID
@@ -29,14 +30,25 @@ LINE_LENGTH = 120
 
 
 class _Names:
-    """How the classes of a module call what they use, when an attribute of theirs may have the same name.
+    """How the classes of a module call what they use, when an attribute or a class in it may have the same name.
 
-    In a class, an attribute hides what has its name outside: a field called Type would hide `type`.
+    In a class, an attribute hides what has its name outside: a field called Type would hide `type`. In the module, so
+    does a message called `list`.
     """
 
     def __init__(self, message: Message) -> None:
-        self.hidden = {field.attr for struct in (message.struct, *message.structs) for field in struct.fields}
+        structs = (message.struct, *message.structs)
+        self.hidden = {field.attr for struct in structs for field in struct.fields} | {s.name for s in structs}
         self.imports: set[str] = set()
+
+    @property
+    def class_var(self) -> str:
+        """ClassVar as msgspec knows it, which looks for one of these two texts."""
+        return "typing.ClassVar" if "ClassVar" in self.hidden else "ClassVar"
+
+    @property
+    def class_var_import(self) -> str:
+        return "import typing" if "ClassVar" in self.hidden else "from typing import ClassVar"
 
     def builtin(self, name: str) -> str:
         """bool, list, type and so on."""
@@ -54,7 +66,8 @@ class _Names:
 
 def module_name(message: Message) -> str:
     """The module of a message's classes: fetch_request for FetchRequest."""
-    return snake_name(message.name)
+    name = snake_name(message.name)
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def message_source(message: Message, origin: str) -> str:
@@ -69,7 +82,7 @@ def message_source(message: Message, origin: str) -> str:
         f'{_head(message)}\n"""\n',
         "from __future__ import annotations\n",
         *standard,
-        "from typing import ClassVar\n",
+        names.class_var_import + "\n",
         *([names.import_line("msgspec") + "\n"] if "msgspec" in names.imports else []),
         names.import_line("base", "kwire.messages") + "\n",
         public + "\n",
@@ -111,13 +124,14 @@ def struct_source(struct: Struct, message: Message, names: _Names) -> str:
     lines.append(f'    """{"Common struct; v" if struct.is_common else "V"}ersions {versions}."""\n')
     if struct.map_keys:
         keys = ", ".join(f'"{field.attr}"' for field in struct.map_keys) + ("," if len(struct.map_keys) == 1 else "")
-        lines.append(f"    MAP_KEYS: ClassVar[{names.builtin('tuple')}[{names.builtin('str')}, ...]] = ({keys})\n")
+        kind = f"{names.builtin('tuple')}[{names.builtin('str')}, ...]"
+        lines.append(f"    MAP_KEYS: {names.class_var}[{kind}] = ({keys})\n")
     return "\n".join([*lines, *_fields(struct, message, names), ""])
 
 
 def _message_class(message: Message, names: _Names) -> str:
     head = _head(message).removeprefix(f"{message.name}: ")
-    base, text = names.module("base"), names.builtin("str")
+    base, text, class_var = names.module("base"), names.builtin("str"), names.class_var
     lines = [
         *_decorator(message.struct, names),
         f"class {message.name}({base}.Message, kw_only=True):",
@@ -128,16 +142,16 @@ def _message_class(message: Message, names: _Names) -> str:
     # Behind the fields: in front of them the alias would hide the class from a type checker.
     lines += [_alias(struct.name, names) for struct in message.structs]
     if message.api_key is not None:
-        lines.append(f"    API_KEY: ClassVar[{names.builtin('int')} | None] = {message.api_key}")
-    lines.append(f"    VALID_VERSIONS: ClassVar[{base}.Versions] = {_range(message.valid, base)}")
-    lines.append(f"    FLEXIBLE_VERSIONS: ClassVar[{base}.Versions] = {_range(message.flexible, base)}")
+        lines.append(f"    API_KEY: {class_var}[{names.builtin('int')} | None] = {message.api_key}")
+    lines.append(f"    VALID_VERSIONS: {class_var}[{base}.Versions] = {_range(message.valid, base)}")
+    lines.append(f"    FLEXIBLE_VERSIONS: {class_var}[{base}.Versions] = {_range(message.flexible, base)}")
     definition = render(message).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    lines.append(f'    DEFINITION: ClassVar[{text}] = """\\\n{definition}"""')
+    lines.append(f'    DEFINITION: {class_var}[{text}] = """\\\n{definition}"""')
     return "\n".join(lines) + "\n"
 
 
 def _alias(name: str, names: _Names) -> str:
-    start = f"    {name}: ClassVar[{names.builtin('type')}[{name}]] = "
+    start = f"    {name}: {names.class_var}[{names.builtin('type')}[{name}]] = "
     return f"{start}{name}" if len(start) + len(name) <= LINE_LENGTH else f"{start}(\n        {name}\n    )"
 
 
@@ -218,6 +232,7 @@ def _doc(field: Field, message: Message) -> str:
         facts.append(field.entity_type)
     text = "; ".join(facts) + "."
     if field.about:
-        text += f" {' '.join(field.about.split())}"
+        about = "".join(letter if letter.isprintable() else " " for letter in field.about)
+        text += f" {' '.join(about.split())}"
     text = text.replace("\\", "\\\\").replace('"""', "'''")
     return f"{text} " if text.endswith('"') else text

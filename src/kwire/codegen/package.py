@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from kwire.codegen.classes import LINE_LENGTH, message_source, module_name
+from kwire.errors import OptionError, SchemaError
 from kwire.schema.catalogue import Merged
 from kwire.schema.language import StrPath
 from kwire.schema.model import Message
 from kwire.schema.rendering import render
+from kwire.target_paths import path_inside
 
 INIT_HEAD = '''"""{title}
 
@@ -21,6 +23,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 '''
+_USED_BY_INIT = frozenset({"Any", "AttributeError", "dict", "getattr", "globals", "list", "str"})
 INIT_TAIL = """
 
 def __getattr__(name: str) -> Any:
@@ -36,9 +39,21 @@ def __dir__() -> list[str]:
 
 
 def package_files(messages: Iterable[Message], title: str = "Message classes.") -> dict[str, str]:
-    """The files of a package for these messages, by name: what `kwire schema generate` writes."""
-    modules = {message.name: module_name(message) for message in messages}
-    files = {f"{module_name(message)}.py": message_source(message, "") for message in messages}
+    """The files of a package for these messages, by name: what `kwire schema generate` writes.
+
+    Raises SchemaError (T-09) when two messages would be one module, or a name is one that the package itself needs.
+    """
+    modules: dict[str, str] = {}
+    files: dict[str, str] = {}
+    for message in messages:
+        name = f"{module_name(message)}.py"
+        if name in files:
+            other = next(known for known, module in modules.items() if f"{module}.py" == name)
+            raise SchemaError(f"{other} would be the same module, {name}", "T-09", message.file, message.name)
+        if message.name in _USED_BY_INIT:
+            raise SchemaError("the generated package has this name itself", "T-09", message.file, message.name)
+        modules[message.name] = module_name(message)
+        files[name] = message_source(message, "")
     files["__init__.py"] = init_source(title, modules)
     return files
 
@@ -65,13 +80,19 @@ def _import(module: str, name: str) -> str:
 
 
 def write_files(files: Mapping[str, str], into: StrPath) -> list[Path]:
-    """Write the files below a directory, those that have changed alone. Returns the paths of all."""
+    """Write the files below a directory, those that have changed alone. Returns the paths of all.
+
+    Raises UnsafePath for a name that leads outside, OptionError where a file cannot be written.
+    """
     paths = []
     for name, text in sorted(files.items()):
-        path = Path(into) / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists() or path.read_bytes() != text.encode():
-            path.write_bytes(text.encode())
+        path = Path(path_inside(into, name))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists() or path.read_bytes() != text.encode():
+                path.write_bytes(text.encode())
+        except OSError as error:
+            raise OptionError(f"{path}: cannot be written: {error.strerror or error}") from error
         paths.append(path)
     return paths
 

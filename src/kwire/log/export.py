@@ -27,6 +27,7 @@ from kwire.log.file_system import FileSystem
 from kwire.log.part_journal import PartJournal, fingerprint
 from kwire.log.store import cause
 from kwire.records.columns import COLUMNS
+from kwire.target_paths import path_inside
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -102,8 +103,7 @@ def export_logs(
     files = file_system or FileSystem()
     check_target(target, one_file)
     for log in logs:
-        if not TOPIC.fullmatch(log.topic):
-            raise LogError(f"{log.topic[:300]!r} is no topic name that can become a directory", log.url)
+        partition_file(target, log, shape)
     arguments = columns, records, isolation, progress
     if one_file:
         with whole_file(target, files) as stream, open_format(stream, shape, columns, as_base64) as output:
@@ -128,9 +128,8 @@ def export_logs(
             done.append(Exported(**kept[name]))
             progress(log.size_bytes)
             continue
-        place = f"{log.topic}/partition={log.partition}"
-        path = f"{part}/{place}/records{SUFFIXES[shape]}"
-        files.make_directory(f"{part}/{place}")
+        path = partition_file(part, log, shape)
+        files.make_directory(os.path.dirname(path))
         with whole_file(path, files) as stream, open_format(stream, shape, columns, as_base64) as output:
             exported = export_partition(log, output, path.replace(part, target, 1), *arguments)
         done.append(exported)
@@ -150,6 +149,13 @@ def remove_others(files: FileSystem, part: str, paths: set[str]) -> None:
                 files.remove(f"{folder}/{name}")
         if folder != part and not os.listdir(folder):
             files.remove(folder)
+
+
+def partition_file(target: str, log: PartitionLog, shape: Format) -> str:
+    """The file of a partition below target. Raises LogError for a name that is not a topic's, UnsafePath."""
+    if not TOPIC.fullmatch(log.topic):
+        raise LogError(f"{log.topic[:300]!r} is not a topic name, so it cannot become a directory", log.url)
+    return path_inside(target, f"{log.topic}/partition={log.partition}/records{SUFFIXES[shape]}")
 
 
 def check_target(target: str, one_file: bool) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from kwire.log.file_system import FileSystem, OpenFile
 from kwire.log.store import StoredFile
+from kwire.target_paths import path_inside
 
 __all__ = ["Quarantine", "QuarantinedBytes", "copy_range"]
 
@@ -79,7 +80,7 @@ class Quarantine:
         size = source.size() if size_bytes is None else size_bytes
         short = name if size_bytes is None else f"{name}.{position}-{position + size}"
         path = f"{folder}/{short}" if folder else short
-        full = f"{self.directory}/{path}"
+        full = path_inside(self.directory, path)
         self._file_system.make_directory(full.rpartition("/")[0])
         with self._file_system.open(full, create=True) as target:
             target.truncate(0)

@@ -26,6 +26,7 @@ from kwire.log.reindex import rebuild_indexes
 from kwire.log.repair_plan import PartitionPlan, Plan, SegmentPlan
 from kwire.log.store import LocalStore, Store, StoredFile, cause
 from kwire.log.verify.batches import Bad, Odd
+from kwire.target_paths import path_inside
 
 __all__ = ["repair_in_place", "repair_into"]
 
@@ -86,7 +87,7 @@ class _Builder:
             if name in gone:
                 self._quarantine(partition, name, "replaced, or about offsets above the end of the log")
             else:
-                self._copy(log, name, f"{directory}/{name.removesuffix('.swap')}")
+                self._copy(log, name, path_inside(directory, name.removesuffix(".swap")))
         if partition.topic_id is not None:
             self.file_system.write_atomically(f"{directory}/{PARTITION_METADATA}", partition.topic_id)
 
@@ -175,7 +176,7 @@ class _Builder:
         """A partition that is not touched."""
         self.file_system.make_directory(directory)
         for name in partition.log.file_names:
-            self._copy(partition.log, name, f"{directory}/{name}")
+            self._copy(partition.log, name, path_inside(directory, name))
         self.advance(partition.log.size_bytes)
         self.file_system.sync_directory(directory)
 
@@ -205,7 +206,7 @@ def repair_into(
         _make_anew(files, path + PART)
     builder = _Builder(plan, files, Quarantine(files, quarantined + PART), advance, links=False)
     for each in plan.partitions:
-        directory = f"{target}{PART}/{each.log.directory}" if each.log.directory else target + PART
+        directory = path_inside(target + PART, each.log.directory) if each.log.directory else target + PART
         if each.is_touched:
             builder.build(each, directory)
         else:
@@ -249,7 +250,7 @@ def _copy_own_files(plan: Plan, builder: _Builder, part: str) -> None:
         return
     for entry in first.store.list(""):
         if not entry.is_directory and entry.name not in NOT_COPIED and entry.name not in plan.checkpoints:
-            builder.copy_file(first.store, entry.name, f"{part}/{entry.name}")
+            builder.copy_file(first.store, entry.name, path_inside(part, entry.name))
     for name, data in plan.checkpoints.items():
         with first.store.open(name) as source:
             builder.quarantine.add(source, "", name, cause="replaced")
@@ -293,7 +294,7 @@ def _in_place(plan: Plan, files: FileSystem, place: str, root: str, advance: Adv
     builder = _Builder(plan, files, Quarantine(files, part), advance, links=True)
     quarantine = builder.quarantine
     for each in plan.touched:
-        built = f"{part}/{STAGING}/{each.name}"
+        built = path_inside(part, f"{STAGING}/{each.name}")
         builder.build(each, built)
         staged = set(files.list(built))
         changed = _changed(files, built, each)

@@ -15,11 +15,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kwire.errors import KwireError, SchemaError
+from kwire.errors import KwireError, OptionError, SchemaError
 from kwire.schema.language import StrPath, check, check_together, definition_files, parse
 from kwire.schema.merging import Conflict, merge
 from kwire.schema.model import Message
 from kwire.schema.rendering import render
+from kwire.target_paths import path_inside
 
 MAX_DEFINITION_BYTES = 8 << 20
 """Size of an entry of a jar that is still read; real definitions have up to 30 KB."""
@@ -31,7 +32,8 @@ def import_definitions(jar_or_dir: StrPath, into: StrPath) -> list[Path]:
     """Write the definitions in a jar, or below a directory of sources, to into/NAME.json, facts only.
 
     Other JSON files are passed over. Returns the files written, sorted. Raises ExceptionGroup of SchemaError, before
-    anything is written, if a definition is wrong or two have one name; SchemaError if the source cannot be read.
+    anything is written, if a definition is wrong or two have one name; SchemaError if the source cannot be read;
+    OptionError if a file cannot be written.
     """
     messages: dict[str, Message] = {}
     errors: list[SchemaError] = []
@@ -49,12 +51,15 @@ def import_definitions(jar_or_dir: StrPath, into: StrPath) -> list[Path]:
         messages[message.name] = message
     if errors:
         raise ExceptionGroup(f"errors in the definitions of {jar_or_dir}", errors)
-    target = Path(into)
-    target.mkdir(parents=True, exist_ok=True)
     written = []
     for name, message in sorted(messages.items()):
-        written.append(target / f"{name}.json")
-        written[-1].write_text(render(message), encoding="utf-8")
+        path = Path(path_inside(into, f"{name}.json"))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(render(message), encoding="utf-8")
+        except OSError as error:
+            raise OptionError(f"{path}: cannot be written: {error.strerror or error}") from error
+        written.append(path)
     return written
 
 

@@ -17,7 +17,7 @@ from kwire.errors import SchemaError
 from kwire.schema.encodings import Ranges, logical_type, read_encodings, read_ranges, widest_type
 from kwire.schema.json_text import JsonTextError, Node, Number, read_json_text
 from kwire.schema.model import PRIMITIVES
-from kwire.schema.names import attribute_name
+from kwire.schema.names import NAME_RULE, attribute_name, is_name, wrong_class_name
 from kwire.schema.versions import ALL, MAX_VERSION, NONE, Versions
 
 KINDS: Final = ("request", "response", "header", "metadata", "data", "coordinator-key", "coordinator-value")
@@ -54,7 +54,6 @@ FIELD_ATTRIBUTES: Final = frozenset(
         *("about", "tag", "taggedVersions", "flexibleVersions", "zeroCopy", "encoding"),
     }
 )
-_FIELD_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*\Z")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,12}\Z")
 
 T = TypeVar("T")
@@ -157,8 +156,14 @@ class _Object:
             self.struct = name or None
         for unknown in node.value.keys() - known:
             self.problem("E-02", f"{unknown!r} is no attribute of a {kind}", node.value[unknown].line)
-        if not name:
+        if "name" not in self.members:
             self.problem("E-05", f"a {kind} has no name", node.line)
+        elif scalar_text(self.members["name"]) is None:
+            pass  # E-03 has been reported
+        elif kind == "field" and not is_name(name):
+            self.problem("E-08", f"{name!r} cannot be the name of a field: {NAME_RULE}")
+        elif kind != "field" and (what := wrong_class_name(name)):
+            self.problem("T-09", f"{name!r} cannot be the name of a {kind}: {what}")
 
     def problem(self, rule: str, what: str, line: int | None = None) -> None:
         self.problems.add(rule, what, self.line if line is None else line, self.struct, self.name)
@@ -355,15 +360,15 @@ class _Reader:
         return fields
 
     def check_names(self, fields: list[FieldText], struct: str) -> None:
-        names: dict[str, str] = {}
+        names: dict[str, FieldText] = {}
         for item in fields:
-            known = names.setdefault(attribute_name(item.name), item.name)
-            if known is item.name:
+            known = names.setdefault(attribute_name(item.name), item)
+            if known is item:
                 continue
-            if known == item.name:
+            if known.name == item.name:
                 self.problems.add("E-26", f"{struct} has two fields {item.name}", item.line, struct, item.name)
             else:
-                what = f"{item.name} and {known} of {struct} would get one name"
+                what = f"{item.name} and {known.name} of {struct} would get one name"
                 self.problems.add("T-09", what, item.line, struct, item.name)
 
     def check_tags(self, fields: list[FieldText], struct: str) -> None:
@@ -389,8 +394,6 @@ class _Reader:
             return None
         o = _Object(node, FIELD_ATTRIBUTES, self.problems, struct or None, "field")
         name = o.name or ""
-        if name and not _FIELD_NAME.match(name):
-            o.problem("E-08", f"{name!r} is no field name: a letter, then letters and digits")
         item = FieldText(name, node.line)
         types = self.types_by_version(o)
         typed = self.read_type(o, item, types)
@@ -434,8 +437,8 @@ class _Reader:
             return True
         elif not item.type[0].isupper():
             o.problem("E-10", f"{item.type!r} is no type; a struct's name starts with an upper-case letter")
-        elif not item.type.isidentifier():
-            o.problem("T-09", f"{item.type!r} cannot be the name of a class")
+        elif what := wrong_class_name(item.type):
+            o.problem("T-09", f"{item.type!r} cannot be the name of a struct: {what}")
         else:
             return True
         return False

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import keyword
+import re
+
+NAME_RULE = "a name is a letter, then letters and digits"
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*\Z")
 
 
 def camel_name(name: str) -> str:
@@ -29,6 +33,18 @@ def snake_name(name: str) -> str:
         out.append(letter.lower())
         after_upper = upper
     return "".join(out)
+
+
+def is_name(name: str) -> bool:
+    """Whether a name follows NAME_RULE."""
+    return _NAME.match(name) is not None
+
+
+def wrong_class_name(name: str) -> str | None:
+    """Why a message or struct cannot have the name, None if it can: it becomes a class, a module and a file (T-09)."""
+    if not is_name(name):
+        return NAME_RULE
+    return "it is a keyword of Python" if keyword.iskeyword(name) else None
 
 
 # What message classes have besides the fields of a definition.

@@ -26,6 +26,7 @@ from kwire.log.log_config import LogConfig
 from kwire.log.log_directory import LogDirectory
 from kwire.log.log_manager import METADATA_TOPIC, LogManager
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
+from kwire.target_paths import path_inside
 
 __all__ = ["Compaction", "OfflineSettings", "compact", "copy_logs", "preview", "stored_topic_configs"]
 
@@ -227,8 +228,9 @@ def copy_logs(path: str, target: str, chosen: Chosen, *, metadata: bool = True) 
         source, which = f"{path}/{name}", parse_partition_directory(name)
         if not files.is_directory(source):
             if name != LOCK:
-                files.copy(source, f"{target}/{name}")
+                files.copy(source, path_inside(target, name))
         elif which is not None and ((metadata and which[0] == METADATA_TOPIC) or chosen(*which)):
-            files.make_directory(f"{target}/{name}")
+            directory = path_inside(target, name)
+            files.make_directory(directory)
             for each in files.list(source):
-                files.copy(f"{source}/{each}", f"{target}/{name}/{each}")
+                files.copy(f"{source}/{each}", path_inside(directory, each))

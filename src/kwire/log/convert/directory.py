@@ -37,6 +37,7 @@ from kwire.log.file_system import FileSystem
 from kwire.log.log_directory import LogDirectory
 from kwire.log.open_store import open_store
 from kwire.log.part_journal import PartJournal, fingerprint
+from kwire.target_paths import path_inside
 
 __all__ = ["LossRefused", "check_target", "convert_directory", "examine", "finish_directory", "name_of"]
 
@@ -153,7 +154,7 @@ def job_of(
         options=source.storage_options,
         key=key,
         target=target,
-        directory=None if part is None else f"{part}/{name_of(key)}",
+        directory=None if part is None else path_inside(part, name_of(key)),
         now_ms=now_ms,
     )
 
@@ -184,13 +185,14 @@ def copy_rest(source: LogDirectory, part: str, files: FileSystem) -> None:
     for key, log in source.items():
         if key[0] != METADATA_TOPIC:
             continue
-        directory = f"{part}/{name_of(key)}"
+        directory = path_inside(part, name_of(key))
         files.make_directory(directory)
         for entry in log.store.list(log.directory):
             if entry.is_directory:
                 continue
             path = f"{log.directory}/{entry.name}" if log.directory else entry.name
-            with log.store.open(path) as file, files.open(f"{directory}/{entry.name}", create=True) as copy:
+            target = path_inside(directory, entry.name)
+            with log.store.open(path) as file, files.open(target, create=True) as copy:
                 while chunk := file.pread(copy.end, 1 << 20):
                     copy.append(chunk)
                 copy.sync()

@@ -30,6 +30,7 @@ from kwire.log.log_manager import random_id
 from kwire.log.restore.ordered_rows import MAX_SORT_BYTES, rows_in_order
 from kwire.log.restore.parquet_input import TAKEN, open_input
 from kwire.records import ColumnWriter, Compression, RejectedRecords, TimestampType
+from kwire.target_paths import path_inside
 
 __all__ = ["RestoredPartition", "restore_directory"]
 
@@ -137,7 +138,7 @@ def restore_directory(
             first = min(piece.low for piece in pieces[key]) if keep else 0
             log = NewLog(
                 files,
-                f"{part}/{name_of(key)}",
+                path_inside(part, name_of(key)),
                 *key,
                 first_offset=first,
                 now_ms=now_ms,

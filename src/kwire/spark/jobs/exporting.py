@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from kwire.errors import LogError, OptionError
+from kwire.errors import OptionError
 from kwire.spark.jobs.choice import choose
 from kwire.spark.jobs.journal import Journal, Row, put_in_place
 from kwire.spark.jobs.result import JobResult, rows_of
@@ -103,7 +103,7 @@ def export(
     Raises OptionError, LogError; JobFailed, with the files of all other partitions in their places.
     """
     from kwire.log.convert.directory import name_of
-    from kwire.log.export import SUFFIXES, TOPIC, Range
+    from kwire.log.export import SUFFIXES, Range, partition_file
     from kwire.log.part_journal import fingerprint
 
     if format not in SUFFIXES:
@@ -118,9 +118,6 @@ def export(
     ):
         raise OptionError(f"{target}: not an empty directory")
     logs = choose(open_logs(paths, storage or {}), topics, partitions)
-    for log in logs.values():
-        if not TOPIC.fullmatch(log.topic):
-            raise LogError(f"{log.topic[:300]!r} is no topic name that can become a directory", log.url)
     work = ExportLog(shape=format, records=wanted, isolation=isolation, headers=headers, as_base64=as_base64)
     settings = {"job": "export", "paths": paths} | asdict(work)
     journal.begin(settings, {})
@@ -130,7 +127,7 @@ def export(
             size_bytes=log.size_bytes,
             subject=log,
             fingerprint=fingerprint(log),
-            place=f"{target}/{key[0]}/partition={key[1]}/records{SUFFIXES[format]}",
+            place=partition_file(target, log, format),
         )
         for key, log in logs.items()
     ]

@@ -16,6 +16,7 @@ from kwire.errors import OptionError
 from kwire.log.checkpoints import TopicPartition
 from kwire.spark.jobs.journal import Journal, Row, remove
 from kwire.spark.jobs.runner import Done
+from kwire.target_paths import path_inside
 
 __all__ = ["FinishedLog", "NewDirectory"]
 
@@ -79,7 +80,7 @@ class NewDirectory:
         """Where a partition is to be."""
         from kwire.log.convert.directory import name_of
 
-        return f"{self.part}/{name_of(key)}"
+        return path_inside(self.part, name_of(key))
 
     def publish(
         self, done: Done, cleaned: Mapping[TopicPartition, int], add_rest: Callable[[str], None] = lambda part: None
