@@ -19,7 +19,7 @@ def test_a_compacted_topic_is_cleaned_while_clients_are_served(tmp_path: Path) -
     with Broker(tmp_path, log_cleaner_backoff_ms=50) as broker:
         address = {"bootstrap.servers": broker.bootstrap_servers, "log_level": 0}
         admin = AdminClient(address)
-        config = {"cleanup.policy": "compact", "segment.bytes": "4000", "min.cleanable.dirty.ratio": "0.01"}
+        config = {"cleanup.policy": "compact", "internal.segment.bytes": "4000", "min.cleanable.dirty.ratio": "0.01"}
         admin.create_topics([NewTopic("compacted", 1, 1, config=config)])["compacted"].result(10)
         producer = Producer(address)
         for i in range(400):
@@ -40,7 +40,7 @@ def test_segments_over_retention_go_and_the_log_starts_later(tmp_path: Path) -> 
     with Broker(tmp_path, log_retention_check_interval_ms=50, log_segment_delete_delay_ms=100) as broker:
         address = {"bootstrap.servers": broker.bootstrap_servers, "log_level": 0}
         admin = AdminClient(address)
-        config = {"segment.bytes": "2000", "retention.bytes": "4000"}
+        config = {"internal.segment.bytes": "2000", "retention.bytes": "4000"}
         admin.create_topics([NewTopic("short", 1, 1, config=config)])["short"].result(10)
         producer = Producer(address)
         for _ in range(100):

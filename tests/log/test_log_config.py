@@ -43,6 +43,12 @@ def test_settings_are_read_and_printed_by_kafkas_names() -> None:
     assert config.replace_parsed({"retention.ms": "6"}).cleanup_policy == config.cleanup_policy
 
 
+def test_a_small_size_of_segments_has_a_name_of_its_own() -> None:
+    assert LogConfig().max_segment_bytes == 1 << 30
+    assert LogConfig.parse({"internal.segment.bytes": "20000"}).max_segment_bytes == 20_000
+    assert "internal.segment.bytes" not in LogConfig().render()
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -54,7 +60,6 @@ def test_settings_are_read_and_printed_by_kafkas_names() -> None:
         ("segment.bytes", "2147483648"),
         ("segment.ms", "0"),
         ("cleanup.policy", "shrink"),
-        ("cleanup.policy", ""),
         ("compression.type", "brotli"),
         ("compression.gzip.level", "0"),
         ("message.timestamp.type", "createtime"),

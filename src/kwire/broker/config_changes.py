@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
-from kwire.broker.configs import check_broker_configs
-from kwire.broker.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from kwire.broker.config_checks import check_broker_configs, check_client_metrics
+from kwire.broker.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, TOPIC_RESOURCE
 from kwire.broker.topics import check_name
 from kwire.protocol.error_codes import ErrorCode, refusal
 
@@ -29,19 +29,44 @@ def current(node: Node, kind: int, name: str) -> dict[str, str]:
 def change(
     node: Node, context: RequestContext, kind: int, name: str, changes: Mapping[str, str | None], *, validate_only: bool
 ) -> None:
-    """Set settings of a topic (TOPIC_RESOURCE) or broker, None to remove them. Raises BrokerError."""
+    """Set settings of a topic (TOPIC_RESOURCE), broker or client metrics subscription, None to remove them.
+
+    Raises BrokerError.
+    """
     if kind == TOPIC_RESOURCE:
         change_topic(node, context, name, changes, validate_only=validate_only)
     elif kind == BROKER_RESOURCE:
         if not node.may(context, Operation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER):
             raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
-        if name not in ("", str(node.node_id)):
-            raise refusal(ErrorCode.INVALID_REQUEST, f"Unexpected broker id {name}, this is {node.node_id}")
-        check_broker_configs(changes)
+        check_broker_id(node, name)
+        check_broker_configs(node, name, changed(current(node, kind, name), changes))
         if not validate_only:
             node.controller.alter_broker_configs(name, changes)
+    elif kind == CLIENT_METRICS_RESOURCE:
+        if not node.may(context, Operation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER):
+            raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+        check_client_metrics(name, changed(current(node, kind, name), changes))
+        if not validate_only:
+            node.controller.alter_client_metrics(name, changes)
     else:
-        raise refusal(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
+        raise refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
+
+
+def check_broker_id(node: Node, name: str) -> None:
+    """Raises BrokerError unless this broker, or all brokers, are meant."""
+    if not name:
+        return
+    if not name.isdecimal():
+        raise refusal(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+    if int(name) != node.node_id:
+        what = f"Unexpected broker id, expected {node.node_id}, but received {name}"
+        raise refusal(ErrorCode.INVALID_REQUEST, what)
+
+
+def changed(configs: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
+    """Settings after a change."""
+    after = {**configs, **changes}
+    return {name: value for name, value in after.items() if value is not None}
 
 
 def change_topic(
@@ -55,7 +80,6 @@ def change_topic(
     if topic is None:
         raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
     if validate_only:
-        kept = {key: value for key, value in topic.configs.items() if key not in changes}
-        node.controller.check_topic_configs({**kept, **{k: v for k, v in changes.items() if v is not None}})
+        node.controller.check_topic_configs(changed(topic.configs, changes))
     else:
         node.controller.alter_topic_configs(topic, changes)

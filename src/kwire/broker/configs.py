@@ -3,7 +3,10 @@
     topic's setting     the topic's own, then the broker's setting that is its default (see settings.TOPIC_DEFAULTS)
     broker's setting    of this broker while it runs, of all brokers while they run, given at start, Kafka's default
 
-Source: kafka.server.ConfigHelper, DynamicBrokerConfig 3.9.1; KIP-133, KIP-226, KIP-569.
+A broker has the configs of Kafka 4.4.0 and those of Settings. Configs that are not in Settings have no effect; they are
+stored, and described with Kafka's default until they are changed. Values of passwords and of unknown configs, which
+could be a plugin's passwords, are never described.
+Source: kafka.server.ConfigHelper, DynamicBrokerConfig 3.9.1 and 4.4.0; KIP-133, KIP-226, KIP-569.
 """
 
 from __future__ import annotations
@@ -14,23 +17,28 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from kwire.broker.image import BROKER_RESOURCE
+from kwire.broker.config_definitions import ConfigDefinition, ConfigType, Resource, definitions
+from kwire.broker.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE
+from kwire.broker.secret_values import Secret, Users
 from kwire.broker.settings import TOPIC_DEFAULTS, Settings, parse_value, render
 from kwire.errors import OptionError
 from kwire.log.log_config import LogConfig
-from kwire.protocol.error_codes import ErrorCode, refusal
 
 if TYPE_CHECKING:
     from kwire.broker.node import Node
 
 __all__ = [
     "DYNAMIC",
+    "FIELDS",
     "ConfigSource",
-    "ConfigType",
     "Entry",
     "broker_entries",
-    "check_broker_configs",
+    "broker_synonyms",
+    "client_metrics_entries",
+    "default_broker_entries",
     "dynamic_settings",
+    "is_dynamic",
+    "listener_base",
     "topic_entries",
     "topic_log_config",
 ]
@@ -45,19 +53,11 @@ class ConfigSource(IntEnum):
     DYNAMIC_DEFAULT_BROKER = 3
     STATIC_BROKER = 4
     DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
 
 
-class ConfigType(IntEnum):
-    """What a value is. Source: DescribeConfigsResponse.ConfigType."""
-
-    UNKNOWN = 0
-    BOOLEAN = 1
-    STRING = 2
-    INT = 3
-    SHORT = 4
-    LONG = 5
-    DOUBLE = 6
-    LIST = 7
+Synonym = tuple[str, str | None, ConfigSource]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +65,12 @@ class Entry:
     """One setting. synonyms: (name, value, source) of all that could give its value, the one that does first."""
 
     name: str
-    value: str
+    value: str | None
     source: ConfigSource
     kind: ConfigType
     read_only: bool
-    synonyms: list[tuple[str, str, ConfigSource]]
+    synonyms: list[Synonym]
+    is_sensitive: bool = False
 
     @property
     def is_default(self) -> bool:
@@ -77,22 +78,6 @@ class Entry:
         return self.source == ConfigSource.DEFAULT
 
 
-LISTS = frozenset(
-    {"cleanup.policy", "follower.replication.throttled.replicas", "leader.replication.throttled.replicas"}
-)
-INTS = frozenset(
-    {
-        "compression.gzip.level",
-        "compression.lz4.level",
-        "compression.zstd.level",
-        "index.interval.bytes",
-        "max.message.bytes",
-        "min.insync.replicas",
-        "segment.bytes",
-        "segment.index.bytes",
-    }
-)
-"""Settings of topics that are int32 in Kafka; the other numbers are int64."""
 OF_THE_BROKER = "producer.id.expiration.ms"
 """In LogConfig because a log needs it, and no setting of topics."""
 DYNAMIC = frozenset(TOPIC_DEFAULTS.values()) | {
@@ -103,12 +88,15 @@ DYNAMIC = frozenset(TOPIC_DEFAULTS.values()) | {
     "producer_id_expiration_ms",
     "transaction_partition_verification_enable",
 }
-"""Settings of brokers that can be changed while they run."""
+"""Settings of brokers that take effect when they are changed while the broker runs."""
 
 
 def dotted(name: str) -> str:
     """A field's name as Kafka writes it."""
     return name.replace("_", ".")
+
+
+FIELDS = {dotted(field.name): field for field in dataclasses.fields(Settings)}
 
 
 def topic_log_config(settings: Settings, configs: Mapping[str, str]) -> LogConfig:
@@ -122,32 +110,23 @@ def topic_log_config(settings: Settings, configs: Mapping[str, str]) -> LogConfi
 def topic_entries(node: Node, configs: Mapping[str, str]) -> list[Entry]:
     """All settings of a topic that has these of its own, by name."""
     config = topic_log_config(node.settings, configs)
-    by_broker = {entry.name: entry for entry in broker_entries(node)}
+    known = definitions(Resource.TOPIC)
     entries = []
     for name, value in sorted(config.render().items()):
         if name == OF_THE_BROKER:
             continue
         default = TOPIC_DEFAULTS.get(name)
-        synonyms = list(by_broker[dotted(default)].synonyms) if default else []
+        synonyms = broker_synonyms(node, dotted(default), known.get(name)) if default else []
         if name in configs:
             synonyms.insert(0, (name, value, ConfigSource.TOPIC))
         source = synonyms[0][2] if synonyms else ConfigSource.DEFAULT
-        kind = topic_type(name, getattr(config, name.replace(".", "_")))
+        kind = known[name].kind
         entries.append(Entry(name=name, value=value, source=source, kind=kind, read_only=False, synonyms=synonyms))
     return entries
 
 
-def topic_type(name: str, value: object) -> ConfigType:
-    """A topic setting's type."""
-    if name in LISTS:
-        return ConfigType.LIST
-    if isinstance(value, int) and not isinstance(value, bool):
-        return ConfigType.INT if name in INTS else ConfigType.LONG
-    return type_of(value)
-
-
 def type_of(value: object) -> ConfigType:
-    """The type that a value has."""
+    """The type of a setting that Kafka has not, from its value."""
     if isinstance(value, bool):
         return ConfigType.BOOLEAN
     if isinstance(value, int):
@@ -155,48 +134,100 @@ def type_of(value: object) -> ConfigType:
     return ConfigType.DOUBLE if isinstance(value, float) else ConfigType.STRING
 
 
+def broker_synonyms(node: Node, name: str, definition: ConfigDefinition | None) -> list[Synonym]:
+    """Return the synonyms of a broker config, the one that applies first."""
+    configs = node.image.configs
+    synonyms: list[Synonym] = []
+    for resource, source in (
+        (str(node.node_id), ConfigSource.DYNAMIC_BROKER),
+        ("", ConfigSource.DYNAMIC_DEFAULT_BROKER),
+    ):
+        found = configs.get((BROKER_RESOURCE, resource), {})
+        if name in found:
+            synonyms.append((name, found[name], source))
+    field = FIELDS.get(name)
+    if field is not None:
+        default, given = render(field.default), render(getattr(node.given_settings, field.name))
+        if given != default:
+            synonyms.append((name, given, ConfigSource.STATIC_BROKER))
+        synonyms.append((name, default, ConfigSource.DEFAULT))
+    elif definition is not None and definition.default is not None:
+        synonyms.append((name, definition.default, ConfigSource.DEFAULT))
+    return synonyms
+
+
+def broker_entry(name: str, synonyms: list[Synonym]) -> Entry:
+    """Describe a broker config with these synonyms."""
+    definition, field = definitions(Resource.BROKER).get(listener_base(name)), FIELDS.get(name)
+    kind = ConfigType.UNKNOWN
+    if definition is not None:
+        kind = definition.kind
+    elif field is not None:
+        kind = type_of(field.default)
+    secret_field = field is not None and isinstance(field.default, Secret | Users)
+    is_sensitive = secret_field or kind in (ConfigType.PASSWORD, ConfigType.UNKNOWN)
+    if is_sensitive:
+        synonyms = [(each, None, source) for each, _, source in synonyms]
+    return Entry(
+        name=name,
+        value=synonyms[0][1] if synonyms else None,
+        source=synonyms[0][2] if synonyms else ConfigSource.DEFAULT,
+        kind=kind,
+        read_only=not is_dynamic(name),
+        synonyms=synonyms,
+        is_sensitive=is_sensitive,
+    )
+
+
+def listener_base(name: str) -> str:
+    """Return the config's name without its listener prefix (listener.name.NAME.)."""
+    if name.startswith("listener.name."):
+        return name.split(".", 3)[-1]
+    return name
+
+
+def is_dynamic(name: str) -> bool:
+    """Return whether a broker config is dynamic."""
+    definition = definitions(Resource.BROKER).get(name)
+    if definition is None:
+        return name in FIELDS and FIELDS[name].name in DYNAMIC
+    return definition.scope != "read-only"
+
+
 def broker_entries(node: Node) -> list[Entry]:
     """All settings of the broker, by name."""
+    known = definitions(Resource.BROKER)
     configs = node.image.configs
-    own = configs.get((BROKER_RESOURCE, str(node.node_id)), {})
-    all_brokers = configs.get((BROKER_RESOURCE, ""), {})
+    changed = {*configs.get((BROKER_RESOURCE, str(node.node_id)), ()), *configs.get((BROKER_RESOURCE, ""), ())}
+    names = {*(name for name, each in known.items() if not each.is_internal), *FIELDS, *changed}
+    return [broker_entry(name, broker_synonyms(node, name, known.get(name))) for name in sorted(names)]
+
+
+def default_broker_entries(node: Node) -> list[Entry]:
+    """Describe the dynamic default configs of all brokers, by name."""
+    changed = node.image.configs.get((BROKER_RESOURCE, ""), {})
+    source = ConfigSource.DYNAMIC_DEFAULT_BROKER
+    return [broker_entry(name, [(name, changed[name], source)]) for name in sorted(changed)]
+
+
+def client_metrics_entries(node: Node, name: str) -> list[Entry]:
+    """Describe a client metrics subscription; one that does not exist has the defaults."""
+    own = node.image.configs.get((CLIENT_METRICS_RESOURCE, name), {})
     entries = []
-    for field in sorted(dataclasses.fields(Settings), key=lambda field: field.name):
-        name, default = dotted(field.name), render(field.default)
-        given = render(getattr(node.given_settings, field.name))
-        synonyms = [
-            *((name, own[name], ConfigSource.DYNAMIC_BROKER) for _ in (1,) if name in own),
-            *((name, all_brokers[name], ConfigSource.DYNAMIC_DEFAULT_BROKER) for _ in (1,) if name in all_brokers),
-            *((name, given, ConfigSource.STATIC_BROKER) for _ in (1,) if given != default),
-            (name, default, ConfigSource.DEFAULT),
-        ]
+    for definition in definitions(Resource.CLIENT_METRICS).values():
+        given = own.get(definition.name)
+        source = ConfigSource.DEFAULT if given is None else ConfigSource.CLIENT_METRICS
         entries.append(
             Entry(
-                name=name,
-                value=synonyms[0][1],
-                source=synonyms[0][2],
-                kind=type_of(field.default),
-                read_only=field.name not in DYNAMIC,
-                synonyms=synonyms,
+                name=definition.name,
+                value=definition.default if given is None else given,
+                source=source,
+                kind=definition.kind,
+                read_only=False,
+                synonyms=[] if given is None else [(definition.name, given, source)],
             )
         )
     return entries
-
-
-def check_broker_configs(changes: Mapping[str, str | None]) -> None:
-    """Raises BrokerError for a setting that there is not, that cannot be changed, or not to that value."""
-    fields = {dotted(field.name): field for field in dataclasses.fields(Settings)}
-    fixed = [name for name in changes if name in fields and fields[name].name not in DYNAMIC]
-    if fixed:
-        raise refusal(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: {', '.join(fixed)}")
-    for name, value in changes.items():
-        if name not in fields:
-            raise refusal(ErrorCode.INVALID_CONFIG, f"Unknown broker config name: {name}")
-        if value is not None:
-            try:
-                parse_value(name, type(fields[name].default), value)
-            except OptionError as error:
-                raise refusal(ErrorCode.INVALID_CONFIG, str(error)) from None
 
 
 def dynamic_settings(node: Node) -> Settings:
@@ -204,7 +235,8 @@ def dynamic_settings(node: Node) -> Settings:
     configs = node.image.configs
     changed = {**configs.get((BROKER_RESOURCE, ""), {}), **configs.get((BROKER_RESOURCE, str(node.node_id)), {})}
     values = {}
-    for field in dataclasses.fields(Settings):
-        if field.name in DYNAMIC and dotted(field.name) in changed:
-            values[field.name] = parse_value(field.name, type(field.default), changed[dotted(field.name)])
+    for name, text in changed.items():
+        field = FIELDS.get(name)
+        if field is not None and field.name in DYNAMIC:
+            values[field.name] = parse_value(field.name, type(field.default), text)
     return node.given_settings.replace(**values)

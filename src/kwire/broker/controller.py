@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kwire.broker.configs import topic_log_config
+from kwire.broker.config_checks import check_topic_configs
 from kwire.broker.identifiers import new_uuid
-from kwire.broker.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from kwire.broker.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, TOPIC_RESOURCE
 from kwire.broker.topics import Topic, check_name
-from kwire.errors import OptionError
 from kwire.messages import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
 from kwire.messages.base import Message
 from kwire.protocol.error_codes import ErrorCode, refusal
@@ -83,10 +82,7 @@ class Controller:
 
     def check_topic_configs(self, configs: Mapping[str, str]) -> None:
         """Whether a topic can have these settings."""
-        try:
-            topic_log_config(self._node.settings, configs)
-        except OptionError as error:
-            raise refusal(ErrorCode.INVALID_CONFIG, str(error)) from None
+        check_topic_configs(self._node.settings, configs)
 
     def create_topic(
         self, name: str, partition_count: int, configs: Mapping[str, str] | None = None, *, replication_factor: int = 1
@@ -143,6 +139,10 @@ class Controller:
         """Set settings of the broker of that id, or of all ("")."""
         self.commit([(self._config_record(BROKER_RESOURCE, name, k, v), 0) for k, v in changes.items()])
         self._node.apply_broker_configs()
+
+    def alter_client_metrics(self, name: str, changes: Mapping[str, str | None]) -> None:
+        """Set settings of a client metrics subscription."""
+        self.commit([(self._config_record(CLIENT_METRICS_RESOURCE, name, k, v), 0) for k, v in changes.items()])
 
     @staticmethod
     def _config_record(kind: int, resource: str, key: str, value: str | None) -> Message:

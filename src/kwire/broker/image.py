@@ -18,9 +18,9 @@ from typing import Any
 from kwire.broker.topics import Partition, Topic, TopicRegistry
 from kwire.messages.base import Message
 
-__all__ = ["BROKER_RESOURCE", "NO_LEADER", "TOPIC_RESOURCE", "MetadataImage"]
+__all__ = ["BROKER_RESOURCE", "CLIENT_METRICS_RESOURCE", "NO_LEADER", "TOPIC_RESOURCE", "MetadataImage"]
 
-TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
+TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE = 2, 4, 16
 """ConfigRecord.resource_type. Source: org.apache.kafka.common.config.ConfigResource."""
 NO_LEADER, NO_LEADER_CHANGE = -1, -2
 
@@ -105,6 +105,8 @@ class MetadataImage:
         configs = self.configs.setdefault((record.resource_type, record.resource_name), {})
         if record.value is None:
             configs.pop(record.name, None)
+            if not configs and record.resource_type == CLIENT_METRICS_RESOURCE:
+                del self.configs[record.resource_type, record.resource_name]
         else:
             configs[record.name] = record.value
 

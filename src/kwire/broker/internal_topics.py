@@ -16,6 +16,8 @@ __all__ = ["GROUP_METADATA_TOPIC", "TRANSACTION_STATE_TOPIC", "create_missing"]
 
 GROUP_METADATA_TOPIC = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC = "__transaction_state"
+SMALLEST_SEGMENT_BYTES = 1 << 20
+"""Minimum of segment.bytes since Kafka 4.0 (KIP-1030)."""
 CODECS = ("producer", "gzip", "snappy", "lz4", "zstd")
 
 
@@ -30,7 +32,7 @@ def create_missing(node: Node, name: str) -> Topic:
         configs = {
             "compression.type": CODECS[codec] if 0 <= codec < len(CODECS) else "producer",
             "cleanup.policy": "compact",
-            "segment.bytes": str(settings.offsets_topic_segment_bytes),
+            **segment_size(settings.offsets_topic_segment_bytes),
         }
         return node.controller.create_topic(name, settings.offsets_topic_num_partitions, configs)
     if name == TRANSACTION_STATE_TOPIC:
@@ -38,8 +40,13 @@ def create_missing(node: Node, name: str) -> Topic:
             "compression.type": "uncompressed",
             "cleanup.policy": "compact",
             "min.insync.replicas": "1",
-            "segment.bytes": str(settings.transaction_state_log_segment_bytes),
+            **segment_size(settings.transaction_state_log_segment_bytes),
             "unclean.leader.election.enable": "false",
         }
         return node.controller.create_topic(name, settings.transaction_state_log_num_partitions, configs)
     return node.controller.create_topic(name, settings.num_partitions)
+
+
+def segment_size(size_bytes: int) -> dict[str, str]:
+    """Return the config for a segment size; sizes below 1 MiB need internal.segment.bytes."""
+    return {"segment.bytes" if size_bytes >= SMALLEST_SEGMENT_BYTES else "internal.segment.bytes": str(size_bytes)}

@@ -2,7 +2,8 @@
 
 `LogConfig.parse({"retention.ms": "1000"})` checks and fills up, `.render()` gives Kafka's names and texts back. Fields
 are the settings' names with underscores for dots.
-Source: org.apache.kafka.storage.internals.log.LogConfig, TopicConfig, ServerLogConfigs 3.9.1.
+Limits are 3.9.1's, so that directories of every release can be read; 4.4.0 refuses more of a new setting, and so does
+the broker. Source: org.apache.kafka.storage.internals.log.LogConfig, TopicConfig, ServerLogConfigs 3.9.1 and 4.4.0.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from kwire.records import Compression
 __all__ = ["LogConfig"]
 
 MAX_INT32, MAX_INT64 = (1 << 31) - 1, (1 << 63) - 1
+MAX_ARRAY_BYTES = MAX_INT32 - 8
+"""The largest array that Java is sure to make."""
 CODECS = {"producer", "uncompressed", *(codec.text for codec in Compression if codec)}
 POLICIES = ("compact", "delete")
 VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:\.\d+)?(?:-IV\d+)?", re.ASCII)
@@ -62,26 +65,28 @@ def one_of(*names: str) -> Parse:
     """One of some names."""
 
     def parse(text: str) -> str:
-        if text not in names:
+        name = text.strip()
+        if name not in names:
             raise ValueError("one of " + ", ".join(names))
-        return text
+        return name
 
     return parse
 
 
 def policies(text: str) -> frozenset[str]:
-    """delete, compact, or both with a comma between."""
+    """delete, compact, both with a comma between, or neither: then everything is kept."""
     found = frozenset(part.strip() for part in text.split(",") if part.strip())
-    if not found or not found <= set(POLICIES):
+    if not found <= set(POLICIES):
         raise ValueError("compact, delete or both")
     return found
 
 
 def format_version(text: str) -> str:
     """A Kafka release, which stands for a record format."""
-    if not VERSION.fullmatch(text):
+    version = text.strip()
+    if not VERSION.fullmatch(version):
         raise ValueError("a Kafka release such as 0.10.2 or 3.0-IV1")
-    return text
+    return version
 
 
 def gzip_level(text: str) -> int:
@@ -107,15 +112,18 @@ SETTINGS: dict[str, Parse] = {
     "compression.lz4.level": whole(1, 17),
     "compression.zstd.level": whole(-131072, 22),
     "delete.retention.ms": LONG,
+    "errors.deadletterqueue.group.enable": switch,
     "file.delete.delay.ms": LONG,
     "flush.messages": whole(1, MAX_INT64),
     "flush.ms": LONG,
     "follower.replication.throttled.replicas": names,
     "index.interval.bytes": INT,
+    "internal.segment.bytes": whole(-(1 << 31), MAX_INT32),
     "leader.replication.throttled.replicas": names,
     "local.retention.bytes": whole(-2, MAX_INT64),
     "local.retention.ms": whole(-2, MAX_INT64),
     "max.compaction.lag.ms": whole(1, MAX_INT64),
+    "max.decompressed.message.bytes": whole(1, MAX_ARRAY_BYTES),
     "max.message.bytes": INT,
     "message.downconversion.enable": switch,
     "message.format.version": format_version,
@@ -127,6 +135,8 @@ SETTINGS: dict[str, Parse] = {
     "min.compaction.lag.ms": LONG,
     "min.insync.replicas": whole(1, MAX_INT32),
     "preallocate": switch,
+    "remote.copy.lag.bytes": whole(-1, MAX_INT64),
+    "remote.copy.lag.ms": whole(-1, MAX_INT64),
     "remote.storage.enable": switch,
     "remote.log.copy.disable": switch,
     "remote.log.delete.on.disable": switch,
@@ -156,15 +166,18 @@ class LogConfig:
     compression_lz4_level: int = 9
     compression_zstd_level: int = 3
     delete_retention_ms: int = 86_400_000
+    errors_deadletterqueue_group_enable: bool = False
     file_delete_delay_ms: int = 60_000
     flush_messages: int = MAX_INT64
     flush_ms: int = MAX_INT64
     follower_replication_throttled_replicas: str = ""
     index_interval_bytes: int = 4096
+    internal_segment_bytes: int | None = None
     leader_replication_throttled_replicas: str = ""
     local_retention_bytes: int = -2
     local_retention_ms: int = -2
     max_compaction_lag_ms: int = MAX_INT64
+    max_decompressed_message_bytes: int = MAX_ARRAY_BYTES
     max_message_bytes: int = 1_048_588
     message_downconversion_enable: bool = True
     message_format_version: str = "3.0-IV1"
@@ -176,6 +189,8 @@ class LogConfig:
     min_compaction_lag_ms: int = 0
     min_insync_replicas: int = 1
     preallocate: bool = False
+    remote_copy_lag_bytes: int = -1
+    remote_copy_lag_ms: int = 0
     remote_storage_enable: bool = False
     remote_log_copy_disable: bool = False
     remote_log_delete_on_disable: bool = False
@@ -215,8 +230,14 @@ class LogConfig:
             raise OptionError(f"no such setting: {error}") from None
 
     def render(self) -> dict[str, str]:
-        """All settings by Kafka's names, as Kafka's tools print them."""
-        return {name: render_value(getattr(self, name.replace(".", "_"))) for name in SETTINGS}
+        """All settings that have a value, by Kafka's names, as Kafka's tools print them."""
+        values = {name: getattr(self, name.replace(".", "_")) for name in SETTINGS}
+        return {name: render_value(value) for name, value in values.items() if value is not None}
+
+    @property
+    def max_segment_bytes(self) -> int:
+        """Size at which a segment is rolled: internal.segment.bytes, which may be small, goes before segment.bytes."""
+        return self.segment_bytes if self.internal_segment_bytes is None else self.internal_segment_bytes
 
     @property
     def magic(self) -> int:

@@ -318,10 +318,10 @@ class PartitionWriter:
     ) -> Appended:
         self._check_writable()
         self._learn_epochs(new.headers)
-        if new.size_bytes > self._config.segment_bytes:
+        if new.size_bytes > self._config.max_segment_bytes:
             raise RejectedRecords(
                 f"Message batch size is {new.size_bytes} bytes in append to partition {self.name}, which exceeds the "
-                f"maximum configured segment size of {self._config.segment_bytes}.",
+                f"maximum configured segment size of {self._config.max_segment_bytes}.",
                 AppendErrorCode.RECORD_LIST_TOO_LARGE,
             )
         segment = self._segment_for(new, now_ms)

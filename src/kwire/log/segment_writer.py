@@ -64,7 +64,7 @@ class SegmentWriter:
         self.created_ms = now_ms
         self.log = file_system.open(self.path("log"), create=is_new)
         if is_new and config.preallocate:
-            self.log.allocate(config.segment_bytes)
+            self.log.allocate(config.max_segment_bytes)
         max_bytes = config.segment_index_bytes
         self.offset_index = OffsetIndexWriter(self._open_index("index"), base_offset, max_bytes)
         self.time_index = TimeIndexWriter(self._open_index("timeindex"), base_offset, max_bytes)
@@ -179,7 +179,7 @@ class SegmentWriter:
     ) -> bool:
         """Whether new batches belong into a new segment (F-60)."""
         size = self.log.end
-        if size > config.segment_bytes - size_bytes:
+        if size > config.max_segment_bytes - size_bytes:
             return True
         if size and self.waited_ms(now_ms, max_timestamp) > config.segment_ms - self.roll_jitter_ms:
             return True

@@ -28,6 +28,8 @@ def handle(node: Node, context: RequestContext, request: Any) -> AlterConfigsRes
         )
         try:
             given = {config.name: config.value for config in resource.configs}
+            if len(given) < len(resource.configs):
+                raise refusal(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
             nulls = [key for key, value in given.items() if value is None]
             if nulls:
                 raise refusal(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")

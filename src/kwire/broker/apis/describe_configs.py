@@ -1,9 +1,10 @@
-"""DescribeConfigs (api key 32), versions 0 to 4: settings of topics and of the broker.
+"""DescribeConfigs (api key 32), versions 0 to 4: settings of topics, brokers and client metrics.
 
     0  whether a value is the default    1  sources and synonyms    3  types and documentation    4  flexible
 
-Documentation is null: Kafka's texts are not ours to give. Passwords and the like never leave the broker.
-Source: kafka.server.ConfigHelper 3.9.1; KIP-133, KIP-226, KIP-569.
+Documentation is null: Kafka's texts are not ours to give. Passwords and the like never leave the broker,
+nor does a setting whose name nobody knows. A broker without a name (all brokers) has what was changed for all of them.
+Source: kafka.server.ConfigHelper 3.9.1 and 4.4.0; KIP-133, KIP-226, KIP-569.
 """
 
 from __future__ import annotations
@@ -11,9 +12,15 @@ from __future__ import annotations
 from typing import Any
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
-from kwire.broker.configs import Entry, broker_entries, topic_entries
+from kwire.broker.configs import (
+    Entry,
+    broker_entries,
+    client_metrics_entries,
+    default_broker_entries,
+    topic_entries,
+)
 from kwire.broker.context import RequestContext
-from kwire.broker.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from kwire.broker.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, TOPIC_RESOURCE
 from kwire.broker.node import Node
 from kwire.broker.topics import check_name
 from kwire.errors import BrokerError
@@ -36,7 +43,7 @@ def handle(node: Node, context: RequestContext, request: Any) -> DescribeConfigs
             result.configs = [
                 described(entry, context.api_version, with_synonyms=request.include_synonyms)
                 for entry in entries(node, context, resource)
-                if keys is None or entry.name in keys
+                if not keys or entry.name in keys
             ]
         except BrokerError as error:
             result.error_code, result.error_message = error.code, error.what
@@ -58,10 +65,20 @@ def entries(node: Node, context: RequestContext, resource: Any) -> list[Entry]:
     if kind == BROKER_RESOURCE:
         if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER):
             raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
-        if name not in ("", str(node.node_id)):
+        if not name:
+            return default_broker_entries(node)
+        if not name.isdecimal():
+            raise refusal(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+        if int(name) != node.node_id:
             what = f"Unexpected broker id, expected {node.node_id} or empty string, but received {name}"
             raise refusal(ErrorCode.INVALID_REQUEST, what)
         return broker_entries(node)
+    if kind == CLIENT_METRICS_RESOURCE:
+        if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER):
+            raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+        if not name:
+            raise refusal(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
+        return client_metrics_entries(node, name)
     raise refusal(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
 
 
@@ -73,6 +90,7 @@ def described(entry: Entry, version: int, *, with_synonyms: bool) -> Any:
         read_only=entry.read_only,
         is_default=entry.is_default and version == 0,  # later versions have the source
         config_source=entry.source,
+        is_sensitive=entry.is_sensitive,
         config_type=entry.kind,
         documentation=None,
         synonyms=[

@@ -1,6 +1,8 @@
 """IncrementalAlterConfigs (api key 44), versions 0 and 1: set, remove, lengthen and shorten single settings.
 
-Source: kafka.server.ControllerApis, ConfigurationControlManager.incrementalAlterConfigs 3.9.1; KIP-339.
+Of topics, brokers and client metrics subscriptions.
+Source: kafka.server.ControllerApis, ConfigurationControlManager.incrementalAlterConfigs 3.9.1 and
+4.4.0; KIP-339, KIP-714.
 """
 
 from __future__ import annotations
@@ -10,16 +12,23 @@ from enum import IntEnum
 from typing import Any
 
 from kwire.broker.config_changes import change, current
-from kwire.broker.configs import LISTS
+from kwire.broker.config_definitions import ConfigType, Resource, definitions
 from kwire.broker.context import RequestContext
+from kwire.broker.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, TOPIC_RESOURCE
 from kwire.broker.node import Node
-from kwire.broker.settings import TOPIC_DEFAULTS
 from kwire.errors import BrokerError
 from kwire.messages import IncrementalAlterConfigsResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 44
 VERSIONS = (0, 1)
+
+
+KINDS = {
+    TOPIC_RESOURCE: Resource.TOPIC,
+    BROKER_RESOURCE: Resource.BROKER,
+    CLIENT_METRICS_RESOURCE: Resource.CLIENT_METRICS,
+}
 
 
 class ConfigOperation(IntEnum):
@@ -53,7 +62,7 @@ def changed(node: Node, resource: Any) -> dict[str, str | None]:
     times = Counter(config.name for config in resource.configs)
     twice = [name for name, count in times.items() if count > 1]
     if twice:
-        raise refusal(ErrorCode.INVALID_REQUEST, f"Error due to duplicate config keys : {', '.join(twice)}")
+        raise refusal(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
     now = current(node, resource.resource_type, resource.resource_name)
     changes: dict[str, str | None] = {}
     for config in resource.configs:
@@ -68,18 +77,28 @@ def changed(node: Node, resource: Any) -> dict[str, str | None]:
             continue
         if operation not in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT):
             raise refusal(ErrorCode.INVALID_REQUEST, f"Unknown operation type {operation}")
-        if name not in LISTS:
-            verb = ConfigOperation(operation).name.lower()
-            raise refusal(ErrorCode.INVALID_CONFIG, f"Can't {verb} to key {name} because its type is not LIST.")
-        default = node.settings.topic_defaults().get(name, "") if name in TOPIC_DEFAULTS else ""
-        items = [item for item in now.get(name, default).split(",") if item]
-        given = [item.strip() for item in value.split(",")]
+        definition = definitions(KINDS[resource.resource_type]).get(name) if resource.resource_type in KINDS else None
+        if definition is None or definition.kind != ConfigType.LIST:
+            raise refusal(ErrorCode.INVALID_CONFIG, not_a_list(resource.resource_type, name, operation))
+        default = definition.default or ""
+        if resource.resource_type == TOPIC_RESOURCE:
+            default = node.settings.topic_defaults().get(name, default)
+        items = [item.strip() for item in now.get(name, default).split(",") if item.strip()]
+        given = [item.strip() for item in value.split(",") if item.strip()]
         if operation == ConfigOperation.APPEND:
             items += [item for item in given if item not in items]
         else:
             items = [item for item in items if item not in given]
         changes[name] = ",".join(items)
     return changes
+
+
+def not_a_list(kind: int, name: str, operation: int) -> str:
+    """Error message for APPEND and SUBTRACT on a config that is not a list."""
+    verb = ConfigOperation(operation).name
+    if kind == BROKER_RESOURCE:
+        return f"Config value {verb.lower()} is not allowed for config key: {name}"
+    return f"Can't {verb} to key {name} because its type is not LIST."
 
 
 def refuse(request: Any, code: ErrorCode, what: str) -> IncrementalAlterConfigsResponse:

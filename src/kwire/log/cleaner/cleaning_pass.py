@@ -169,7 +169,7 @@ class CleaningPass:
         config = self.log.config
         return group_segments(
             self.log.segments_from(0, self._map.latest_offset + 1),
-            max_bytes=config.segment_bytes,
+            max_bytes=config.max_segment_bytes,
             max_index_bytes=config.segment_index_bytes,
             end_offset=self.plan.end_offset,
         )
