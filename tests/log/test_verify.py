@@ -15,9 +15,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kwire.errors import LogError
 from kwire.log import Damage, LogDirectory, Severity
 from kwire.log.damage import Kind
 from kwire.log.producer_snapshot import parse_producer_snapshot, render_producer_snapshot
+from kwire.log.store import LocalStore, StoredFile
 from kwire.log.verify.batches import Bad, Good, SegmentScan
 from kwire.log.verify.resync import WINDOW_BYTES
 from tests.log.damaging import LOGS, batches_of, copy_of, damage, flip, key_of
@@ -349,6 +351,24 @@ def test_leftovers_are_notes(copied: Copied) -> None:
     (data / f"orders-1.{'0' * 32}-delete").mkdir()
     found = [each for each in LogDirectory(data).verify() if each.kind is Kind.LEFTOVER]
     assert [each.severity for each in found] == [Severity.NOTE, Severity.NOTE]
+
+
+@pytest.mark.parametrize("which", [0, 2, -1])
+def test_a_log_file_that_cannot_be_read_is_one_finding(
+    which: int, copied: Copied, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = LogDirectory(copied("modern", "orders-0"))["orders", 0]
+    refused = log.segments[which].path
+    original = LocalStore.open
+
+    def opened(store: LocalStore, path: str) -> StoredFile:
+        if path == refused:
+            raise LogError("cannot be opened: Permission denied", store.url_of(path))
+        return original(store, path)
+
+    monkeypatch.setattr(LocalStore, "open", opened)
+    found = [each for each in log.verify() if not each.is_harmless]
+    assert [(each.file, each.kind) for each in found] == [(log.store.url_of(refused), Kind.UNREADABLE)]
 
 
 def test_a_file_that_vanishes_is_a_finding(copied: Copied) -> None:

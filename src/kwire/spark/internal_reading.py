@@ -88,11 +88,12 @@ def _history(log: PartitionLog, options: InternalOptions) -> Iterator[Row]:
 
 def _current(logs: Logs, log: PartitionLog, options: InternalOptions) -> Iterator[Row]:
     at_offset, at_time = options.at_offset, options.at_time
-    ends = LogEnds(logs if at_offset is None and at_time is None else None)
+    is_past = at_offset is not None or at_time is not None
+    ends = LogEnds(None if is_past else logs)
     if options.topic == "__consumer_offsets":
         state = replay_groups(log, at_offset=at_offset, at_time=at_time)
         _check(state.problems, options)
-        names = {} if options.kind == "groups" else topic_names(logs)
+        names = {} if options.kind == "groups" else topic_names(logs, deleted=is_past)
         for _, group in sorted(state.groups.items()):
             if options.kind == "groups":
                 yield group_row(group, ends)
@@ -107,7 +108,7 @@ def _current(logs: Logs, log: PartitionLog, options: InternalOptions) -> Iterato
     elif options.topic == "__share_group_state":
         shares = replay_share_state(log, at_offset=at_offset, at_time=at_time)
         _check(shares.problems, options)
-        names = topic_names(logs)
+        names = topic_names(logs, deleted=is_past)
         yield from (share_row(each, ends, names) for each in shares.partitions.values())
     else:
         cluster = replay_cluster(log, at_offset=at_offset, at_time=at_time)

@@ -125,6 +125,16 @@ def test_what_is_as_wanted_is_not_written_again(source: LogDirectory, tmp_path: 
     assert {file.name: os.stat(file).st_ino for file in (path / "txn-0").glob("*.log")} == before
 
 
+def test_what_is_not_named_stays_byte_for_byte(source: LogDirectory, tmp_path: Path) -> None:
+    path = copy(source, tmp_path / "data", *SOME)
+    before = {str(file): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    convert_in_place(path, ZSTD, [("txn", 0)], now_ms=NOW)
+    own = {"recovery-point-offset-checkpoint", "replication-offset-checkpoint", ".lock"}
+    for file in path.rglob("*"):
+        if file.is_file() and file.parent.name != "txn-0" and file.name not in own:
+            assert file.read_bytes() == before[str(file)], file
+
+
 def test_a_directory_that_a_broker_runs_on_is_left_alone(source: LogDirectory, tmp_path: Path) -> None:
     path = copy(source, tmp_path / "data", "txn-0")
     with LogManager.open(path, now_ms=NOW), pytest.raises(LogError, match=r"\.lock"):

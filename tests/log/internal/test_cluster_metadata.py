@@ -13,7 +13,7 @@ from tests.log.internal.dumps import NOW, batch, log_of
 
 from kwire.errors import LogError
 from kwire.log import LogDirectory
-from kwire.log.internal import Cluster, list_snapshots, read_cluster_records, replay_cluster
+from kwire.log.internal import Cluster, list_snapshots, read_cluster_records, replay_cluster, topic_names
 from kwire.log.internal.cluster_rows import ClusterPart, cluster_rows
 from kwire.messages import registry
 from kwire.protocol import write_metadata_record
@@ -225,6 +225,13 @@ def test_settings_quotas_users_and_tokens_are_set_and_removed(tmp_path: Path) ->
     assert (gone.quotas, gone.users, gone.tokens, gone.features) == ({}, {}, {}, {})
     removed = cluster_of(tmp_path / "c", *made_ones, made("RemoveTopicRecord", topic_id=TOPIC_ID))
     assert (removed.topics, removed.configs) == ({}, {})
+
+
+def test_a_deleted_topics_id_keeps_its_name_for_states_of_the_past(tmp_path: Path) -> None:
+    removed = made("RemoveTopicRecord", topic_id=TOPIC_ID)
+    log_of(tmp_path, "__cluster_metadata-0", batch([TOPIC, PARTITION, removed], 0))
+    assert topic_names(LogDirectory(tmp_path)) == {}
+    assert topic_names(LogDirectory(tmp_path), deleted=True) == {TOPIC_ID: "t"}
 
 
 def test_records_of_a_transaction_count_together_or_not_at_all(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def group(
     state = replay_groups(directory, at_offset=moment.at_offset, at_time=moment.at_time)
     chosen = [state.groups[each] for each in matching(list(state.groups), name, "group")]
     if members:
-        write_rows(_members(directory, chosen), MEMBER_COLUMNS, shape)
+        write_rows(_members(directory, chosen, moment), MEMBER_COLUMNS, shape)
     elif offsets or name is not None:
         write_rows(_offsets(directory, chosen, moment), OFFSET_COLUMNS, shape)
     else:
@@ -88,7 +88,7 @@ def _offsets(directory: LogDirectory, groups: list[Group], moment: Moment) -> It
     from kwire.log.internal.group_rows import LogEnds, offset_rows, share_row
 
     ends = LogEnds(None if moment.is_past else directory)
-    names = _names(directory, groups)
+    names = _names(directory, groups, moment)
     shared = {each.group_id for each in groups if each.kind == "share"}
     for each in groups:
         yield from offset_rows(each, ends, names)
@@ -100,15 +100,15 @@ def _offsets(directory: LogDirectory, groups: list[Group], moment: Moment) -> It
                 yield row | {"offset": row["start_offset"]}
 
 
-def _members(directory: LogDirectory, groups: list[Group]) -> Iterator[Row]:
+def _members(directory: LogDirectory, groups: list[Group], moment: Moment) -> Iterator[Row]:
     from kwire.log.internal.group_rows import member_rows
 
-    names = _names(directory, groups)
+    names = _names(directory, groups, moment)
     for each in groups:
         yield from member_rows(each, names)
 
 
-def _names(directory: LogDirectory, groups: list[Group]) -> dict[Any, str]:
+def _names(directory: LogDirectory, groups: list[Group], moment: Moment) -> dict[Any, str]:
     """Topic id -> name, looked up only where some group has ids."""
     from kwire.log.internal import topic_names
 
@@ -117,7 +117,7 @@ def _names(directory: LogDirectory, groups: list[Group]) -> dict[Any, str]:
     names: dict[Any, str] = {}
     for each in groups:
         names.update(each.topic_names)
-    return names | topic_names(directory)
+    return names | topic_names(directory, deleted=moment.is_past)
 
 
 def _assigned(row: Row) -> str | None:

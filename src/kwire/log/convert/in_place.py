@@ -65,7 +65,13 @@ def convert_in_place(
     wanted = convertible(directory, keys)
     if not accept_loss and target.magic in (0, 1):
         check_loss(examine(directory, target, wanted))
-    manager = LogManager.open(path, now_ms=now_ms, file_system=file_system, default_config=IN_PLACE)
+    manager = LogManager.open(
+        path,
+        now_ms=now_ms,
+        file_system=file_system,
+        default_config=IN_PLACE,
+        only=None if wanted == convertible(directory, directory) else lambda *key: key in wanted,
+    )
     try:
         opened = LogDirectory(path)  # after recovery
         done = [convert_log(manager.logs[key], opened[key], target, now_ms, progress) for key in wanted]

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+from collections.abc import Iterator
 from uuid import UUID
 
 from kwire.errors import LogError
-from kwire.log.internal.cluster_metadata import replay_cluster
+from kwire.log.internal.cluster_metadata import (
+    list_snapshots,
+    read_cluster_records,
+    read_snapshot_records,
+    replay_cluster,
+)
 from kwire.log.internal.history import Source
 from kwire.log.internal.metadata_records import METADATA_TOPIC
 from kwire.log.partition_log import PartitionLog
+from kwire.messages import TopicRecord
 
 __all__ = ["topic_names"]
 
 
-def topic_names(source: Source) -> dict[UUID, str]:
+def topic_names(source: Source, *, deleted: bool = False) -> dict[UUID, str]:
     """Topic id -> name, by the metadata log and the partitions' own `partition.metadata`, as far as they can be read.
 
-    Reads one small file a topic, and the metadata log where there is one.
+    deleted: also of topics that were deleted since, as states of the past have them. No two topics have the same id.
+    Reads one small file a topic, and the metadata log where there is one: with `deleted` all of it and all snapshots.
     """
     if isinstance(source, PartitionLog):
         return {}
     names: dict[UUID, str] = {}
+    if deleted and (METADATA_TOPIC, 0) in source:
+        names.update(_created_topics(source))
     if (METADATA_TOPIC, 0) in source:
         with contextlib.suppress(LogError):  # a part of the log: the files beside the topics' own are still there
             names.update((topic.topic_id, topic.name) for topic in replay_cluster(source).topics.values())
@@ -37,3 +48,11 @@ def topic_names(source: Source) -> dict[UUID, str]:
             names[topic_id] = topic
             known.add(topic)
     return names
+
+
+def _created_topics(source: Source) -> Iterator[tuple[UUID, str]]:
+    """(id, name) of every topic that a snapshot or the metadata log has a record of."""
+    snapshots = (read_snapshot_records(source, snapshot) for snapshot in list_snapshots(source))
+    for record in itertools.chain(*snapshots, read_cluster_records(source)):
+        if isinstance(record.value, TopicRecord):
+            yield record.value.topic_id, record.value.name

@@ -50,12 +50,14 @@ class SegmentFindings:
     """What one segment's file was found to be.
 
     end: position behind the last good batch. bad: in file order. epochs: batches whose leader epoch alone is wrong.
+    is_unreadable: the operating system refused a part of the file, so nothing is known of what follows.
     """
 
     segment: Segment
     size_bytes: int
     end: int = 0
     next_offset: int
+    is_unreadable: bool = False
     bad: list[Bad] = field(default_factory=list)
     epochs: list[Odd] = field(default_factory=list)
 
@@ -173,9 +175,12 @@ class _Verifier:
             except LogError as error:
                 self.tell(error.file or segment.url, Kind.UNREADABLE, _UNREADABLE, error.what)
                 self.producers.lost()
+                found.is_unreadable = True
             found.next_offset = scan.next_offset
             found.size_bytes = max(scan.position, found.end)
             self._bad_places(segment, found)
+            if found.is_unreadable:
+                return
             self._offset_index(segment, found, offset_index)
             self._time_index(segment, time_index)
         self._transaction_index(segment, found)
@@ -428,13 +433,13 @@ class _Verifier:
         """What speaks of records above the log's end, or of a log start above it (G-09)."""
         end, last = self.found.log_end_offset, self.found.segments[-1]
         start = self.log.log_start_offset
-        if start > max(end, segments[0].base_offset):
+        if start > max(end, segments[0].base_offset) and not last.is_unreadable:
             what = f"the log start checkpoint says {start}, the log ends at {end}"
             effect = "a starting broker deletes every segment and goes on at the log start"
             judgement = Judgement(Severity.LOSES_RECORDS, effect, "correct log-start-offset-checkpoint")
             self.tell(segments[-1].url, Kind.MISSING_RECORDS, judgement, what, offsets=(end, start - 1))
             return
-        if last.bad and last.bad[-1].is_tail:
+        if last.is_unreadable or (last.bad and last.bad[-1].is_tail):
             return
         sayings = []
         if (self.log.high_watermark or 0) > end:
