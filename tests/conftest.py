@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from tests import golden
+from tests.object_store import ObjectStore, serve_object_store
 
 # What gates a change draws the same examples every time; people's runs and `./dev fuzz` look for new ones.
 settings.register_profile("ci", derandomize=True, deadline=None)
@@ -43,3 +45,10 @@ def kafka_logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
     root = tmp_path_factory.mktemp("kafka-logs")
     return Logs()
+
+
+@pytest.fixture
+def object_store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
+    """S3 on loopback, empty; mark tests with filterwarnings("ignore"), which boto and its server need."""
+    with serve_object_store(monkeypatch) as store:
+        yield store

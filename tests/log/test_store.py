@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import pickle
+import threading
 import zipfile
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from kwire.log.open_store import open_store
 from kwire.log.store import LocalStore, parent_of
 from kwire.records.columns import COLUMNS
 from tests.log.expected import ISOLATIONS, read_arrow, read_objects, rows_of
+from tests.object_store import ObjectStore
 
 PARTITIONS = ("txn-0", "trimmed-0", "__cluster_metadata-0")
 
@@ -95,30 +98,67 @@ def test_an_archive_gives_the_same(source: Path, tmp_path: Path, compression: in
 
 
 @pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire
-def test_an_object_store_gives_the_same(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    moto = pytest.importorskip("moto.server", reason="needs moto[server] for S3 on loopback")
-    pytest.importorskip("s3fs", reason="needs kwire[s3]")
-    import fsspec
+def test_an_object_store_gives_the_same(source: Path, object_store: ObjectStore) -> None:
+    object_store.fs.mkdir("backups")
+    for name, path in files(source):
+        object_store.fs.pipe_file(f"backups/broker-1/{name}", path.read_bytes())
+    options = object_store.options
+    check_same("s3://backups/broker-1", source, **options)
+    assert "hunter2" not in repr(plan_splits(LogDirectory("s3://backups/broker-1", **options))[0])
 
-    for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        options = {"endpoint_url": f"http://{host}:{port}", "key": "test", "secret": "test"}
-        fs = fsspec.filesystem("s3", **options)
-        fs.mkdir("backups")
-        for name, path in files(source):
-            fs.pipe_file(f"backups/broker-1/{name}", path.read_bytes())
-        check_same("s3://backups/broker-1", source, **options)
-        assert "test" not in repr(plan_splits(LogDirectory("s3://backups/broker-1", **options))[0])
-        with pytest.raises(LogError, match="no such file or directory"):
-            LogDirectory("s3://backups/broker-2", **options)
-        with pytest.raises(LogError, match=r"no such file or directory|cannot"):
-            LogDirectory("s3://nowhere/broker-2", **options)
-    finally:
-        server.stop()
+
+@pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire
+@pytest.mark.parametrize(
+    ("url", "given", "expected"),
+    [
+        ("s3://backups/missing", {}, r"^s3://backups/missing: no such file or directory"),
+        ("s3://nowhere/data", {}, r"no such file or directory: The specified bucket does not exist"),
+        ("s3://backups/data", {"key": None, "secret": None}, r"no valid credentials: .*storage options \(for S3 key"),
+        ("s3://backups/data", {"secret": None}, r"no valid credentials: Partial credentials.*aws_secret_access_key"),
+        ("s3://backups/data", {"profile": "nobody"}, r"no valid credentials: .*\(nobody\) could not be found"),
+        ("s3://backups/data", {"endpoint_url": "http://127.0.0.1:1"}, r"cannot connect to the server: .*endpoint_url"),
+        ("s3://backups/data", {"endpoint_url": "127.0.0.1:1"}, r"wrong storage option or URL: Invalid endpoint"),
+        (
+            "s3://backups/data",
+            {"endpoint_ur": "x"},
+            r"unknown storage option 'endpoint_ur' \(did you mean 'endpoint_url'",
+        ),
+        ("s3://backups/data", {"client_kwargs": "x"}, r"wrong storage option or URL"),
+    ],
+)
+def test_what_an_object_store_lacks_is_said(
+    object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch, url: str, given: dict[str, str | None], expected: str
+) -> None:
+    # All of them were "no such file or directory".
+    object_store.fs.mkdir("backups")
+    monkeypatch.setattr("s3fs.core.S3FileSystem.retries", 1)  # a dead endpoint is asked again and again, with pauses
+    once = {"config_kwargs": {"retries": {"max_attempts": 0}}}
+    options = {name: value for name, value in (object_store.options | once | given).items() if value is not None}
+    with pytest.raises(LogError, match=expected):
+        LogDirectory(url, **options)
+
+
+@pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire
+def test_credentials_that_are_refused_are_said(object_store: ObjectStore) -> None:
+    class Refusing(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(403)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_HEAD = do_GET  # noqa: N815
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        options = object_store.options | {"endpoint_url": f"http://127.0.0.1:{server.server_port}"}
+        with pytest.raises(
+            LogError, match=r"^s3://backups/data: cannot be read: access denied: .*check the credentials"
+        ):
+            LogDirectory("s3://backups/data", **options)
+        server.shutdown()
 
 
 def test_a_file_url_is_a_local_path(source: Path) -> None:

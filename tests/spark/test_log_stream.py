@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from tests.object_store import ObjectStore
 
 from kwire.errors import LogError, OptionError
 from kwire.log import LogDirectory
@@ -17,6 +18,7 @@ from kwire.log.log_config import LogConfig
 from kwire.log.log_manager import LogManager
 from kwire.records import ColumnWriter
 from kwire.spark.options import parse_options
+from kwire.spark.position import Position
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
 
@@ -315,6 +317,53 @@ def test_checkpoints_without_topic_ids_and_directories_without_them_are_read_on(
         assert batch(stream, end) == (end, [])  # what is known stays known
     assert "that will not be noticed" in caplog.text
     assert batch(reader(logs), {"t": {"0": 40}}) == ({"t": {"0": 50}}, rows)
+
+
+@pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire
+def test_a_stream_asks_an_object_store_only_for_what_can_have_changed(
+    logs: LogManager, object_store: ObjectStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    # It listed every partition and read each active segment and its index anew: 33 requests for 6 idle partitions.
+    for partition in range(6):
+        write(logs, partition, 150, topic_id=OLD)
+    logs.write_checkpoints()
+    object_store.fs.mkdir("backups")
+    object_store.upload(Path(logs.path), "backups/broker-1")
+    storage = {f"storage.{name}": value for name, value in object_store.options.items()}
+    stream = reader(logs, path="s3://backups/broker-1", failOnDataLoss=False, **storage)
+
+    def requests(call: Callable[[], Any]) -> tuple[Any, list[str]]:
+        object_store.requests.clear()
+        result = call()
+        return result, list(object_store.requests)
+
+    start = stream.initialOffset()
+    end, asked = requests(lambda: stream.latestOffset(start))
+    assert len(asked) == 1, asked
+    assert Position.parse(end).offsets == {("t", partition): 150 for partition in range(6)}
+    assert requests(lambda: stream.latestOffset(end)) == (end, asked)
+    planned, asked = requests(lambda: stream.partitions(start, end))
+    assert len(asked) == 1, asked
+    assert sum(found.num_rows for task in planned for found in stream.read(task)) == 900
+
+    write(logs, 3, 5)  # a partition that has grown costs its active segment and the index of that
+    write(logs, 6, 7, topic_id=OLD)  # and a new one its files
+    object_store.upload(Path(logs.path, "t-3"), "backups/broker-1/t-3")
+    object_store.upload(Path(logs.path, "t-6"), "backups/broker-1/t-6")
+    grown, asked = requests(lambda: stream.latestOffset(end))
+    assert Position.parse(grown).offsets == Position.parse(end).offsets | {("t", 3): 155, ("t", 6): 7}
+    assert all("?" in each or "t-3/" in each or "t-6/" in each for each in asked), asked
+    assert len(asked) <= 6, asked
+    assert sorted(rows_between(stream, end, grown)) == [(3, n) for n in range(150, 155)] + [(6, n) for n in range(7)]
+
+    object_store.fs.rm("backups/broker-1/t-0", recursive=True)
+    write(logs, 0, 20)  # deleted and created again: seen though the rest is kept
+    logs.delete("t", 0, now_ms=NOW_MS)
+    write(logs, 0, 160, topic_id=NEW)
+    object_store.upload(Path(logs.path, "t-0"), "backups/broker-1/t-0")
+    _, rows = batch(stream, grown)
+    assert [offset for partition, offset in rows if partition == 0] == list(range(160))
+    assert "topic 't' was deleted and created again" in caplog.text
 
 
 def test_committed_data_is_read_up_to_the_last_stable_offset(kafka_logs: dict[str, Path]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.object_store import ObjectStore
 
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import LogDirectory
@@ -333,30 +334,33 @@ def test_urls_and_archives(modern: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire
-def test_storage_options_reach_the_driver_of_an_object_store(modern: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    moto = pytest.importorskip("moto.server", reason="needs moto[server] for S3 on loopback")
-    pytest.importorskip("s3fs", reason="needs kwire[s3]")
-    import fsspec
+def test_storage_options_reach_the_driver_of_an_object_store(modern: Path, object_store: ObjectStore) -> None:
+    object_store.fs.mkdir("spark-backups")
+    object_store.upload(modern / "ids-0", "spark-backups/broker-1/ids-0")
+    storage = {"storage.key": "hunter2", "storage.secret": "hunter2"}
+    storage["storage.client_kwargs"] = json.dumps({"endpoint_url": object_store.endpoint})
+    planned = tasks("s3://spark-backups/broker-*", **storage)
+    assert pickle.loads(pickle.dumps(planned)) == planned
+    assert "hunter2" not in repr(planned)
+    assert read(planned) == read(tasks(modern / "ids-0"))
+    with pytest.raises(LogError, match=r"unknown storage option 'endpointurl' \(did you mean 'endpoint_url'\?\)"):
+        tasks("s3://spark-backups/broker-*", **storage, **{"storage.endpointurl": object_store.endpoint})
 
-    for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        endpoint = f"http://{host}:{port}"
-        fs = fsspec.filesystem("s3", key="hunter2", secret="hunter2", endpoint_url=endpoint)
-        fs.mkdir("spark-backups")
-        for file in (modern / "ids-0").iterdir():
-            fs.pipe_file(f"spark-backups/broker-1/ids-0/{file.name}", file.read_bytes())
-        storage = {"storage.key": "hunter2", "storage.secret": "hunter2"}
-        storage["storage.client_kwargs"] = json.dumps({"endpoint_url": endpoint})
-        planned = tasks("s3://spark-backups/broker-*", **storage)
-        assert pickle.loads(pickle.dumps(planned)) == planned
-        assert "hunter2" not in repr(planned)
-        assert read(planned) == read(tasks(modern / "ids-0"))
-    finally:
-        server.stop()
+
+@pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire
+def test_a_plan_asks_an_object_store_for_nothing_twice(modern: Path, object_store: ObjectStore) -> None:
+    # Indexes and the ends of segments were read anew for every question: 22 requests for this partition.
+    object_store.fs.mkdir("plan")
+    object_store.upload(modern / "ids-0", "plan/data/ids-0")
+    segments = len(LogDirectory(modern / "ids-0")[("ids", 0)].segments)
+    storage = {f"storage.{name}": value for name, value in object_store.options.items()}
+    object_store.requests.clear()
+    planned = tasks("s3://plan/data/ids-0", **storage)
+    read_bytes = [request for request in object_store.requests if "/ids-0/" in request and "?" not in request]
+    assert len(read_bytes) == len(set(read_bytes)) <= 2  # the active segment and its index
+    assert len(object_store.requests) <= 8, object_store.requests
+    assert len([split for splits in planned for split in splits]) == segments > 1
+    assert read(planned) == read(tasks(modern / "ids-0"))
 
 
 @pytest.mark.parametrize("name", ["missing", "empty", "unrelated"])

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
 
 from kwire.errors import LogError, OptionError
+from kwire.log.driver_errors import cause
 from kwire.log.file_system import FileSystem
 from kwire.log.part_journal import PartJournal, fingerprint
-from kwire.log.store import cause
 from kwire.records.columns import COLUMNS
 from kwire.target_paths import path_inside
 

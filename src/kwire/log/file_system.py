@@ -20,7 +20,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from kwire.errors import LogError
-from kwire.log.store import DescriptorFile, cause
+from kwire.log.driver_errors import cause
+from kwire.log.store import DescriptorFile
 
 __all__ = ["FileSystem", "OpenFile"]
 

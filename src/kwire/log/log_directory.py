@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire.errors import LogError, Malformed
+from kwire.log.cached_store import OpenStore
 from kwire.log.checkpoints import (
     CLEAN_SHUTDOWN,
     HIGH_WATERMARKS,
@@ -50,15 +51,16 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
     be read.
     """
 
-    def __init__(self, path: str | os.PathLike[str], **storage_options: Any) -> None:
-        """path: local path, or URL for fsspec; storage_options go to its driver.
+    def __init__(self, path: str | os.PathLike[str], *, opener: OpenStore = open_store, **storage_options: Any) -> None:
+        """path: local path, or URL for fsspec; storage_options go to its driver. opener: StoreCache.open, or none.
 
         Raises LogError when there is nothing at path, when it cannot be read, and when there are no logs in it.
         """
         self.storage_options = storage_options
+        self._open_store = opener
         self.ignored: list[Ignored] = []
         text = os.fspath(path)
-        store = open_store(text, storage_options)
+        store = opener(text, storage_options)
         only: int | None = None
         if store.is_file():
             store, only = self._beside_file(store)
@@ -177,7 +179,7 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
         checkpoints: dict[str, dict[TopicPartition, int]] = {}
         for checkpoint in (LOG_START_OFFSETS, HIGH_WATERMARKS):
             try:
-                data = open_store(above[0], self.storage_options).read_all(checkpoint) if above else b""
+                data = self._open_store(above[0], self.storage_options).read_all(checkpoint) if above else b""
                 checkpoints[checkpoint] = parse_offset_checkpoint(data)
             except (LogError, Malformed):
                 checkpoints[checkpoint] = {}
@@ -197,7 +199,7 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
         match = SEGMENT_FILE.fullmatch(above[1]) if above else None
         if above is None or match is None or match["kind"] != "log" or match["suffix"]:
             raise LogError(f"not a segment: {EXPECTED}", store.url)
-        return open_store(above[0], self.storage_options), int(match["base"])
+        return self._open_store(above[0], self.storage_options), int(match["base"])
 
 
 def _is_log(entry: Entry) -> bool:

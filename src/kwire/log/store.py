@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kwire.errors import LogError
+from kwire.log.driver_errors import cause, explain
 
 LOCAL_WINDOW_BYTES = 4096
 REMOTE_WINDOW_BYTES = 1 << 20
@@ -31,13 +32,18 @@ class Entry:
     """One name in a directory.
 
     size_bytes: as listed, 0 for directories. modified_ms: modification time in ms since the epoch; None where the store
-    only knows when the object was uploaded, which says nothing about the log.
+    only knows when the object was uploaded, which says nothing about the log. version: of an object's content, another
+    one when the object is written again; None where the store has none.
     """
 
     name: str
     is_directory: bool
     size_bytes: int = 0
     modified_ms: int | None = None
+    version: str | None = None
+
+
+Listing = dict[str, list[Entry]]  # by directory, "" for the root
 
 
 class StoredFile(Protocol):
@@ -112,13 +118,6 @@ def parent_of(url: str) -> tuple[str, str] | None:
     if not mark:
         return (above or slash or ".") + separator + tail, name
     return f"{scheme}://{above}{separator}{tail}", name
-
-
-def cause(error: Exception) -> str:
-    """What a driver's exception says, in one line that never is empty."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 class LocalStore:
@@ -243,8 +242,10 @@ class FsspecStore:
         self.url, self.options = url, options
         try:
             self._fs, root = fsspec.core.url_to_fs(url, **options)
-        except Exception as error:  # drivers raise what they like: ImportError, ValueError, botocore's own
+        except (ImportError, ValueError) as error:  # of the URL: fsspec has no such driver, or it is not installed
             raise LogError(f"cannot be opened: {cause(error)}", url) from error
+        except Exception as error:  # drivers raise what they like
+            raise LogError(f"cannot be opened: {explain(error)}", url) from error
         self._root = root.rstrip("/")
 
     def url_of(self, path: str) -> str:
@@ -267,20 +268,45 @@ class FsspecStore:
             self._fs.invalidate_cache(full)
             listed = self._fs.ls(full, detail=True)
         except Exception as error:
-            raise LogError(f"cannot list this directory: {cause(error)}", self.url_of(path)) from error
+            raise LogError(f"cannot list this directory: {self._explain(error)}", self.url_of(path)) from error
         found = []
         for info in listed:
             name = str(info["name"]).rstrip("/").rpartition("/")[2]
             if not name or str(info["name"]).rstrip("/") == full:
                 continue  # object stores list a directory's own marker
-            directory = info["type"] == "directory"
-            found.append(
-                Entry(name=name, is_directory=directory, size_bytes=0 if directory else int(info["size"] or 0))
-            )
+            found.append(entry_of(name, info))
         return sorted(found, key=lambda entry: entry.name)
+
+    def list_all(self) -> Listing:
+        """What is in each directory from the root down, by its path; object stores list it all in one go.
+
+        Directories without a file below them are left out. Raises LogError.
+        """
+        try:
+            self._fs.invalidate_cache()
+            listed = self._fs.find(self._root, detail=True)
+        except Exception as error:
+            raise LogError(f"cannot list this directory: {self._explain(error)}", self.url) from error
+        found: dict[str, dict[str, Entry]] = {"": {}}
+        for full, info in listed.items():
+            path = str(full).removeprefix(self._root).strip("/")
+            directory, _, name = path.rpartition("/")
+            found.setdefault(directory, {})[name] = entry_of(name, info)
+            while directory:
+                above, _, name = directory.rpartition("/")
+                found.setdefault(above, {})[name] = Entry(name=name, is_directory=True)
+                directory = above
+        return {path: [entries[name] for name in sorted(entries)] for path, entries in found.items()}
+
+    def _explain(self, error: Exception) -> str:
+        return explain(error, type(self._fs))
 
     def open(self, path: str) -> StoredFile:
         return FsspecFile(self._fs, self._full(path), self.url_of(path))
+
+    def open_sized(self, path: str, size: int) -> StoredFile:
+        """Open a file whose size a listing has shown, without asking for it. Raises LogError."""
+        return FsspecFile(self._fs, self._full(path), self.url_of(path), size)
 
     def read_all(self, path: str) -> bytes:
         with self.open(path) as file:
@@ -292,7 +318,19 @@ class FsspecStore:
                 return False
             return bool(self._fs.info(self._root)["type"] != "directory")
         except Exception as error:
-            raise LogError(f"no such file or directory: {cause(error)}", self.url) from error
+            what = self._explain(error)
+            raise LogError(
+                what if isinstance(error, FileNotFoundError) else f"cannot be read: {what}", self.url
+            ) from error
+
+
+def entry_of(name: str, info: Mapping[str, Any]) -> Entry:
+    """A name in a listing, from what fsspec says of it."""
+    if info["type"] == "directory":
+        return Entry(name=name, is_directory=True)
+    # the names that s3fs, gcsfs and adlfs have for it
+    version = next((str(info[key]) for key in ("ETag", "etag", "generation") if info.get(key)), None)
+    return Entry(name=name, is_directory=False, size_bytes=int(info["size"] or 0), version=version)
 
 
 class FsspecFile:
@@ -304,18 +342,18 @@ class FsspecFile:
 
     window_bytes = REMOTE_WINDOW_BYTES
 
-    def __init__(self, fs: Any, path: str, url: str) -> None:
+    def __init__(self, fs: Any, path: str, url: str, size: int | None = None) -> None:
         from fsspec import AbstractFileSystem
 
         self.url, self._fs, self._path = url, fs, path
         self._handle = None
         ranged = getattr(fs, "async_impl", False) or type(fs).cat_file is not AbstractFileSystem.cat_file
         try:
-            self._size = int(fs.info(path)["size"])
+            self._size = int(fs.info(path)["size"]) if size is None else size
             if not ranged:
                 self._handle = fs.open(path, "rb")
         except Exception as error:
-            raise LogError(f"cannot be opened: {cause(error)}", url) from error
+            raise LogError(f"cannot be opened: {explain(error, type(fs))}", url) from error
 
     def size(self) -> int:
         return self._size
@@ -330,7 +368,7 @@ class FsspecFile:
             self._handle.seek(position)
             return bytes(self._handle.read(end - position))
         except Exception as error:
-            raise LogError(f"cannot be read at byte {position}: {cause(error)}", self.url) from error
+            raise LogError(f"cannot be read at byte {position}: {explain(error, type(self._fs))}", self.url) from error
 
     def readinto(self, position: int, view: memoryview) -> int:
         data = self.pread(position, len(view))

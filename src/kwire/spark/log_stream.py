@@ -14,6 +14,7 @@ from pyspark.sql.datasource import InputPartition
 
 from kwire.errors import LogError
 from kwire.log import PartitionLog, plan_splits
+from kwire.log.cached_store import StoreCache
 from kwire.spark.log_source import LogPartition, read_partition
 from kwire.spark.offsets import OffsetRange, check_named, cut_ranges
 from kwire.spark.options import LogOptions
@@ -40,11 +41,16 @@ class LogPlaces:
 
     def __init__(self, options: LogOptions) -> None:
         self.options = options
+        self._stores = StoreCache()
         self.logs: dict[TopicPartition, PartitionLog] = {}
+
+    def _look(self) -> None:
+        self._stores.refresh()
+        self.logs = open_logs(self.options.paths, self.options.storage, self._stores.open)
 
     def partitions(self) -> list[TopicPartition]:
         """The partitions that the query reads; what the options name and is not there is data loss: LogError."""
-        self.logs = open_logs(self.options.paths, self.options.storage)
+        self._look()
         return choose_partitions(self.options, self.logs)
 
     def start(self) -> list[OffsetRange]:
@@ -55,7 +61,7 @@ class LogPlaces:
 
     def earliest(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """First offsets there are."""
-        self.logs = open_logs(self.options.paths, self.options.storage)
+        self._look()
         return {key: self.logs[key].log_start_offset if key in self.logs else GONE for key in keys}
 
     def latest(self, keys: Iterable[TopicPartition]) -> Offsets:

@@ -10,6 +10,7 @@ from typing import Any
 
 from kwire.errors import LogError
 from kwire.log import LogDirectory, PartitionLog
+from kwire.log.cached_store import OpenStore
 from kwire.log.file_names import MARKED_DIRECTORY
 from kwire.log.open_store import open_store
 from kwire.spark.topics import TopicPartition
@@ -18,12 +19,14 @@ _MAGIC = re.compile(r"[*?\[{]")
 _ALTERNATIVES = re.compile(r"\{([^{}]*)\}")
 
 
-def open_logs(paths: Iterable[str], storage: Mapping[str, Any]) -> dict[TopicPartition, PartitionLog]:
+def open_logs(
+    paths: Iterable[str], storage: Mapping[str, Any], opener: OpenStore = open_store
+) -> dict[TopicPartition, PartitionLog]:
     """The partitions below all paths and globs. Raises LogError for a path without logs and for a partition twice."""
     found: dict[TopicPartition, PartitionLog] = {}
     for path in paths:
-        for place in expand_glob(path, storage):
-            for key, log in LogDirectory(place, **storage).partitions.items():
+        for place in expand_glob(path, storage, opener):
+            for key, log in LogDirectory(place, opener=opener, **storage).partitions.items():
                 if key in found:
                     raise LogError(
                         f"{key[0]}-{key[1]} is here and in {found[key].url}; read such places one at a time", log.url
@@ -32,7 +35,7 @@ def open_logs(paths: Iterable[str], storage: Mapping[str, Any]) -> dict[TopicPar
     return found
 
 
-def expand_glob(path: str, storage: Mapping[str, Any]) -> list[str]:
+def expand_glob(path: str, storage: Mapping[str, Any], opener: OpenStore = open_store) -> list[str]:
     """The places that a path means, sorted: itself, or what matches `*`, `?`, `[ab]` and `{a,b}` in its components.
 
     Works on local paths and URLs; of a chained URL (`zip://*::/tmp/logs.zip`) the first part may hold a pattern. What
@@ -41,7 +44,7 @@ def expand_glob(path: str, storage: Mapping[str, Any]) -> list[str]:
     """
     if not _MAGIC.search(path.partition("::")[0]) or ("://" not in path and os.path.exists(path)):
         return [path]
-    found = {place for variant in _variants(path) for place in _matches(variant, storage)}
+    found = {place for variant in _variants(path) for place in _matches(variant, storage, opener)}
     if not found:
         raise LogError("nothing matches this pattern", path)
     return sorted(found)
@@ -76,13 +79,15 @@ def _variants(path: str) -> Iterator[str]:
         yield from _variants(path[: alternatives.start()] + choice + path[alternatives.end() :])
 
 
-def _matches(path: str, storage: Mapping[str, Any], *, any_file: bool = False) -> list[str]:
+def _matches(
+    path: str, storage: Mapping[str, Any], opener: OpenStore = open_store, *, any_file: bool = False
+) -> list[str]:
     head, separator, tail = path.partition("::")
     scheme, mark, rest = head.rpartition("://")
     parts = rest.split("/")
     fixed = next((n for n, part in enumerate(parts) if _MAGIC.search(part)), len(parts))
     base = "/".join(parts[:fixed]) or ("/" if rest.startswith("/") else "" if mark else ".")
-    store = open_store(f"{scheme}{mark}{base}{separator}{tail}", storage)
+    store = opener(f"{scheme}{mark}{base}{separator}{tail}", storage)
     below = [""]
     for depth, part in enumerate(parts[fixed:]):
         is_last = fixed + depth == len(parts) - 1

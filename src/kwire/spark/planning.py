@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from kwire.errors import LogError
 from kwire.log import PartitionLog, Split, plan_splits
+from kwire.log.cached_store import StoreCache
 from kwire.log.headers import HeaderWalk
 from kwire.log.segment import Segment
 from kwire.spark.filters import Narrowing
@@ -42,7 +43,7 @@ class LogBounds:
 
 def plan_tasks(options: LogOptions, narrowing: Narrowing) -> list[list[Split]]:
     """The splits of each task of a query. Raises OptionError, LogError."""
-    logs = open_logs(options.paths, options.storage)
+    logs = open_logs(options.paths, options.storage, StoreCache().open)
     chosen = choose_partitions(options, logs)
     check_named("starting", options.start, chosen)
     check_named("ending", options.end, chosen)

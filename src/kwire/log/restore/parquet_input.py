@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 
 from kwire.errors import LogError, OptionError
 from kwire.log.checkpoints import TopicPartition
+from kwire.log.driver_errors import cause
 from kwire.log.file_names import check_topic
-from kwire.log.store import cause
 
 __all__ = ["Input", "Piece", "find_files", "open_input"]
 

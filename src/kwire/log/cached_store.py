@@ -1,0 +1,169 @@
+"""A store that keeps what it has listed and read, for callers that ask again and again: streams and planners.
+
+A request to an object store takes tens of milliseconds. Objects are not changed in place, so the bytes of a file stay
+valid as long as a listing shows the same version of it: closed segments and their indexes are read once, and a log that
+has not grown costs its listing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kwire.log.open_store import open_store
+from kwire.log.store import REMOTE_WINDOW_BYTES, Entry, FsspecStore, Listing, Store, StoredFile
+
+__all__ = ["CachedStore", "OpenStore", "StoreCache"]
+
+OpenStore = Callable[[str, Mapping[str, Any]], Store]
+
+BLOCK_BYTES = REMOTE_WINDOW_BYTES
+MOST_BYTES = 64 << 20  # of one store
+PAGE_ENTRIES = 1000  # in one response to a listing of S3 and Google Cloud Storage
+
+
+class StoreCache:
+    """The stores of one query, opened once. Local stores are not cached: the system does that."""
+
+    def __init__(self) -> None:
+        self._stores: dict[str, CachedStore] = {}
+
+    def open(self, url: str | os.PathLike[str], options: Mapping[str, Any]) -> Store:
+        """As open_store does; a URL with the same options each time. Raises LogError."""
+        text = os.fspath(url)
+        if text not in self._stores:
+            store = open_store(text, options)
+            if not isinstance(store, FsspecStore):
+                return store
+            self._stores[text] = CachedStore(store)
+        return self._stores[text]
+
+    def refresh(self) -> None:
+        """List everything again when it is asked for next."""
+        for store in self._stores.values():
+            store.refresh()
+
+
+class CachedStore:
+    """A remote store with its listings since the last refresh, and the blocks of its files that were read.
+
+    cached_bytes: in memory now. After a refresh, directories that were all listed before are listed in one go where
+    that takes fewer requests.
+    """
+
+    def __init__(self, store: FsspecStore) -> None:
+        self.url, self.options = store.url, store.options
+        self._store = store
+        self._is_file: bool | None = None
+        self._listed: Listing = {}
+        self._listed_before: Listing = {}
+        self._blocks = OrderedDict[tuple[str, str, int], bytes]()
+        self.cached_bytes = 0
+
+    def refresh(self) -> None:
+        """Forget the listings, so that changes are seen."""
+        if self._listed:
+            self._listed_before, self._listed = self._listed, {}
+
+    def url_of(self, path: str) -> str:
+        return self._store.url_of(path)
+
+    def is_file(self) -> bool:
+        if self._is_file is None:
+            self._is_file = self._store.is_file()
+        return self._is_file
+
+    def list(self, path: str) -> list[Entry]:
+        if path not in self._listed and not (path == "" and self._list_all()):
+            self._listed[path] = self._store.list(path)
+        return self._listed[path]
+
+    def _list_all(self) -> bool:
+        """Whether all directories that were listed before could be listed in one go."""
+        before = self._listed_before
+        directories = {entry.name for entry in before.get("", ()) if entry.is_directory}
+        pages = -(-sum(len(entries) for entries in before.values()) // PAGE_ENTRIES)
+        if not directories or not directories < before.keys() or pages > len(directories):
+            return False
+        found = self._store.list_all()
+        if not directories <= found.keys():  # empty now, which only a listing of its own shows
+            return False
+        self._listed = found
+        return True
+
+    def open(self, path: str) -> StoredFile:
+        directory, _, name = path.rpartition("/")
+        for entry in self.list(directory):
+            if entry.name == name and entry.version is not None:
+                return CachedFile(self, path, entry.size_bytes, entry.version)
+        return self._store.open(path)
+
+    def read_all(self, path: str) -> bytes:
+        with self.open(path) as file:
+            return file.pread(0, file.size())
+
+    def block(self, key: tuple[str, str, int]) -> bytes | None:
+        """A block of a file, by path, version and number; None where it is not in memory."""
+        if key in self._blocks:
+            self._blocks.move_to_end(key)
+        return self._blocks.get(key)
+
+    def keep(self, key: tuple[str, str, int], block: bytes) -> None:
+        """Keep a block, and drop those that were not used for longest."""
+        self._blocks[key] = block
+        self.cached_bytes += len(block)
+        while self.cached_bytes > MOST_BYTES:
+            self.cached_bytes -= len(self._blocks.popitem(last=False)[1])
+
+    def fetch(self, path: str, position: int, n: int, size: int) -> bytes:
+        """Bytes of a file in one request. Raises LogError."""
+        with self._store.open_sized(path, size) as file:
+            return file.pread(position, n)
+
+
+class CachedFile:
+    """A file as a listing showed it. Missing blocks next to each other are read in one request."""
+
+    window_bytes = REMOTE_WINDOW_BYTES
+
+    def __init__(self, store: CachedStore, path: str, size_bytes: int, version: str) -> None:
+        self.url = store.url_of(path)
+        self._store, self._path, self._size, self._version = store, path, size_bytes, version
+
+    def size(self) -> int:
+        return self._size
+
+    def pread(self, position: int, n: int) -> bytes:
+        end = min(position + n, self._size)
+        if position >= end:
+            return b""
+        numbers = range(position // BLOCK_BYTES, (end - 1) // BLOCK_BYTES + 1)
+        found = {number: self._store.block((self._path, self._version, number)) for number in numbers}
+        missing = [number for number, block in found.items() if block is None]
+        if missing:
+            first, count = missing[0], missing[-1] - missing[0] + 1
+            data = self._store.fetch(self._path, first * BLOCK_BYTES, count * BLOCK_BYTES, self._size)
+            for i in range(count):
+                block = data[i * BLOCK_BYTES : (i + 1) * BLOCK_BYTES]
+                if found[first + i] is None and len(block) == min(BLOCK_BYTES, self._size - (first + i) * BLOCK_BYTES):
+                    self._store.keep((self._path, self._version, first + i), block)
+                found[first + i] = block
+        data = b"".join(block for block in found.values() if block is not None)
+        start = position - numbers[0] * BLOCK_BYTES
+        return data[start : start + end - position]
+
+    def readinto(self, position: int, view: memoryview) -> int:
+        data = self.pread(position, len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def __enter__(self) -> CachedFile:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
