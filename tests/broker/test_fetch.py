@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -145,6 +146,75 @@ def test_records_are_kept_in_the_topics_format(broker: Broker, format_version: s
         assert produce(client, topic, compression="gzip") == 0
         kept = list(records.read_batches(fetch(client, topic).records))
     assert [batch.magic for batch in kept] == [magic]
+
+
+FORMATS = {0: "0.9.0", 1: "0.10.2", 2: "3.0-IV1"}
+ASKED = {0: 1, 1: 3, 2: 11}  # magic -> a version of Fetch that carries no later one
+
+
+def set_format(client: RawClient, topic: str, magic: int, **more: str) -> None:
+    """Give a topic another record format for what comes next, and other settings."""
+    cls = messages.IncrementalAlterConfigsRequest
+    settings = {"message.format.version": FORMATS[magic], **{name.replace("_", "."): more[name] for name in more}}
+    configs = [cls.AlterableConfig(name=name, config_operation=0, value=value) for name, value in settings.items()]
+    resource = cls.AlterConfigsResource(resource_type=2, resource_name=topic, configs=configs)
+    assert client.ask(cls(resources=[resource]), 1).responses[0].error_code == 0
+
+
+@pytest.fixture
+def sent_files(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes that os.sendfile was called with."""
+    sizes: list[int] = []
+    original = os.sendfile
+
+    def counted(out: int, file: int, position: int, size: int) -> int:
+        sizes.append(size)
+        return original(out, file, position, size)
+
+    monkeypatch.setattr(os, "sendfile", counted)
+    return sizes
+
+
+@pytest.mark.requirement("U-02", "U-04", "S31-24", "S31-25")
+@pytest.mark.parametrize("stored", FORMATS)
+@pytest.mark.parametrize("configured", FORMATS)
+@pytest.mark.parametrize("asked", ASKED)
+def test_files_are_sent_unless_a_stored_batch_is_of_a_later_format(
+    broker: Broker, sent_files: list[int], stored: int, configured: int, asked: int
+) -> None:
+    """A topic whose format was raised, or lowered, after its records were written."""
+    topic = f"zero-copy-{stored}-{configured}-{asked}"
+    with RawClient(broker) as client:
+        create(client, topic, message_format_version=FORMATS[stored])
+        assert produce(client, topic, value=bytes(200_000)) == 0
+        set_format(client, topic, configured)
+        found = fetch(client, topic, version=ASKED[asked])
+    converts = configured > asked and stored > asked
+    assert [batch.magic for batch in records.read_batches(found.records)] == [asked if converts else stored]
+    assert bool(sent_files) != converts
+
+
+@pytest.mark.requirement("U-02")
+def test_batches_of_an_old_format_need_no_conversion(broker: Broker) -> None:
+    with RawClient(broker) as client:
+        create(client, "raised", message_format_version=FORMATS[1])
+        assert produce(client, "raised") == 0
+        set_format(client, "raised", 2, message_downconversion_enable="false")
+        assert fetch(client, "raised", version=2).error_code == 0
+        assert produce(client, "raised") == 0
+        assert fetch(client, "raised", version=2).error_code == 35
+        assert fetch(client, "raised", version=4).error_code == 0
+
+
+@pytest.mark.requirement("A-21", "U-04")
+@pytest.mark.parametrize("magic", FORMATS)
+def test_the_brokers_format_is_that_of_topics_without_their_own(magic: int) -> None:
+    with Broker(log_message_format_version=FORMATS[magic]) as broker, RawClient(broker) as client:
+        create(client, "default")
+        create(client, "own", message_format_version=FORMATS[2 - magic])
+        assert produce(client, "default") == produce(client, "own") == 0
+        kept = [fetch(client, topic).records for topic in ("default", "own")]
+    assert [[batch.magic for batch in records.read_batches(data)] for data in kept] == [[magic], [2 - magic]]
 
 
 def test_topics_that_are_removed_end_the_wait(broker: Broker) -> None:

@@ -1,7 +1,8 @@
 """What one partition gives to a fetch: where its records are, up to where they may be read, in which format.
 
-Nothing is read here but batch headers; records are places in files until they are sent. The exception is an old client
-that takes an older format than the topic's: its records are read and converted in memory (KIP-31, KIP-283).
+Nothing is read here but batch headers; records are positions in files until they are sent. The exception is an old
+client whose version of Fetch cannot carry the topic's format: where a stored batch has that format, the records are
+read and converted in memory (KIP-31, KIP-283). Batches from before the topic's format was raised go out unconverted.
 Source: kafka.server.ReplicaManager.readFromLog, KafkaApis.handleFetchRequest.maybeConvertFetchedData 3.9.1.
 """
 
@@ -110,7 +111,7 @@ def _fetch(
     if config.compression_type == "zstd" and version < ZSTD_VERSION:
         raise refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"{partition.name} is compressed with zstd")
     magic = fetch_magic(version)
-    if size_bytes and config.magic > magic:
+    if config.magic > magic and not fetched.has_compatible_magic(magic):
         if not config.message_downconversion_enable:
             raise refusal(ErrorCode.UNSUPPORTED_VERSION, "message.downconversion.enable is false")
         conversion = FetchConversion(fetched.read(), magic, offset)

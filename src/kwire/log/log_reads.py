@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from kwire.errors import LogError
 from kwire.log.file_system import OpenFile
+from kwire.log.headers import HeaderWalk
 from kwire.log.segment_list import SegmentList
 from kwire.log.time_lookup import TimestampAndOffset
 from kwire.log.transaction_index import AbortedTransaction
@@ -59,6 +60,23 @@ class Fetched:
     def read(self) -> bytes:
         """The bytes of all parts."""
         return b"".join(part.read() for part in self.parts)
+
+    def has_compatible_magic(self, magic: int) -> bool:
+        """Whether no whole batch is of a later format than magic; reads headers only. Raises CorruptBatch.
+
+        Source: org.apache.kafka.common.record.AbstractRecords.hasCompatibleMagic.
+        """
+        for part in self.parts:
+            end = part.position + part.size_bytes
+            walk = HeaderWalk(part.file, part.position, end)
+            for header in walk:
+                if header.position + header.size_bytes > end:
+                    break
+                if header.magic > magic:
+                    return False
+            if walk.damage is not None:
+                raise walk.damage
+        return True
 
 
 def fetch(
