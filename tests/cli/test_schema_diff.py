@@ -80,8 +80,8 @@ def test_github_gets_annotations(kwire: Callable, sources: Callable) -> None:
     sources(message(A | {"default": "1"}), message(A, tagged(0)))
     result = kwire("schema", "diff", "old", "new", "--format", "github")
     assert result.out.splitlines() == [
-        "::error file=new/Order.json,line=7,title=V-50 Order.A::default 1 becomes 0; keep it: old and new peers"
-        " would fill in different values",
+        "::error file=new/Order.json,line=7,title=V-50 Order.A::default 1 becomes 0; keep it: every released version"
+        " sends the field, but code that leaves it out would send another value",
         "::notice file=new/Order.json,line=12,title=V-40 Order.Tagged0::tag 0 joins versions 1-3; old readers skip it",
     ]
 

@@ -60,6 +60,7 @@ STRICTER = {
         message(A, flexibleVersions="5+", validVersions="0-5"),
         "V-03",
     ),
+    "bytes become records": (message(field("bytes")), message(field("records")), "V-11"),
     "[]int32 becomes []S that holds one": (
         message(field("[]int32", "Items"), flexibleVersions="none"),
         message(inline(A), flexibleVersions="none"),
@@ -83,7 +84,6 @@ SAME = {
     "new field in old versions": (message(A), message(A, B), "V-21"),
     "field gone from the middle": (message(A, C, B), message(A, B), "V-23"),
     "unlike fields swapped": (message(A, C), message(C, A), ("V-24", "V-48")),
-    "bytes become records": (message(field("bytes")), message(field("records")), ("V-11", "V-51")),
     "[]int32 becomes []S in flexible versions": (
         message(field("[]int32", "Items")),
         message(inline(A)),

@@ -139,6 +139,15 @@ def test_a_response_is_unstable_where_its_request_is(write: Write) -> None:
     assert found(write("stable", q=request(A), r=message(A, **response)), new) == [("V-21", "OrderResponse.B")]
 
 
+@pytest.mark.requirement("V-56")
+def test_a_request_and_its_response_of_other_versions_are_noted_once(write: Write) -> None:
+    response = {"type": "response", "name": "OrderResponse", "apiKey": 9000}
+    old = write("old", q=request(A), r=message(A, **response))
+    new = write("new", q=request(A), r=message(A, **(response | {"validVersions": "0-4"})))
+    assert found(old, new) == [("v-56", "OrderRequest")]
+    assert found(new, new) == []
+
+
 def test_a_message_that_was_never_released_may_go(write: Write) -> None:
     never = request(A, name="DraftRequest", apiKey=9002, validVersions="0", latestVersionUnstable=True)
     old, new = write("old", x=message(A), y=never), write("new", x=message(A))

@@ -38,7 +38,8 @@ Dialect = Literal["strict", "kafka", "kip"]
 
 strict: the rules of this package. kip: a tag without ranges is tagged in all flexible versions (T-08). kafka: what the
 definitions in Kafka's own releases need: of repeated keys the last one counts (T-01), fields of an array of primitives
-(T-02) and text behind the object are ignored, flexibleVersions may be absent (before 3.0).
+(T-02) and text behind the object are ignored, flexibleVersions may be absent (before 3.0), and a struct's fields may
+take their versions from taggedVersions (before 3.9).
 """
 
 MESSAGE_ATTRIBUTES: Final = frozenset(
@@ -468,7 +469,8 @@ class _Reader:
             o.problem("E-15", f"{item.type} has no fields")
         elif item.fields and not item.is_struct and self.dialect != "kafka":
             o.problem("T-02", f"[]{item.type} has no fields")
-        if item.fields and item.is_struct and item.own_versions is None and o.is_blank("versions"):
+        no_versions = item.fields and item.is_struct and item.own_versions is None and o.is_blank("versions")
+        if no_versions and not (item.tagged and self.dialect == "kafka"):
             o.problem("E-04", "a field with fields of its own needs versions")
         if item.flexible is not None and (item.is_array or item.type not in ("string", "bytes")):
             o.problem("E-16", "only string and bytes can have flexible versions of their own")

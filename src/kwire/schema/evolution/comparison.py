@@ -19,7 +19,7 @@ from kwire.schema.evolution.ranges import dead_ranges
 from kwire.schema.evolution.released import Released, struct_paths
 from kwire.schema.evolution.report import Report, versions_are
 from kwire.schema.evolution.tags import BurntTags, TagUse
-from kwire.schema.model import Field, Message, Struct
+from kwire.schema.model import STRUCT_DEFAULTS, Field, Message, Struct
 from kwire.schema.versions import NONE, Versions
 
 
@@ -64,8 +64,8 @@ class _Comparison:
         self.released = Released(NONE if self.renumbered else offered.intersect(new.valid), old, new)
         self.report = Report(self.released)
         self.pairing = Pairing(old, new, self.released)
-        self.fields = FieldChanges(old, new, self.report)
-        self.done: set[tuple[Struct, Struct, int, Versions]] = set()
+        self.fields = FieldChanges(old, new, self.report, self.pairing.forms)
+        self.done: set[tuple[Struct, Struct, int, int, Versions]] = set()
 
     # The message
 
@@ -96,7 +96,8 @@ class _Comparison:
                     # The loader refuses this as E-44; definitions may also be made by code.
                     what = f"tagged in {field.tagged}, and the message is flexible in {new.flexible}"
                     refuse("V-07", f"{path}.{field.name}", what, "only flexible versions have tags")
-        self.struct(old.struct, new.struct, self.released.all, self.offered, name)
+        everywhere = self.released.all
+        self.struct(old.struct, new.struct, everywhere, everywhere, self.offered, name)
 
     def valid_versions(self) -> None:
         """V-04, V-05, V-53."""
@@ -143,31 +144,42 @@ class _Comparison:
 
     # Structs
 
-    def struct(self, old: Struct, new: Struct, here: int, around: Versions, path: str) -> None:
-        """Compare two structs. here: blocks that have both on the wire; around: the old one's released versions."""
-        key = (old, new, here, around)
+    def struct(self, old: Struct, new: Struct, here: int, filled: int, around: Versions, path: str) -> None:
+        """Compare two structs.
+
+        here: blocks that have both on the wire; filled: those in which a reader has one, from the wire or by default;
+        around: the old one's released versions.
+        """
+        key = (old, new, here, filled, around)
         if key in self.done:
             return
         self.done.add(key)
         outer, self.report.scope = self.report.scope, (old, new)
         matched = self.pairing.match(old, new, here)
-        inner: list[tuple[Struct, Struct, int, Versions, str]] = []
+        inner: list[tuple[Struct, Struct, int, int, Versions, str]] = []
         self.tags(old, new, matched.pairs, matched.added, around, path)
         for a, b in matched.pairs:
             where = f"{path}.{b.name}"
             if not a.versions.intersect(around):  # known from an unstable version at most: as good as new
-                self.fields.added(b, here, where)
+                self.fields.added(b, here, matched.same, where)
                 continue
             if a.name != b.name:
                 self.report.note("V-25", where, f"renamed from {a.name}; the bytes are the same")
-            both = self.fields.changed(a, b, here, where)
+            both = self.fields.changed(a, b, here, filled, matched.same, where)
             if a.struct is not None and b.struct is not None and a.is_array == b.is_array:
-                inner.append((a.struct, b.struct, both, around.intersect(a.versions), where))
+                by_default = filled if STRUCT_DEFAULTS in (a.default, b.default) else both
+                inner.append((a.struct, b.struct, both, by_default, around.intersect(a.versions), where))
         for field in matched.removed:
-            self.fields.removed(field, here, f"{path}.{field.name}")
+            self.fields.removed(field, here, matched.same, f"{path}.{field.name}")
         for field in matched.added:
-            self.fields.added(field, here, f"{path}.{field.name}")
-        self.order(matched.pairs, new, here, path)
+            self.fields.added(field, here, matched.same, f"{path}.{field.name}")
+        for a, b in matched.moved:
+            where = f"{path}.{b.name}"
+            if a.name != b.name:
+                self.report.note("V-25", where, f"renamed from {a.name}; the bytes are the same")
+            sent = self.released.positional(a) & self.released.positional(b) & matched.same
+            self.fields.default(a, b, sent, filled, where)
+        self.order(matched.pairs, new, here & ~matched.same, path)
         for arguments in inner:
             self.struct(*arguments)
         self.report.scope = outer

@@ -8,46 +8,61 @@ from __future__ import annotations
 
 from typing import Final
 
-from kwire.schema.evolution.released import encoding
 from kwire.schema.evolution.report import Report
-from kwire.schema.model import ENCODABLE, STRUCT_DEFAULTS, Default, Field, Message, Struct
+from kwire.schema.evolution.wire_forms import WireForms
+from kwire.schema.model import ENCODABLE, STRUCT_DEFAULTS, Default, Field, Message
 from kwire.schema.versions import Versions
 
 FREEZE: Final = "make the change in a new version"
+FIELDS_OF_PLAIN_STRUCTS: Final = "keep their bytes, since a struct without null and tags is no more than its fields"
 
 
 class FieldChanges:
     """The rules for fields of two definitions."""
 
-    def __init__(self, old: Message, new: Message, report: Report) -> None:
-        self.old, self.new, self.report, self.released = old, new, report, report.released
+    def __init__(self, old: Message, new: Message, report: Report, forms: WireForms) -> None:
+        self.old, self.new, self.report, self.released, self.forms = old, new, report, report.released, forms
         self.old_flexible = self.released.mask(old.flexible)
         self.new_flexible = self.released.mask(new.flexible)
         self.next_version = f"{old.valid.highest + 1}+"
 
-    def removed(self, field: Field, here: int, where: str) -> None:
-        """A released field that the new definition lacks. here: the blocks in which both structs are on the wire."""
+    def removed(self, field: Field, here: int, same: int, where: str) -> None:
+        """A released field that the new definition lacks.
+
+        here: the blocks in which both structs are on the wire; same: those in which they are the same bytes.
+        """
         positional, tagged = self.released.positional(field) & here, self.released.tagged(field) & here
+        kept, positional = positional & same, positional & ~same
+        if kept:
+            what = f"gone by name alone: {self.report.ranges(kept)} {FIELDS_OF_PLAIN_STRUCTS}"
+            self.report.note("V-23", where, what, mask=kept)
         if positional:
             what = f"removed, but {self.report.of(positional)} still valid"
             self.report.refuse("V-23", where, what, f"keep it; {self.capped(field)}", positional)
         elif tagged:
             self.tag_goes(field, tagged, where)
 
-    def added(self, field: Field, here: int, where: str) -> None:
-        """A field that the old definition lacks."""
+    def added(self, field: Field, here: int, same: int, where: str) -> None:
+        """A field that the old definition lacks; arguments as in `removed`."""
         positional, tagged = self.released.positional(field) & here, self.released.tagged(field) & here
+        kept, positional = positional & same, positional & ~same
+        if kept:
+            what = f"new by name alone: {self.report.ranges(kept)} {FIELDS_OF_PLAIN_STRUCTS}"
+            self.report.note("V-21", where, what, mask=kept)
         if positional:
             what = f"new, and it would join {self.report.ranges(positional)}"
             advice = f"start it in a new version, {self.next_version}, or make it a tagged field"
             self.report.refuse("V-21", where, what, advice, positional)
         self.tag_joins(field, tagged, where)
 
-    def changed(self, a: Field, b: Field, here: int, where: str) -> int:
-        """A released field in both definitions. Returns the blocks in which both have it, at one place or tag."""
+    def changed(self, a: Field, b: Field, here: int, filled: int, same: int, where: str) -> int:
+        """A released field in both definitions. Returns the blocks in which both have it, at one place or tag.
+
+        filled: the blocks in which a reader has the structs around it, from the wire or by default.
+        """
         was, now = self.released.positional(a) & here, self.released.positional(b) & here
         was_tagged, now_tagged = self.released.tagged(a) & here, self.released.tagged(b) & here
-        self.presence(a, b, was & ~now & ~now_tagged, now & ~was & ~was_tagged, where)
+        self.presence(a, b, was & ~now & ~now_tagged & ~same, now & ~was & ~was_tagged & ~same, where)
         if was & now_tagged:
             what = f"would become tagged in {self.report.ranges(was & now_tagged)}"
             advice = f"make it tagged from a new version on, {self.next_version}"
@@ -62,10 +77,23 @@ class FieldChanges:
         comparable = self.type(a, b, positional, tagged, where)
         self.nullability(a, b, positional, tagged, where)
         self.compact_form(a, b, positional | tagged, where)
-        if comparable and not same_default(a.default, b.default):
-            what = f"default {_default(a.default)} becomes {_default(b.default)}"
-            self.report.refuse("V-50", where, what, "keep it: old and new peers would fill in different values")
+        if comparable:
+            self.default(a, b, positional, filled, where)
         return positional | tagged
+
+    def default(self, a: Field, b: Field, positional: int, filled: int, where: str) -> None:
+        """V-50. positional: the blocks that always send the field, of those in which a reader has the struct."""
+        if same_default(a.default, b.default):
+            return
+        what = f"default {_default(a.default)} becomes {_default(b.default)}"
+        absent = filled & ~positional
+        if absent:
+            advice = f"keep it: old and new peers would fill in different values in {self.report.ranges(absent)}"
+        else:
+            advice = (
+                "keep it: every released version sends the field, but code that leaves it out would send another value"
+            )
+        self.report.refuse("V-50", where, what, advice, absent)
 
     # Presence
 
@@ -126,37 +154,37 @@ class FieldChanges:
                     encodings = f"encoding {self.report.encodings(a, mask)} becomes {self.report.encodings(b, mask)}"
                     self.report.refuse(rule, where, f"{encodings} in {self.report.ranges(mask)}", FREEZE, mask)
             return True
+        if not both:
+            self.report.note("V-51", where, f"{what}; no released version that both definitions have sends it")
+            return False
         rule = "V-44" if tagged and not positional else "V-51"
         if a.type in ENCODABLE and b.type in ENCODABLE and not (a.is_array or b.is_array):
             changed = self.released.encodings_differ(a, b, both)
-            if both and not changed:
+            if not changed:
                 self.report.note("V-55", where, f"{what} in memory; the bytes of released versions are the same")
                 return True
             narrow = self.report.encodings(a, changed) or a.type
             advice = f"keep {a.type}, or give the released versions an encoding that writes {narrow}"
             self.report.refuse(rule, where, what, advice, changed)
             return False
-        if a.is_array and a.struct is None and b.is_array and b.struct is not None and not tagged:
-            return self.elements_become_structs(a, b, b.struct, positional, where)
+        differ = tagged | self.values_differ(a, b, positional)
+        if not differ:
+            self.report.note("V-51", where, f"{what}; the bytes of released versions are the same")
+            return a.is_array  # the defaults of bytes and records differ by nature
         advice = f"add a field of type {b.type_text} in a new version instead"
-        self.report.refuse(rule, where, what, advice, both)
+        if a.is_array and b.is_array and not tagged and (a.struct is None) != (b.struct is None):
+            boxed = a.type if a.struct is None else b.type
+            if differ & (self.old_flexible | self.new_flexible):
+                advice = "each struct of a flexible version ends with a tag section (T-23): add a new field instead"
+            else:
+                advice = f"in released versions the struct must hold one {boxed}, never null, and nothing else"
+        self.report.refuse(rule, where, what, advice, differ)
         return False
 
-    def elements_become_structs(self, a: Field, b: Field, struct: Struct, positional: int, where: str) -> bool:
-        """V-51's exception: structs that hold exactly the old element are the same bytes, without tag sections."""
-        what = f"type {a.type_text} becomes {b.type_text}"
-        sections = positional & (self.old_flexible | self.new_flexible)
-        rigid = positional & ~sections
-        differ = sum(mask for mask, version in self.released.split(rigid) if not _boxes(struct, a, version))
-        if positional and not (sections or differ):
-            self.report.note("V-51", where, f"{what}; a struct of one {a.type} is the same bytes")
-            return True
-        if sections:
-            advice = "each struct of a flexible version ends with a tag section (T-23): add a new field instead"
-        else:
-            advice = f"in released versions {b.type} must hold one {a.type}, never null, and nothing else"
-        self.report.refuse("V-51", where, what, advice, sections | differ)
-        return False
+    def values_differ(self, a: Field, b: Field, mask: int) -> int:
+        """The blocks of mask in which two positional fields of different types are different bytes."""
+        value = self.forms.value
+        return sum(bit for bit, v in self.released.split(mask) if value(self.old, a, v) != value(self.new, b, v))
 
     # Null and form
 
@@ -198,18 +226,6 @@ class FieldChanges:
 def same_default(a: Default, b: Default) -> bool:
     """By value, where Python's own equality is too kind (True == 1, 0.0 == -0.0) or not kind enough (NaN)."""
     return type(a) is type(b) and repr(a) == repr(b)
-
-
-def _boxes(struct: Struct, element: Field, version: int) -> bool:
-    """In that version, which is not flexible, the struct is the bytes of one element of an array of primitives."""
-    inner = [field for field in struct.fields if version in field.versions]
-    return (
-        len(inner) == 1
-        and inner[0].struct is None
-        and not inner[0].is_array
-        and version not in inner[0].nullable
-        and encoding(inner[0], version) == encoding(element, version)
-    )
 
 
 def _default(value: Default) -> str:

@@ -51,6 +51,7 @@ RULES: Final = {
     "V-53": "old versions are dropped by a KIP only",
     "V-54": "a new version may be as the one before",
     "V-55": "an integer's encoding changes in new versions only",
+    "V-56": "a request and its response have the same versions",
     "T-19": "Kafka's checker of 3.9 and before refuses two messages that both have a struct of one name",
 }
 """Rule ids with what they say. V-11, V-17, V-24, V-27 and T-19 are found by `like_kafka` alone."""

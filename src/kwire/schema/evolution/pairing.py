@@ -1,8 +1,10 @@
 """Which field of the new struct is which field of the old one.
 
-By name first. A field that went and one that came are one renamed field if they are alike on the wire in every released
-version and have one place: the same tag, or the same neighbours among the positional fields. Names are not on the wire
-(V-25), so this decides between "renamed, allowed" and "removed and added, refused".
+Versions in which the two structs are the same bytes decide first: there each field is the one in its place, unless the
+other struct has its name in another place (two alike fields that swapped are the same bytes and mean something else).
+Then names. Then a field that went and one that came are one renamed field if they are alike on the wire in every
+released version and have one place: the same tag, or the same neighbours among the positional fields. Names are not on
+the wire (V-25), so this decides between "renamed, allowed" and "removed and added, refused".
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from kwire.schema.evolution.released import Released
+from kwire.schema.evolution.wire_forms import Place, WireForms
 from kwire.schema.model import ENCODABLE, Field, Message, Struct
 
 Pair = tuple[Field, Field]
@@ -19,11 +23,17 @@ Pair = tuple[Field, Field]
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The fields of two structs, matched. pairs: in the old order."""
+    """The fields of two structs, matched.
+
+    pairs: in the old order. same: the blocks in which the positional fields are the same bytes.
+    moved: fields in the same place there, one of them inside a plain struct: wrapped, or taken out.
+    """
 
     pairs: list[Pair]
     removed: list[Field]
     added: list[Field]
+    same: int
+    moved: list[Pair]
 
 
 class Pairing:
@@ -31,22 +41,68 @@ class Pairing:
 
     def __init__(self, old: Message, new: Message, released: Released) -> None:
         self.old, self.new, self.released = old, new, released
+        self.forms = WireForms()
         self._same: dict[tuple[Struct, Struct, int], bool] = {}
 
     def match(self, old: Struct, new: Struct, here: int) -> Pairs:
         """Match the fields of two structs. here: the blocks in which both are on the wire."""
-        by_name = {field.name: field for field in new.fields}
-        partner = {field.name: by_name[field.name] for field in old.fields if field.name in by_name}
-        came = [field for field in new.fields if field.name not in partner]
-        went = [field for field in old.fields if field.name not in partner]
-        if came and went:
-            partner |= self.renamed(old, new, partner, here)
+        places = self.same_bytes(old, new, here)
+        partner = self.renamed_in_place(places, here)
         taken = {field.name for field in partner.values()}
+        by_name = {field.name: field for field in new.fields if field.name not in taken}
+        partner |= {f.name: by_name[f.name] for f in old.fields if f.name in by_name and f.name not in partner}
+        taken = {field.name for field in partner.values()}
+        if len(taken) < len(new.fields) and len(partner) < len(old.fields):
+            partner |= self.renamed(old, new, partner, here)
+            taken = {field.name for field in partner.values()}
         return Pairs(
             pairs=[(field, partner[field.name]) for field in old.fields if field.name in partner],
             removed=[field for field in old.fields if field.name not in partner],
             added=[field for field in new.fields if field.name not in taken],
+            same=sum(places),
+            moved=[(a[-1], b[-1]) for a, b in dict.fromkeys(chain(*places.values())) if len(a) > 1 or len(b) > 1],
         )
+
+    def same_bytes(self, old: Struct, new: Struct, here: int) -> dict[int, list[tuple[Place, Place]]]:
+        """Block -> which field is which, for the blocks in which two structs' positional fields are the same bytes."""
+        found: dict[int, list[tuple[Place, Place]]] = {}
+        for mask, version in self.released.split(here):
+            beside = self.forms.in_step(self.old, old, self.new, new, version)
+            if beside is None:
+                continue
+            names = {a[-1].name for a, _ in beside}, {b[-1].name for _, b in beside}
+            # A name that another place has: two alike fields that swapped are the same bytes and mean something else.
+            if not any(
+                a[-1].name != b[-1].name and (a[-1].name in names[1] or b[-1].name in names[0]) for a, b in beside
+            ):
+                found[mask] = beside
+        return found
+
+    def renamed_in_place(self, places: dict[int, list[tuple[Place, Place]]], here: int) -> dict[str, Field]:
+        """Old name -> new field of fields in the same place in every block that has either.
+
+        Blocks in which another field would have to be renamed are taken out of places.
+        """
+        while True:
+            beside = {(a[0], b[0]) for a, b in chain(*places.values()) if len(a) == len(b) == 1}
+            elsewhere = here & ~sum(places)
+            renamed = {
+                (a, b)
+                for a, b in beside
+                if not (self.released.positional(a) | self.released.positional(b)) & elsewhere
+                and all((a is c) == (b is d) for c, d in beside)
+            }
+            other = [
+                block
+                for block, pairs in places.items()
+                if any(
+                    a[-1].name != b[-1].name and len(a) == len(b) == 1 and (a[0], b[0]) not in renamed for a, b in pairs
+                )
+            ]
+            if not other:
+                return {a.name: b for a, b in renamed if a.name != b.name}
+            for block in other:
+                del places[block]
 
     def renamed(self, old: Struct, new: Struct, partner: dict[str, Field], here: int) -> dict[str, Field]:
         """Old name -> new field of the fields that were renamed."""

@@ -35,7 +35,10 @@ def compare_sources(
     return [
         Located(finding=finding, file=place.file, line=_line(place, finding.where))
         for a, b in _matched(old, new)
-        for finding, place in _compare(a, b, old, history or {}, like_kafka)
+        for finding, place in (
+            *_compare(a, b, old, history or {}, like_kafka),
+            *([] if like_kafka else _other_versions_than_the_response(b, old, new)),
+        )
     ]
 
 
@@ -63,6 +66,22 @@ def _compare(
         older = history.get(b.message.name, ())
         for finding in review(a.message, b.message, released=_released(a.message, old), history=older):
             yield finding, b
+
+
+def _other_versions_than_the_response(
+    request: Definition | None, old: Source, new: Source
+) -> Iterator[tuple[Finding, Definition]]:
+    """V-56, unless the old definitions differ in the same way."""
+    if request is None or request.message.kind != "request":
+        return
+    response = _by_key(new, "response", request.message.api_key)
+    if response is None or response.valid == request.message.valid:
+        return
+    was = _by_key(old, "request", request.message.api_key), _by_key(old, "response", request.message.api_key)
+    if [message and message.valid for message in was] != [request.message.valid, response.valid]:
+        what = f"versions {request.message.valid}, and {response.name} has {response.valid}"
+        advice = "a request and its response have the same versions"
+        yield Note(rule="V-56", where=request.message.name, message=what, advice=advice), request
 
 
 def _removed(message: Message, released: Versions) -> Violation:
@@ -99,11 +118,13 @@ def _key(message: Message) -> tuple[str, int | None]:
 def _released(message: Message, source: Source) -> Versions:
     if message.kind != "response" or message.api_key is None:
         return message.stable
-    for definition in source.definitions.values():
-        request = definition.message
-        if (request.kind, request.api_key) == ("request", message.api_key):
-            return request.stable.intersect(message.valid)
-    return message.valid
+    request = _by_key(source, "request", message.api_key)
+    return message.valid if request is None else request.stable.intersect(message.valid)
+
+
+def _by_key(source: Source, kind: str, api_key: int | None) -> Message | None:
+    messages = (definition.message for definition in source.definitions.values())
+    return next((message for message in messages if _key(message) == (kind, api_key)), None)
 
 
 def _declared(definition: Definition) -> MessageText:
