@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from kwire.cli.main import run
 from kwire.client import Client
@@ -16,14 +17,14 @@ from kwire.log import LogDirectory
 from kwire.messages import registry
 
 
-def serve(*arguments: str) -> tuple[subprocess.Popen[str], str]:
+def serve(*arguments: str, **environment: str) -> tuple[subprocess.Popen[str], str]:
     """The process and its bootstrap servers."""
     process = subprocess.Popen(
         [sys.executable, "-m", "kwire.cli", "serve", "--port", "0", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "KWIRE_KERNELS": "off"},
+        env={**os.environ, "KWIRE_KERNELS": "off", **environment},
     )
     assert process.stdout is not None
     line = process.stdout.readline()
@@ -53,7 +54,7 @@ def test_it_serves_until_it_is_told_to_stop_and_keeps_the_directory(tmp_path: Pa
     directory = LogDirectory(tmp_path / "data")
     assert directory.is_clean_shutdown
     assert [key for key in directory if key[0] == "kept"] == [("kept", 0), ("kept", 1)]
-    assert "passed over, because they mean nothing here: process.roles, log.dirs" in process.communicate()[1]
+    assert "ignored settings without an effect here: process.roles, log.dirs" in process.communicate()[1]
 
 
 def test_without_a_directory_it_says_that_nothing_is_kept() -> None:
@@ -70,10 +71,73 @@ def test_without_a_directory_it_says_that_nothing_is_kept() -> None:
         (["-c", "nonsense"], 2, "expected KEY=VALUE"),
         (["--config-file", "/nowhere/server.properties"], 1, "cannot be read"),
         (["--host", "300.1.2.3"], 2, "cannot listen on"),
+        (["--user", "alice"], 2, "--user alice: no password; set KWIRE_USER_ALICE_PASSWORD or give --password-file"),
+        (["--user", "a.b", "--user", "a_b"], 2, "KWIRE_USER_A_B_PASSWORD would be of several users"),
+        (["--user", "a", "--user", "b", "--password-file", "x"], 2, "expected one for each --user, found 1 for 2"),
+        (["--user", "a", "--password-file", "/nowhere/password"], 1, "/nowhere/password: cannot be read"),
+        (["-c", "ssl.key.password=hidden"], 2, "a secret on the command line can be read by others"),
+        (["-c", "sasl_jaas_config=hidden"], 2, "a secret on the command line can be read by others"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(
     arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["serve", "--port", "0", *arguments]) == code
-    assert message in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert message in told
+    assert "hidden" not in told
+
+
+def topics_of(servers: str, user: str, password: str, mechanism: str) -> set[str]:
+    """Log in with librdkafka and list the topics."""
+    admin = AdminClient(
+        {
+            "bootstrap.servers": servers,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": mechanism,
+            "sasl.username": user,
+            "sasl.password": password,
+        }
+    )
+    return set(admin.list_topics(timeout=30).topics)
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_users_log_in_with_a_password_of_a_file(tmp_path: Path, mechanism: str) -> None:
+    for name in ("alice", "bob"):
+        (tmp_path / name).write_text(f"secret of {name}\nnot read\n")
+    files = [argument for name in ("alice", "bob") for argument in ("--password-file", str(tmp_path / name))]
+    process, servers = serve("--user", "alice", "--user", "bob", *files, "-v")
+    for name in ("alice", "bob"):
+        assert topics_of(servers, name, f"secret of {name}", mechanism) == set()
+    process.terminate()
+    assert "secret of" not in "".join(process.communicate(timeout=30))
+
+
+def test_a_user_logs_in_with_a_password_of_the_environment() -> None:
+    process, servers = serve("--user", "app.one", KWIRE_USER_APP_ONE_PASSWORD="hidden")
+    assert topics_of(servers, "app.one", "hidden", "SCRAM-SHA-256") == set()
+    process.terminate()
+    assert "hidden" not in "".join(process.communicate(timeout=30))
+
+
+def test_users_of_a_jaas_configuration_log_in(tmp_path: Path) -> None:
+    properties = tmp_path / "server.properties"
+    properties.write_text(
+        "sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256\n"
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config="
+        "org.apache.kafka.common.security.plain.PlainLoginModule required \\\n"
+        '  username="admin" password="hidden" user_admin="hidden" user_alice="a=b;\\\\"c";\n'
+        "listener.name.sasl_plaintext.scram-sha-256.sasl.jaas.config="
+        'org.apache.kafka.common.security.scram.ScramLoginModule required username="bob" password="hidden";\n'
+    )
+    process, servers = serve("--config-file", str(properties))
+    assert topics_of(servers, "alice", 'a=b;"c', "PLAIN") == set()
+    assert topics_of(servers, "bob", "hidden", "SCRAM-SHA-256") == set()
+    process.terminate()
+    assert process.communicate(timeout=30) == ("", process_warning())
+
+
+def process_warning() -> str:
+    """What `kwire serve` prints without --data-dir."""
+    return "kwire: the data is in a temporary directory and goes with this process; --data-dir keeps it\n"

@@ -130,6 +130,8 @@ def test_partition_metadata_and_properties() -> None:
         with pytest.raises(Malformed):
             parse_partition_metadata(wrong)
     assert parse_properties(b"#c\n! d\n a = b=c \nkey\\:x=v\n\n") == {"a": "b=c", "key:x": "v"}
+    continued = b"# no \\\na: one \\\n   two\nb three\\u0041\\tfour\nc=\\\\\nd\ne=last\\"
+    assert parse_properties(continued) == {"a": "one two", "b": "threeA\tfour", "c": "\\", "d": "", "e": "last"}
 
 
 @given(st.binary(max_size=80) | st.text(alphabet="0123456789 t-\n\t\r\x0b", max_size=60).map(str.encode))

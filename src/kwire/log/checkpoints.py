@@ -36,6 +36,9 @@ CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 
 TopicPartition = tuple[str, int]
 
+PROPERTY = re.compile(r"((?:[^\\=:\s]|\\.)*)\s*[=:]?\s*(.*)", re.DOTALL)
+PROPERTY_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderEpoch:
@@ -143,14 +146,43 @@ def parse_partition_metadata(data: bytes) -> uuid.UUID:
 
 
 def parse_properties(data: bytes) -> dict[str, str]:
-    """A Java properties file as Kafka writes it: comments from #, `key=value`, `\\` before a special character."""
+    """Parse a Java properties file: comments from #, `key=value`, `\\` before a special character or the end of a line.
+
+    Spaces at the end of a value are dropped, unlike in Java. Source: java.util.Properties.load.
+    """
     found = {}
-    for line in data.decode("utf-8", "replace").splitlines():
-        stripped = line.strip()
-        if stripped and stripped[0] not in "#!":
-            key, _, value = stripped.partition("=")
-            found[key.strip().replace("\\", "")] = value.strip().replace("\\", "")
+    for line in logical_lines(data.decode("utf-8", "replace")):
+        match = PROPERTY.fullmatch(line)
+        assert match is not None  # every part of the pattern may be empty
+        found[unescape_property(match[1])] = unescape_property(match[2])
     return found
+
+
+def logical_lines(text: str) -> Iterator[str]:
+    """Yield the lines of a properties file without blank ones and comments; a backslash at the end continues a line."""
+    line = ""
+    for natural in text.splitlines():
+        part = natural.strip()
+        if not line and (not part or part[0] in "#!"):
+            continue
+        line += part
+        if (len(line) - len(line.rstrip("\\"))) % 2:
+            line = line[:-1]
+            continue
+        yield line
+        line = ""
+    if line:
+        yield line
+
+
+def unescape_property(text: str) -> str:
+    """Replace the escapes of a properties file."""
+
+    def character(match: re.Match[str]) -> str:
+        code, other = match.groups()
+        return chr(int(code, 16)) if code else PROPERTY_ESCAPES.get(other, other)
+
+    return re.sub(r"\\(?:u([0-9a-fA-F]{4})|(.?))", character, text, flags=re.DOTALL)
 
 
 # ---- written

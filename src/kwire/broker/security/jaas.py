@@ -1,0 +1,82 @@
+"""Users in a broker's JAAS configuration.
+
+    org.apache.kafka.common.security.plain.PlainLoginModule required username="admin" password="..." user_alice="...";
+
+PlainLoginModule: each option user_NAME is a user and its password; username and password are the broker's own login,
+which one node does not need. ScramLoginModule: username and password, which Kafka expects to be a user as well.
+Values are quoted where they hold more than letters, digits and the characters of a class name.
+Source: org.apache.kafka.common.security.JaasConfig, plain.internals.PlainServerCallbackHandler.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from kwire.errors import OptionError
+
+__all__ = ["JAAS_CONFIG", "users_of", "users_of_properties"]
+
+JAAS_CONFIG = "sasl.jaas.config"
+PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
+FLAGS = frozenset({"required", "requisite", "sufficient", "optional"})
+USER = "user_"
+TOKEN = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([=;])|([^\s=;"']+))""", re.DOTALL)
+
+
+def users_of_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the users of every sasl.jaas.config in a broker's properties, with or without a listener prefix.
+
+    Raises OptionError, which never contains a value.
+    """
+    users: dict[str, str] = {}
+    for name, text in properties.items():
+        if name == JAAS_CONFIG or (name.startswith("listener.name.") and name.endswith(f".{JAAS_CONFIG}")):
+            try:
+                users |= users_of(text)
+            except OptionError as error:
+                raise OptionError(f"{name}: {error}") from None
+    return users
+
+
+def users_of(text: str) -> dict[str, str]:
+    """Return the users and passwords of a JAAS configuration. Raises OptionError, which never contains a value."""
+    tokens = list(tokens_of(text))
+    if not tokens or tokens[-1] != (";", True):
+        raise OptionError("the JAAS configuration does not end with ';'")
+    users: dict[str, str] = {}
+    start = 0
+    for end, token in enumerate(tokens):
+        if token == (";", True):
+            users |= users_of_module(tokens[start:end])
+            start = end + 1
+    return users
+
+
+def tokens_of(text: str) -> Iterator[tuple[str, bool]]:
+    """Split into (token, whether it is '=' or ';')."""
+    pos = 0
+    while text[pos:].strip():
+        match = TOKEN.match(text, pos)
+        if match is None:
+            raise OptionError(f"the JAAS configuration has a quote that is not closed, at character {pos}")
+        double, single, sign, word = match.groups()
+        quoted = double if double is not None else single
+        yield (re.sub(r"\\(.)", r"\1", quoted), False) if quoted is not None else (sign or word, sign is not None)
+        pos = match.end()
+
+
+def users_of_module(tokens: list[tuple[str, bool]]) -> dict[str, str]:
+    """Return the users of one login module: a class, a flag, options as name, '=', value."""
+    module, options = tokens[0][0] if tokens else "", tokens[2:]
+    if len(tokens) < 2 or tokens[1][0].lower() not in FLAGS:
+        raise OptionError("a login module needs a control flag, such as 'required'")
+    if len(options) % 3 or any(sign != ("=", True) for sign in options[1::3]):
+        raise OptionError("options of a login module are name=value")
+    values = {name: value for (name, _), (value, _) in zip(options[::3], options[2::3], strict=True)}
+    if module == PLAIN_MODULE:
+        return {name.removeprefix(USER): value for name, value in values.items() if name.startswith(USER)}
+    if module == SCRAM_MODULE:
+        return {values["username"]: values.get("password", "")} if "username" in values else {}
+    raise OptionError(f"login module {module!r} is not supported. Available: {PLAIN_MODULE}, {SCRAM_MODULE}")

@@ -1,0 +1,53 @@
+"""Users in JAAS configurations."""
+
+from __future__ import annotations
+
+import pytest
+
+from kwire.broker.security.jaas import users_of, users_of_properties
+from kwire.errors import OptionError
+
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+
+
+@pytest.mark.parametrize(
+    ("text", "users"),
+    [
+        (f'{PLAIN} required username="admin" password="x" user_alice="one" user_bob="two";', "alice:one bob:two"),
+        (f"{PLAIN} REQUIRED user_alice=one;", "alice:one"),
+        (f'{PLAIN} required user_a_b="=;";', "a_b:=;"),
+        (f'{PLAIN} required username="admin" password="x";', ""),
+        (f"{SCRAM} required username='alice' password='one';", "alice:one"),
+        (f"{SCRAM} required;", ""),
+        (f'{PLAIN} required user_a="1"; {SCRAM} sufficient username=b password=2;', "a:1 b:2"),
+    ],
+)
+def test_users_of_login_modules(text: str, users: str) -> None:
+    assert users_of(text) == dict(user.split(":") for user in users.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f'{PLAIN} required user_alice="hidden"', "does not end with ';'"),
+        (f'{PLAIN} required user_alice="hidden;', "a quote that is not closed, at character"),
+        (f'{PLAIN} user_alice="hidden";', "needs a control flag"),
+        (f'{PLAIN} required user_alice "hidden";', "options of a login module are name=value"),
+        ("com.sun.security.auth.module.Krb5LoginModule required;", "is not supported"),
+        ("", "does not end with ';'"),
+        (";", "needs a control flag"),
+    ],
+)
+def test_an_invalid_configuration_is_rejected_without_its_values(text: str, message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        users_of_properties({"sasl.jaas.config": text})
+    assert str(caught.value).startswith("sasl.jaas.config: ")
+    assert message in str(caught.value)
+    assert "hidden" not in str(caught.value)
+
+
+def test_only_the_jaas_configurations_of_listeners_are_read() -> None:
+    config = f'{PLAIN} required user_a="1";'
+    name = "listener.name.sasl_ssl.plain.sasl.jaas.config"
+    assert users_of_properties({name: config, "other.sasl.jaas.config": "x", "num.partitions": "1"}) == {"a": "1"}
