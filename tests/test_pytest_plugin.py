@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kwire.broker import Broker
 from kwire.client import Client
+from tests.waiting import HANG_S
 
 TEST = """
 import pytest
@@ -22,11 +23,11 @@ def kafka_broker_settings():
 @pytest.mark.parametrize("n", range(2))
 def test_orders(kafka_broker, n):
     admin = AdminClient({"bootstrap.servers": kafka_broker.bootstrap_servers})
-    assert admin.list_topics(timeout=10).topics == {}
+    assert admin.list_topics(timeout=HANG_S).topics == {}
     producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
     producer.produce("orders", b"v")
-    assert producer.flush(10) == 0
-    assert len(admin.list_topics("orders", timeout=10).topics["orders"].partitions) == 3
+    assert producer.flush(HANG_S) == 0
+    assert len(admin.list_topics("orders", timeout=HANG_S).topics["orders"].partitions) == 3
 """
 
 
@@ -39,7 +40,7 @@ def test_another_project_finds_the_fixture_and_every_test_a_new_broker(tmp_path:
         check=False,
         cwd=tmp_path,
         env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
-        timeout=120,
+        timeout=HANG_S,
     )
     assert "2 passed" in done.stdout, done.stdout + done.stderr
 

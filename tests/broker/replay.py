@@ -18,6 +18,7 @@ from typing import Any
 from kwire import records
 from kwire.messages import registry
 from kwire.protocol.frames import request_codec, response_codec
+from tests.waiting import HANG_S
 
 API_VERSIONS, FETCH, METADATA, CREATE_TOPICS = 18, 1, 3, 19
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -63,7 +64,7 @@ class Replay:
         """Send a recorded request."""
         conn = decoded["conn"]
         if conn not in self.sockets:
-            self.sockets[conn] = socket.create_connection(self.address, timeout=10)
+            self.sockets[conn] = socket.create_connection(self.address, timeout=HANG_S)
         if decoded["apiKey"] == FETCH:
             wire = self._own_fetch(decoded, wire)
         self.sockets[conn].sendall(wire)

@@ -16,6 +16,7 @@ from kwire.broker import Broker
 from kwire.errors import LogError, OptionError
 from kwire.log import LogDirectory
 from tests.broker.wire import RawClient
+from tests.waiting import HANG_S
 
 QUIET = {"log_level": 0}
 
@@ -26,7 +27,7 @@ def produce(broker: Broker, topic: str, values: list[bytes], **settings: Any) ->
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, **QUIET, **settings})
     for value in values:
         producer.produce(topic, value, partition=0, on_delivery=lambda e, _: errors.append(e) if e else None)
-    assert producer.flush(20) == 0
+    assert producer.flush(HANG_S) == 0
     assert errors == []
 
 
@@ -38,7 +39,7 @@ def consume(broker: Broker, topic: str, count: int, **settings: Any) -> list[byt
     found: list[bytes] = []
     try:
         while len(found) < count:
-            message = consumer.poll(10)
+            message = consumer.poll(HANG_S)
             assert message is not None, f"{len(found)} of {count} records came"
             assert message.error() is None
             found.append(message.value())
@@ -112,19 +113,19 @@ def test_a_stopped_broker_says_so() -> None:
 
 def test_topics_are_made_changed_and_removed(broker: Broker) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, **QUIET})
-    admin.create_topics([NewTopic("managed", 2, 1, config={"retention.ms": "5000"})])["managed"].result(10)
-    admin.create_partitions([NewPartitions("managed", 4)])["managed"].result(10)
-    assert len(admin.list_topics("managed", 10).topics["managed"].partitions) == 4
+    admin.create_topics([NewTopic("managed", 2, 1, config={"retention.ms": "5000"})])["managed"].result(HANG_S)
+    admin.create_partitions([NewPartitions("managed", 4)])["managed"].result(HANG_S)
+    assert len(admin.list_topics("managed", HANG_S).topics["managed"].partitions) == 4
     resource = ConfigResource("topic", "managed")
     (described,) = admin.describe_configs([resource]).values()
-    own = {name: entry.value for name, entry in described.result(10).items() if not entry.is_default}
+    own = {name: entry.value for name, entry in described.result(HANG_S).items() if not entry.is_default}
     assert own == {"retention.ms": "5000"}
     sizes = broker.call(
         lambda node: [p.log.config.retention_ms for p in node.topics.get("managed").partitions.values()]
     )
     assert sizes == [5000] * 4
-    admin.delete_topics(["managed"])["managed"].result(10)
-    assert "managed" not in admin.list_topics(timeout=10).topics
+    admin.delete_topics(["managed"])["managed"].result(HANG_S)
+    assert "managed" not in admin.list_topics(timeout=HANG_S).topics
 
 
 def test_settings_of_the_broker_are_defaults_of_its_topics_at_once(broker: Broker) -> None:

@@ -7,7 +7,6 @@ import logging
 import random
 import resource
 import socket
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -16,6 +15,7 @@ from kwire import messages, records
 from kwire.broker import Broker
 from kwire.broker.apis import fetch
 from tests.broker.wire import RawClient, connect
+from tests.waiting import HANG_MS, until
 
 TIME = 1_760_000_000_000
 
@@ -52,7 +52,7 @@ def still_serves(broker: Broker) -> Iterator[Broker]:
 def test_answers_come_in_the_order_of_the_requests(broker: Broker) -> None:
     with RawClient(broker) as client, RawClient(broker) as other:
         client.ask(asks("ordered"), 12)
-        client.send(fetches("ordered", wait_ms=5000), 11)  # waits
+        client.send(fetches("ordered", wait_ms=2 * HANG_MS), 11)  # waits
         for _ in range(20):
             client.send(asks(), 12)
         assert other.ask(produces("ordered", b"x"), 8).responses[0].partition_responses[0].error_code == 0
@@ -83,7 +83,6 @@ def test_a_large_frame_comes_in_pieces(broker: Broker) -> None:
         frame = client.protocol.send(produces("large", value), version=8) + client.protocol.send(asks(), version=12)
         for start in range(0, len(frame), 300_001):
             client.sock.sendall(frame[start : start + 300_001])
-            time.sleep(0.01)
         assert client.receive().responses[0].partition_responses[0].error_code == 0
         assert client.receive().brokers
         (topic,) = client.ask(fetches("large"), 11).responses
@@ -103,10 +102,11 @@ def test_a_client_that_does_not_read_holds_up_itself_alone(
             client.ask(produces("slow", bytes(1_000_000)), 8)
         for _ in range(8):
             client.send(fetches("slow"), 11)
-        time.sleep(0.2)
-        assert len(handled) == 1  # the next one comes when its answer has gone
+        until(lambda: handled)
         with RawClient(still_serves) as other:
-            assert other.ask(asks(), 12).brokers
+            for _ in range(50):
+                assert other.ask(asks(), 12).brokers
+        assert len(handled) == 1  # the next one is handled once its response has gone
         for _ in range(8):
             (topic,) = client.receive().responses
             assert sum(1 for _ in records.read_batches(topic.partitions[0].records)) == 16
@@ -169,14 +169,11 @@ def test_clients_that_vanish_leave_nothing_behind(still_serves: Broker) -> None:
         watched = still_serves.call(lambda node: node.topics.partition("vanishing", 0))
     for _ in range(20):
         with RawClient(still_serves) as gone:
-            gone.send(fetches("vanishing", wait_ms=60_000), 11)
+            gone.send(fetches("vanishing", wait_ms=2 * HANG_MS), 11)
             gone.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes.fromhex("0100000000000000"))
     with RawClient(still_serves) as half:
         half.sock.sendall(half.protocol.send(asks(), version=12)[:7])
-    deadline = time.monotonic() + 5
-    while still_serves.call(lambda _: len(watched.watchers)) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert still_serves.call(lambda _: len(watched.watchers)) == 0
+    until(lambda: not still_serves.call(lambda _: len(watched.watchers)))
 
 
 def test_an_error_without_an_answer_ends_the_connection(broker: Broker) -> None:
@@ -205,17 +202,33 @@ def test_connections_above_the_limit_are_refused() -> None:
         with RawClient(broker) as three:
             assert three.is_closed()
         two.sock.close()
-        deadline = time.monotonic() + 5
-        while time.monotonic() < deadline:
+
+        def is_let_in() -> bool:
             with RawClient(broker) as four, contextlib.suppress(OSError, AssertionError):
-                assert four.ask(asks(), 12).brokers
-                return
-        pytest.fail("the place of a connection that has gone was not given away")
+                return bool(four.ask(asks(), 12).brokers)
+            return False
+
+        until(is_let_in, "the place of a connection that has gone was not given away")
 
 
 def test_an_idle_connection_is_closed_and_a_waiting_one_is_not() -> None:
-    with Broker(connections_max_idle_ms=300) as broker, RawClient(broker) as idle, RawClient(broker) as waiting:
-        idle.ask(asks("idle"), 12)
-        waiting.send(fetches("idle", wait_ms=900), 11)
+    with Broker(connections_max_idle_ms=500) as broker, contextlib.ExitStack() as stack:
+        broker.call(lambda node: node.controller.create_topic("idle", 1))
+        watched = broker.call(lambda node: node.topics.partition("idle", 0))
+        idle = stack.enter_context(RawClient(broker))
+        waiting = RawClient(broker)
+
+        def waits() -> bool:  # a machine that is slow enough closes it before its request arrives
+            nonlocal waiting
+            waiting.sock.close()
+            waiting = stack.enter_context(RawClient(broker))
+            waiting.send(fetches("idle", wait_ms=2 * HANG_MS), 11)
+            until(lambda: broker.call(lambda _: len(watched.watchers)) or waiting.is_closed(wait_s=0))
+            return bool(broker.call(lambda _: len(watched.watchers)))
+
+        until(waits)
         assert idle.is_closed()
+        with RawClient(broker) as late:
+            assert late.is_closed()  # a whole limit later
+        broker.advance(2 * HANG_MS)
         assert waiting.receive().responses[0].partitions[0].high_watermark == 0

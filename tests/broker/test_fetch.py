@@ -11,9 +11,12 @@ import pytest
 from kwire import messages, records
 from kwire.broker import Broker
 from tests.broker.wire import RawClient
+from tests.waiting import HANG_MS
 
 TIME = 1_760_000_000_000
 BATCHES, VALUE_BYTES = 5, 1000
+FOR_EVER_MS = 2 * HANG_MS
+"""A fetch with this wait only returns in time for another reason."""
 
 
 def produce(client: RawClient, topic: str, value: bytes = bytes(VALUE_BYTES), compression: str = "none") -> int:
@@ -99,16 +102,14 @@ def test_a_fetch_waits_for_enough_bytes_and_no_longer_than_told(broker: Broker) 
         create(client, "waited")
         begin = time.monotonic()
         assert fetch(client, "waited", wait_ms=200).records == b""
-        assert 0.15 < time.monotonic() - begin < 5
+        assert time.monotonic() - begin > 0.15
         cls = messages.FetchRequest
         partition = cls.FetchPartition(partition=0, partition_max_bytes=1 << 20)
         topics = [cls.FetchTopic(topic="waited", partitions=[partition])]
-        client.send(cls(max_wait_ms=20_000, min_bytes=2500, topics=topics), 11)
-        begin = time.monotonic()
+        client.send(cls(max_wait_ms=FOR_EVER_MS, min_bytes=2500, topics=topics), 11)
         for _ in range(3):
             assert produce(producer, "waited") == 0
         found = client.receive().responses[0].partitions[0]
-        assert time.monotonic() - begin < 10
         assert sum(1 for _ in records.read_batches(found.records)) == 3
 
 
@@ -222,10 +223,8 @@ def test_topics_that_are_removed_end_the_wait(broker: Broker) -> None:
         create(client, "removed")
         cls = messages.FetchRequest
         partition = cls.FetchPartition(partition=0, partition_max_bytes=1 << 20)
-        request = cls(max_wait_ms=20_000, min_bytes=1, topics=[cls.FetchTopic(topic="removed", partitions=[partition])])
-        client.send(request, 11)
-        begin = time.monotonic()
+        topics = [cls.FetchTopic(topic="removed", partitions=[partition])]
+        client.send(cls(max_wait_ms=FOR_EVER_MS, min_bytes=1, topics=topics), 11)
         removed = other.ask(messages.DeleteTopicsRequest(topic_names=["removed"]), 5)
         assert removed.responses[0].error_code == 0
         assert client.receive().responses[0].partitions[0].error_code != 0
-        assert time.monotonic() - begin < 10

@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 from tools.kafka import KafkaBroker
 
 from kwire.broker import Broker
+from tests.waiting import HANG_S
 
 QUIET = {"log_level": 0}
 
@@ -21,7 +22,7 @@ def produce(address: str, topic: str, values: list[str]) -> None:
     producer = Producer({"bootstrap.servers": address, "enable.idempotence": True, **QUIET})
     for value in values:
         producer.produce(topic, key=value, value=value, on_delivery=lambda e, _: errors.append(e) if e else None)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_S) == 0
     assert errors == []
 
 
@@ -31,7 +32,7 @@ def consume(address: str, group: str, topics: list[str], count: int) -> list[str
     consumer.subscribe(topics)
     found: list[str] = []
     while len(found) < count:
-        message = consumer.poll(20)
+        message = consumer.poll(HANG_S)
         assert message is not None, f"{len(found)} of {count} records came"
         assert message.error() is None
         found.append(message.value().decode())
@@ -42,7 +43,7 @@ def consume(address: str, group: str, topics: list[str], count: int) -> list[str
 
 def own_settings(admin: AdminClient, topic: str) -> dict[str, Any]:
     (described,) = admin.describe_configs([ConfigResource("topic", topic)]).values()
-    return {name: entry.value for name, entry in described.result(20).items() if entry.source == 1}
+    return {name: entry.value for name, entry in described.result(HANG_S).items() if entry.source == 1}
 
 
 @pytest.mark.jvm
@@ -56,25 +57,25 @@ def test_kafka_and_we_take_turns_on_one_directory(tmp_path: Path) -> None:
             [NewTopic("kept", 3, 1, config={"retention.ms": "99999999"}), NewTopic("gone", 1, 1)]
         )
         for future in made.values():
-            future.result(10)
-        admin.delete_topics(["gone"])["gone"].result(10)
+            future.result(HANG_S)
+        admin.delete_topics(["gone"])["gone"].result(HANG_S)
         produce(broker.bootstrap_servers, "kept", ours)
         assert consume(broker.bootstrap_servers, "readers", ["kept"], 200) == ours
         cluster_id = broker.call(lambda node: node.cluster_id)
     kafka = KafkaBroker(tmp_path)
     with kafka:
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, **QUIET})
-        listed = admin.list_topics(timeout=30)
+        listed = admin.list_topics(timeout=HANG_S)
         assert listed.cluster_id == cluster_id
         assert {name for name in listed.topics if not name.startswith("__")} == {"kept"}
         assert own_settings(admin, "kept") == {"retention.ms": "99999999"}
         produce(kafka.bootstrap_servers, "kept", theirs)
         assert consume(kafka.bootstrap_servers, "readers", ["kept"], 50) == theirs
-        admin.create_topics([NewTopic("theirs", 2, 1)])["theirs"].result(20)
+        admin.create_topics([NewTopic("theirs", 2, 1)])["theirs"].result(HANG_S)
     assert "ERROR" not in (tmp_path / "server.log").read_text()
     with Broker(tmp_path / "data") as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, **QUIET})
-        assert {name for name in admin.list_topics(timeout=10).topics if not name.startswith("__")} == {
+        assert {name for name in admin.list_topics(timeout=HANG_S).topics if not name.startswith("__")} == {
             "kept",
             "theirs",
         }

@@ -8,6 +8,7 @@ from typing import Any
 from kwire.broker import Broker
 from kwire.messages.base import Message
 from kwire.protocol import NEED_DATA, Connection, Role, State
+from tests.waiting import HANG_S
 
 __all__ = ["RawClient", "connect"]
 
@@ -15,7 +16,7 @@ __all__ = ["RawClient", "connect"]
 def connect(broker: Broker) -> socket.socket:
     """A connection that has said nothing yet."""
     host, _, port = broker.bootstrap_servers.rpartition(":")
-    return socket.create_connection((host, int(port)), timeout=10)
+    return socket.create_connection((host, int(port)), timeout=HANG_S)
 
 
 class RawClient:
@@ -49,9 +50,14 @@ class RawClient:
         self.send(request, version)
         return self.receive()
 
-    def is_closed(self) -> bool:
-        """Whether the broker ends the connection, within the socket's time-out."""
+    def is_closed(self, wait_s: float = HANG_S) -> bool:
+        """Whether the broker ends the connection within wait_s seconds."""
+        self.sock.settimeout(wait_s)
         try:
             return self.sock.recv(1) == b""
         except ConnectionResetError:
             return True
+        except (BlockingIOError, TimeoutError):
+            return False
+        finally:
+            self.sock.settimeout(HANG_S)

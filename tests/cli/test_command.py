@@ -12,6 +12,7 @@ import pytest
 from tests.cli.crafted import segment
 from tests.cli.test_escaping import on_terminal
 from tests.records.building import batch, record
+from tests.waiting import HANG_S
 
 import kwire as package
 from kwire.cli import log
@@ -80,7 +81,7 @@ def test_a_reader_that_leaves_early_ends_the_command_quietly(options: list[str],
         process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(timeout=60) == 141
+        assert process.wait(timeout=HANG_S) == 141
 
 
 def test_help_starts_without_the_libraries_behind_the_commands() -> None:

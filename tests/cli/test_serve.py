@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
+from tests.waiting import HANG_S
 
 from kwire.cli.main import run
 from kwire.client import Client
@@ -50,7 +51,7 @@ def test_it_serves_until_it_is_told_to_stop_and_keeps_the_directory(tmp_path: Pa
         topic = cls.CreatableTopic(name="kept", num_partitions=-1, replication_factor=-1)  # type: ignore[attr-defined]
         assert client.request(cls(topics=[topic])).topics[0].error_code == 0  # type: ignore[call-arg]
     process.send_signal(number)
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=HANG_S) == 0
     directory = LogDirectory(tmp_path / "data")
     assert directory.is_clean_shutdown
     assert [key for key in directory if key[0] == "kept"] == [("kept", 0), ("kept", 1)]
@@ -60,7 +61,7 @@ def test_it_serves_until_it_is_told_to_stop_and_keeps_the_directory(tmp_path: Pa
 def test_without_a_directory_it_says_that_nothing_is_kept() -> None:
     process, _ = serve()
     process.terminate()
-    _, told = process.communicate(timeout=30)
+    _, told = process.communicate(timeout=HANG_S)
     assert "temporary directory" in told
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tests.cli.crafted import ACTED_ON, MARKUP
 from tests.schema.writing import common, field, message, request, tagged
+from tests.waiting import HANG_S
 
 from kwire.cli.site.diagram import NARROW, WIDE, draw
 from kwire.cli.site.protocol import Protocol, kafka, of_definitions, slug
@@ -336,7 +337,7 @@ def opened(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Callable[[st
     def dump(address: str) -> str:
         profile = f"--user-data-dir={folder / 'profile'}"
         url = f"file://{folder}/site/{address}"
-        return subprocess.run([BROWSER, *FLAGS, profile, url], capture_output=True, text=True, timeout=120).stdout
+        return subprocess.run([BROWSER, *FLAGS, profile, url], capture_output=True, text=True, timeout=HANG_S).stdout
 
     return dump
 

@@ -17,6 +17,10 @@ from kwire.errors import BrokerError, ConnectionFailed, CorruptBatch, OptionErro
 from kwire.messages import registry
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import ColumnWriter, read_batches
+from tests.waiting import HANG_MS
+
+SOON = {"default.api.timeout.ms": 300, "request.timeout.ms": HANG_MS}
+"""Gives up soon on errors that pass, and waits for responses however long they take."""
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +170,7 @@ def test_an_error_inside_a_transaction_is_told_and_not_what_its_abort_meets(serv
 
 
 def test_batches_for_many_partitions_go_together_and_each_failure_is_told(servers: str) -> None:
-    with Client(servers, **{"default.api.timeout.ms": 300}) as client:
+    with Client(servers, **SOON) as client:
         create(client, "many", 3)
         producer = Producer(client)
 
@@ -188,7 +192,7 @@ def test_batches_for_many_partitions_go_together_and_each_failure_is_told(server
 
 
 def test_what_is_not_there_is_said(servers: str) -> None:
-    with Client(servers, **{"default.api.timeout.ms": 300}) as client:
+    with Client(servers, **SOON) as client:
         with pytest.raises(BrokerError, match="UNKNOWN_TOPIC_OR_PARTITION"):
             client.list_offsets({("nowhere", 0): LATEST_TIMESTAMP})
         create(client, "short")

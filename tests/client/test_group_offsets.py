@@ -12,6 +12,7 @@ from kwire.client import Client
 from kwire.client.group_offsets import CommittedOffset, commit_offsets, fetch_offsets
 from kwire.errors import BrokerError
 from kwire.messages import registry
+from tests.client.test_client import SOON
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def test_offsets_that_were_committed_are_found_with_what_stands_beside_them(clie
 
 
 def test_offsets_of_partitions_that_are_not_there_are_refused(client: Client) -> None:
-    with Client(client.connection().address, **{"default.api.timeout.ms": 300}) as hasty:
+    with Client(client.connection().address, **SOON) as hasty:
         for nowhere in (("nowhere", 0), ("a", 9)):
             with pytest.raises(BrokerError, match=rf"offset {nowhere[0]}-{nowhere[1]} of group 'group': UNKNOWN_TOPIC"):
                 commit_offsets(hasty, "group", {nowhere: 1})

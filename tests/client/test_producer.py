@@ -13,7 +13,8 @@ from kwire.broker import Broker
 from kwire.client import Client, OutgoingBatch, Producer
 from kwire.errors import BrokerError
 from kwire.records import ColumnWriter, read_batches
-from tests.client.test_client import create
+from tests.client.test_client import SOON, create
+from tests.waiting import until
 
 ROUNDS, PARTITIONS = 12, 2
 
@@ -71,9 +72,7 @@ def test_rounds_arrive_once_and_in_order_whatever_becomes_of_one_under_way(
             producer.begin()
         for n in range(ROUNDS):
             if n == after:
-                deadline = time.monotonic() + 20
-                while end_of(broker, topic) < 2 * after:
-                    assert time.monotonic() < deadline
+                until(lambda: end_of(broker, topic) >= 2 * after)
                 BROKEN[kind](broker)
             producer.post([batch(producer, topic, partition, n) for partition in range(PARTITIONS)])
         if transactional:
@@ -87,7 +86,7 @@ def test_rounds_arrive_once_and_in_order_whatever_becomes_of_one_under_way(
 def test_an_error_that_does_not_pass_is_told_and_leaves_the_producer_where_the_first_lost_batch_was(
     broker: Broker,
 ) -> None:
-    with Client(broker.bootstrap_servers, **{"default.api.timeout.ms": 2000}) as client:
+    with Client(broker.bootstrap_servers, **SOON) as client:
         create(client, "spoilt", PARTITIONS)
         producer = Producer(client)
         producer.send_all([batch(producer, "spoilt", partition, 0) for partition in range(PARTITIONS)])

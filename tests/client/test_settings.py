@@ -36,6 +36,13 @@ def test_a_jaas_configuration_gives_name_and_password_and_no_repr_shows_it() -> 
     assert settings.uses_tls
 
 
+def test_no_request_may_take_longer_than_all_of_them_together() -> None:
+    settings = ClientSettings.parse({**SERVERS, "default.api.timeout.ms": "1500"})
+    assert (settings.request_timeout_ms, settings.socket_connection_setup_timeout_ms) == (1500, 1500)
+    settings = ClientSettings.parse({**SERVERS, "default.api.timeout.ms": "1500", "request.timeout.ms": "2000"})
+    assert settings.request_timeout_ms == 2000
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

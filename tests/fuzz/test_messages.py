@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 from tests.fuzz import encodings, messages
+from tests.waiting import HANG_S
 
 
 def test_kernel_and_walker_agree_about_mutated_messages() -> None:
@@ -19,5 +20,5 @@ def test_drawn_definitions_with_drawn_encodings_are_the_bytes_of_the_specificati
 def test_the_kernels_touch_nothing_outside_their_buffers() -> None:
     """In a process of its own: a step over the end of a buffer kills it."""
     command = [sys.executable, "-m", "tests.fuzz.guarded_messages", "6000", "1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, f"exit code {done.returncode}: {done.stdout}{done.stderr}"

@@ -18,7 +18,16 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
+from tests.waiting import HANG_S, until
 
 __all__ = ["FIRST_MS", "MANY", "add_partitions", "consume", "create", "delete", "delete_before", "produce", "topics"]
 
@@ -45,7 +54,7 @@ TIMES = [0, 5_000, 3_000, 3_000, -FIRST_MS, 1 - FIRST_MS, 9_000, -86_400_000, 7_
 def settle(futures: dict[Any, Any]) -> None:
     """Wait for what an admin client was asked."""
     for future in futures.values():
-        future.result(30)
+        future.result(HANG_S)
 
 
 def create(servers: str, name: str, partitions: int = 1, **config: str) -> str:
@@ -53,10 +62,7 @@ def create(servers: str, name: str, partitions: int = 1, **config: str) -> str:
     found = NewTopic(name, partitions, 1, config={key.replace("_", "."): value for key, value in config.items()})
     admin = AdminClient({"bootstrap.servers": servers})
     settle(admin.create_topics([found]))
-    deadline = time.monotonic() + 30
-    while len(admin.list_topics(name, timeout=10).topics[name].partitions) < partitions:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: len(admin.list_topics(name, timeout=HANG_S).topics[name].partitions) >= partitions)
     return name
 
 
@@ -64,8 +70,7 @@ def delete(servers: str, name: str) -> None:
     """Delete a topic and wait until nobody is told of it."""
     admin = AdminClient({"bootstrap.servers": servers})
     settle(admin.delete_topics([name]))
-    while name in admin.list_topics(timeout=10).topics:
-        time.sleep(0.05)
+    until(lambda: name not in admin.list_topics(timeout=HANG_S).topics)
 
 
 def delete_before(servers: str, name: str, partition: int, offset: int) -> None:
@@ -78,8 +83,7 @@ def add_partitions(servers: str, name: str, total: int) -> None:
     """Give a topic so many partitions in all."""
     admin = AdminClient({"bootstrap.servers": servers})
     settle(admin.create_partitions([NewPartitions(name, total)]))
-    while len(admin.list_topics(name, timeout=10).topics[name].partitions) < total:
-        time.sleep(0.05)
+    until(lambda: len(admin.list_topics(name, timeout=HANG_S).topics[name].partitions) >= total)
 
 
 def produce(servers: str, name: str, partition: int, values: list[str], *, first_ms: int = FIRST_MS) -> None:
@@ -87,7 +91,7 @@ def produce(servers: str, name: str, partition: int, values: list[str], *, first
     producer = Producer({"bootstrap.servers": servers, "linger.ms": 5})
     for number, value in enumerate(values):
         producer.produce(name, value.encode(), b"k%d" % number, partition=partition, timestamp=first_ms + number)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_S) == 0
 
 
 def consume(servers: str, name: str) -> list[Any]:
@@ -101,11 +105,11 @@ def consume(servers: str, name: str) -> list[Any]:
             "isolation.level": "read_uncommitted",
         }
     )
-    partitions = consumer.list_topics(name, timeout=10).topics[name].partitions
+    partitions = consumer.list_topics(name, timeout=HANG_S).topics[name].partitions
     consumer.assign([TopicPartition(name, number, 0) for number in partitions])
     found, ended = [], 0
     while ended < len(partitions):
-        message = consumer.poll(10)
+        message = consumer.poll(HANG_S)
         assert message is not None
         if message.error() is None:
             found.append(message)
@@ -125,20 +129,20 @@ def fill_mixed(servers: str) -> None:
                     "mixed", value, key, (0, 1, 3)[number % 3], timestamp=FIRST_MS + after_ms + round_number,
                     headers=headers,
                 )  # fmt: skip
-            assert producer.flush(30) == 0
+            assert producer.flush(HANG_S) == 0
 
 
 def transactional(servers: str, name: str) -> Producer:
     settings = {"transactional.id": name, "transaction.timeout.ms": 600_000, "linger.ms": 0}
     producer = Producer({"bootstrap.servers": servers, **settings})
-    producer.init_transactions(30)
+    producer.init_transactions(HANG_S)
     return producer
 
 
 def send(producer: Producer, topic: str, partition: int, *values: str) -> None:
     for value in values:
         producer.produce(topic, value, value[:1], partition, timestamp=FIRST_MS)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_S) == 0
 
 
 def fill_transactions(servers: str, topic: str, *, leave_open: bool) -> list[Producer]:
@@ -153,8 +157,8 @@ def fill_transactions(servers: str, topic: str, *, leave_open: bool) -> list[Pro
         send(second, topic, 0, f"second {number}")
         send(plain, topic, number % 2, f"plain {number}")
         send(second, topic, 1, f"second {number}")
-        first.abort_transaction(30) if number % 3 == 1 else first.commit_transaction(30)
-        second.abort_transaction(30) if number % 2 else second.commit_transaction(30)
+        first.abort_transaction(HANG_S) if number % 3 == 1 else first.commit_transaction(HANG_S)
+        second.abort_transaction(HANG_S) if number % 2 else second.commit_transaction(HANG_S)
     if not leave_open:
         return []
     first.begin_transaction()
@@ -178,13 +182,19 @@ def fill_compacted(servers: str) -> None:
     producer = Producer({"bootstrap.servers": servers, "batch.num.messages": 20, "linger.ms": 5})
     for number in range(600):
         producer.produce("compacted", b"%d" % number + b"x" * 200, b"%d" % (number % 7 if number % 10 else number), 0)
-    assert producer.flush(30) == 0
-    deadline, before, settled = time.monotonic() + 60, 600, 0
-    while settled < 4:  # no change for two seconds: the cleaner is done
+    assert producer.flush(HANG_S) == 0
+    until(lambda: len(consume(servers, "compacted")) < 600)
+    policy = ConfigEntry("cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, "compacted", incremental_configs=[policy])
+    settle(AdminClient({"bootstrap.servers": servers}).incremental_alter_configs([resource]))
+    counts = [0]  # nothing is cleaned any more, once a pass that was under way is through
+
+    def is_settled() -> bool:
         time.sleep(0.5)
-        now = len(consume(servers, "compacted"))
-        settled, before = (settled + 1 if now == before < 600 else 0), now
-        assert time.monotonic() < deadline, f"{now} of 600 records are there"
+        counts.append(len(consume(servers, "compacted")))
+        return len(set(counts[-4:])) == 1 and len(counts) > 4
+
+    until(is_settled)
 
 
 @contextmanager
@@ -210,4 +220,4 @@ def topics(servers: str) -> Iterator[None]:
     yield
     for producer in waiting:
         with suppress(KafkaException):
-            producer.abort_transaction(10)
+            producer.abort_transaction(HANG_S)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from tests.waiting import HANG_S
 from tools import kafka
 
 __all__ = ["RELEASES", "following", "run"]
@@ -23,7 +24,9 @@ def class_path(version: str) -> str:
     classes = kafka.BUILD / f"classes-old-peer-{version}"
     classes.mkdir(parents=True, exist_ok=True)
     compiler = kafka.need("javac", "openjdk-17-jdk-headless")
-    subprocess.run([compiler, "-nowarn", "-cp", f"{jars}/*", "-d", str(classes), str(SOURCE)], check=True, timeout=120)
+    subprocess.run(
+        [compiler, "-nowarn", "-cp", f"{jars}/*", "-d", str(classes), str(SOURCE)], check=True, timeout=HANG_S
+    )
     return f"{classes}:{jars}/*"
 
 
@@ -43,7 +46,7 @@ def command(version: str, words: tuple[object, ...]) -> list[str]:
 
 def run(version: str, *words: object) -> list[str]:
     """What it prints; an error of the program is one of the test."""
-    done = subprocess.run(command(version, words), capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command(version, words), capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.splitlines()
 

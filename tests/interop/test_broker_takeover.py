@@ -21,6 +21,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 from tests.soak.broker_process import BrokerProcess
+from tests.waiting import HANG_S
 from tools.kafka import KafkaBroker
 
 from kwire.log import LogDirectory
@@ -41,20 +42,20 @@ EVERY_ENTRY = AclBindingFilter(
 def send(producer: Producer, topic: str, values: list[str]) -> None:
     for value in values:
         producer.produce(topic, value, partition=0)
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_S) == 0
 
 
 def transact(servers: str, transactional_id: str, topic: str, *steps: str) -> Producer:
     """One transaction a step, "commit", "abort" or "leave"; its value is the id and the step."""
     producer = Producer({"bootstrap.servers": servers, "transactional.id": transactional_id, **QUIET})
-    producer.init_transactions(30)
+    producer.init_transactions(HANG_S)
     for step in steps:
         producer.begin_transaction()
         send(producer, topic, [f"{transactional_id} {step}"])
         if step == "commit":
-            producer.commit_transaction(30)
+            producer.commit_transaction(HANG_S)
         elif step == "abort":
-            producer.abort_transaction(30)
+            producer.abort_transaction(HANG_S)
     return producer
 
 
@@ -76,7 +77,7 @@ def read(servers: str, topic: str, count: int, *, group: str = "-", commit: bool
         consumer.assign([TopicPartition(topic, 0, 0)])
     found: list[str] = []
     while len(found) < count:
-        message = consumer.poll(30)
+        message = consumer.poll(HANG_S)
         assert message is not None, f"{found} and no more"
         assert message.error() is None, message.error()
         found.append(message.value().decode())
@@ -89,14 +90,14 @@ def read(servers: str, topic: str, count: int, *, group: str = "-", commit: bool
 def state(servers: str, *, acls: bool = True) -> dict[str, object]:
     """What an administrator sees."""
     admin = AdminClient({"bootstrap.servers": servers, **QUIET})
-    topics = admin.list_topics(timeout=30).topics
+    topics = admin.list_topics(timeout=HANG_S).topics
     (described,) = admin.describe_configs([ConfigResource("topic", "plain")]).values()
     (offsets,) = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions("readers")]).values()
     return {
         "topics": {name: len(topic.partitions) for name, topic in topics.items() if not name.startswith("__")},
-        "config": {name: entry.value for name, entry in described.result(30).items() if entry.source == 1},
-        "offsets": [(each.topic, each.offset) for each in offsets.result(30).topic_partitions],
-        "acls": [str(each) for each in admin.describe_acls(EVERY_ENTRY).result(30)] if acls else None,
+        "config": {name: entry.value for name, entry in described.result(HANG_S).items() if entry.source == 1},
+        "offsets": [(each.topic, each.offset) for each in offsets.result(HANG_S).topic_partitions],
+        "acls": [str(each) for each in admin.describe_acls(EVERY_ENTRY).result(HANG_S)] if acls else None,
     }
 
 
@@ -114,9 +115,9 @@ def test_kafka_recovers_what_a_killed_broker_left_and_we_what_a_killed_kafka_lef
             NewTopic("no", 1, 1),
         ]
         for future in admin.create_topics(made).values():
-            future.result(30)
-        admin.delete_topics(["no"])["no"].result(30)
-        admin.create_acls([ENTRY])[ENTRY].result(30)
+            future.result(HANG_S)
+        admin.delete_topics(["no"])["no"].result(HANG_S)
+        admin.create_acls([ENTRY])[ENTRY].result(HANG_S)
         send(Producer({"bootstrap.servers": servers, "enable.idempotence": True, **QUIET}), "plain", plain)
         assert read(servers, "plain", 300, group="readers", commit=True) == plain
         done = transact(servers, "t", "tx", "commit", "abort", "commit")

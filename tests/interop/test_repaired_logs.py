@@ -92,8 +92,8 @@ def test_kafka_boots_on_a_repaired_directory_and_serves_what_was_whole(
         with kafka.KafkaBroker(folder, **SETTINGS) as broker:
             patch.undo()
             server = broker.bootstrap_servers
-            printed = kafka.java("LogPeer", server, "read", "read_uncommitted", "u-plain", classes=classes, timeout=120)
-            committed = kafka.java("LogPeer", server, "read", "read_committed", "u-txn", classes=classes, timeout=120)
+            printed = kafka.java("LogPeer", server, "read", "read_uncommitted", "u-plain", classes=classes)
+            committed = kafka.java("LogPeer", server, "read", "read_committed", "u-txn", classes=classes)
     assert sorted(printed.splitlines()) == sorted(expected_lines(unclean, mode))
     log = (folder / "server.log").read_text(errors="replace")
     assert not re.findall(r"Corruption found.*|.*[Ii]nvalid offset.*|ERROR.*CorruptRecord.*", log)

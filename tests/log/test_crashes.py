@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -246,10 +245,9 @@ def test_a_killed_writer_leaves_everything_it_told_of(tmp_path: Path) -> None:
         command = [sys.executable, "-c", textwrap.dedent(WRITER), str(directory)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]) as process:
             assert process.stdout is not None
-            process.stdout.readline()
-            time.sleep(0.05 * (run + 1))
+            lines = [process.stdout.readline() for _ in range(1 + 100 * run)]
             process.send_signal(signal.SIGKILL)
-            told = [int(line) for line in process.stdout.read().splitlines() if line]
+            told = [int(line) for line in [*lines, *process.stdout.read().splitlines()] if line]
         log = open_log(directory)
         found = records_of(log)
         assert log.log_end_offset >= told[-1] > 0

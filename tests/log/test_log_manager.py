@@ -14,6 +14,7 @@ from kwire.log import LogConfig, LogDirectory, LogManager
 from kwire.log.checkpoints import parse_offset_checkpoint, parse_properties
 from tests.log.faults import Stopped, StoppingFileSystem
 from tests.log.writing import NOW, SMALL, numbered, records_of
+from tests.waiting import HANG_S
 
 
 def opened(directory: Path, **options: object) -> LogManager:
@@ -250,5 +251,5 @@ with LogManager.open(sys.argv[1], now_ms=NOW, default_config=SMALL) as manager:
     assert manager.was_clean and len(manager.logs) == 40
 """
     subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path)], check=True, cwd=Path(__file__).parents[2], timeout=60
+        [sys.executable, "-c", program, str(tmp_path)], check=True, cwd=Path(__file__).parents[2], timeout=HANG_S
     )

@@ -29,7 +29,9 @@ from tests.log.expected import consumed, read_objects
 from tests.log.faults import Stopped, StoppingFileSystem
 
 Copied = Callable[[str, str], Path]
-QUICK = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 def plan_for(data: Path, mode: Mode = Mode.SALVAGE) -> Plan:

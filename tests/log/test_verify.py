@@ -26,7 +26,9 @@ from tests.log.damaging import LOGS, batches_of, copy_of, damage, flip, key_of
 from tests.records.building import batch, record
 
 Copied = Callable[[str, str], Path]
-QUICK = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 def real(damages: list[Damage]) -> list[Damage]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from tests import golden
 from tests.plan.definitions import PRIMITIVES, Everything, Moved, MovedOld, Probe, compiled, field
+from tests.waiting import HANG_S
 
 from kwire import plan
 from kwire.errors import DecodeError, EncodeError, Malformed, OptionError, Truncated, UnsupportedVersion
@@ -333,5 +334,5 @@ def test_the_type_of_all_versions_has_all_fields() -> None:
 def test_nothing_outside_a_message_is_touched() -> None:
     """In a process of its own: a step over the end kills it."""
     command = [sys.executable, "-m", "tests.fuzz.guarded_columns", "3000", "1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert done.returncode == 0, f"exit code {done.returncode}: {done.stdout}{done.stderr}"

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from tests.fuzz import record_writing
 from tests.records.test_builder import plain
+from tests.waiting import HANG_S
 
 from kwire.errors import EncodeError, OptionError
 from kwire.records import (
@@ -57,7 +58,7 @@ def test_kernels_stay_inside_their_buffers() -> None:
         [sys.executable, "-m", "tests.fuzz.record_writing", "guarded", "150"],
         capture_output=True,
         text=True,
-        timeout=250,
+        timeout=HANG_S,
         check=False,
     )
     assert (done.returncode, done.stdout.strip()) == (0, "150"), done.stderr[-3000:]

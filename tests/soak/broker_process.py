@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import IO
 
+from tests.waiting import HANG_S
 from tools.kafka import free_port
 
 __all__ = ["BrokerProcess"]
@@ -19,7 +20,6 @@ SETTINGS = {
     "offsets.topic.num.partitions": 3,
     "transaction.state.log.num.partitions": 3,
 }
-START_S = 60
 
 
 class BrokerProcess:
@@ -52,7 +52,7 @@ class BrokerProcess:
         assert out is not None
         line = out.readline()
         if line != f"BROKERS={self.bootstrap_servers}\n":
-            self.process.wait(START_S)
+            self.process.wait(HANG_S)
             raise RuntimeError(f"the broker did not start: {line!r}\n{self.log_tail()}")
         self.slowest_start_s = max(self.slowest_start_s, time.monotonic() - started)
 
@@ -75,7 +75,7 @@ class BrokerProcess:
         if self.process is None:
             return None
         self.process.send_signal(number)
-        code = self.process.wait(START_S)
+        code = self.process.wait(HANG_S)
         assert self.process.stdout is not None
         self.process.stdout.close()
         self.process = None

@@ -18,11 +18,12 @@ from enum import Enum
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from tests.waiting import HANG_S
 
 __all__ = ["GIVE_UP_S", "PARTITIONS", "Copier", "LiveReader", "Outcome", "PlainWriter", "TransactionalWriter", "Worker"]
 
 PARTITIONS = 3
-GIVE_UP_S = 120
+GIVE_UP_S = HANG_S
 CLIENT: dict[str, Any] = {
     "log_level": 0,
     "reconnect.backoff.ms": 50,

@@ -11,6 +11,8 @@ import sys
 import time
 from pathlib import Path
 
+from tests.waiting import HANG_S
+
 __all__ = ["QueryProcess"]
 
 ROOT = Path(__file__).parents[2]
@@ -124,7 +126,7 @@ class QueryProcess:
         assert self.process is not None
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)  # a JVM that outlived its Python
-        self.process.wait(60)
+        self.process.wait(HANG_S)
         self.process = None
 
 

@@ -25,12 +25,14 @@ from tests.soak.clients import (
     TransactionalWriter,
     Worker,
 )
+from tests.waiting import HANG_S
 
 __all__ = ["Report", "soak"]
 
 TOPICS = ("plain", "in", "out", "tx")
 Rows = dict[int, list[tuple[int, str]]]
 """Offset and value of a topic's records, by partition."""
+LEAST_KILLS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,9 @@ class Report:
 
 
 def soak(directory: Path, *, seconds: float, seed: int, pause_s: tuple[float, float] = (1.0, 6.0)) -> Report:
-    """Run for so long. pause_s: the broker lives between so and so many seconds.
+    """Run for `seconds`, and until everything that a report counts has happened.
+
+    pause_s: the shortest and the longest life of the broker, in seconds.
 
     Raises AssertionError with the first thing that is wrong; the directory is left for who looks into it.
     """
@@ -70,7 +74,7 @@ def _soak(
     servers = broker.bootstrap_servers
     admin = AdminClient({"bootstrap.servers": servers, **CLIENT})
     for future in admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in TOPICS]).values():
-        future.result(30)
+        future.result(HANG_S)
     plain = [PlainWriter(f"p{i}", servers, seed, "plain", codec) for i, codec in enumerate(("none", "zstd"))]
     feeder = PlainWriter("feeder", servers, seed, "in", "lz4")
     copier = Copier("copier", servers, seed)
@@ -84,8 +88,17 @@ def _soak(
     for worker in workers:
         worker.start()
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        time.sleep(min(choose.uniform(*pause_s), max(deadline - time.monotonic(), 0)))
+
+    def is_enough() -> bool:
+        outcomes = {outcome for writer in writers for outcome, _ in writer.outcomes}
+        written = all(writer.acknowledged.total() > 100 for writer in [*plain, feeder])
+        ended = {Outcome.COMMITTED, Outcome.ABORTED} <= outcomes
+        return broker.kills >= LEAST_KILLS and written and ended and copier.copied > 0
+
+    give_up = deadline + HANG_S
+    while time.monotonic() < deadline or not is_enough():
+        assert time.monotonic() < give_up, "the clients get nothing done"
+        time.sleep(choose.uniform(*pause_s))
         for worker in workers:
             if not worker.is_alive():
                 worker.end()

@@ -26,6 +26,7 @@ from tests.soak.broker_process import BrokerProcess
 from tests.soak.clients import CLIENT, GIVE_UP_S, PRODUCER, Outcome, Transactions, Worker
 from tests.soak.query_process import QueryProcess
 from tests.soak.stream_query import PREFIX
+from tests.waiting import HANG_S
 from tools.kafka import KafkaBroker
 
 from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client
@@ -115,14 +116,14 @@ class Partitions:
         """Make `in` and `out`."""
         made = [NewTopic("in", self.count, 1), NewTopic("out", OUT_PARTITIONS, 1)]
         for future in self.admin.create_topics(made).values():
-            future.result(30)
+            future.result(HANG_S)
 
     def add(self) -> None:
         """One more, unless there are enough or the broker is away."""
         if self.count < MOST_PARTITIONS:
             with contextlib.suppress(KafkaException):
-                self.admin.create_partitions([NewPartitions("in", self.count + 1)])["in"].result(15)
-            there = self.admin.list_topics("in", timeout=30).topics["in"].partitions
+                self.admin.create_partitions([NewPartitions("in", self.count + 1)])["in"].result(HANG_S)
+            there = self.admin.list_topics("in", timeout=HANG_S).topics["in"].partitions
             self.count = max(self.count, len(there))
 
 
@@ -357,7 +358,7 @@ def read_topic(servers: str, topic: str) -> Values:
             "enable.partition.eof": True,
         }
     )
-    left = set(consumer.list_topics(topic, timeout=30).topics[topic].partitions)
+    left = set(consumer.list_topics(topic, timeout=HANG_S).topics[topic].partitions)
     consumer.assign([TopicPartition(topic, number, 0) for number in left])
     found: dict[str, list[str]] = defaultdict(list)
     deadline = time.monotonic() + GIVE_UP_S

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("pyspark.sql.datasource")
 
 from pyspark.sql.types import StructType
+from tests.waiting import HANG_S
 
 from kwire.broker import Broker
 from kwire.client import Client, Producer
@@ -92,7 +93,7 @@ def stream(spark: SparkSession, cluster: Cluster, folder: Path, **options: Any) 
         .trigger(availableNow=True)
         .start()
     )
-    query.awaitTermination(120)
+    query.awaitTermination(int(HANG_S))
     assert query.exception() is None
     return [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from tests.object_store import ObjectStore
+from tests.waiting import HANG_S
 
 from kwire.errors import LogError, OptionError
 from kwire.log import LogDirectory
@@ -403,7 +404,7 @@ def test_spark_reads_a_growing_directory_over_restarts(spark: SparkSession, logs
             .trigger(availableNow=True)
             .start()
         )
-        query.awaitTermination(120)
+        query.awaitTermination(int(HANG_S))
         assert query.exception() is None
         return [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]]
 

@@ -245,7 +245,9 @@ def passes(condition: Any, row: tuple[Any, ...]) -> bool:
     }[name]()
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(filters=conditions(), directory=st.sampled_from(["modern", "legacy"]))
 def test_a_narrowed_plan_loses_no_row(
     kafka_logs: dict[str, Path],

@@ -10,6 +10,7 @@ import pytest
 from tools import kafka
 
 from kwire.broker import Broker
+from tests.waiting import HANG_S
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 
@@ -22,7 +23,7 @@ def run(servers: str, *arguments: object, version: str = kafka.VERSION) -> list[
     """What GroupPeer prints."""
     classes = kafka.compile_java(PEER, version=version)
     words = [str(each) for each in arguments]
-    return kafka.java("GroupPeer", servers, *words, version=version, classes=classes, timeout=120).splitlines()
+    return kafka.java("GroupPeer", servers, *words, version=version, classes=classes).splitlines()
 
 
 def fill(broker: Broker) -> None:
@@ -34,7 +35,7 @@ def fill(broker: Broker) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     for number in range(RECORDS):
         producer.produce("t", str(number), partition=number % 4)
-    assert producer.flush(10) == 0
+    assert producer.flush(HANG_S) == 0
 
 
 @pytest.fixture(scope="module")

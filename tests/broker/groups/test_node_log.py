@@ -17,6 +17,7 @@ import pytest
 from kwire.broker import Broker
 from kwire.broker.node import Node
 from tests.broker.groups.test_apis import commit
+from tests.waiting import HANG_S
 
 Offsets = dict[str, dict[tuple[str, int], int]]
 
@@ -113,7 +114,7 @@ def test_groups_survive_a_broker_that_is_killed(tmp_path: Path) -> None:
         [sys.executable, "-c", textwrap.dedent(CHILD), str(tmp_path / "data")],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_S,
         cwd=Path(__file__).parents[3],
         check=False,
     )

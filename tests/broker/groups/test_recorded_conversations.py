@@ -25,6 +25,7 @@ from kwire.broker.node import Node
 from kwire.messages import registry
 from kwire.messages.base import Message
 from kwire.protocol.frames import request_codec, response_codec
+from tests.waiting import HANG_S
 
 GROUP_APIS = {8, 9, 10, 11, 12, 13, 14, 68}
 NOT_YET = {14, 15, 16}
@@ -95,7 +96,7 @@ class Conversation:
         """Send a request; (their answer, our answer), comparable."""
         conn, api_key, version = request["conn"], request["apiKey"], request["apiVersion"]
         if conn not in self.sockets:
-            self.sockets[conn] = socket.create_connection(self.address, timeout=10)
+            self.sockets[conn] = socket.create_connection(self.address, timeout=HANG_S)
         codec = request_codec(api_key, version)
         header, body = codec.decode(wire)
         cls: type[Message] = registry.request(api_key)

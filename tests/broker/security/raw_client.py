@@ -11,8 +11,8 @@ from kwire.errors import KwireError
 from kwire.messages import SaslAuthenticateRequest, SaslHandshakeRequest
 from kwire.messages.base import Message
 from kwire.protocol import NEED_DATA, Connection, Role
+from tests.waiting import HANG_S
 
-TIMEOUT_S = 10
 RECEIVE_BYTES = 65536
 
 
@@ -24,7 +24,7 @@ class RawClient:
     """A connection to a broker; wrap: makes a TLS socket of the plain one."""
 
     def __init__(self, broker: Broker, wrap: Any = None) -> None:
-        self.sock = socket.create_connection(("127.0.0.1", broker.port), TIMEOUT_S)
+        self.sock = socket.create_connection(("127.0.0.1", broker.port), HANG_S)
         if wrap is not None:
             self.sock = wrap(self.sock)
         self.connection = Connection(Role.CLIENT, client_id="raw")

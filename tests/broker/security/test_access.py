@@ -17,6 +17,7 @@ from kwire.messages.base import Message
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import Record, write_batch
 from tests.broker.security.raw_client import RawClient
+from tests.waiting import HANG_S
 
 USERS = {"root": "root-password", "nobody": "nobody-password"}
 TOPIC = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -392,10 +393,10 @@ def broker() -> Iterator[Broker]:
                 "log_level": 0,
             }
         )
-        producer.init_transactions(20)
+        producer.init_transactions(HANG_S)
         producer.begin_transaction()
         producer.produce("t", b"x")
-        producer.commit_transaction(20)
+        producer.commit_transaction(HANG_S)
         yield running
 
 

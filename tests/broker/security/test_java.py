@@ -16,6 +16,7 @@ from kwire.protocol.error_codes import ErrorCode
 from tests.broker.security.raw_client import RawClient
 from tests.broker.security.test_clients import SMALL
 from tests.broker.security.test_credentials import upsertion
+from tests.waiting import HANG_S
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 
@@ -41,7 +42,7 @@ def test_kafkas_own_client_logs_in_again_and_again(client: str, mechanism: str) 
             "sasl.jaas.config": f'{MODULES[mechanism]} required username="alice" password="secret";',
         }
         arguments = [f"{key}={value}" for key, value in settings.items()]
-        out = kafka.java("LoginPeer", "3", *arguments, version=client, classes=classes, timeout=60)
+        out = kafka.java("LoginPeer", "240", *arguments, version=client, classes=classes)
     assert out.strip() == "logged in again: true"
 
 
@@ -92,7 +93,7 @@ def test_a_real_kafka_knows_entries_users_and_quotas_and_hands_them_back(tmp_pat
         alter(client, "one", 1000)
     with kafka.KafkaBroker(tmp_path, **{"authorizer.class.name": AUTHORIZER, "super.users": ANONYMOUS}) as real:
         ready = confluent_kafka.Producer({"bootstrap.servers": real.bootstrap_servers})
-        assert ready.list_topics(timeout=20).brokers
+        assert ready.list_topics(timeout=HANG_S).brokers
         with RawClient(real) as client:  # type: ignore[arg-type]
             assert (names(client), users(client), rates(client)) == (["one"], {"one": [5000]}, {"one": 1000})
             alter(client, "two", 2000)

@@ -6,8 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,10 +17,9 @@ from aiokafka.structs import TopicPartition as AioPartition
 from confluent_kafka import KafkaException, TopicPartition
 
 from kwire.broker import Broker
-from kwire.broker.node import Node
 from kwire.broker.transactions import TransactionState
+from tests.waiting import HANG_S, until
 
-WAIT_S = 20
 SMALL = {"offsets_topic_num_partitions": 1, "transaction_state_log_num_partitions": 1}  # quick to make and to open
 
 
@@ -48,14 +46,14 @@ def producer(broker: HasBootstrap, transactional_id: str, **settings: Any) -> co
             **settings,
         }
     )
-    made.init_transactions(WAIT_S)
+    made.init_transactions(HANG_S)
     return made
 
 
 def send(made: confluent_kafka.Producer, topic: str, *values: bytes) -> None:
     for value in values:
         made.produce(topic, value, partition=0)
-    assert made.flush(WAIT_S) == 0
+    assert made.flush(HANG_S) == 0
 
 
 def read(broker: HasBootstrap, topic: str, count: int, isolation: str = "read_committed") -> list[bytes]:
@@ -71,24 +69,16 @@ def read(broker: HasBootstrap, topic: str, count: int, isolation: str = "read_co
     )
     consumer.assign([TopicPartition(topic, 0, 0)])
     found: list[bytes] = []
-    deadline = time.monotonic() + WAIT_S
-    while time.monotonic() < deadline:
-        message = consumer.poll(0.2)
-        if message is not None and message.error() is None:
+    while True:
+        message = consumer.poll(HANG_S)
+        assert message is not None, f"{topic}: {len(found)} of {count} records came"
+        if message.error() is None:
             found.append(message.value())
-        elif message is not None and len(found) >= count:
+        elif len(found) >= count:
             assert message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF
             break
     consumer.close()
     return found
-
-
-def until(broker: Broker, ask: Callable[[Node], bool]) -> None:
-    """Wait until it is so on the broker."""
-    deadline = time.monotonic() + WAIT_S
-    while not broker.call(ask):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_librdkafka_commits_and_aborts(broker: Broker) -> None:
@@ -96,7 +86,7 @@ def test_librdkafka_commits_and_aborts(broker: Broker) -> None:
     for number in range(4):
         made.begin_transaction()
         send(made, "commits", b"%d" % number, b"%d." % number)
-        made.abort_transaction(WAIT_S) if number % 2 else made.commit_transaction(WAIT_S)
+        made.abort_transaction(HANG_S) if number % 2 else made.commit_transaction(HANG_S)
     assert read(broker, "commits", 4) == [b"0", b"0.", b"2", b"2."]
     assert read(broker, "commits", 8, "read_uncommitted") == [b"%d%s" % (n, s) for n in range(4) for s in (b"", b".")]
 
@@ -106,9 +96,9 @@ def test_librdkafka_does_not_read_past_an_open_transaction(broker: Broker) -> No
     for each, value in ((made, b"first"), (other, b"second")):
         each.begin_transaction()
         send(each, "open", value)
-    other.commit_transaction(WAIT_S)
+    other.commit_transaction(HANG_S)
     assert read(broker, "open", 0) == []
-    made.commit_transaction(WAIT_S)
+    made.commit_transaction(HANG_S)
     assert read(broker, "open", 2) == [b"first", b"second"]
 
 
@@ -118,11 +108,11 @@ def test_librdkafka_is_fenced_by_its_successor(broker: Broker) -> None:
     send(first, "fenced", b"lost")
     second = producer(broker, "fenced")
     with pytest.raises(KafkaException) as caught:
-        first.commit_transaction(WAIT_S)
+        first.commit_transaction(HANG_S)
     assert caught.value.args[0].fatal()
     second.begin_transaction()
     send(second, "fenced", b"kept")
-    second.commit_transaction(WAIT_S)
+    second.commit_transaction(HANG_S)
     assert read(broker, "fenced", 1) == [b"kept"]
 
 
@@ -130,9 +120,9 @@ def test_librdkafka_is_fenced_when_it_takes_too_long(broker: Broker) -> None:
     made = producer(broker, "slow", **{"transaction.timeout.ms": 1000})
     made.begin_transaction()
     send(made, "slow", b"lost")
-    until(broker, lambda node: node.transactions.describe("slow").state == TransactionState.COMPLETE_ABORT)
+    until(lambda: broker.call(lambda node: node.transactions.describe("slow").state) == TransactionState.COMPLETE_ABORT)
     with pytest.raises(KafkaException):
-        made.commit_transaction(WAIT_S)
+        made.commit_transaction(HANG_S)
     assert read(broker, "slow", 0) == []
 
 
@@ -144,10 +134,10 @@ def test_librdkafka_commits_offsets_in_a_transaction(broker: Broker, commit: boo
     consumer = confluent_kafka.Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})
     made.begin_transaction()
     offsets = [TopicPartition("source", 0, 3)]
-    made.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), WAIT_S)
+    made.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), HANG_S)
     partition = TopicPartition("source", 0)
-    made.commit_transaction(WAIT_S) if commit else made.abort_transaction(WAIT_S)
-    [committed] = consumer.committed([partition], WAIT_S)
+    made.commit_transaction(HANG_S) if commit else made.abort_transaction(HANG_S)
+    [committed] = consumer.committed([partition], HANG_S)
     assert committed.offset == (3 if commit else confluent_kafka.OFFSET_INVALID)
     consumer.close()
 
@@ -204,7 +194,7 @@ def test_kafka_python_commits_aborts_and_sends_offsets(broker: Broker) -> None:
 def offset_of(broker: Broker, group: str, topic: str) -> int:
     """A group's committed offset of partition 0."""
     consumer = confluent_kafka.Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})
-    [committed] = consumer.committed([TopicPartition(topic, 0)], WAIT_S)
+    [committed] = consumer.committed([TopicPartition(topic, 0)], HANG_S)
     consumer.close()
     offset: int = committed.offset
     return offset
@@ -228,15 +218,15 @@ def write_marker(node, partition, marker, write=partitions.write_marker):
 partitions.write_marker = write_marker
 with Broker(sys.argv[1], offsets_topic_num_partitions=1, transaction_state_log_num_partitions=1) as broker:
     producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "crash"})
-    producer.init_transactions(20)
+    producer.init_transactions()
     producer.begin_transaction()
     for topic in ("crash-a", "crash-b"):
         producer.produce(topic, b"kept", partition=0)
     offsets = [confluent_kafka.TopicPartition("crash-a", 0, 5)]
     consumer = confluent_kafka.Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "crash-group"})
     producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), 20)
-    producer.flush(20)
-    producer.commit_transaction(20)
+    producer.flush()
+    producer.commit_transaction()
 """
 
 
@@ -245,7 +235,7 @@ def test_a_commit_that_a_crash_interrupted_is_finished_by_the_next_start(tmp_pat
     done = subprocess.run(
         [sys.executable, "-c", CRASHING, str(tmp_path), str(markers_before)],
         env=os.environ,
-        timeout=60,
+        timeout=HANG_S,
         capture_output=True,
         check=False,
     )
@@ -258,5 +248,5 @@ def test_a_commit_that_a_crash_interrupted_is_finished_by_the_next_start(tmp_pat
         made = producer(broker, "crash")
         made.begin_transaction()
         send(made, "crash-a", b"after")
-        made.commit_transaction(WAIT_S)
+        made.commit_transaction(HANG_S)
         assert read(broker, "crash-a", 2) == [b"kept", b"after"]

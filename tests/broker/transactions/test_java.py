@@ -10,7 +10,8 @@ from tools import kafka
 
 from kwire.broker import Broker
 from kwire.broker.transactions import TransactionState
-from tests.broker.transactions.test_clients import SMALL, WAIT_S, producer, read, send
+from tests.broker.transactions.test_clients import SMALL, producer, read, send
+from tests.waiting import HANG_S
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 
@@ -31,7 +32,7 @@ def test_kafkas_own_client(client: str, transaction_version: int, epoch: int) ->
     classes = kafka.compile_java(PEER, version=client)
     with Broker(**SMALL, transaction_version=transaction_version) as broker:
         out = kafka.java(
-            "TransactionPeer", broker.bootstrap_servers, str(ROUNDS), version=client, classes=classes, timeout=120
+            "TransactionPeer", broker.bootstrap_servers, str(ROUNDS), version=client, classes=classes
         ).splitlines()
     expected = [
         "read [round 0, round 2, round 4]",
@@ -52,7 +53,7 @@ def test_a_real_kafka_goes_on_where_this_broker_stopped_and_back(tmp_path: Path,
         made = producer(broker, "hand")
         made.begin_transaction()
         send(made, "hand", b"ours")
-        made.commit_transaction(WAIT_S)
+        made.commit_transaction(HANG_S)
         made.begin_transaction()
         send(made, "hand", b"lost")
         ours = broker.call(lambda node: node.transactions.describe("hand"))
@@ -61,7 +62,7 @@ def test_a_real_kafka_goes_on_where_this_broker_stopped_and_back(tmp_path: Path,
         made = producer(real, "hand")
         made.begin_transaction()
         send(made, "hand", b"Kafka's")
-        made.commit_transaction(WAIT_S)
+        made.commit_transaction(HANG_S)
         assert read(real, "hand", 2) == [b"ours", b"Kafka's"]
         left = producer(real, "left")
         left.begin_transaction()
@@ -80,5 +81,5 @@ def test_a_real_kafka_goes_on_where_this_broker_stopped_and_back(tmp_path: Path,
         made = producer(broker, "left")
         made.begin_transaction()
         send(made, "hand", b"ours again")
-        made.commit_transaction(WAIT_S)
+        made.commit_transaction(HANG_S)
         assert read(broker, "hand", 3) == [b"ours", b"Kafka's", b"ours again"]

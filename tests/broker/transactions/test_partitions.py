@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +14,7 @@ from kwire.errors import LogError, OptionError
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import BatchBuilder
 from tests.broker.security.raw_client import RawClient
+from tests.waiting import until
 
 SMALL = {"offsets_topic_num_partitions": 1, "transaction_state_log_num_partitions": 3}
 NONE = ErrorCode.NONE
@@ -178,10 +178,9 @@ def test_a_marker_that_fails_is_written_when_the_disk_is_back(
     end(client, "disk", producer, 5)
     assert broker.call(lambda node: node.transactions.describe("disk").state) == TransactionState.PREPARE_COMMIT
     broker.call(repair_disk)
-    deadline = time.monotonic() + 10
-    while broker.call(lambda node: node.transactions.describe("disk").state) != TransactionState.COMPLETE_COMMIT:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(
+        lambda: broker.call(lambda node: node.transactions.describe("disk").state) == TransactionState.COMPLETE_COMMIT
+    )
     assert offsets(broker, partition) == (2, 2)
 
 

@@ -102,14 +102,14 @@ def while_it_runs(query: Callable[[], Any], also: Callable[[], None]) -> Any:
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     found = query()
-    thread.join(60)
+    thread.join(600)
     assert not failed, failed
     return found
 
 
 def kill_when(is_time: Callable[[], bool], marks: Path, kill: Callable[[int], None]) -> None:
     """Kill what belongs to the newest mark, as soon as it is time."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while not is_time():
         assert time.monotonic() < deadline
         time.sleep(0.02)
