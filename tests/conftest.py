@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from tools.kafka import Unavailable
 
 from tests import golden
 from tests.object_store import ObjectStore, serve_object_store
 
-# What gates a change draws the same examples every time; people's runs and `./dev fuzz` look for new ones.
-settings.register_profile("ci", derandomize=True, deadline=None)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+# What gates a change draws the same examples every time; people's runs and `./dev fuzz` look for new ones. How long an
+# example takes, to draw or to run, says something about the machine and nothing about the code.
+settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -32,6 +35,52 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return "spark" if nodeid.startswith(("tests/spark/", "tests/docs/")) else nodeid
 
     return Scheduling(config, log)
+
+
+# A test that lacks a program (Java, Maven, kcat ...) raises Unavailable, which names the command that installs it: the
+# test is skipped, the closing lines say so, and with KWIRE_NO_SKIPS (`./dev interop`) the run fails.
+MISSING = "missing here: "
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Generator[None, object, object]:
+    try:
+        return (yield)
+    except Unavailable as missing:
+        pytest.skip(f"{MISSING}{missing}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    try:
+        return (yield)
+    except Unavailable as missing:
+        pytest.skip(f"{MISSING}{missing}")
+
+
+def skipped_for_want(reports: list[pytest.TestReport]) -> dict[str, Counter[str]]:
+    """What is missing on this machine -> the test modules that need it, with how many of their tests."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for report in reports:
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+        if MISSING in reason:
+            found[reason.partition(MISSING)[2]][report.nodeid.partition("::")[0]] += 1
+    return found
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if found := skipped_for_want(terminalreporter.stats.get("skipped", [])):
+        terminalreporter.section("tests skipped: something is missing on this machine", yellow=True)
+        for missing, modules in found.items():
+            terminalreporter.write_line(missing)
+            for module, count in sorted(modules.items()):
+                terminalreporter.write_line(f"    {count:4} of {module}")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("KWIRE_NO_SKIPS") and reporter and skipped_for_want(reporter.stats.get("skipped", [])):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture(scope="session")

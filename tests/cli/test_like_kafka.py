@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tools.kafka import Unavailable, java
+from tools.kafka import java
 
 INDEXES = (".index", ".timeindex", ".txnindex", ".snapshot")
 # Which release's tool dumped what, and where that output is.
@@ -144,12 +144,7 @@ def test_old_segments_dump_as_the_tool_itself_dumps_them(
     monkeypatch.chdir(kafka_logs["legacy"] / "data")
     names = ("v0-0", "v1-1", "mixed-format-0", "append-v1-0", "compacted-v1-1", "compacted-v0-3")
     files = [f"{name}/00000000000000000000.log" for name in names]
-    try:
-        printed = java(
-            "kafka.tools.DumpLogSegments", "--deep-iteration", "--print-data-log", "--files", ",".join(files)
-        )
-    except Unavailable as missing:
-        pytest.skip(str(missing))
+    printed = java("kafka.tools.DumpLogSegments", "--deep-iteration", "--print-data-log", "--files", ",".join(files))
     assert kwire("log", "dump", "--like-kafka", "--kafka-version", "3.9", "--deep", *files).out == printed
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.spark.conftest import need_java
+from tests.waiting import HANG_S
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "quickstart.md"
@@ -41,7 +42,7 @@ def steps() -> list[tuple[str, str, str | None]]:
 
 def run(arguments: list[str], folder: Path, **options: str) -> str:
     done = subprocess.run(
-        arguments, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=240, check=False, **options
+        arguments, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=HANG_S, check=False, **options
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
@@ -69,8 +70,7 @@ def test_the_commands_run_and_print_what_the_page_shows(folder: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 def test_the_programs_run_in_one_go_and_print_what_the_page_shows(folder: Path) -> None:
-    if shutil.which("java") is None:
-        pytest.skip("no Java runtime; Spark needs Java 17 or later")
+    need_java()
     if not (folder / "logs").exists():
         run(["sh", "-eu"], folder, input=steps()[0][1])
     programs = [step for step in steps() if step[0] == "python"]

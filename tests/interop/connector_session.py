@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark.conftest import missing_java
+from tests.spark.conftest import need_java
+from tests.waiting import HANG_S
 from tools import kafka
 
 if TYPE_CHECKING:
@@ -22,12 +23,8 @@ __all__ = ["session"]
 def session() -> Iterator[SparkSession]:
     """On local[2], in a JVM of its own: no other test has the jars. Skips where there is no Java or no connector."""
     pytest.importorskip("pyspark")
-    if reason := missing_java():
-        pytest.skip(reason)
-    try:
-        jars = ",".join(map(str, sorted(kafka.spark_connector_jars().glob("*.jar"))))
-    except kafka.Unavailable as missing:
-        pytest.skip(str(missing))
+    need_java()
+    jars = ",".join(map(str, sorted(kafka.spark_connector_jars().glob("*.jar"))))
     from pyspark.sql import SparkSession
 
     assert SparkSession.getActiveSession() is None, "another session would be taken, without the jars"
@@ -62,5 +59,5 @@ def end_jvm() -> None:
         process = gateway.proc
         gateway.shutdown()
         process.stdin.close()  # what a JVM that PySpark starts waits for
-        process.wait(30)
+        process.wait(HANG_S)
         SparkContext._gateway = SparkContext._jvm = None

@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.waiting import HANG_S
+from tools.kafka import Unavailable
 
 from kwire.broker import Broker
 
@@ -22,15 +24,15 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built program; its modules come from the proxy on the first run."""
     go = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
     if go is None:
-        pytest.skip("go is not installed; on Debian or Ubuntu: apt-get install golang-go")
+        raise Unavailable("go is not installed; on Debian or Ubuntu: apt-get install golang-go")
     target = tmp_path_factory.mktemp("go") / "franz"
     environment = {**os.environ, "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local"}
     command = [go, "build", "-o", str(target), "."]
     built = subprocess.run(
-        command, cwd=PROGRAM, env=environment, capture_output=True, text=True, timeout=280, check=False
+        command, cwd=PROGRAM, env=environment, capture_output=True, text=True, timeout=HANG_S, check=False
     )
     if built.returncode != 0 and "dial tcp" in built.stderr:
-        pytest.skip(f"the modules of franz-go cannot be fetched: {built.stderr[-300:]}")
+        raise Unavailable(f"go could not fetch the modules of franz-go: {built.stderr[-300:]}")
     assert built.returncode == 0, built.stderr
     return target
 
@@ -39,7 +41,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_franz_go_produces_reads_in_a_group_and_transacts(program: Path, settings: dict[str, int]) -> None:
     with Broker(keep_requests=10_000, **settings) as broker:
         done = subprocess.run(
-            [str(program), broker.bootstrap_servers], capture_output=True, text=True, timeout=90, check=False
+            [str(program), broker.bootstrap_servers], capture_output=True, text=True, timeout=HANG_S, check=False
         )
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout) == {

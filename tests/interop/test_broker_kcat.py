@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Iterator
 
 import pytest
+from tests.waiting import HANG_S
+from tools import kafka
 
 from kwire.broker import Broker
 from kwire.records import read_batches
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        shutil.which("kcat") is None, reason="kcat is not installed; on Debian or Ubuntu: apt-get install kcat"
-    ),
-]
+pytestmark = pytest.mark.slow
 
 AGES = {
     "0.8.2": ["api.version.request=false", "broker.version.fallback=0.8.2"],
@@ -37,8 +33,8 @@ def broker() -> Iterator[Broker]:
 def kcat(broker: Broker, age: str, *arguments: str, text: str = "", fails: bool = False) -> str:
     """What kcat prints, as a client that takes the broker for one of that age."""
     settings = [word for each in AGES[age] for word in ("-X", each)]
-    command = ["kcat", "-b", broker.bootstrap_servers, *settings, *arguments]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False)
+    command = [kafka.need("kcat", "kcat"), "-b", broker.bootstrap_servers, *settings, *arguments]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert (done.returncode != 0) is fails, done.stderr
     return done.stderr if fails else done.stdout
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from tests.spark.conftest import missing_java
+from tests.spark.conftest import need_java
+from tests.waiting import HANG_S
 from tools import kafka
 
 from kwire.broker import Broker
@@ -54,7 +55,7 @@ query = (
     .options(**{"kafka.bootstrap.servers": servers, "topic": "streamed", "checkpointLocation": folder})
     .trigger(availableNow=True).start()
 )
-assert query.awaitTermination(120)
+query.awaitTermination()
 result["batches"] = query.lastProgress["batchId"] + 1
 result["streamed"] = live(spark.read, "streamed").load().select("value").distinct().count()
 print("RESULT" + json.dumps(result))
@@ -64,31 +65,27 @@ spark.stop()
 
 def test_sparks_own_connector_reads_writes_and_streams(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
-    if reason := missing_java():
-        pytest.skip(reason)
-    try:
-        jars = ",".join(map(str, sorted(kafka.spark_connector_jars().glob("*.jar"))))
-    except kafka.Unavailable as missing:
-        pytest.skip(str(missing))
+    need_java()
+    jars = ",".join(map(str, sorted(kafka.spark_connector_jars().glob("*.jar"))))
     with Broker() as broker:
         for name in ("in", "out", "tx", "streamed"):
             broker.call(lambda node, name=name: node.controller.create_topic(name, 2))
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "compression.type": "lz4"})
         for number in range(ROWS):
             producer.produce("in", str(number), str(number), partition=number % 2, headers={"h": "1"})
-        assert producer.flush(20) == 0
+        assert producer.flush(HANG_S) == 0
         transactional = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "t"})
-        transactional.init_transactions(20)
+        transactional.init_transactions(HANG_S)
         for commit in (True, False, True):
             transactional.begin_transaction()
             transactional.produce("tx", "x", partition=0)
-            transactional.commit_transaction(20) if commit else transactional.abort_transaction(20)
+            transactional.commit_transaction(HANG_S) if commit else transactional.abort_transaction(HANG_S)
         environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
         (tmp_path / "program.py").write_text(PROGRAM)
         words = [broker.bootstrap_servers, jars, str(tmp_path / "checkpoint")]
         done = subprocess.run(
             [sys.executable, str(tmp_path / "program.py"), *words],
-            env=environment, capture_output=True, text=True, timeout=240, check=False,
+            env=environment, capture_output=True, text=True, timeout=HANG_S, check=False,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("RESULT")]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import HANG_S
 from tools import kafka
 
 from kwire.broker import Broker
@@ -20,11 +21,8 @@ PERFORMANCE = 2000
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    try:
-        kafka.jars()
-        kafka.need("java", "openjdk-17-jdk-headless")
-    except kafka.Unavailable as missing:
-        pytest.skip(str(missing))
+    kafka.jars()
+    kafka.need("java", "openjdk-17-jdk-headless")
     settings = {"offsets_topic_num_partitions": 2, "transaction_state_log_num_partitions": 2}
     with Broker(
         tmp_path_factory.mktemp("broker") / "data", acls=True, super_users="User:ANONYMOUS", **settings
@@ -37,7 +35,7 @@ def tool(name: str, *arguments: str, text: str = "", fails: bool = False) -> str
     command = [kafka.need("java", "openjdk-17-jdk-headless"), "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
     command += ["-cp", f"{kafka.jars()}/*", name, *arguments]
     done = subprocess.run(
-        command, input=text, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, check=False
+        command, input=text, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=HANG_S, check=False
     )
     assert (done.returncode != 0) is fails, done.stdout[-3000:]
     return done.stdout

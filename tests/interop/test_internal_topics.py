@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import HANG_S
 from tools import kafka
 
 from kwire.cli.main import run
@@ -29,15 +30,10 @@ SETTINGS: dict[str, str | int] = {
 def broker(kafka_logs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka.KafkaBroker]:
     directory = tmp_path_factory.mktemp("broker")
     shutil.copytree(kafka_logs["modern"] / "data", directory / "data")
-    try:
-        node = kafka.KafkaBroker(directory)
-        node.settings |= SETTINGS | {
-            "listeners": f"PLAINTEXT://127.0.0.1:{node.port},CONTROLLER://127.0.0.1:{CONTROLLER}"
-        }
-        with node:
-            yield node
-    except kafka.Unavailable as missing:
-        pytest.skip(str(missing))
+    node = kafka.KafkaBroker(directory)
+    node.settings |= SETTINGS | {"listeners": f"PLAINTEXT://127.0.0.1:{node.port},CONTROLLER://127.0.0.1:{CONTROLLER}"}
+    with node:
+        yield node
 
 
 @pytest.fixture
@@ -111,7 +107,7 @@ def test_kafka_transactions_lists_the_same(broker: kafka.KafkaBroker, ours: Call
         kafka.java(
             "org.apache.kafka.tools.TransactionsCommand",
             *("--bootstrap-server", broker.bootstrap_servers, "list"),
-            timeout=60,
+            timeout=HANG_S,
         )
     )
     assert sorted((line[0], line[2], line[3]) for line in listed) == sorted(
@@ -121,7 +117,7 @@ def test_kafka_transactions_lists_the_same(broker: kafka.KafkaBroker, ours: Call
     described = kafka.java(
         "org.apache.kafka.tools.TransactionsCommand",
         *("--bootstrap-server", broker.bootstrap_servers, "describe", "--transactional-id", "txn-tx-0"),
-        timeout=60,
+        timeout=HANG_S,
     )
     # CoordinatorId TransactionalId ProducerId ProducerEpoch TransactionState TimeoutMs StartTime DurationMs Partitions
     words = described.splitlines()[1].split()

@@ -29,6 +29,7 @@ from kwire.records.partitioner import partitions_of_keys
 pytest.importorskip("pyspark.sql.datasource")
 
 from tests.spark.conftest import spark  # noqa: F401 (a fixture; needs PySpark)
+from tests.waiting import HANG_S
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -143,11 +144,8 @@ class Written(NamedTuple):
 @pytest.fixture(scope="module")
 def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Written]:  # noqa: F811
     """A directory for each case; read only."""
-    try:
-        kafka.jars()
-        kafka.need("javac", "openjdk-17-jdk-headless")
-    except kafka.Unavailable as missing:
-        pytest.skip(str(missing))
+    kafka.jars()
+    kafka.need("javac", "openjdk-17-jdk-headless")
     found = {}
     for name, has_offsets in CASES.items():
         rows = rows_with_offsets() if has_offsets else rows_without_offsets()
@@ -167,7 +165,7 @@ def consumed(servers: str, topics: list[str]) -> list[str]:
     """What Kafka's consumer prints, under either isolation level."""
     classes = kafka.compile_java(PEER)
     found = [
-        by_place(kafka.java("RowPeer", servers, level, *topics, classes=classes, timeout=120).splitlines())
+        by_place(kafka.java("RowPeer", servers, level, *topics, classes=classes).splitlines())
         for level in ("read_committed", "read_uncommitted")
     ]
     assert found[0] == found[1]
@@ -188,7 +186,7 @@ def append(servers: str, rows: list[Row]) -> list[Row]:
             timestamp=TIME_MS + 10_000_000,
             on_delivery=lambda error, message: placed.append((message.topic(), message.partition(), message.offset())),
         )
-    assert producer.flush(30) == 0
+    assert producer.flush(HANG_S) == 0
     assert sorted(placed) == sorted((*key, row.offset + 1) for key, row in last.items())
     return [
         *rows,
@@ -199,7 +197,7 @@ def append(servers: str, rows: list[Row]) -> list[Row]:
 def create(servers: str, topics: list[NewTopic]) -> None:
     admin = AdminClient({"bootstrap.servers": servers, **QUIET})
     for future in admin.create_topics(topics).values():
-        future.result(30)
+        future.result(HANG_S)
 
 
 def forget_cluster(data: Path) -> None:

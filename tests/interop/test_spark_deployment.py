@@ -19,7 +19,9 @@ from pathlib import Path
 
 import pytest
 from tests.interop import installed
-from tests.spark.conftest import missing_java
+from tests.spark.conftest import need_java
+from tests.waiting import HANG_S
+from tools.kafka import Unavailable
 
 from kwire.broker import Broker
 from kwire.log import LogDirectory
@@ -89,10 +91,9 @@ class Place:
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory, kafka_logs: dict[str, Path]) -> Iterator[Place]:
     pytest.importorskip("pyspark")
-    if reason := missing_java():
-        pytest.skip(reason)
+    need_java()
     if os.getuid() == 0 and not installed.as_others():
-        pytest.skip("as root this needs setpriv (util-linux)")
+        raise Unavailable("setpriv is not installed; on Debian or Ubuntu: apt-get install util-linux")
     folder = tmp_path_factory.mktemp("deployment")
     wheel = installed.build_wheel(folder / "wheel")
     with Broker() as broker:
@@ -229,12 +230,12 @@ def server(place: Place) -> Iterator[str]:
         yield f"sc://127.0.0.1:{port}"
     finally:
         os.killpg(process.pid, signal.SIGTERM)  # the server takes its Python workers with it
-        process.wait(60)
+        process.wait(HANG_S)
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
     """Until the server takes connections."""
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + HANG_S
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.soak.streams import RealKafka, StreamReport, soak_streams
-from tests.spark.conftest import missing_java
+from tests.spark.conftest import need_java
 from tools import kafka
 
 pytest.importorskip("pyspark.sql.datasource")
@@ -16,8 +16,7 @@ pytestmark = [pytest.mark.jvm, pytest.mark.spark, pytest.mark.slow, pytest.mark.
 
 @pytest.fixture(autouse=True)
 def java() -> None:
-    if reason := missing_java():
-        pytest.skip(reason)
+    need_java()
 
 
 def check(report: StreamReport) -> None:
@@ -33,9 +32,6 @@ def test_a_stream_writes_every_record_once_whatever_is_killed(variant: str, seed
 
 
 def test_a_stream_on_kafka_writes_every_record_once_whatever_is_killed(tmp_path: Path) -> None:
-    try:
-        kafka.jars()
-    except kafka.Unavailable as missing:
-        pytest.skip(str(missing))
+    kafka.jars()
     broker = RealKafka(tmp_path / "kafka", "3.9.1")
     check(soak_streams(tmp_path, variant="live-shuffled-live", seconds=20, seed=4, broker=broker))

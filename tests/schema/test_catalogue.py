@@ -188,10 +188,7 @@ def test_all_errors_of_a_catalogue_come_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.jvm
 def test_the_catalogue_is_what_kafkas_jars_hold(tmp_path: Path) -> None:
-    try:
-        folder = kafka.jars()
-    except kafka.Unavailable as missing:
-        pytest.skip(str(missing))
+    folder = kafka.jars()
     for module in (ROOT / "definitions" / f"kafka-{kafka.VERSION}").iterdir():
         source = folder / f"kafka-{module.name}-{kafka.VERSION}.jar"
         written = schema.import_definitions(source, tmp_path / module.name)

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tools.kafka import Unavailable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 HERE = Path(__file__).parent
+INSTALL = "is not installed, and Spark needs it; on Debian or Ubuntu: apt-get install openjdk-17-jre-headless"
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks at groups
@@ -28,25 +30,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.spark)
 
 
-def missing_java() -> str | None:
-    """Why Spark cannot run here, None if it can."""
+def need_java() -> None:
+    """Raise Unavailable where Spark cannot run."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=f"{home}/bin" if home else None)
     if java is None:
-        return "no Java runtime; Spark needs Java 17 or later"
+        raise Unavailable(f"java {INSTALL}")
     shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     version = re.search(r'version "(\d+)', shown)
     if version is None or int(version[1]) < 17:
-        return f"Spark needs Java 17 or later, {java} is {shown.splitlines()[0] if shown else 'silent'}"
-    return None
+        raise Unavailable(f"{java} is {shown.splitlines()[0] if shown else 'silent'}; Java 17 or later {INSTALL}")
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session on local[2] that found kwire's sources by itself: nothing is registered."""
     pytest.importorskip("pyspark")
-    if reason := missing_java():
-        pytest.skip(reason)
+    need_java()
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.spark.conftest import missing_java
+from tests.spark.conftest import need_java
 
 from kwire.broker import Broker
 
@@ -90,8 +90,7 @@ spark.stop()
 @pytest.mark.parametrize("form", ["jaas", "plain"])
 def test_a_password_is_in_no_plan_log_event_error_or_checkpoint(tmp_path: Path, form: str) -> None:
     pytest.importorskip("pyspark")
-    if reason := missing_java():
-        pytest.skip(reason)
+    need_java()
     (tmp_path / "events").mkdir()
     with Broker(listeners="SASL_PLAINTEXT://127.0.0.1:0", users={"alice": PASSWORD}) as broker:
         broker.call(lambda node: [node.controller.create_topic(name, 2) for name in "tu"])

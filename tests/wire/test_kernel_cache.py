@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tools.kafka import Unavailable
 
 import kwire
 
@@ -47,7 +48,7 @@ def work(package: Path, home: Path, **environment: str) -> tuple[str, str]:
     # Modes do not stop root, so root gives up the right to pass over them.
     alone = ["setpriv", "--bounding-set=-dac_override"] if os.getuid() == 0 else []
     if alone and not shutil.which("setpriv"):
-        pytest.skip("as root this needs setpriv (util-linux)")
+        raise Unavailable("setpriv is not installed; on Debian or Ubuntu: apt-get install util-linux")
     shown = subprocess.run(
         [*alone, sys.executable, "-c", WORKER, str(package)],
         env={"HOME": str(home), "TMPDIR": str(home), "PATH": "/usr/bin:/bin", **environment},
