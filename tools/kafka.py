@@ -18,6 +18,8 @@ from types import TracebackType
 ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build" / "kafka"
 VERSION = "3.9.1"
+START_S = 240
+"""How long a broker may take to start or to stop on a slow machine: it only ends a hang."""
 WITHOUT_TOOLS = ("4.4.0",)  # their kafka-tools jar is not on Maven Central
 
 
@@ -49,6 +51,11 @@ def spark_connector_jars() -> Path:
     return fetch_jars(BUILD / "spark-connector", "spark-connector.xml")
 
 
+def generator_jars(version: str) -> Path:
+    """The folder with the jars of Kafka's message generator, which from 4.0.0 on holds its checker of definitions."""
+    return fetch_jars(BUILD / f"generator-{version}", "generator.xml", f"-Dkafka.version={version}")
+
+
 def fetch_jars(target: Path, pom: str, *properties: str) -> Path:
     """The jars that a pom of tools/java names, in the folder `target`; fetched on the first call."""
     if target.is_dir():
@@ -71,7 +78,10 @@ def fetch_jars(target: Path, pom: str, *properties: str) -> Path:
         check=False,
     )
     if done.returncode != 0:
-        raise Unavailable(f"mvn could not fetch {target.name}: {(done.stdout + done.stderr)[-500:]}")
+        raise Unavailable(
+            f"mvn could not fetch the jars of {target.name} from Maven Central (behind a proxy: ~/.m2/settings.xml): "
+            f"{(done.stdout + done.stderr).strip()[-500:]}"
+        )
     try:
         staging.rename(target)
     except OSError:  # another process was first
@@ -80,12 +90,20 @@ def fetch_jars(target: Path, pom: str, *properties: str) -> Path:
 
 
 def java(
-    *arguments: str, version: str = VERSION, classes: Path | None = None, heap: str = "1g", timeout: float = 600
+    *arguments: str,
+    version: str = VERSION,
+    folder: Path | None = None,
+    classes: Path | None = None,
+    heap: str = "1g",
+    timeout: float = 600,
+    text: str | None = None,
 ) -> str:
-    """Run a Java main class against a release's jars and return what it printed."""
+    """Run a Java main class against a release's jars, or those in `folder`; return what it printed. text: its input."""
     path = f"{classes}:" if classes else ""
+    command = [need("java", "openjdk-17-jdk-headless"), f"-Xmx{heap}", "-cp", f"{path}{folder or jars(version)}/*"]
     done = subprocess.run(
-        [need("java", "openjdk-17-jdk-headless"), f"-Xmx{heap}", "-cp", f"{path}{jars(version)}/*", *arguments],
+        [*command, *arguments],
+        input=text,
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -96,16 +114,17 @@ def java(
     return done.stdout
 
 
-def compile_java(*sources: Path, version: str = VERSION) -> Path:
-    """Compile Java sources against a release's jars into build/kafka/classes-VERSION and return that folder."""
-    classes = BUILD / f"classes-{version}"
+def compile_java(*sources: Path, version: str = VERSION, folder: Path | None = None) -> Path:
+    """Compile Java sources against a release's jars, or those in `folder`; return the folder of the classes."""
+    folder = folder or jars(version)
+    classes = BUILD / f"classes-{folder.name}"
     classes.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
         [
             need("javac", "openjdk-17-jdk-headless"),
             "-nowarn",
             "-cp",
-            f"{jars(version)}/*",
+            f"{folder}/*",
             "-d",
             str(classes),
             *map(str, sources),
@@ -225,7 +244,7 @@ class KafkaBroker:
 
     def _wait_for(self, port: int, process: subprocess.Popen[bytes]) -> None:
         """Return when something listens on port; stop everything and raise RuntimeError when the process ended."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + START_S
         while time.monotonic() < deadline:
             if process.poll() is not None:
                 break
@@ -244,11 +263,11 @@ class KafkaBroker:
         """Stop the broker cleanly, or as a crash would."""
         if self.process is not None:
             self.process.kill() if kill else self.process.terminate()
-            self.process.wait(timeout=60)
+            self.process.wait(timeout=START_S)
             self.process = None
         if self._zookeeper is not None:
             self._zookeeper.terminate()
-            self._zookeeper.wait(timeout=60)
+            self._zookeeper.wait(timeout=START_S)
             self._zookeeper = None
 
     def __exit__(

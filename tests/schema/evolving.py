@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from hypothesis import assume
 from hypothesis import strategies as st
 
+from kwire import schema
 from kwire.schema.versions import Versions
 
 Draft = dict[str, Any]
@@ -377,3 +379,15 @@ def illegal_steps(draw: DrawFn) -> tuple[str, str, str]:
         if rule is not None:
             return text(old), text(new), rule
     raise AssertionError("a field can always join")
+
+
+@st.composite
+def wild_steps(draw: DrawFn) -> tuple[str, str]:
+    """(old definition, new definition), some steps of any kind apart."""
+    old = draw(drafts())
+    new = copy.deepcopy(old)
+    for step in draw(st.lists(st.sampled_from([*LEGAL, *ILLEGAL]), min_size=1, max_size=3)):
+        step(new, draw)
+    message, errors = schema.check(text(new))
+    assume(message is not None and not errors)
+    return text(old), text(new)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-
-from hypothesis import assume, given
-from hypothesis import strategies as st
-from tests.schema.evolving import ILLEGAL, LEGAL, Draft, DrawFn, drafts, illegal_steps, legal_steps, text
+from hypothesis import given
+from tests.schema.evolving import Draft, drafts, illegal_steps, legal_steps, text, wild_steps
 from tests.schema.wire_tokens import agree, tokens
 
 from kwire import schema
 from kwire.schema.evolution import review
-from kwire.schema.model import Message
 
 
 @given(drafts())
@@ -33,22 +29,9 @@ def test_an_illegal_step_gives_its_rule(step: tuple[str, str, str]) -> None:
     assert rule in {violation.rule for violation in schema.compare(schema.parse(old), schema.parse(new))}
 
 
-@st.composite
-def wild_steps(draw: DrawFn) -> tuple[Message, Message]:
-    """Two definitions some steps of any kind apart."""
-    old = draw(drafts())
-    new = copy.deepcopy(old)
-    for step in draw(st.lists(st.sampled_from([*LEGAL, *ILLEGAL]), min_size=1, max_size=3)):
-        step(new, draw)
-    message, errors = schema.check(text(new))
-    assume(message is not None and not errors)
-    assert message is not None
-    return schema.parse(text(old)), message
-
-
 @given(wild_steps())
-def test_silence_means_that_released_versions_are_the_same_bytes(step: tuple[Message, Message]) -> None:
-    old, new = step
+def test_silence_means_that_released_versions_are_the_same_bytes(step: tuple[str, str]) -> None:
+    old, new = map(schema.parse, step)
     if schema.compare(old, new):
         return
     for version in old.valid:

@@ -1,13 +1,15 @@
 """Kafka's own checker, answer by answer: docs/spec/messages.md, 5.1 and the outcomes of 8.4, and where ours is right.
 
-The outcomes were checked by running MetadataSchemaCheckerTool itself; so were 1,000 drawn pairs.
+Its answers to the cases below, and to drawn pairs, were recorded from its published jar (kafka_checker).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
+from tests.schema import kafka_checker
 from tests.schema.writing import common, field, message, request, tagged
 
 from kwire import schema
@@ -99,6 +101,61 @@ BOTH_PASS = {
     "ignorable": (message(A), message(A | {"ignorable": True})),
     "listeners and deprecation": (request(A), request(A, listeners="broker", deprecatedVersions="0")),
 }
+
+CASES = [(old, new) for old, new, *_ in [*LAXER.values(), *STRICTER.values(), *SAME.values(), *BOTH_PASS.values()]]
+
+# What is in the complaint of Kafka's checker, which takes fields for each other by their places, and the rules that say
+# it better.
+PAIRED = {"V-21", "V-23", "V-24", "V-27"}
+COMPLAINTS = {
+    "Initial apiKey": {"V-01"},
+    "Initial type": {"V-02"},
+    "Initial flexibleVersions": {"V-03"},
+    "Initial maximum valid version": {"V-04"},
+    "Initial minimum valid version": {"V-05"},
+    "but the message versions are only": {"V-06"},
+    "Field type for": {"V-10", "V-11", *PAIRED},
+    "Maximum effective valid version": {"V-12", *PAIRED},
+    "Minimum effective valid version": {"V-13", *PAIRED},
+    "Maximum effective nullable version": {"V-14", *PAIRED},
+    "Minimum effective nullable version": {"V-15", *PAIRED},
+    "Flexible versions for": {"V-16", *PAIRED},
+    "Default for": {"V-17", *PAIRED},
+    "should be present in message1": {"V-21", "V-27"},
+    "Unable to locate a specification": {"V-28"},
+    "was specified twice": {"T-19"},
+}
+
+
+@pytest.mark.requirement("V-01", "V-02", "V-03", "V-04", "V-05", "V-06", "V-10", "V-11", "V-12", "V-13", "V-14", "V-15")
+@pytest.mark.requirement("V-16", "V-17", "V-20", "V-21", "V-22", "V-23", "V-24", "V-25", "V-26", "V-27", "T-19", "T-20")
+@pytest.mark.parametrize("release", kafka_checker.RELEASES)
+def test_every_recorded_answer_of_kafkas_checker_is_ours(release: str) -> None:
+    seen: Counter[str] = Counter()
+    for pair in kafka_checker.recorded():
+        answer, found = pair.answers[release], set(kafka(pair.old, pair.new))
+        if pair.answers["4.0.0"] == "never ends":  # the last field is gone; later releases let that pass
+            assert found == {"V-23"}
+            continue
+        if release != "4.0.0":
+            found.discard("T-19")  # as with --allow T-19
+        rules = [each for text, each in COMPLAINTS.items() if text in answer]
+        assert len(rules) == (answer != "passes"), answer
+        assert bool(found) == bool(rules), (answer, found, pair.old, pair.new)
+        assert not rules or rules[0] & found, (answer, found, pair.old, pair.new)
+        seen[answer.partition(":")[0]] += 1
+    cases = {(kafka_checker.compact(old), kafka_checker.compact(new)) for old, new in CASES}
+    assert cases <= {(pair.old, pair.new) for pair in kafka_checker.recorded()}
+    assert min(seen["passes"], seen["refused"]) > 100
+
+
+@pytest.mark.jvm
+@pytest.mark.slow
+@pytest.mark.parametrize("release", kafka_checker.RELEASES)
+def test_kafkas_checker_answers_as_recorded(release: str) -> None:
+    pairs = kafka_checker.recorded()
+    answers = kafka_checker.answers([(pair.old, pair.new) for pair in pairs], release)
+    assert answers == [pair.answers[release] for pair in pairs]
 
 
 @pytest.mark.requirement("V-24", "V-26", "V-53", "V-42", "V-14", "T-19")

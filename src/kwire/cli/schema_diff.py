@@ -33,7 +33,7 @@ Allow = Annotated[
     typer.Option("--allow", metavar="RULE[:WHERE]", help="Take this as a note; WHERE may have * in it. Repeatable."),
 ]
 LikeKafka = Annotated[
-    bool, typer.Option("--like-kafka", help="Answer as Kafka's own checker of 3.9 does, stricter here and laxer there.")
+    bool, typer.Option("--like-kafka", help="Answer as Kafka's own checker of 4.0 does, stricter here and laxer there.")
 ]
 Output = Annotated[Shape, typer.Option("--format", help="text, json, github (annotations) or sarif.")]
 

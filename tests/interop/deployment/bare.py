@@ -24,7 +24,7 @@ query = (
     .trigger(availableNow=True)
     .start()
 )
-assert query.awaitTermination(120)
+assert query.awaitTermination(600)
 told = {
     "log": found.count(),
     "streamed": spark.read.parquet(f"{out}/rows").count(),

@@ -127,7 +127,7 @@ def live(given: Given, reader: Any, topic: str, **more: str) -> Any:
 def drain(writer: Any, checkpoint: str) -> int:
     """Run a stream until it has all that is there; returns the number of micro-batches so far."""
     query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
-    assert query.awaitTermination(120), query.status
+    assert query.awaitTermination(600), query.status
     if query.exception() is not None:
         raise query.exception()
     last = query.lastProgress

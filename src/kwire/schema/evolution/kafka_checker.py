@@ -1,4 +1,4 @@
-"""The answers of Kafka's own checker (MetadataSchemaCheckerTool of Kafka 3.9), for `--like-kafka`.
+"""The answers of Kafka's own checker (MetadataSchemaCheckerTool of Kafka 4.0), for `--like-kafka`.
 
 It knows metadata records, compares the text of two definitions field by field in their order, and stops at the first
 difference. Here each struct stops at its first difference, so that nothing is reported which only follows from it.

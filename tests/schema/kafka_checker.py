@@ -1,0 +1,87 @@
+"""Kafka's own checker of definitions (MetadataSchemaCheckerTool), run from its published jars, and what it answered.
+
+`python -m tests.schema.kafka_checker` records its answers again, to the cases of test_evolution_like_kafka and to drawn
+pairs. 4.0.0 is the first release whose jar has the checker; in 4.1.1 the structs of both definitions got registries of
+their own (T-19), so that later releases say more about definitions with structs.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from hypothesis import HealthCheck, given, settings
+from tests import golden
+from tests.schema.evolving import wild_steps
+from tools import kafka
+
+__all__ = ["RELEASES", "Recorded", "answers", "compact", "recorded"]
+
+RELEASES = ("4.0.0", "4.3.1")
+RECORDING = "evolution.jsonl.gz"
+PEER = Path(__file__).parent / "java" / "CheckerPeer.java"
+DRAWN_PAIRS = 600
+NEVER_ENDS = "never ends"
+MOST_ENDLESS = 2  # each costs the time after which it counts as endless
+
+Pair = tuple[str, str]
+
+
+class Recorded(NamedTuple):
+    """Two definitions, and what the checker of each of RELEASES says of turning old into new."""
+
+    old: str
+    new: str
+    answers: dict[str, str]
+
+
+def answers(pairs: list[Pair], release: str) -> list[str]:
+    """What Kafka's checker says of turning old into new: "passes", "refused: why", "never ends"."""
+    jars = kafka.generator_jars(release)
+    classes = kafka.compile_java(PEER, folder=jars)
+    asked = "".join(json.dumps(pair) + "\n" for pair in pairs)
+    return kafka.java("CheckerPeer", folder=jars, classes=classes, text=asked).splitlines()
+
+
+def recorded() -> list[Recorded]:
+    """The recording, in its order."""
+    return [Recorded(line["old"], line["new"], line["answers"]) for line in golden.cached(RECORDING)]
+
+
+def drawn_pairs() -> list[Pair]:
+    """The same pairs every time, each some steps of evolution apart."""
+    found: list[Pair] = []
+
+    @settings(max_examples=DRAWN_PAIRS, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @given(wild_steps())
+    def draw(pair: Pair) -> None:
+        found.append(pair)
+
+    draw()
+    return found
+
+
+def compact(definition: str) -> str:
+    return json.dumps(json.loads(definition))
+
+
+def main() -> None:
+    from tests.schema.test_evolution_like_kafka import CASES
+
+    pairs = list(dict.fromkeys((compact(old), compact(new)) for old, new in [*CASES, *drawn_pairs()]))
+    columns = [answers(pairs, release) for release in RELEASES]
+    endless = 0
+    with gzip.GzipFile(golden.DATA / RECORDING, "wb", mtime=0) as out:
+        for (old, new), *said in zip(pairs, *columns, strict=True):
+            if any(each.startswith("no definition") for each in said):  # of a kind that Kafka's generator does not know
+                continue
+            endless += NEVER_ENDS in said
+            if NEVER_ENDS not in said or endless <= MOST_ENDLESS:
+                line = {"old": old, "new": new, "answers": dict(zip(RELEASES, said, strict=True))}
+                out.write(json.dumps(line).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main()
