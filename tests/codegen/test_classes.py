@@ -23,6 +23,7 @@ from kwire.schema.merging import layout
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.requirement("SDEF-05", "SDEF-06")
 def test_the_checked_in_classes_are_what_the_generator_makes_byte_for_byte() -> None:
     assert generate.wanted() == generate.present()
 

@@ -48,6 +48,7 @@ def taken(found: Any) -> Any:
     return found
 
 
+@pytest.mark.requirement("SDEF-15")
 def test_a_request_and_its_response() -> None:
     client, server = pair()
     server.receive_data(client.send(Metadata(topics=None)))
@@ -67,6 +68,7 @@ def test_a_request_and_its_response() -> None:
     assert not client.open_requests
 
 
+@pytest.mark.requirement("SDEF-08")
 @pytest.mark.requirement("W-87")
 def test_a_byte_at_a_time_and_many_at_once() -> None:
     client, server = pair()

@@ -224,6 +224,7 @@ SAID_BY = {"T-04": "E-13"}  # the trap's answer is an ordinary rule
 
 
 @pytest.mark.requirement("E-01", "E-02", "E-03", "E-04", "E-05", "E-06", "E-07", "E-08", "E-09", "E-10", "E-11")
+@pytest.mark.requirement("SDEF-18", "SDEF-53", "SDEF-54", "SDEF-56", "SDEF-65", "SDEF-69", "SDEF-97", "S482-37")
 @pytest.mark.requirement("E-12", "E-13", "E-14", "E-15", "E-16", "E-17", "E-18", "E-19", "E-20", "E-21", "E-22")
 @pytest.mark.requirement("E-23", "E-24", "E-25", "E-26", "E-27", "E-28", "E-29", "E-30", "E-31", "E-32", "E-33")
 @pytest.mark.requirement("E-34", "E-35", "E-36", "E-37", "E-40", "E-41", "E-42", "E-43", "E-44", "E-45", "E-46")
@@ -269,7 +270,7 @@ def test_what_kafkas_own_releases_need_is_a_dialect() -> None:
     assert (spec.name, str(spec.flexible), spec.struct.fields[0].type_text) == ("Order", "none", "[]int32")
 
 
-@pytest.mark.requirement("T-08", "S482-57", "S482-58", "E-19")
+@pytest.mark.requirement("T-08", "S482-57", "S482-58", "S482-60", "E-19")
 def test_a_bare_tag_means_all_flexible_versions_in_the_words_of_the_kip() -> None:
     text = message(field(versions=None, tag=0), flexibleVersions="2+")
     assert {error.rule for error in schema.check(text)[1]} == {"E-09", "E-19"}

@@ -20,6 +20,7 @@ RANGES = [
 ]
 
 
+@pytest.mark.requirement("SDEF-11")
 @pytest.mark.requirement("SDEF-17", "SDEF-34", "S482-04", "S482-32")
 @pytest.mark.parametrize(("text", "ends", "written"), RANGES)
 def test_a_range_is_read_and_written_in_one_form(text: str, ends: tuple[int, int], written: str) -> None:

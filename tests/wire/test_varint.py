@@ -40,6 +40,7 @@ CASES = [
 ]
 
 
+@pytest.mark.requirement("S482D-12")
 @pytest.mark.parametrize(("kind", "value", "encoded"), CASES)
 def test_a_number_reads_and_writes_the_same_bytes(kind: str, value: int, encoded: str) -> None:
     read, write, _, _ = KINDS[kind]
@@ -100,3 +101,13 @@ def test_every_number_comes_back(data: st.DataObject) -> None:
     out = bytearray()
     write(out, value)
     assert read(memoryview(out), 0) == (value, len(out))
+
+
+@pytest.mark.requirement("S482-92", "S482-93")
+@given(st.integers(0, 2**31 - 1))
+def test_an_unsigned_varint_suits_positive_numbers(value: int) -> None:
+    unsigned, signed, negative = bytearray(), bytearray(), bytearray()
+    varint.write_unsigned_varint(unsigned, value)
+    varint.write_varint(signed, value)
+    varint.write_unsigned_varint(negative, (-1 - value) & 0xFFFF_FFFF)  # what 32 bits of a negative number look like
+    assert len(unsigned) <= len(signed) <= len(negative) == 5
