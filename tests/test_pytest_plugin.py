@@ -23,11 +23,11 @@ def kafka_broker_settings():
 @pytest.mark.parametrize("n", range(2))
 def test_orders(kafka_broker, n):
     admin = AdminClient({"bootstrap.servers": kafka_broker.bootstrap_servers})
-    assert admin.list_topics(timeout=HANG_S).topics == {}
+    assert admin.list_topics(timeout=240).topics == {}
     producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
     producer.produce("orders", b"v")
-    assert producer.flush(HANG_S) == 0
-    assert len(admin.list_topics("orders", timeout=HANG_S).topics["orders"].partitions) == 3
+    assert producer.flush(240) == 0
+    assert len(admin.list_topics("orders", timeout=240).topics["orders"].partitions) == 3
 """
 
 
