@@ -2,11 +2,14 @@
 
 Requests are handled one at a time: the next one when the answer before it has been handed to the operating system. So
 answers keep the order of their requests, a client that sends and does not read holds up itself alone, and a connection
-never costs more than one answer and READ_AHEAD frames. Kafka does the same by muting the channel. A client that leaves
-while its answer waits is noticed, as reading goes on up to that bound.
+never costs more than one request, one answer and READ_AHEAD_BYTES. Kafka does the same by muting the channel. A client
+that leaves while its answer waits is noticed, as reading goes on up to that bound.
 
-A large frame is received straight into the buffer that its records are then written from. Pieces of files go out by
-sendfile; small ones are read instead and go in one call with what stands before and behind them.
+Everything a connection does, it does in its turn (kwire.broker.turns): it reads once, sends at most SEND_BYTES, and
+handles requests until its budget is used.
+
+Pieces of files go out by sendfile; small ones are read instead and go in one call with what stands before and behind
+them.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kwire.broker.answers import encode_answer, piece_bytes
@@ -27,7 +31,10 @@ from kwire.broker.context import ANONYMOUS, Peer
 from kwire.broker.dispatch import Call, answer, outcome, read_request
 from kwire.broker.node import Node
 from kwire.broker.poller import Poller
+from kwire.broker.receiver import LENGTH_BYTES, Receiver
+from kwire.broker.request_memory import RequestMemory
 from kwire.broker.security.tls import principal_of
+from kwire.broker.turns import TURN_REQUESTS, Turns
 from kwire.errors import KwireError, LogError, Malformed
 from kwire.protocol.frames import request_key
 
@@ -35,77 +42,76 @@ if TYPE_CHECKING:
     from kwire.broker.answers import Piece
     from kwire.broker.security.sessions import SaslSession
     from kwire.log.file_system import OpenFile
+    from kwire.log.log_reads import FilePart
 
-__all__ = ["ClientConnection"]
+__all__ = ["ClientConnection", "Shared"]
 
 log = logging.getLogger("kwire.broker")
 
-READ_AHEAD = 8
-"""Frames that may wait behind the one being handled before reading stops."""
-READ_AHEAD_BYTES = 64 * 1024
-"""A frame above this size that waits stops the reading at once."""
-READS_AT_ONCE = 4
-"""How often one connection is read from before others get their turn."""
-FIRST_FRAME_BYTES, FRAME_GROWTH = 64 * 1024, 4
-"""A frame that does not come at once gets so much room, and so many times as much whenever that is full: what a client
-announces and does not send costs no memory."""
+SEND_BYTES = 1024 * 1024
+"""What is sent in one turn; the rest follows when others had theirs."""
 JOINED_BYTES = 64 * 1024
 """Pieces of files up to this size are read and sent with what surrounds them."""
-LENGTH_BYTES = 4
 MOST_OF_SMALL_FRAMES = 4096
 """Frames up to this size are taken from anyone."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What all connections of a broker have in common. scratch: where they receive, one after another."""
+
+    node: Node
+    turns: Turns
+    poller: Poller
+    memory: RequestMemory[ClientConnection]
+    scratch: bytearray
+
+
 class ClientConnection:
-    """One connection. node: what handlers work on; scratch: a buffer shared by all connections; closed: called once."""
+    """One connection. closed: called once."""
 
     __slots__ = (
+        "_answered_call",
+        "_can_read",
+        "_can_write",
         "_closed",
-        "_filled",
-        "_frame",
-        "_frame_bytes",
-        "_frames",
         "_greeted",
-        "_head",
         "_held",
-        "_loop",
         "_max_frame_bytes",
+        "_memory",
         "_out",
         "_poller",
         "_reading",
-        "_scratch",
+        "_receiver",
         "_tls_wants_write",
+        "_turns",
         "_waiting",
         "_writing",
         "busy",
+        "is_queued",
         "last_active",
         "node",
         "peer",
+        "share",
         "sock",
     )
 
     def __init__(
-        self,
-        node: Node,
-        loop: asyncio.AbstractEventLoop,
-        poller: Poller,
-        sock: socket.socket,
-        peer: Peer,
-        scratch: bytearray,
-        closed: Callable[[ClientConnection], None],
+        self, shared: Shared, sock: socket.socket, peer: Peer, closed: Callable[[ClientConnection], None]
     ) -> None:
-        self.node, self.sock, self.peer = node, sock, peer
-        self._loop, self._poller, self._scratch, self._closed = loop, poller, scratch, closed
-        self._max_frame_bytes = node.settings.socket_request_max_bytes
-        self._head = b""  # the first bytes of a frame whose length is not whole yet
-        self._frame: bytearray | None = None  # a frame that is being received
-        self._frame_bytes = self._filled = 0  # how long it will be, how much of it has come
-        self._frames: deque[bytes | memoryview] = deque()
+        self.node, self.sock, self.peer = shared.node, sock, peer
+        self._turns, self._poller, self._closed = shared.turns, shared.poller, closed
+        self._max_frame_bytes = shared.node.settings.socket_request_max_bytes
+        self._memory = shared.memory
+        self._receiver = Receiver(self, shared.scratch, shared.memory, self._check_frame_size)
         self._out: deque[Piece] = deque()
         self._held: list[OpenFile] = []
         self._greeted = False
         self._waiting: asyncio.Future[Any] | None = None  # what a handler has not answered yet
-        self._reading = self._writing = self._tls_wants_write = False
+        self._answered_call: tuple[Call, asyncio.Future[Any]] | None = None  # what it has, to be sent in the next turn
+        self._reading = self._writing = self._tls_wants_write = False  # what the socket is watched for
+        self._can_read = self._can_write = False  # what it is ready for
+        self.share, self.is_queued = shared.turns.new_share(), False
         self.busy = False  # a request is being handled or its answer being sent
         self.last_active = time.monotonic()
         self._watch(read=True, write=False)
@@ -115,120 +121,106 @@ class ClientConnection:
         """Whether a handler has not answered yet."""
         return self._waiting is not None
 
-    # Receiving
+    @property
+    def is_receiving(self) -> bool:
+        """Whether it is in the middle of a large request that has room for more bytes."""
+        return not self.busy and self._memory.holds(self)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has not ended."""
+        return self.sock.fileno() >= 0
+
+    # Turns
 
     def _watch(self, *, read: bool, write: bool) -> None:
         if (read, write) != (self._reading, self._writing):
             self._reading, self._writing = read, write
             self._poller.watch(self.sock, self, read=read, write=write)
 
-    def readable(self) -> None:
-        """Read, and handle what has come."""
+    def ready(self, *, read: bool, write: bool) -> None:
+        """See Pollable."""
+        self._can_read |= read
+        self._can_write |= write
+
+    def turn(self) -> bool:
+        """Send, read, and handle what has come; see TakesTurns."""
+        has_requests = False
         try:
-            for _ in range(READS_AT_ONCE):
-                more = self._receive()
-                self.process()
-                if self.sock.fileno() < 0 or not self._reading:
-                    return
-                if not more:
-                    break
-            if isinstance(self.sock, ssl.SSLSocket) and self.sock.pending():  # the kernel knows nothing of these
-                self._loop.call_soon(self._readable_again)
+            if self._answered_call is not None:
+                self._finish(*self._answered_call)
+            if self._can_write:
+                self._can_write = False
+                self._writable()
+            if self._can_read:
+                self._read_once()
+            has_requests = self._handle_requests()
+        except KwireError as error:
+            self.close(str(error))
+        if not self.is_open:
+            return False
+        self._receiver.keep()
+        wants_more = self._receiver.wants_more
+        self._watch(read=wants_more, write=self._writing)
+        return has_requests or (wants_more and self._can_read)
+
+    # Receiving
+
+    def _read_once(self) -> None:
+        """Read, unless enough is waiting to be handled."""
+        if not self.is_open or not self._receiver.wants_more:
+            return
+        self._can_read = False
+        try:
+            size, is_full = self._receiver.receive(self.sock)
         except (ssl.SSLWantReadError, BlockingIOError, InterruptedError):
-            pass
+            return
         except ssl.SSLWantWriteError:
             self._tls_wants_write = True
             self._watch(read=self._reading, write=True)
-        except KwireError as error:
-            self.close(str(error))
+            return
         except OSError as error:
             self.close(f"{error}", level=logging.DEBUG)
-
-    def _readable_again(self) -> None:
-        if self._reading:
-            self.readable()
-
-    def _receive(self) -> bool:
-        """Read once. False when the buffer given was not filled, so that nothing is left to read now."""
-        frame = self._frame
-        if frame is not None and len(frame) - self._filled > len(self._scratch):
-            room = len(frame) - self._filled
-            with memoryview(frame) as whole, whole[self._filled :] as into:
-                size = self.sock.recv_into(into)
-            self._filled += size
-            if size:
-                self._took_part(frame)
-        else:
-            room = len(self._scratch)
-            size = self.sock.recv_into(self._scratch)
-            self._take(memoryview(self._scratch)[:size])
+            return
         if not size:
-            left = self._filled + len(self._head)
+            left = self._receiver.partial_bytes
             self.close(f"the client left inside a frame, after {left} bytes of it" if left else "the client left")
-            return False
+            return
         self.last_active = time.monotonic()
-        return size == room or isinstance(self.sock, ssl.SSLSocket)
+        self._can_read = is_full or self._is_tls  # TLS holds bytes that the poller knows nothing of
 
-    def _take(self, data: memoryview) -> None:
-        """Cut what came into frames."""
-        pos, end = 0, len(data)
-        while pos < end:
-            frame = self._frame
-            if frame is None:
-                if not self._head and end - pos >= LENGTH_BYTES:
-                    stop = pos + LENGTH_BYTES + self._frame_size(data[pos : pos + LENGTH_BYTES])
-                    if stop <= end:  # all of it is here, as it mostly is
-                        self._frames.append(bytes(data[pos:stop]))
-                        pos = stop
-                        continue
-                missing = LENGTH_BYTES - len(self._head)
-                head = self._head + bytes(data[pos : pos + missing])
-                pos += missing
-                if len(head) < LENGTH_BYTES:
-                    self._head = head
-                    return
-                self._head = b""
-                self._frame_bytes = LENGTH_BYTES + self._frame_size(head)
-                frame = self._frame = bytearray(min(self._frame_bytes, FIRST_FRAME_BYTES))
-                frame[:LENGTH_BYTES] = head
-                self._filled = LENGTH_BYTES
-            part = min(end - pos, len(frame) - self._filled)
-            frame[self._filled : self._filled + part] = data[pos : pos + part]
-            self._filled += part
-            pos += part
-            self._took_part(frame)
-
-    def _frame_size(self, head: bytes | memoryview) -> int:
-        size = int.from_bytes(head, "big", signed=True)
+    def _check_frame_size(self, size: int) -> None:
         most = self._max_frame_bytes
         if size > MOST_OF_SMALL_FRAMES and self._is_stranger:
             most = min(most, self.node.settings.sasl_server_max_receive_size)
         if not 0 <= size <= most:
             raise Malformed(f"frame of {size} bytes, at most {most} are allowed", 0)
-        return size
 
     @property
     def _is_stranger(self) -> bool:
         """Whether the client has still to log in."""
         return self.peer.security_protocol.startswith("SASL") and self.peer.principal == ANONYMOUS
 
-    def _took_part(self, frame: bytearray) -> None:
-        if self._filled == self._frame_bytes:
-            self._frames.append(memoryview(frame))
-            self._frame, self._filled = None, 0
-        elif self._filled == len(frame):
-            frame.extend(bytes(min(self._frame_bytes, len(frame) * FRAME_GROWTH) - len(frame)))
-
     # Handling
 
-    def process(self) -> None:
-        """Handle what has come, as far as it is its turn."""
-        while self._frames and not self.busy and self.sock.fileno() >= 0:
-            self._handle(self._frames.popleft())
-        if len(self._frames) >= READ_AHEAD or any(len(frame) > READ_AHEAD_BYTES for frame in self._frames):
-            self._watch(read=False, write=self._writing)
-        elif not self._reading and self.sock.fileno() >= 0:
-            self._watch(read=True, write=self._writing)
+    def _handle_requests(self) -> bool:
+        """Handle what has come, as far as the turn goes; return whether there may be more of it."""
+        for _ in range(TURN_REQUESTS):
+            if self.busy or not self.is_open:
+                return False
+            frame = self._receiver.next_frame()
+            if frame is None:
+                return False
+            self._handle(frame)
+            self._handled()
+            if not self._turns.has_time:
+                break
+        return not self.busy
+
+    def _handled(self) -> None:
+        """Give the request's memory back once nothing is left to do for it."""
+        if not self.busy and self.is_open:
+            self._receiver.release()
 
     def _handle(self, frame: bytes | memoryview) -> None:
         security = self.node.security
@@ -267,12 +259,17 @@ class ClientConnection:
 
     def _answered(self, call: Call, done: asyncio.Future[Any]) -> None:
         self._waiting = None
+        if self.is_open:
+            self._answered_call = call, done
+            self._turns.add(self)
+
+    def _finish(self, call: Call, done: asyncio.Future[Any]) -> None:
+        """Send what a handler has answered later."""
+        self._answered_call = None
         self.busy = False
         if not done.cancelled():
-            body = outcome(call, done)
-            if self.sock.fileno() >= 0:
-                self._reply(call, body)
-                self.process()
+            self._reply(call, outcome(call, done))
+        self._handled()
 
     def _reply(self, call: Call, body: Any) -> None:
         if self.node.requests.limit:
@@ -293,14 +290,17 @@ class ClientConnection:
     # Sending
 
     def _flush(self) -> None:
-        """Send as much as the socket takes; the rest when it takes more."""
+        """Send as much as the socket takes, up to SEND_BYTES; the rest when it takes more."""
         out = self._out
+        left = SEND_BYTES
         try:
             while out:
+                if left <= 0:
+                    raise BlockingIOError
                 if isinstance(out[0], bytes | bytearray | memoryview):
-                    self._send_bytes()
+                    left -= self._send_bytes(left)
                 else:
-                    self._send_file()
+                    left -= self._send_file(left)
         except (BlockingIOError, InterruptedError, ssl.SSLWantWriteError):
             self.busy = True
             self._hold_files()
@@ -319,17 +319,23 @@ class ClientConnection:
         if self.peer.must_close:
             self.close("it was refused")
 
-    def _send_bytes(self) -> None:
+    def _send_bytes(self, most: int) -> int:
+        """Send the bytes at the front and what goes with them, up to `most`; return how many were sent."""
         out = self._out
         head = out[0]
         assert isinstance(head, bytes | bytearray | memoryview)
         if len(out) > 1:
             head = self._joined()
-        sent = self.sock.send(head, 0 if len(out) == 1 or self._is_tls else socket.MSG_MORE)
+        size = min(len(head), most)
+        flags = 0 if len(out) == 1 or self._is_tls else socket.MSG_MORE
+        sent = self.sock.send(head if size == len(head) else memoryview(head)[:size], flags)
         if sent < len(head):
             out[0] = memoryview(head)[sent:]
+        else:
+            out.popleft()
+        if sent < size:
             raise BlockingIOError
-        out.popleft()
+        return sent
 
     def _joined(self) -> bytes | bytearray | memoryview:
         """The pieces at the front in one, as far as they are small."""
@@ -352,19 +358,30 @@ class ClientConnection:
     def _is_tls(self) -> bool:
         return isinstance(self.sock, ssl.SSLSocket)
 
-    def _send_file(self) -> None:
-        out = self._out
-        part: Any = out[0]
+    def _send_file(self, most: int) -> int:
+        """Send the piece of a file at the front, up to `most` bytes; return how many were sent."""
+        part = self._out.popleft()
+        assert not isinstance(part, bytes | bytearray | memoryview)
+        size = min(part.size_bytes, most)
         if self._is_tls:
-            out[0] = part.read()
-            return
-        sent = os.sendfile(self.sock.fileno(), part.file.fileno(), part.position, part.size_bytes)
+            self._put_back(part, size)
+            self._out.appendleft(part._replace(size_bytes=size).read())  # to be encrypted and sent next
+            return 0
+        try:
+            sent = os.sendfile(self.sock.fileno(), part.file.fileno(), part.position, size)
+        except BlockingIOError:
+            self._out.appendleft(part)
+            raise
         if sent == 0:
             raise LogError("the file ended before the records that were to be sent", part.file.url)
-        if sent < part.size_bytes:
-            out[0] = part._replace(position=part.position + sent, size_bytes=part.size_bytes - sent)
-        else:
-            out.popleft()
+        self._put_back(part, sent)
+        return sent
+
+    def _put_back(self, part: FilePart, done_bytes: int) -> None:
+        """Keep what is left of a piece of a file."""
+        if done_bytes < part.size_bytes:
+            left = part._replace(position=part.position + done_bytes, size_bytes=part.size_bytes - done_bytes)
+            self._out.appendleft(left)
 
     def _hold_files(self) -> None:
         """Keep the files of what waits open, whatever happens to their segments meanwhile."""
@@ -378,30 +395,30 @@ class ClientConnection:
         while self._held:
             self._held.pop().release()
 
-    def writable(self) -> None:
+    def _writable(self) -> None:
         """Go on sending."""
         if self._tls_wants_write:
             self._tls_wants_write = False
-            self.readable()
+            self._can_read = True
         if self._out:
             self._flush()
-        if not self._out and self.sock.fileno() >= 0:
+            self._handled()
+        if not self._out and self.is_open:
             self._watch(read=self._reading, write=False)
-            self.process()
 
     # The end
 
     def close(self, why: str, *, level: int = logging.INFO) -> None:
         """End the connection and say why in the log."""
-        if self.sock.fileno() < 0:
+        if not self.is_open:
             return
         log.log(level, "connection %s closed: %s", self.peer.connection_id, why)
         self._watch(read=False, write=False)
         self.sock.close()
-        self._frames.clear()
+        self._receiver.clear()
         self._out.clear()
+        self._answered_call = None
         self._let_files_go()
-        self._frame, self._filled, self._head = None, 0, b""
         if self._waiting is not None:
             self._waiting.cancel()
         self._closed(self)

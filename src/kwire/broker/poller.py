@@ -7,40 +7,33 @@ error for a bad descriptor, and the connection would stay forever. A selector te
 from __future__ import annotations
 
 import asyncio
-import logging
 import selectors
 import socket
 from typing import Protocol
 
+from kwire.broker.turns import TakesTurns, Turns
+
 __all__ = ["Pollable", "Poller"]
 
-log = logging.getLogger("kwire.broker")
 
+class Pollable(TakesTurns, Protocol):
+    """The owner of a socket."""
 
-class Pollable(Protocol):
-    """Who waits for a socket."""
-
-    def readable(self) -> None:
-        """There is something to read: bytes, the end, an error."""
-
-    def writable(self) -> None:
-        """There is room to write, or an error."""
-
-    def close(self, why: str) -> None:
-        """One of the others has raised: nothing more is to be had."""
+    def ready(self, *, read: bool, write: bool) -> None:
+        """Remember for the next turn that there is something to read (bytes, the end, an error) or room to write."""
 
 
 class Poller:
-    """The sockets of one event loop."""
+    """The sockets of one event loop; their owners get a turn when they are ready."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+    def __init__(self, loop: asyncio.AbstractEventLoop, turns: Turns) -> None:
+        self._loop, self._turns = loop, turns
         self._selector = selectors.DefaultSelector()
         self._file = self._selector.fileno()
         loop.add_reader(self._file, self._ready)
 
     def watch(self, sock: socket.socket, owner: Pollable, *, read: bool, write: bool) -> None:
-        """Call the owner back when its socket can be read or written; neither forgets the socket."""
+        """Give the owner a turn when its socket can be read or written; neither forgets the socket."""
         events = (selectors.EVENT_READ if read else 0) | (selectors.EVENT_WRITE if write else 0)
         known = sock.fileno() in self._selector.get_map()
         if not events:
@@ -52,16 +45,12 @@ class Poller:
             self._selector.register(sock, events, owner)
 
     def _ready(self) -> None:
+        owners: list[Pollable] = []
         for key, events in self._selector.select(0):
-            owner = key.data
-            try:
-                if events & selectors.EVENT_WRITE:
-                    owner.writable()
-                if events & selectors.EVENT_READ and key.fd in self._selector.get_map():
-                    owner.readable()
-            except Exception:
-                log.exception("a connection failed")
-                owner.close("an error of the broker's own")
+            owner: Pollable = key.data
+            owner.ready(read=bool(events & selectors.EVENT_READ), write=bool(events & selectors.EVENT_WRITE))
+            owners.append(owner)
+        self._turns.start(owners)
 
     def close(self) -> None:
         """Watch nothing any more."""

@@ -13,12 +13,14 @@ import ssl
 import time
 from collections import Counter
 
-from kwire.broker.connection import ClientConnection
+from kwire.broker.connection import ClientConnection, Shared
 from kwire.broker.context import Peer
 from kwire.broker.listeners import Listener, parse_listeners
 from kwire.broker.node import Node
 from kwire.broker.poller import Poller
+from kwire.broker.request_memory import RequestMemory
 from kwire.broker.security.tls import server_context
+from kwire.broker.turns import Turns
 from kwire.errors import OptionError
 
 __all__ = ["Server"]
@@ -28,7 +30,10 @@ log = logging.getLogger("kwire.broker")
 BACKLOG = 1024
 SCRATCH_BYTES = 256 * 1024
 ACCEPTS_AT_ONCE = 64
-MIN_IDLE_CHECK_S = 0.05
+MIN_IDLE_CHECK_S, MAX_IDLE_CHECK_S = 0.05, 5
+STALLED_S = 30
+"""How long a client may stop in the middle of a large request while others wait for memory: Kafka's clients give up a
+request after 30 s by default."""
 
 
 class Server:
@@ -41,8 +46,16 @@ class Server:
         self._sockets: list[tuple[socket.socket, Listener]] = []
         self._numbers = itertools.count()
         self._per_host: Counter[str] = Counter()
-        self._scratch = bytearray(SCRATCH_BYTES)
-        self._poller = Poller(loop)
+        turns = Turns(loop)
+        self._poller = Poller(loop, turns)
+        self.memory: RequestMemory[ClientConnection] = RequestMemory(node.settings.queued_max_request_bytes, turns.add)
+        self._shared = Shared(
+            node=node,
+            turns=turns,
+            poller=self._poller,
+            memory=self.memory,
+            scratch=bytearray(SCRATCH_BYTES),
+        )
         self._idle_check: asyncio.TimerHandle | None = None
         self.connections: set[ClientConnection] = set()
 
@@ -124,9 +137,7 @@ class Server:
             security_protocol=listener.protocol,
         )
         self._per_host[host] += 1
-        self.connections.add(
-            ClientConnection(self.node, self._loop, self._poller, sock, peer, self._scratch, self._gone)
-        )
+        self.connections.add(ClientConnection(self._shared, sock, peer, self._gone))
 
     def _gone(self, connection: ClientConnection) -> None:
         self.connections.discard(connection)
@@ -139,9 +150,14 @@ class Server:
         limit = self.node.settings.connections_max_idle_ms / 1000
         now = time.monotonic()
         for connection in list(self.connections):
-            if now - connection.last_active > limit and not connection.is_waiting:
+            quiet_s = now - connection.last_active
+            if quiet_s > limit and not connection.is_waiting:
                 connection.close("it was idle for longer than connections.max.idle.ms")
-        self._idle_check = self._loop.call_later(max(MIN_IDLE_CHECK_S, min(limit / 4, 60)), self._watch_idle)
+            elif quiet_s > STALLED_S and self.memory.is_short and connection.is_receiving:
+                connection.close("it stopped sending in the middle of a request while others waited for its memory")
+        self._idle_check = self._loop.call_later(
+            max(MIN_IDLE_CHECK_S, min(limit / 4, MAX_IDLE_CHECK_S)), self._watch_idle
+        )
 
     def close(self) -> None:
         """Stop listening and end every connection."""

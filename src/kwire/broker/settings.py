@@ -1,10 +1,10 @@
 """The broker's settings: Kafka's names with underscores for dots, Kafka's defaults.
 
-What has no effect here is not here. Two defaults differ: groups do not wait for more members before their first
-rebalance (group.initial.rebalance.delay.ms is 0, as in Kafka's own quick start), and sasl.enabled.mechanisms has what
-is spoken here instead of GSSAPI. Names that are not Kafka's: users (for SASL, name to password), ssl_certfile,
-ssl_keyfile, ssl_cafile (PEM files, where Kafka has key stores), acls (short for the authorizer), and
-transaction_version, which is a feature of the cluster in Kafka.
+What has no effect here is not here. Three defaults differ: groups do not wait for more members before their first
+rebalance (group.initial.rebalance.delay.ms is 0, as in Kafka's own quick start), sasl.enabled.mechanisms has what is
+spoken here instead of GSSAPI, and queued.max.request.bytes has a limit, where Kafka's -1 means none. Names that are not
+Kafka's: users (for SASL, name to password), ssl_certfile, ssl_keyfile, ssl_cafile (PEM files, where Kafka has key
+stores), acls (short for the authorizer), and transaction_version, which is a feature of the cluster in Kafka.
 Source: kafka.server.KafkaConfig and the classes it joins, 3.9.1.
 """
 
@@ -36,6 +36,7 @@ class Settings:
     broker_rack: str = ""
     # connections
     socket_request_max_bytes: int = 100 * 1024 * 1024
+    queued_max_request_bytes: int = 256 * 1024 * 1024
     max_connections: int = MAX_INT32
     max_connections_per_ip: int = MAX_INT32
     connections_max_idle_ms: int = 600_000

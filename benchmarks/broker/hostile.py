@@ -1,0 +1,272 @@
+"""How long does a client wait at worst while others do what they can to keep the broker busy?
+
+One client sends an ApiVersions request every few milliseconds. Each attack runs in a separate process:
+
+    pipelined     one connection sends 60,000 requests in one write, and repeats that
+    unread        60 connections ask for 4 MB of records each and never read their responses
+    metadata      60 connections ask for 60,000 topics that do not exist, a response of 4 MB, and never read it
+    bombs         4 connections produce batches of 100 KB that decompress to 100 MB
+    empty         one connection produces a batch of 145 KB with 4 million empty records
+    announced     8 connections send a request of 100 MB each, all but its last byte
+
+Two figures for each: the longest wait of the client in ms, and the peak of the broker's resident memory in MB.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import multiprocessing
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing.synchronize import Event
+
+from benchmarks.broker.requests import METADATA, PRODUCE, frame
+from benchmarks.broker.serving import Served, kwire_broker
+from benchmarks.messages.timing import line
+from kwire import records
+from kwire.messages import (
+    ApiVersionsRequest,
+    CreateTopicsRequest,
+    FetchRequest,
+    MetadataRequest,
+    ProduceRequest,
+)
+from kwire.records.attributes import Compression
+from kwire.records.default_writer import BatchFields, join_batch
+
+SECONDS = 8
+PAUSE_S = 0.005
+TIMEOUT_S = 120
+LOADING_S = 6
+API_VERSIONS, CREATE_TOPICS, FETCH = (18, 0), (19, 4), (1, 11)
+TOPIC = "attacked"
+TOPICS = 60_000
+PIPELINED = 60_000
+CONNECTIONS = 60
+RESPONSE_BYTES = 4 << 20
+BOMBS, BOMB_BYTES = 4, 100 << 20
+EMPTY_RECORDS = 4_000_000
+ANNOUNCED, ANNOUNCED_BYTES = 8, 100 << 20
+NOW_MS = 1_790_000_000_000
+
+Attack = Callable[[str, Event], None]
+
+
+def connect(address: str) -> socket.socket:
+    """A connection to the broker."""
+    host, _, port = address.rpartition(":")
+    sock = socket.create_connection((host, int(port)), timeout=TIMEOUT_S)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
+
+
+def receive(sock: socket.socket) -> bytes:
+    """The next response, without its length."""
+    return receive_bytes(sock, int.from_bytes(receive_bytes(sock, 4), "big"))
+
+
+def receive_bytes(sock: socket.socket, size: int) -> bytes:
+    """Exactly size bytes. Raises ConnectionError at the end of the connection."""
+    data = bytearray()
+    while len(data) < size:
+        chunk = sock.recv(size - len(data))
+        if not chunk:
+            raise ConnectionError("the broker closed the connection")
+        data += chunk
+    return bytes(data)
+
+
+# Attacks: each runs until its process is ended, and says when it begins
+
+
+def pipelined(address: str, begins: Event) -> None:
+    """Requests in one go; a thread reads the responses."""
+    request = frame(API_VERSIONS, ApiVersionsRequest())
+    sock = connect(address)
+    begins.set()
+    while True:
+        sender = threading.Thread(target=sock.sendall, args=(request * PIPELINED,), daemon=True)
+        sender.start()
+        for _ in range(PIPELINED):
+            receive(sock)
+        sender.join()
+
+
+def unread(address: str, begins: Event) -> None:
+    """Fetch requests whose responses stay in the broker."""
+    partition = FetchRequest.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=RESPONSE_BYTES)
+    topic = FetchRequest.FetchTopic(topic=TOPIC, partitions=[partition])
+    keep_asking(address, begins, frame(FETCH, FetchRequest(max_wait_ms=0, max_bytes=RESPONSE_BYTES, topics=[topic])), 8)
+
+
+def metadata(address: str, begins: Event) -> None:
+    """Metadata requests whose responses stay in the broker."""
+    names = [MetadataRequest.MetadataRequestTopic(name=f"{index:060}") for index in range(TOPICS)]
+    keep_asking(address, begins, frame(METADATA, MetadataRequest(topics=names, allow_auto_topic_creation=False)), 1)
+
+
+def keep_asking(address: str, begins: Event, request: bytes, requests: int) -> None:
+    """Send a few requests on each of many connections, never read, and begin again with new connections."""
+    begins.set()
+    while True:
+        socks = [connect(address) for _ in range(CONNECTIONS)]
+        for sock in socks:
+            sock.sendall(request * requests)
+        time.sleep(1)
+        for sock in socks:
+            sock.close()
+
+
+def bombs(address: str, begins: Event) -> None:
+    """Batches that are small on the wire only."""
+    value = bytes(BOMB_BYTES - 100)
+    builder = records.BatchBuilder(compression=Compression.GZIP)
+    builder.append(None, value, timestamp=NOW_MS)
+    produce_for_ever(address, begins, builder.build(), BOMBS)
+
+
+def empty(address: str, begins: Event) -> None:
+    """A batch of records without anything in them."""
+    section = bytearray()
+    for delta in range(EMPTY_RECORDS):
+        zigzag = 2 * delta
+        offset = bytearray()
+        while zigzag > 0x7F:
+            offset.append(zigzag & 0x7F | 0x80)
+            zigzag >>= 7
+        offset.append(zigzag)
+        section += bytes((2 * (5 + len(offset)), 0, 0)) + offset + b"\x01\x01\x00"
+    batch = join_batch(
+        BatchFields(compression=Compression.GZIP),
+        gzip.compress(bytes(section)),
+        base_offset=0,
+        last_offset=EMPTY_RECORDS - 1,
+        base_timestamp=NOW_MS,
+        max_timestamp=NOW_MS,
+        count=EMPTY_RECORDS,
+    )
+    produce_for_ever(address, begins, batch, 1)
+
+
+def produce_for_ever(address: str, begins: Event, batch: bytes, connections: int) -> None:
+    """Produce a batch again and again on a number of connections."""
+    partition = ProduceRequest.PartitionProduceData(index=0, records=batch)
+    topic = ProduceRequest.TopicProduceData(name=TOPIC, partition_data=[partition])
+    request = frame(PRODUCE, ProduceRequest(acks=1, timeout_ms=TIMEOUT_S * 1000, topic_data=[topic]))
+
+    def produce() -> None:
+        sock = connect(address)
+        while True:
+            sock.sendall(request)
+            receive(sock)
+
+    begins.set()
+    threads = [threading.Thread(target=produce, daemon=True) for _ in range(connections)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def announced(address: str, begins: Event) -> None:
+    """Requests that lack their last byte."""
+    socks = [connect(address) for _ in range(ANNOUNCED)]
+    head = ANNOUNCED_BYTES.to_bytes(4, "big") + frame(METADATA, MetadataRequest(topics=None))[4:]
+
+    def send(sock: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            sock.sendall(head + bytes(ANNOUNCED_BYTES - len(head) + 3))
+            time.sleep(TIMEOUT_S)
+
+    begins.set()
+    threads = [threading.Thread(target=send, args=(sock,), daemon=True) for sock in socks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+ATTACKS: dict[str, Attack] = {
+    attack.__name__: attack for attack in (pipelined, unread, metadata, bombs, empty, announced)
+}
+
+
+# The client beside them
+
+
+def prepare(address: str, *, filled: bool) -> None:
+    """Create the topics. filled: the one that is fetched from gets records, and the broker its compiled code."""
+    topics = [CreateTopicsRequest.CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1)]
+    with connect(address) as sock:
+        sock.sendall(frame(CREATE_TOPICS, CreateTopicsRequest(topics=topics, timeout_ms=60_000)))
+        receive(sock)
+        if not filled:
+            return
+        builder = records.BatchBuilder()
+        builder.append(None, bytes(1_000_000), timestamp=NOW_MS)
+        partition = ProduceRequest.PartitionProduceData(index=0, records=builder.build())
+        topic = ProduceRequest.TopicProduceData(name=TOPIC, partition_data=[partition])
+        for _ in range(8):
+            sock.sendall(frame(PRODUCE, ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic])))
+            receive(sock)
+    time.sleep(LOADING_S)
+
+
+def waits(address: str, seconds: float) -> list[float]:
+    """How long each request of a client took, in seconds."""
+    request = frame(API_VERSIONS, ApiVersionsRequest())
+    found = []
+    end = time.monotonic() + seconds
+    with connect(address) as sock:
+        while (start := time.monotonic()) < end:
+            sock.sendall(request)
+            receive(sock)
+            found.append(time.monotonic() - start)
+            time.sleep(PAUSE_S)
+    return found
+
+
+def under(attack: Attack, served: Served, seconds: float) -> tuple[float, float]:
+    """The longest wait in ms, and the broker's largest resident memory in MB, while an attack runs."""
+    context = multiprocessing.get_context("spawn")
+    begins = context.Event()
+    attacker = context.Process(target=attack, args=(served.address, begins), daemon=True)
+    largest = 0.0
+    stop = threading.Event()
+
+    def watch() -> None:
+        nonlocal largest
+        while not stop.wait(0.05):
+            largest = max(largest, served.memory_mb())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    attacker.start()
+    begins.wait()
+    try:
+        found = waits(served.address, seconds)
+    finally:
+        attacker.kill()
+        attacker.join()
+        stop.set()
+        watcher.join()
+    return max(found) * 1000, largest
+
+
+def main(names: list[str] | None = None) -> None:
+    """Print the figures."""
+    for name in names or ATTACKS:
+        with kwire_broker() as served:
+            prepare(served.address, filled=name != empty.__name__)
+            quiet = max(waits(served.address, 2)) * 1000
+            wait_ms, memory_mb = under(ATTACKS[name], served, SECONDS)
+        print(line(f"broker.hostile.{name}.longest_wait", wait_ms, "ms", quiet, "without attack"))
+        print(line(f"broker.hostile.{name}.memory", memory_mb, "MB"))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
