@@ -29,15 +29,8 @@ REASONS = {
     "DelegationToken": "delegation tokens need a cluster's secret; SCRAM users can be made instead",
     "Share": "share groups are not kept",
     "Streams": "streams groups are not kept",
-    "Telemetry": "client metrics are not collected",
-    "ConfigResources": "client metrics are not collected",
-    "ClientMetrics": "client metrics are not collected",
-    "PartitionReassignments": "there is one node",
-    "ReplicaLogDirs": "there is one log directory",
-    "ElectLeaders": "there is one node",
     "RaftVoter": "there is one node",
     "Unregister": "there is one node",
-    "DescribeQuorum": "there is one node",
     "UpdateFeatures": "features are settings: transaction_version",
 }
 

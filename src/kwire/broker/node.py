@@ -9,6 +9,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.client_metrics import ClientMetrics
 from kwire.broker.clock import Clock, Timers
 from kwire.broker.configs import dynamic_settings, topic_log_config
 from kwire.broker.context import RequestContext
@@ -57,6 +58,7 @@ class Node:
         self.topics = self.image.topics
         self.controller = Controller(self)
         self.fetch_sessions = FetchSessions(clock, settings.max_incremental_fetch_session_cache_slots)
+        self.client_metrics = ClientMetrics(self)
         self.files = FileSystem()
         self.security: Security | None = None
         self.faults = Faults()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.broker.groups.node_log import open_coordinator as open_groups
-from kwire.broker.image import BROKER_RESOURCE
+from kwire.broker.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE
 from kwire.broker.security.acls import AclFilter
 from kwire.broker.transactions.partitions import open_coordinator as open_transactions
 
@@ -38,6 +38,8 @@ def reset(node: Node) -> None:
     for (kind, name), configs in list(node.image.configs.items()):
         if kind == BROKER_RESOURCE and configs:
             node.controller.alter_broker_configs(name, dict.fromkeys(configs))
+        elif kind == CLIENT_METRICS_RESOURCE:
+            node.controller.alter_client_metrics(name, dict.fromkeys(configs))
 
 
 def delete(node: Node, topics: list[Topic]) -> None:

@@ -39,6 +39,42 @@ CASES: dict[str, list[tuple[Message, ErrorCode | None]]] = {
     "describe_cluster": [(m.DescribeClusterRequest(), None)],  # whom to talk to is no secret
     "list_groups": [(m.ListGroupsRequest(), None)],  # lists what may be described: see below
     "list_transactions": [(m.ListTransactionsRequest(), None)],
+    "get_telemetry_subscriptions": [(m.GetTelemetrySubscriptionsRequest(), None)],  # a client's own metrics
+    "push_telemetry": [(m.PushTelemetryRequest(), None)],
+    "elect_leaders": [
+        (
+            m.ElectLeadersRequest(topic_partitions=[m.ElectLeadersRequest.TopicPartitions(topic="t", partitions=[0])]),
+            CLUSTER,
+        )
+    ],
+    "alter_partition_reassignments": [
+        (
+            m.AlterPartitionReassignmentsRequest(
+                topics=[
+                    m.AlterPartitionReassignmentsRequest.ReassignableTopic(
+                        name="t", partitions=[m.AlterPartitionReassignmentsRequest.ReassignablePartition(replicas=[1])]
+                    )
+                ]
+            ),
+            CLUSTER,
+        )
+    ],
+    "list_partition_reassignments": [(m.ListPartitionReassignmentsRequest(topics=None), CLUSTER)],
+    "describe_quorum": [(m.DescribeQuorumRequest(), CLUSTER)],
+    "list_config_resources": [(m.ListConfigResourcesRequest(), CLUSTER)],
+    "alter_replica_log_dirs": [
+        (
+            m.AlterReplicaLogDirsRequest(
+                dirs=[
+                    m.AlterReplicaLogDirsRequest.AlterReplicaLogDir(
+                        path="/x",
+                        topics=[m.AlterReplicaLogDirsRequest.AlterReplicaLogDirTopic(name="t", partitions=[0])],
+                    )
+                ]
+            ),
+            CLUSTER,
+        )
+    ],
     "produce": [
         (
             m.ProduceRequest(

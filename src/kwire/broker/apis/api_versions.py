@@ -4,7 +4,8 @@
 
 A version that is not served is answered in version 0 with UNSUPPORTED_VERSION and what is (KIP-511). A client's name
 or version with other characters than letters, digits, dash and dot is refused. Version 5 (client's cluster id) is
-left out: Kafka 3.9 has 0 to 4.
+left out: Kafka 3.9 has 0 to 4. The telemetry APIs are listed once there is a client metrics subscription, so that
+clients do not ask for one in vain; Kafka lists them when it has a plugin that receives metrics.
 Source: kafka.server.KafkaApis.handleApiVersionsRequest, ApiVersionsResponse, KIP-35, KIP-511, KIP-584.
 """
 
@@ -26,6 +27,7 @@ VERSIONS = (0, 4)
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 LOWEST_ZERO_VERSION = 4
+TELEMETRY = frozenset({71, 72})
 
 
 @functools.cache
@@ -47,7 +49,7 @@ def handle(node: Node, context: RequestContext, request: Any) -> ApiVersionsResp
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         context.peer.client_software = name, version
     return ApiVersionsResponse(
-        api_keys=list(offered()),
+        api_keys=[key for key in offered() if key.api_key not in TELEMETRY or node.client_metrics.is_subscribed],
         supported_features=[
             ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
             for name, (lowest, highest) in SUPPORTED.items()

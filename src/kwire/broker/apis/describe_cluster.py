@@ -1,6 +1,6 @@
-"""DescribeCluster (api key 60), versions 0 to 1: the brokers, the controller, the cluster's id.
+"""DescribeCluster (api key 60), versions 0 to 2: the brokers, the controller, the cluster's id.
 
-    1  brokers or controllers
+    1  brokers or controllers    2  fenced brokers (KIP-1073)
 
 Source: kafka.server.KafkaApis.handleDescribeCluster 3.9.1; KIP-700, KIP-919.
 """
@@ -17,7 +17,7 @@ from kwire.messages import DescribeClusterResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 60
-VERSIONS = (0, 1)
+VERSIONS = (0, 2)
 
 BROKERS = 1
 

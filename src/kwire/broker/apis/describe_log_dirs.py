@@ -1,6 +1,7 @@
-"""DescribeLogDirs (api key 35), versions 0 to 4: the log directory, its partitions and their sizes.
+"""DescribeLogDirs (api key 35), versions 0 to 5: the log directory, its partitions and their sizes.
 
     2  flexible    3  an error for the whole request    4  the disk's size and room
+    5  cordoned directories (KIP-1066)
 
 Source: kafka.server.ReplicaManager.describeLogDirs 3.9.1; KIP-113, KIP-827.
 """
@@ -12,12 +13,13 @@ from typing import Any
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
+from kwire.broker.image import BROKER_RESOURCE
 from kwire.broker.node import Node
 from kwire.messages import DescribeLogDirsResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 35
-VERSIONS = (0, 4)
+VERSIONS = (0, 5)
 
 
 def handle(node: Node, context: RequestContext, request: Any) -> DescribeLogDirsResponse:
@@ -43,8 +45,15 @@ def handle(node: Node, context: RequestContext, request: Any) -> DescribeLogDirs
         topics=topics,
         total_bytes=disk.f_blocks * disk.f_frsize,
         usable_bytes=disk.f_bavail * disk.f_frsize,
+        is_cordoned=is_cordoned(node, directory),
     )
     return DescribeLogDirsResponse(results=[result])
+
+
+def is_cordoned(node: Node, directory: str) -> bool:
+    """Whether cordoned.log.dirs has the directory."""
+    configs = node.image.configs.get((BROKER_RESOURCE, str(node.node_id)), {})
+    return bool({"*", directory} & {each.strip() for each in configs.get("cordoned.log.dirs", "").split(",")})
 
 
 def refuse(request: Any, code: ErrorCode, what: str) -> DescribeLogDirsResponse:

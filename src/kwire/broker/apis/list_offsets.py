@@ -1,11 +1,12 @@
-"""ListOffsets (api key 2), versions 0 to 9: offsets by time, and where a partition begins and ends.
+"""ListOffsets (api key 2), versions 0 to 11: offsets by time, and where a partition begins and ends.
 
     0  a list of segments' first offsets    1  one offset with its timestamp    2  isolation level
     4  leader epochs    7  the largest timestamp (-3)    8, 9  local and tiered logs (-4, -5)
+    10  timeout    11  first offset that is not tiered yet (-6)
 
     timestamp  -1  the end (the last stable offset for read_committed)    -2  the start
                -3  the record with the largest timestamp    -4  the start of what is local (the same here)
-               -5  the last tiered offset (none here)    else the first record at or after it
+               -5, -6  of tiered storage (none here)    else the first record at or after it
 
 Source: kafka.server.KafkaApis.handleListOffsetRequest, UnifiedLog.fetchOffsetByTimestamp and
 legacyFetchOffsetsBefore 3.9.1.
@@ -26,10 +27,10 @@ from kwire.messages.list_offsets_response import ListOffsetsPartitionResponse as
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 2
-VERSIONS = (0, 9)
+VERSIONS = (0, 11)
 
-LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
-FIRST_VERSION_WITH = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, PENDING_UPLOAD = range(-1, -7, -1)
+FIRST_VERSION_WITH = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, PENDING_UPLOAD: 11}
 NONE_FOUND = -1
 LEADER_EPOCH_VERSION = 4
 

@@ -1,8 +1,9 @@
-"""Metadata (api key 3), versions 0 to 12: which brokers there are, and which of them leads which partition.
+"""Metadata (api key 3), versions 0 to 13: which brokers there are, and which of them leads which partition.
 
     1  rack, controller, internal topics; null asks for all topics, none for none (version 0: none asks for all)
     2  cluster id    3  throttle time    4  the client may forbid that topics are made    5  offline replicas
     7  leader epochs    8  operations allowed    10  topic ids    12  topics asked for by id
+    13  an error for the whole response
 
 A topic that is asked for and not there is made, where auto.create.topics.enable and the client allow it. Unlike Kafka's
 first answer about such a topic (LEADER_NOT_AVAILABLE until the controller has made it) this one already has it.
@@ -24,7 +25,7 @@ from kwire.messages.base import ZERO_UUID
 from kwire.protocol.error_codes import ErrorCode
 
 API_KEY = 3
-VERSIONS = (0, 12)
+VERSIONS = (0, 13)
 
 TOPIC_OPERATIONS = [
     Operation.READ,

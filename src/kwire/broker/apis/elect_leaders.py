@@ -1,0 +1,82 @@
+"""ElectLeaders (api key 43), versions 0 to 2: elect preferred or other leaders of partitions.
+
+    1  unclean elections, an error for the whole request    2  flexible
+
+The only replica leads every partition already, so a partition that is named gets ELECTION_NOT_NEEDED. Without a list of
+partitions (null), each topic is in the response, without partitions.
+Source: KIP-183, KIP-460; org.apache.kafka.controller.ReplicationControlManager.electLeaders,
+ElectLeadersRequest.getErrorResponse 4.4.0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.authorization import CLUSTER, Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.errors import BrokerError
+from kwire.messages import ElectLeadersResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 43
+VERSIONS = (0, 2)
+
+PREFERRED, UNCLEAN = 0, 1
+SINCE_ERROR_CODE = 1
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> ElectLeadersResponse:
+    """Check each partition."""
+    try:
+        return ElectLeadersResponse(replica_election_results=results(node, context, request))
+    except BrokerError as error:
+        response = refuse(request, ErrorCode(error.code), error.what)
+        if context.api_version < SINCE_ERROR_CODE:
+            response.error_code = ErrorCode.NONE
+        return response
+
+
+def results(node: Node, context: RequestContext, request: Any) -> list[Any]:
+    """The results of all topics. Raises BrokerError."""
+    if not node.may(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER):
+        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+    asked = request.topic_partitions
+    if request.election_type not in (PREFERRED, UNCLEAN) and (asked is None or asked):
+        raise refusal(ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")
+    cls = ElectLeadersResponse.ReplicaElectionResult
+    if asked is None:
+        return [cls(topic=topic.name, partition_result=[]) for topic in node.topics]
+    return [
+        cls(topic=each.topic, partition_result=[elect(node, each.topic, index) for index in each.partitions])
+        for each in asked
+    ]
+
+
+def elect(node: Node, name: str, index: int) -> Any:
+    """The result of one partition."""
+    topic = node.topics.get(name)
+    if topic is None:
+        code, what = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}"
+    elif index not in topic.partitions:
+        code, what = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}"
+    else:
+        code, what = ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
+    return ElectLeadersResponse.PartitionResult(partition_id=index, error_code=code, error_message=what)
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> ElectLeadersResponse:
+    """The same error for the request and every partition."""
+    return ElectLeadersResponse(
+        error_code=code,
+        replica_election_results=[
+            ElectLeadersResponse.ReplicaElectionResult(
+                topic=each.topic,
+                partition_result=[
+                    ElectLeadersResponse.PartitionResult(partition_id=index, error_code=code, error_message=what)
+                    for index in each.partitions
+                ],
+            )
+            for each in request.topic_partitions or ()
+        ],
+    )

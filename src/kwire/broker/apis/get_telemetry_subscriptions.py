@@ -1,0 +1,37 @@
+"""GetTelemetrySubscriptions (api key 71), version 0: the metrics that a client shall push (KIP-714).
+
+A client without an instance id (zero) gets one. Compression types are listed by preference: zstd, lz4, gzip, snappy.
+Source: org.apache.kafka.server.ClientMetricsManager.processGetTelemetrySubscriptionRequest 3.9.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.client_metrics import MAX_PUSH_BYTES
+from kwire.broker.context import RequestContext
+from kwire.broker.identifiers import new_uuid
+from kwire.broker.node import Node
+from kwire.messages import GetTelemetrySubscriptionsResponse
+from kwire.messages.base import ZERO_UUID
+from kwire.records import Compression
+
+API_KEY = 71
+VERSIONS = (0, 0)
+
+ACCEPTED = [Compression.ZSTD, Compression.LZ4, Compression.GZIP, Compression.SNAPPY]
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> GetTelemetrySubscriptionsResponse:
+    """Return the client's subscription."""
+    instance_id = new_uuid() if request.client_instance_id == ZERO_UUID else request.client_instance_id
+    instance = node.client_metrics.get(instance_id, context)
+    return GetTelemetrySubscriptionsResponse(
+        client_instance_id=instance_id,
+        subscription_id=instance.subscription_id,
+        accepted_compression_types=[int(codec) for codec in ACCEPTED],
+        push_interval_ms=instance.interval_ms,
+        telemetry_max_bytes=MAX_PUSH_BYTES,
+        delta_temporality=True,
+        requested_metrics=instance.metrics,
+    )

@@ -1,0 +1,49 @@
+"""PushTelemetry (api key 72), version 0: a client's metrics (KIP-714).
+
+Metrics are decompressed, as Kafka does for its plugins, and dropped; tests find them in `broker.requests`. Metrics that
+cannot be decompressed are INVALID_RECORD.
+Source: org.apache.kafka.server.ClientMetricsManager.processPushTelemetryRequest 3.9.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from kwire.broker.client_metrics import MAX_PUSH_BYTES
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.errors import DecodeError
+from kwire.messages import PushTelemetryResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.records import Compression
+from kwire.records.compression import TooLarge, expand
+
+API_KEY = 72
+VERSIONS = (0, 0)
+
+RESERVED = frozenset({UUID(int=0), UUID(int=1)})
+MAX_DECOMPRESSED_BYTES = 16 * MAX_PUSH_BYTES
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> PushTelemetryResponse:
+    """Check the push."""
+    instance_id, metrics = request.client_instance_id, request.metrics
+    if instance_id in RESERVED:
+        what = f"Invalid request from the client [{instance_id}], invalid client instance id"
+        raise refusal(ErrorCode.INVALID_REQUEST, what)
+    node.client_metrics.push(
+        instance_id,
+        context,
+        subscription_id=request.subscription_id,
+        codec=request.compression_type,
+        size_bytes=len(metrics),
+        is_terminating=request.terminating,
+    )
+    codec = Compression(request.compression_type)
+    if metrics and codec != Compression.NONE:
+        try:
+            expand(codec, 2, memoryview(metrics), MAX_DECOMPRESSED_BYTES)
+        except (DecodeError, TooLarge):
+            raise refusal(ErrorCode.INVALID_RECORD, f"{codec.text} metrics cannot be decompressed") from None
+    return PushTelemetryResponse()

@@ -1,0 +1,169 @@
+"""Client telemetry: which metrics clients are asked for, and which pushes are accepted (KIP-714).
+
+Subscriptions are configs of the resource type CLIENT_METRICS: each has metrics, an interval and patterns of clients.
+A client instance gets the metrics of all subscriptions that match it, at the shortest interval. Pushed metrics are
+validated and dropped; tests read them as PushTelemetry requests in the request log.
+Source: org.apache.kafka.server.ClientMetricsManager, server.metrics.ClientMetricsInstance 3.9.1.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from kwire.broker.config_checks import parse_match
+from kwire.broker.config_definitions import Resource, definitions
+from kwire.broker.image import CLIENT_METRICS_RESOURCE
+from kwire.errors import BrokerError
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+if TYPE_CHECKING:
+    from kwire.broker.context import RequestContext
+    from kwire.broker.node import Node
+
+__all__ = ["MAX_PUSH_BYTES", "ClientInstance", "ClientMetrics"]
+
+MAX_PUSH_BYTES = 1 << 20
+"""telemetry.max.bytes."""
+MAX_INSTANCES = 16_384
+ALL_METRICS = "*"
+LARGEST_CODEC = 4
+
+Subscriptions = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class ClientInstance:
+    """A client as subscriptions see it. attributes: what patterns match; subscriptions: those this was made from."""
+
+    attributes: Mapping[str, str]
+    subscriptions: Subscriptions
+    subscription_id: int
+    metrics: list[str]
+    interval_ms: int
+    last_get_ms: int = 0
+    last_push_ms: int = 0
+    is_terminating: bool = False
+
+
+class ClientMetrics:
+    """The client instances of one node, at most MAX_INSTANCES; the least recently seen are dropped first."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._instances: OrderedDict[UUID, ClientInstance] = OrderedDict()
+
+    @property
+    def is_subscribed(self) -> bool:
+        """Whether there is any subscription."""
+        return any(kind == CLIENT_METRICS_RESOURCE for kind, _ in self._node.image.configs)
+
+    def get(self, instance_id: UUID, context: RequestContext) -> ClientInstance:
+        """Return the instance for a GetTelemetrySubscriptions request.
+
+        Raises BrokerError: THROTTLING_QUOTA_EXCEEDED before the push interval has passed.
+        """
+        instance, now_ms = self._instance(instance_id, context), self._node.clock.now_ms()
+        last_ms = max(instance.last_get_ms, instance.last_push_ms)
+        if last_ms and now_ms - last_ms < instance.interval_ms:
+            raise too_early(instance_id)
+        instance.last_get_ms = now_ms
+        return instance
+
+    def push(
+        self,
+        instance_id: UUID,
+        context: RequestContext,
+        *,
+        subscription_id: int,
+        codec: int,
+        size_bytes: int,
+        is_terminating: bool,
+    ) -> None:
+        """Validate a PushTelemetry request. Raises BrokerError with Kafka's code."""
+        instance, now_ms = self._instance(instance_id, context), self._node.clock.now_ms()
+        was_terminating, instance.is_terminating = instance.is_terminating, is_terminating
+        if was_terminating:
+            what = f"Client [{instance_id}] sent the previous request with state terminating to TRUE"
+            raise refusal(ErrorCode.INVALID_REQUEST, what)
+        too_soon = instance.last_push_ms > 0 and now_ms - instance.last_push_ms < instance.interval_ms
+        if too_soon and instance.last_get_ms <= instance.last_push_ms and not is_terminating:
+            raise too_early(instance_id)
+        if not too_soon or instance.last_get_ms > instance.last_push_ms:
+            instance.last_push_ms = now_ms
+        if subscription_id != instance.subscription_id:
+            what = f"Unknown client subscription id for the client [{instance_id}]"
+            raise refusal(ErrorCode.UNKNOWN_SUBSCRIPTION_ID, what)
+        if not 0 <= codec <= LARGEST_CODEC:
+            what = f"Unknown compression type [{codec}] is received in telemetry request from [{instance_id}]"
+            raise refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, what)
+        if size_bytes > MAX_PUSH_BYTES:
+            what = f"Telemetry request from [{instance_id}] is larger than the maximum allowed size [{MAX_PUSH_BYTES}]"
+            raise refusal(ErrorCode.TELEMETRY_TOO_LARGE, what)
+
+    def _subscriptions(self) -> Subscriptions:
+        return tuple(
+            (name, tuple(sorted(configs.items())))
+            for (kind, name), configs in self._node.image.configs.items()
+            if kind == CLIENT_METRICS_RESOURCE
+        )
+
+    def _instance(self, instance_id: UUID, context: RequestContext) -> ClientInstance:
+        found, subscriptions = self._instances.get(instance_id), self._subscriptions()
+        if found is None or found.subscriptions != subscriptions:
+            attributes = attributes_of(instance_id, context) if found is None else found.attributes
+            found = self._instances[instance_id] = subscribed(instance_id, attributes, subscriptions)
+            if len(self._instances) > MAX_INSTANCES:
+                self._instances.popitem(last=False)
+        self._instances.move_to_end(instance_id)
+        return found
+
+
+def attributes_of(instance_id: UUID, context: RequestContext) -> dict[str, str]:
+    """What a subscription can match of a client."""
+    peer = context.peer
+    return {
+        "client_instance_id": str(instance_id),
+        "client_id": context.client_id,
+        "client_software_name": peer.client_software[0],
+        "client_software_version": peer.client_software[1],
+        "client_source_address": peer.host,
+        "client_source_port": str(peer.port),
+    }
+
+
+def subscribed(instance_id: UUID, attributes: Mapping[str, str], subscriptions: Subscriptions) -> ClientInstance:
+    """A client instance with the metrics of all subscriptions that match it."""
+    interval_ms = int(definitions(Resource.CLIENT_METRICS)["interval.ms"].default or 0)
+    metrics: dict[str, None] = {}  # in order, each once
+    for _, pairs in subscriptions:
+        configs = dict(pairs)
+        if matches(configs.get("match", ""), attributes):
+            metrics |= dict.fromkeys(name.strip() for name in configs.get("metrics", "").split(",") if name.strip())
+            interval_ms = min(interval_ms, int(configs.get("interval.ms", interval_ms)))
+    names = [ALL_METRICS] if ALL_METRICS in metrics else list(metrics)
+    number = zlib.crc32(f"{names}{interval_ms}".encode()) ^ zlib.crc32(instance_id.bytes)
+    return ClientInstance(
+        attributes=attributes,
+        subscriptions=subscriptions,
+        subscription_id=number - (1 << 32) if number >= 1 << 31 else number,
+        metrics=names,
+        interval_ms=interval_ms,
+    )
+
+
+def matches(match: str, attributes: Mapping[str, str]) -> bool:
+    """Whether all patterns of a subscription match a client; a pattern that takes too much work does not."""
+    try:
+        return all(pattern.matches(attributes[name]) for name, pattern in parse_match(match).items())
+    except BrokerError:
+        return False
+
+
+def too_early(instance_id: UUID) -> BrokerError:
+    what = f"Request from the client [{instance_id}] arrived before the next push interval time"
+    return refusal(ErrorCode.THROTTLING_QUOTA_EXCEEDED, what)
