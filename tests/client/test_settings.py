@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from kwire.client import ClientSettings
 from kwire.errors import OptionError
 
+DATA = Path(__file__).parents[1] / "data"
 SERVERS = {"bootstrap.servers": "a:1"}
 
 
@@ -55,12 +57,55 @@ def test_no_request_may_take_longer_than_all_of_them_together() -> None:
         ({**SERVERS, "security.protocol": "SASL_SSL"}, "'sasl.mechanism' must be given"),
         ({**SERVERS, "ssl.truststore.location": "/x/trust.jks"}, "only PEM is read here"),
         ({**SERVERS, "sasl.jaas.config": "nonsense"}, "'sasl.jaas.config'"),
+        ({**SERVERS, "sasl.mechanism": "GSSAPI"}, r"Kerberos \(GSSAPI\) is not supported"),
+        (
+            {**SERVERS, "security.protocol": "SASL_SSL", "sasl.kerberos.service.name": "kafka"},
+            "GSSAPI, is not supported",
+        ),
+        ({**SERVERS, "sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;"}, "Kerberos"),
+        ({**SERVERS, "sasl.login.class": "com.example.Login"}, "is not supported: Java classes cannot be loaded"),
+        ({**SERVERS, "config.providers": "env"}, "is not supported: references such as"),
+        ({**SERVERS, "bootstrap.controllers": "a:1"}, "set bootstrap.servers"),
+        ({**SERVERS, "transaction.two.phase.commit.enable": "true"}, "does not support two-phase commit"),
+        ({**SERVERS, "compression.gzip.level": "0"}, "'compression.gzip.level': expected a number from 1 to 9"),
+        ({**SERVERS, "compression.lz4.level": "18"}, "expected a number from 1 to 17"),
+        ({**SERVERS, "compression.zstd.level": "23"}, "expected a number from -131072 to 22"),
         ({**SERVERS, "transactional.id": "t", "enable.idempotence": False}, "cannot do without"),
     ],
 )
 def test_what_is_wrong_is_named_with_what_would_be_right(given: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         ClientSettings.parse(given)
+
+
+def test_every_setting_of_javas_clients_is_taken_or_refused_with_a_reason() -> None:
+    # Facts: the names in ConsumerConfig, ProducerConfig and AdminClientConfig of Kafka 3.9.1 and 4.4.0.
+    lines = (DATA / "client_settings.tsv").read_text().splitlines()[1:]
+    names = [line.split("\t")[0] for line in lines]
+    assert len(names) > 140
+
+    def answer(name: str) -> str:
+        try:
+            ClientSettings.parse({**SERVERS, name: "x"})
+        except OptionError as error:
+            return str(error)
+        return ""
+
+    answers = {name: answer(name) for name in names}
+    assert [name for name, text in answers.items() if "Unknown setting" in text] == []
+    refused = {name for name, text in answers.items() if "is not supported" in text}
+    assert {name for name in refused if not name.startswith("sasl.oauthbearer.assertion.")} == {
+        "bootstrap.controllers",
+        "config.providers",
+        "sasl.client.callback.handler.class",
+        "sasl.login.class",
+    }
+
+
+def test_the_level_of_the_codec_in_use_counts() -> None:
+    levels = {"compression.gzip.level": "9", "compression.zstd.level": "-5"}
+    for codec, level in (("gzip", 9), ("zstd", -5), ("lz4", None), ("snappy", None), ("none", None)):
+        assert ClientSettings.parse({**SERVERS, **levels, "compression.type": codec}).compression_level == level
 
 
 def test_no_error_shows_a_secret() -> None:

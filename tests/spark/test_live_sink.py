@@ -20,6 +20,7 @@ from tests.waiting import HANG_S, until
 
 from kwire.broker import Broker
 from kwire.client import LATEST_TIMESTAMP, Client
+from kwire.client.oauthbearer import unsecured_token
 from kwire.errors import BrokerError, OptionError
 from kwire.messages import registry
 from kwire.records import read_batches
@@ -58,6 +59,50 @@ def create(servers: str, name: str, partitions: int = 1, **configs: str) -> str:
 
 def options(servers: str, **more: str) -> LiveWriteOptions:
     return parse_write_options({"kafka.bootstrap.servers": servers, **{k.lower(): v for k, v in more.items()}})
+
+
+def test_tokens_and_levels_reach_the_client_that_writes_and_the_one_that_reads(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from kwire.spark.live_options import parse_options
+    from kwire.spark.live_reading import read_range
+    from kwire.spark.offsets import OffsetRange
+
+    with Broker(listeners="SASL_PLAINTEXT://127.0.0.1:0", sasl_enabled_mechanisms="OAUTHBEARER") as broker:
+        given = {
+            "kafka.bootstrap.servers": broker.bootstrap_servers,
+            "kafka.security.protocol": "SASL_PLAINTEXT",
+            "kafka.sasl.mechanism": "OAUTHBEARER",
+        }
+        token = unsecured_token({"sub": "alice", "exp": time.time() + 600})
+        monkeypatch.setenv("KWIRE_TEST_TOKEN", token)
+        (tmp_path / "token").write_text(token)
+        by_variable = {**given, "kafka.sasl.oauthbearer.token.env": "KWIRE_TEST_TOKEN"}
+        by_file = {**given, "kafka.sasl.oauthbearer.token.endpoint.url": (tmp_path / "token").as_uri()}
+        rows = batch(value=pa.array([b"the same again " * 500] * 50, pa.binary()))
+        sizes = {}
+        for level in ("1", "9"):
+            options = parse_write_options(
+                {
+                    **by_variable,
+                    "topic": f"t{level}",
+                    "kafka.compression.type": "gzip",
+                    "kafka.compression.gzip.level": level,
+                }
+            )
+            with Client(**options.kafka) as client:
+                cls: Any = registry.get("CreateTopicsRequest")
+                topic = cls.CreatableTopic(name=f"t{level}", num_partitions=1, replication_factor=1)
+                assert client.request(cls(topics=[topic], timeout_ms=10_000)).topics[0].error_code == 0
+                assert write(rows, options).records == 50
+                (fetched,) = client.read(f"t{level}", 0, 0, 50)
+                sizes[level] = len(fetched.records)
+        assert sizes["9"] < sizes["1"]
+        settings = parse_options({**by_file, "subscribe": "t9"}, "batch").kafka
+        found = read_range(
+            OffsetRange("t9", 0, 0, 50), ("value",), settings, "read_uncommitted", fail_on_data_loss=True
+        )
+        assert sum(each.num_rows for each in found) == 50
 
 
 def batch(**columns: Any) -> pa.RecordBatch:

@@ -2,8 +2,9 @@
 
 What has no effect here is not here. Three defaults differ: groups do not wait for more members before their first
 rebalance (group.initial.rebalance.delay.ms is 0, as in Kafka's own quick start), sasl.enabled.mechanisms has what is
-spoken here instead of GSSAPI, and queued.max.request.bytes has a limit, where Kafka's -1 means none. Names that are not
-Kafka's: users (for SASL, name to password), ssl_certfile, ssl_keyfile, ssl_cafile (PEM files, where Kafka has key
+spoken here instead of GSSAPI (OAUTHBEARER has to be named), and queued.max.request.bytes has a limit, where Kafka's -1
+means none. Names that are not Kafka's: users (for SASL, name to password), sasl_oauthbearer_validator (a function that
+checks tokens, where Kafka has a Java class), ssl_certfile, ssl_keyfile, ssl_cafile (PEM files, where Kafka has key
 stores), acls (short for the authorizer), and transaction_version, which is a feature of the cluster in Kafka.
 Source: kafka.server.KafkaConfig and the classes it joins, 3.9.1.
 """
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kwire.broker.secret_values import NO_SECRET, NO_USERS, Secret, Users
+from kwire.broker.tokens import UNSECURED, TokenValidator
 from kwire.errors import OptionError
 
 __all__ = ["TOPIC_DEFAULTS", "Settings", "parse_value"]
@@ -108,6 +110,7 @@ class Settings:
     # security
     users: Users = NO_USERS
     sasl_enabled_mechanisms: str = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
+    sasl_oauthbearer_validator: TokenValidator = UNSECURED
     sasl_server_max_receive_size: int = 512 * 1024
     connections_max_reauth_ms: int = 0
     connection_failed_authentication_delay_ms: int = 100

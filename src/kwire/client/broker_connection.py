@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from kwire.client.sasl import start
+from kwire.client.sasl import oauthbearer, start
 from kwire.client.settings import ClientSettings
 from kwire.errors import BrokerError, ConnectionFailed, KwireError, OptionError
 from kwire.messages import registry
@@ -176,13 +176,16 @@ class BrokerConnection:
         if answer.error_code:
             offered = ", ".join(answer.mechanisms) or "none"
             raise BrokerError(f"{self.address}: SASL mechanisms offered: {offered}", answer.error_code)
-        exchange = start(settings.sasl_mechanism, settings.sasl_username or "", settings.sasl_password or "")
+        if settings.token_source is not None:
+            exchange = oauthbearer(settings.token_source.token(), settings.token_source.extensions)
+        else:
+            exchange = start(settings.sasl_mechanism, settings.sasl_username or "", settings.sasl_password or "")
         token = next(exchange)
         while True:
             self._write(self._connection.send(authenticate(auth_bytes=token)))
             answer = self._next(deadline).body
             if answer.error_code:
-                raise BrokerError(f"{self.address}: {answer.error_message or 'SASL'}", answer.error_code)
+                exchange.throw(BrokerError(f"{self.address}: {answer.error_message or 'SASL'}", answer.error_code))
             try:
                 token = exchange.send(bytes(answer.auth_bytes))
             except StopIteration:

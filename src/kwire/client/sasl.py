@@ -1,10 +1,10 @@
-"""The client's side of SASL PLAIN and SCRAM, without sockets: tokens in, tokens out.
+"""The client's side of SASL PLAIN, SCRAM and OAUTHBEARER, without sockets: tokens in, tokens out.
 
     exchange = start("SCRAM-SHA-256", "alice", "secret")
     token = next(exchange)                       the first token to send
     token = exchange.send(answer)                StopIteration: the broker has proved itself, nothing more to send
 
-Source: RFC 4616 (PLAIN), RFC 5802 and 7677 (SCRAM), without channel binding.
+Source: RFC 4616 (PLAIN), RFC 5802 and 7677 (SCRAM), without channel binding, RFC 7628 (OAUTHBEARER).
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import binascii
 import hashlib
 import hmac
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 
+from kwire.client.oauthbearer import initial_response
 from kwire.errors import BrokerError, Malformed
 
-__all__ = ["start"]
+__all__ = ["oauthbearer", "start"]
 
 SASL_AUTHENTICATION_FAILED = 58
 MAX_ITERATIONS = 1_000_000  # a broker must not keep a client busy for minutes
@@ -38,6 +39,19 @@ def start(mechanism: str, username: str, password: str, *, nonce: str | None = N
 def plain(username: str, password: str) -> Generator[bytes, bytes, None]:
     """One token: authorization identity (none), name, password."""
     yield f"\0{username}\0{password}".encode()
+
+
+def oauthbearer(token: str, extensions: Mapping[str, str]) -> Generator[bytes, bytes, None]:
+    """One token; where the broker refuses it, its reason is acknowledged and the broker ends the authentication."""
+    refused = yield initial_response(token, extensions)
+    if not refused:
+        return
+    said = refused[:200].decode("utf-8", "replace")
+    try:
+        yield b"\x01"
+    except BrokerError as error:
+        raise BrokerError(f"the broker refuses the token ({said}): {error.what}", error.code) from None
+    raise BrokerError(f"the broker refuses the token: {said}", SASL_AUTHENTICATION_FAILED)
 
 
 def scram(digest: str, username: str, password: str, nonce: str | None) -> Generator[bytes, bytes, None]:

@@ -2,7 +2,9 @@
 
 Names are those of Kafka's Java clients; where librdkafka calls the same thing otherwise (sasl.username,
 ssl.ca.location) that name is taken too. A setting of Java's clients that means nothing here is accepted and listed in
-`ignored`, so that a configuration that works elsewhere works here; a name that nobody knows is refused.
+`ignored`, so that a configuration that works elsewhere works here. What would change the result and is not supported is
+refused with the reason, and so is a name that nobody knows.
+Source: ConsumerConfig, ProducerConfig, AdminClientConfig, SaslConfigs and SslConfigs of Kafka 3.9.1 and 4.4.0.
 """
 
 from __future__ import annotations
@@ -13,12 +15,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kwire.client.oauthbearer import TokenSource, choose_source
 from kwire.errors import OptionError
 
 __all__ = ["ClientSettings"]
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+KERBEROS = (
+    "Kerberos (GSSAPI) is not supported, because kwire has no Kerberos library; supported mechanisms: "
+    f"{', '.join(SASL_MECHANISMS)}"
+)
 
 # Settings of Java's consumer, producer and admin client that have no meaning for a client that reads ranges of offsets
 # and writes whole batches.
@@ -29,7 +36,9 @@ MEANINGLESS = frozenset(
         "auto.include.jmx.reporter",
         "auto.offset.reset",
         "batch.size",
+        "bootstrap.resolve.timeout.ms",
         "buffer.memory",
+        "buffer.memory.allocation.strategy",
         "check.crcs",
         "client.dns.lookup",
         "client.rack",
@@ -45,6 +54,8 @@ MEANINGLESS = frozenset(
         "group.remote.assignor",
         "heartbeat.interval.ms",
         "interceptor.classes",
+        "internal.leave.group.on.close",
+        "internal.throw.on.fetch.stable.offset.unsupported",
         "key.deserializer",
         "key.serializer",
         "linger.ms",
@@ -52,6 +63,7 @@ MEANINGLESS = frozenset(
         "max.in.flight.requests.per.connection",
         "max.poll.interval.ms",
         "max.poll.records",
+        "metadata.cluster.check.enable",
         "metadata.max.age.ms",
         "metadata.max.idle.ms",
         "metadata.recovery.rebootstrap.trigger.ms",
@@ -65,11 +77,38 @@ MEANINGLESS = frozenset(
         "partitioner.availability.timeout.ms",
         "partitioner.class",
         "partitioner.ignore.keys",
+        "partitioner.rack.aware",
         "reconnect.backoff.max.ms",
         "reconnect.backoff.ms",
         "retries",
+        "sasl.kerberos.kinit.cmd",  # of Kerberos, which the mechanism alone asks for
+        "sasl.kerberos.min.time.before.relogin",
+        "sasl.kerberos.service.name",
+        "sasl.kerberos.ticket.renew.jitter",
+        "sasl.kerberos.ticket.renew.window.factor",
+        "sasl.login.refresh.buffer.seconds",  # a connection that is opened gets a token that is valid then
+        "sasl.login.refresh.min.period.seconds",
+        "sasl.login.refresh.window.factor",
+        "sasl.login.refresh.window.jitter",
+        "sasl.login.retry.backoff.max.ms",
+        "sasl.login.retry.backoff.ms",
+        "sasl.oauthbearer.allow.unverified.audience",  # of the side that validates tokens
+        "sasl.oauthbearer.allow.unverified.issuer",
+        "sasl.oauthbearer.clock.skew.seconds",
+        "sasl.oauthbearer.expected.audience",
+        "sasl.oauthbearer.expected.issuer",
+        "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
+        "sasl.oauthbearer.jwks.endpoint.url",
+        "sasl.oauthbearer.jwt.validator.class",
+        "sasl.oauthbearer.scope.claim.name",
+        "sasl.oauthbearer.sub.claim.name",
+        "security.providers",
         "send.buffer.bytes",
         "session.timeout.ms",
+        "share.acknowledgement.mode",
+        "share.acquire.mode",
         "socket.connection.setup.timeout.max.ms",
         "ssl.cipher.suites",
         "ssl.enabled.protocols",
@@ -84,6 +123,17 @@ MEANINGLESS = frozenset(
         "value.serializer",
     }
 )
+
+ASSERTIONS = "tokens for a JWT assertion (the jwt-bearer grant) are not supported; use client credentials or a file"
+JAVA_CLASS = "Java classes cannot be loaded here"
+# Settings of Java's clients that would change what happens, and why they cannot be kept. By name or prefix.
+REFUSED = {
+    "bootstrap.controllers": "requests go to brokers; set bootstrap.servers",
+    "config.providers": "references such as ${env:NAME} are not resolved here; give the values themselves",
+    "sasl.client.callback.handler.class": JAVA_CLASS,
+    "sasl.login.class": JAVA_CLASS,
+    "sasl.oauthbearer.assertion.": ASSERTIONS,
+}
 
 
 def _text(value: str) -> str:
@@ -101,6 +151,33 @@ def _flag(value: str) -> bool:
     if value.lower() not in ("true", "false"):
         raise ValueError("true or false")
     return value.lower() == "true"
+
+
+def _between(low: int, high: int) -> Callable[[str], int]:
+    def parse(value: str) -> int:
+        number = int(value)
+        if not low <= number <= high:
+            raise ValueError(f"a number from {low} to {high}")
+        return number
+
+    return parse
+
+
+def _mechanism(value: str) -> str:
+    if value.strip().upper() == "GSSAPI":
+        raise OptionError(f"Setting 'sasl.mechanism': {KERBEROS}")
+    return _one_of(*SASL_MECHANISMS)(value)
+
+
+def _off(value: str) -> bool:
+    if _flag(value):
+        raise ValueError("false: kwire does not support two-phase commit (KIP-939)")
+    return False
+
+
+def _gzip_level(value: str) -> int:
+    level = int(value)
+    return level if level == -1 else _between(1, 9)(value)
 
 
 def _one_of(*choices: str) -> Callable[[str], str]:
@@ -138,6 +215,9 @@ KNOWN: dict[str, tuple[str, Callable[[str], Any]]] = {
     "bootstrap.servers": ("bootstrap_servers", _servers),
     "client.id": ("client_id", _text),
     "compression.type": ("compression_type", _one_of("none", "gzip", "snappy", "lz4", "zstd")),
+    "compression.gzip.level": ("gzip_level", _gzip_level),
+    "compression.lz4.level": ("lz4_level", _between(1, 17)),
+    "compression.zstd.level": ("zstd_level", _between(-131_072, 22)),
     "default.api.timeout.ms": ("default_api_timeout_ms", _positive),
     "enable.idempotence": ("enable_idempotence", _flag),
     "fetch.max.bytes": ("fetch_max_bytes", _positive),
@@ -150,7 +230,18 @@ KNOWN: dict[str, tuple[str, Callable[[str], Any]]] = {
     "retry.backoff.max.ms": ("retry_backoff_max_ms", _positive),
     "retry.backoff.ms": ("retry_backoff_ms", _positive),
     "sasl.jaas.config": ("sasl_jaas_config", _text),
-    "sasl.mechanism": ("sasl_mechanism", _one_of(*SASL_MECHANISMS)),
+    "sasl.login.callback.handler.class": ("oauth_handler", _text),
+    "sasl.login.connect.timeout.ms": ("oauth_connect_timeout_ms", _positive),
+    "sasl.login.read.timeout.ms": ("oauth_read_timeout_ms", _positive),
+    "sasl.mechanism": ("sasl_mechanism", _mechanism),
+    "sasl.oauthbearer.client.credentials.client.id": ("oauth_client_id", _text),
+    "sasl.oauthbearer.client.credentials.client.secret": ("oauth_client_secret", _text),
+    "sasl.oauthbearer.header.urlencode": ("oauth_urlencode", _flag),
+    "sasl.oauthbearer.jwt.retriever.class": ("oauth_retriever", _text),
+    "sasl.oauthbearer.scope": ("oauth_scope", _text),
+    "sasl.oauthbearer.token.callback": ("oauth_callback", _text),
+    "sasl.oauthbearer.token.endpoint.url": ("oauth_endpoint_url", _text),
+    "sasl.oauthbearer.token.env": ("oauth_token_env", _text),
     "sasl.password": ("sasl_password", _text),
     "sasl.username": ("sasl_username", _text),
     "security.protocol": ("security_protocol", _one_of(*SECURITY_PROTOCOLS)),
@@ -169,6 +260,7 @@ KNOWN: dict[str, tuple[str, Callable[[str], Any]]] = {
     "ssl.truststore.location": ("ssl_ca_location", _text),
     "ssl.truststore.password": ("ssl_truststore_password", _text),
     "ssl.truststore.type": ("ssl_truststore_type", _one_of("PEM", "JKS", "PKCS12")),
+    "transaction.two.phase.commit.enable": ("two_phase_commit", _off),
     "transaction.timeout.ms": ("transaction_timeout_ms", _positive),
     "transactional.id": ("transactional_id", _text),
 }
@@ -180,7 +272,8 @@ class ClientSettings:
     """What a client needs to know. Times in ms, sizes in bytes; secrets are in no repr.
 
     ssl_ca_location, ssl_certificate_location, ssl_key_location: PEM files; the same by Kafka's store names with type
-    PEM. ssl_truststore_certificates, ssl_keystore_certificate_chain, ssl_keystore_key: the PEM text itself.
+    PEM. compression_level: of compression_type, None for its default. token_source: of OAUTHBEARER, None without it.
+    ssl_truststore_certificates, ssl_keystore_certificate_chain, ssl_keystore_key: the PEM text itself.
     ignored: names that mean nothing here.
     """
 
@@ -188,6 +281,7 @@ class ClientSettings:
     client_id: str = "kwire"
     acks: int = -1
     compression_type: str = "none"
+    compression_level: int | None = None
     enable_idempotence: bool = True
     transactional_id: str | None = None
     transaction_timeout_ms: int = 60_000
@@ -206,6 +300,7 @@ class ClientSettings:
     sasl_mechanism: str | None = None
     sasl_username: str | None = None
     sasl_password: str | None = field(default=None, repr=False)
+    token_source: TokenSource | None = field(default=None, repr=False)
     ssl_ca_location: str | None = None
     ssl_certificate_location: str | None = None
     ssl_key_location: str | None = None
@@ -230,10 +325,15 @@ class ClientSettings:
             if name in MEANINGLESS:
                 ignored.append(name)
                 continue
+            if reason := next((why for start, why in REFUSED.items() if name.startswith(start)), None):
+                raise OptionError(f"Setting '{name}' is not supported: {reason}")
             if name not in KNOWN:
                 close = difflib.get_close_matches(name, [*KNOWN, *MEANINGLESS], n=1)
                 raise OptionError(f"Unknown setting '{name}'" + (f" (did you mean '{close[0]}'?)" if close else ""))
             key, parse = KNOWN[name]
+            if key == "oauth_callback" and callable(value):
+                fields[key] = value
+                continue
             try:
                 fields[key] = parse(str(value).lower() if isinstance(value, bool) else str(value))
             except ValueError as error:
@@ -266,22 +366,18 @@ def check(fields: dict[str, Any]) -> dict[str, Any]:
             )
         if store == "keystore" and password is not None:
             fields.setdefault("ssl_key_password", password)
-    jaas = fields.pop("sasl_jaas_config", None)
-    if jaas is not None:
-        found = dict(re.findall(r'(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"', jaas))
-        if "username" not in found or "password" not in found:
-            raise OptionError(
-                'Setting \'sasl.jaas.config\': expected ...LoginModule required username="..." password="...";'
-            )
-        fields.setdefault("sasl_username", re.sub(r"\\(.)", r"\1", found["username"]))
-        fields.setdefault("sasl_password", re.sub(r"\\(.)", r"\1", found["password"]))
-    if fields.get("security_protocol", "").startswith("SASL"):
+    levels = {name: fields.pop(f"{name}_level", None) for name in ("gzip", "lz4", "zstd")}
+    fields["compression_level"] = levels.get(fields.get("compression_type", "none"))
+    fields.pop("two_phase_commit", None)
+    check_sasl(fields)
+    if fields.get("security_protocol", "").startswith("SASL") and fields.get("token_source") is None:
         fields.setdefault("sasl_mechanism", None)
         missing = [name for name in ("sasl_mechanism", "sasl_username", "sasl_password") if not fields.get(name)]
         if missing:
             raise OptionError(
                 f"Setting '{missing[0].replace('_', '.')}' must be given with security.protocol "
-                f"{fields['security_protocol']} (mechanisms: {', '.join(SASL_MECHANISMS)})"
+                f"{fields['security_protocol']} (mechanisms: {', '.join(SASL_MECHANISMS)}; Java's default, "
+                "GSSAPI, is not supported)"
             )
     if "default_api_timeout_ms" in fields:  # no part takes longer than the whole, where nobody says so
         for name in ("request_timeout_ms", "socket_connection_setup_timeout_ms"):
@@ -290,3 +386,36 @@ def check(fields: dict[str, Any]) -> dict[str, Any]:
     if fields.get("transactional_id") is not None and fields.get("enable_idempotence") is False:
         raise OptionError("Setting 'enable.idempotence': a transactional producer cannot do without")
     return fields
+
+
+def check_sasl(fields: dict[str, Any]) -> None:
+    """What sasl.jaas.config and the settings of tokens say, as fields of ClientSettings. Raises OptionError."""
+    jaas = fields.pop("sasl_jaas_config", None)
+    module = "" if jaas is None else jaas.strip().partition(" ")[0].rpartition(".")[2]
+    if module == "Krb5LoginModule":
+        raise OptionError(f"Setting 'sasl.jaas.config': {KERBEROS}")
+    found = parse_jaas(jaas or "")
+    uses_sasl = fields.get("security_protocol", "").startswith("SASL")
+    if fields.get("sasl_mechanism") == "OAUTHBEARER" and uses_sasl:
+        fields["token_source"] = choose_source(fields, found)
+        return
+    for name in [name for name in fields if name.startswith("oauth_")]:
+        del fields[name]  # as Java: settings of a mechanism that is not used are ignored
+    if jaas is None or fields.get("sasl_mechanism") == "OAUTHBEARER":
+        return
+    if module == "OAuthBearerLoginModule":
+        raise OptionError(
+            "Setting 'sasl.mechanism' must be OAUTHBEARER with OAuthBearerLoginModule in sasl.jaas.config"
+        )
+    if "username" not in found or "password" not in found:
+        raise OptionError(
+            'Setting \'sasl.jaas.config\': expected ...LoginModule required username="..." password="...";'
+        )
+    fields.setdefault("sasl_username", found["username"])
+    fields.setdefault("sasl_password", found["password"])
+
+
+def parse_jaas(text: str) -> dict[str, str]:
+    """The options of a login module, name="value" or name=value, without quotes and backslashes."""
+    pairs = re.findall(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))', text)
+    return {name: re.sub(r"\\(.)", r"\1", quoted) or plain for name, quoted, plain in pairs}

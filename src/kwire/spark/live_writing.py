@@ -215,6 +215,7 @@ class TaskWriter:
     def _encoded(self, key: TopicPartition, rows: list[pa.RecordBatch]) -> Iterator[OutgoingBatch]:
         writer = ColumnWriter(
             compression=self._producer.client.settings.compression_type,
+            level=self._producer.client.settings.compression_level,
             batch_size=self._options.batch_bytes,
             **self._producer.fields(*key),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from tools import kafka
 from kwire import messages as m
 from kwire.broker import Broker
 from kwire.broker.context import ANONYMOUS
+from kwire.client import Client
+from kwire.client.oauthbearer import unsecured_token
+from kwire.errors import BrokerError
 from kwire.protocol.error_codes import ErrorCode
 from tests.broker.security.raw_client import RawClient
 from tests.broker.security.test_clients import SMALL
@@ -44,6 +48,56 @@ def test_kafkas_own_client_logs_in_again_and_again(client: str, mechanism: str) 
         arguments = [f"{key}={value}" for key, value in settings.items()]
         out = kafka.java("LoginPeer", "240", *arguments, version=client, classes=classes)
     assert out.strip() == "logged in again: true"
+
+
+OAUTHBEARER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
+
+
+@pytest.mark.parametrize("version", ["3.9.1", "4.4.0"])
+def test_kafkas_own_client_logs_in_again_with_tokens(version: str) -> None:
+    classes = kafka.compile_java(PEER, version=version)
+    with Broker(
+        listeners="SASL_PLAINTEXT://127.0.0.1:0",
+        sasl_enabled_mechanisms="OAUTHBEARER",
+        connections_max_reauth_ms=600,
+        **SMALL,
+    ) as broker:
+        settings = {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.jaas.config": f'{OAUTHBEARER} unsecuredLoginStringClaim_sub="alice";',
+        }
+        arguments = [f"{key}={value}" for key, value in settings.items()]
+        out = kafka.java("LoginPeer", "3", *arguments, version=version, classes=classes, timeout=60)
+    assert out.strip() == "logged in again: true"
+
+
+@pytest.mark.parametrize("version", ["3.9.1", "4.4.0"])
+def test_our_client_logs_in_to_a_real_kafka_with_tokens(version: str, tmp_path: Path) -> None:
+    settings: dict[str, str | int] = {
+        "listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "sasl.enabled.mechanisms": "OAUTHBEARER",
+        "sasl.mechanism.inter.broker.protocol": "OAUTHBEARER",
+        "listener.name.plaintext.oauthbearer.sasl.jaas.config": f'{OAUTHBEARER} unsecuredLoginStringClaim_sub="b";',
+    }
+    with kafka.KafkaBroker(tmp_path, version=version, **settings) as broker:
+        base = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER"}
+
+        def brokers(**given: Any) -> int:
+            with Client(broker.bootstrap_servers, **base, **given) as client:
+                return len(client.metadata([]).brokers)
+
+        jaas = f'{OAUTHBEARER} unsecuredLoginStringClaim_sub="alice" unsecuredLoginExtension_pool="p";'
+        assert brokers(**{"sasl.jaas.config": jaas}) == 1
+        path = tmp_path / "token"
+        for claims, is_valid in (({"sub": "a", "exp": time.time() + 600}, True), ({"sub": "a", "exp": 1}, False)):
+            path.write_text(unsecured_token(claims))
+            if is_valid:
+                assert brokers(**{"sasl.oauthbearer.token.endpoint.url": path.as_uri()}) == 1
+            else:
+                with pytest.raises(BrokerError, match=r"refuses the token .*invalid_token"):
+                    brokers(**{"sasl.oauthbearer.token.endpoint.url": path.as_uri()})
 
 
 def entry(name: str) -> Any:

@@ -109,6 +109,7 @@ class ScramServer:
         nonce: str | None = None,
     ) -> None:
         self.user: str | None = None
+        self.expires_at_ms: int | None = None
         self._mechanism, self._find, self._pepper = mechanism, find, pepper
         self._own_nonce = nonce or secrets.token_urlsafe(NONCE_BYTES)
         self._name = self._header = self._first = self._nonce = ""

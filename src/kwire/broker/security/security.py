@@ -16,6 +16,7 @@ from kwire.broker.context import Peer, RequestContext
 from kwire.broker.security.acls import Acls
 from kwire.broker.security.authorizer import Authorizer
 from kwire.broker.security.credentials import Credentials
+from kwire.broker.security.oauthbearer import OauthBearerServer
 from kwire.broker.security.plain import PlainServer
 from kwire.broker.security.quotas import Quotas
 from kwire.broker.security.scram import ScramMechanism, ScramServer
@@ -31,7 +32,7 @@ __all__ = ["Security"]
 
 logger = logging.getLogger(__name__)
 
-PLAIN = "PLAIN"
+PLAIN, OAUTHBEARER = "PLAIN", "OAUTHBEARER"
 SCRAM = {mechanism.label: mechanism for mechanism in ScramMechanism}
 AUTHORIZERS = frozenset(
     {"org.apache.kafka.metadata.authorizer.StandardAuthorizer", "kafka.security.authorizer.AclAuthorizer"}
@@ -46,8 +47,9 @@ class Security:
         settings = node.settings
         self._settings, self._clock = settings, node.clock
         names = [name.strip() for name in settings.sasl_enabled_mechanisms.split(",") if name.strip()]
-        if unknown := [name for name in names if name != PLAIN and name not in SCRAM]:
-            raise OptionError(f"sasl_enabled_mechanisms: {unknown[0]!r} is none of {', '.join([PLAIN, *SCRAM])}")
+        known = [PLAIN, *SCRAM, OAUTHBEARER]
+        if unknown := [name for name in names if name not in known]:
+            raise OptionError(f"sasl_enabled_mechanisms: {unknown[0]!r} is none of {', '.join(known)}")
         image, commit = node.image, node.controller.commit
         self.acls = Acls(image, commit)
         self.quotas = Quotas(image, commit)
@@ -90,6 +92,8 @@ class Security:
         for name in names:
             if name == PLAIN:
                 servers[name] = partial(PlainServer, credentials.password)
+            elif name == OAUTHBEARER:
+                servers[name] = partial(OauthBearerServer, self._settings.sasl_oauthbearer_validator, self._clock)
             else:
                 mechanism = SCRAM[name]
                 servers[name] = partial(ScramServer, mechanism, partial(credentials.scram, mechanism=mechanism), pepper)

@@ -32,9 +32,10 @@ REAUTHENTICATION_APIS = frozenset({SASL_HANDSHAKE, SASL_AUTHENTICATE})
 
 
 class SaslServer(Protocol):
-    """One authentication by one mechanism."""
+    """One authentication by one mechanism. expires_at_ms: when the credentials do, None for those that do not."""
 
     user: str | None
+    expires_at_ms: int | None
 
     def step(self, message: bytes) -> bytes:
         """The answer to a message; sets user when that was the last. Raises AuthenticationFailed."""
@@ -119,7 +120,7 @@ class SaslSession:
             if self._problem is not None:
                 raise self._problem
             answer = server.step(token)
-            lifetime_ms = 0 if server.user is None else self._log_in(f"User:{server.user}")
+            lifetime_ms = 0 if server.user is None else self._log_in(f"User:{server.user}", server.expires_at_ms)
         except AuthenticationFailed as error:
             self._server = None
             if error.what:
@@ -134,8 +135,8 @@ class SaslSession:
     def _is_renewal(self) -> bool:
         return self._ends_at_ms is not None
 
-    def _log_in(self, principal: str) -> int:
-        """The principal is known; returns the length of its session in ms."""
+    def _log_in(self, principal: str, expires_at_ms: int | None) -> int:
+        """The principal is known; returns the length of its session in ms, at most that of its credentials."""
         peer = self._peer
         if self._is_renewal and principal != peer.principal:
             before, after = (name.replace(":", ".", 1) for name in (peer.principal, principal))
@@ -144,6 +145,11 @@ class SaslSession:
         self._server = None
         self.state = State.DONE
         self.takes_bare_tokens = False
-        if self._max_lifetime_ms > 0:
-            self._ends_at_ms = self._clock.now_ms() + self._max_lifetime_ms
-        return self._max_lifetime_ms
+        now_ms = self._clock.now_ms()
+        lifetimes = [self._max_lifetime_ms] if self._max_lifetime_ms > 0 else []
+        if expires_at_ms is not None:
+            lifetimes.append(max(0, expires_at_ms - now_ms))
+        if not lifetimes:
+            return 0
+        self._ends_at_ms = now_ms + min(lifetimes)
+        return min(lifetimes)

@@ -1,0 +1,64 @@
+"""OAUTHBEARER: the user shows a token, and whoever validates it says whose it is.
+
+    n,[a=authorization id],^A auth=Bearer TOKEN ^A [name=value ^A ...] ^A
+
+A token that is refused is answered with JSON; the client sends ^A then, and authentication
+fails.
+Source: RFC 7628; KIP-255; OAuthBearerSaslServer, OAuthBearerClientInitialResponse.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from kwire.broker.clock import Clock
+from kwire.broker.security.errors import AuthenticationFailed
+from kwire.broker.tokens import InvalidToken, TokenValidator
+
+__all__ = ["OauthBearerServer"]
+
+CONTROL_A = "\x01"
+SASL_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
+INITIAL = re.compile(
+    rf"n,(?:a=(?P<authzid>{SASL_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]+=[\x21-\x7e \t\r\n]+\x01)*)\x01", re.ASCII
+)
+BEARER = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_.a-zA-Z0-9]+)", re.ASCII)
+
+
+class OauthBearerServer:
+    """One authentication."""
+
+    def __init__(self, validator: TokenValidator, clock: Clock) -> None:
+        self.user: str | None = None
+        self.expires_at_ms: int | None = None
+        self._validator, self._clock = validator, clock
+        self._refusal: str | None = None
+
+    def step(self, message: bytes) -> bytes:
+        """No bytes, and `user` is set; or why the token is refused. Raises AuthenticationFailed."""
+        if self._refusal is not None and message == CONTROL_A.encode():
+            raise AuthenticationFailed(self._refusal)
+        matched = INITIAL.fullmatch(message.decode("utf-8", "replace"))
+        if matched is None:
+            raise AuthenticationFailed("Invalid OAUTHBEARER client first message")
+        pairs = dict(pair.split("=", 1) for pair in matched["pairs"].split(CONTROL_A) if pair)
+        bearer = BEARER.fullmatch(pairs.get("auth", ""))
+        if bearer is None:
+            raise AuthenticationFailed("Invalid OAUTHBEARER client first message: 'auth' not specified")
+        if bearer["scheme"].lower() != "bearer":
+            raise AuthenticationFailed("Invalid scheme in OAUTHBEARER client first message: " + bearer["scheme"])
+        try:
+            valid = self._validator.validate(bearer["token"], self._clock.now_ms())
+        except InvalidToken as error:
+            refused = {"status": error.status} | ({"scope": error.scope} if error.scope else {})
+            self._refusal = json.dumps(refused, separators=(",", ":"))
+            return self._refusal.encode()
+        authorization_id = (matched["authzid"] or "").replace("=2C", ",").replace("=3D", "=")
+        if authorization_id and authorization_id != valid.user:
+            raise AuthenticationFailed(
+                f"Authentication failed: Client requested an authorization id ({authorization_id}) that is different "
+                f"from the token's principal name ({valid.user})"
+            )
+        self.user, self.expires_at_ms = valid.user, valid.expires_at_ms
+        return b""

@@ -1,0 +1,85 @@
+"""Who a token of SASL OAUTHBEARER belongs to: the default validator, and the setting for another one.
+
+The default takes unsigned tokens, as Kafka's does, for tests: anybody can make one.
+Source: RFC 7519; KIP-255; OAuthBearerUnsecuredValidatorCallbackHandler.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from kwire.errors import OptionError
+
+__all__ = ["UNSECURED", "InvalidToken", "TokenValidator", "ValidToken", "validate_unsecured"]
+
+LATEST_S = 1 << 50
+
+
+class ValidToken(NamedTuple):
+    """What a validator says of a token. expires_at_ms: None for a token that does not end."""
+
+    user: str
+    expires_at_ms: int | None = None
+
+
+class InvalidToken(Exception):
+    """Raised by a validator. args: status for the client (RFC 7628, 3.2.2), and the scope that is needed or None."""
+
+    def __init__(self, status: str = "invalid_token", scope: str | None = None) -> None:
+        super().__init__(status, scope)
+        self.status, self.scope = status, scope
+
+
+class TokenValidator:
+    """The setting sasl_oauthbearer_validator: a function of (token, time in ms), or None for unsigned tokens."""
+
+    __slots__ = ("validate",)
+
+    def __init__(self, validate: Callable[[str, int], ValidToken] | TokenValidator | None = None) -> None:
+        if isinstance(validate, TokenValidator):
+            validate = validate.validate
+        if validate is not None and not callable(validate):
+            raise OptionError("sasl_oauthbearer_validator: expected a function of a token and a time in ms")
+        self.validate: Callable[[str, int], ValidToken] = validate or validate_unsecured
+
+    def __repr__(self) -> str:
+        return getattr(self.validate, "__qualname__", type(self.validate).__qualname__)
+
+
+def validate_unsecured(token: str, now_ms: int) -> ValidToken:
+    """Whose an unsigned JWS is, by its claim sub. Raises InvalidToken where it is signed, expired or incomplete."""
+    parts = token.split(".")
+    if len(parts) != 3 or parts[2]:
+        raise InvalidToken
+    header, claims = (parse_part(part) for part in parts[:2])
+    user, expires_at_ms, issued_at_ms = claims.get("sub"), time_ms(claims.get("exp")), time_ms(claims.get("iat", 0))
+    if header.get("alg") != "none" or not isinstance(user, str) or not user:
+        raise InvalidToken
+    if not issued_at_ms <= now_ms < expires_at_ms:
+        raise InvalidToken
+    return ValidToken(user, expires_at_ms)
+
+
+def time_ms(claim: object) -> int:
+    """A claim that is a time in seconds. Raises InvalidToken."""
+    if not isinstance(claim, int | float) or isinstance(claim, bool) or not 0 <= claim < LATEST_S:
+        raise InvalidToken
+    return int(claim * 1000)
+
+
+def parse_part(text: str) -> dict[str, Any]:
+    """A part of a JWS. Raises InvalidToken."""
+    try:
+        found = json.loads(base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True))
+    except (ValueError, binascii.Error, RecursionError):
+        raise InvalidToken from None
+    if not isinstance(found, dict):
+        raise InvalidToken
+    return found
+
+
+UNSECURED = TokenValidator()

@@ -1,0 +1,255 @@
+"""OAUTHBEARER on the client's side: where tokens come from, and the message that carries one.
+
+    setting                                       tokens are
+    sasl.oauthbearer.token.env                    the value of an environment variable
+    sasl.oauthbearer.token.endpoint.url=file:...  the content of a file (Kafka's FileJwtRetriever)
+    sasl.oauthbearer.token.endpoint.url=https:... granted for client id and secret (ClientCredentialsJwtRetriever)
+    sasl.oauthbearer.token.callback               what a Python function returns: the function, or module:function
+    unsecuredLogin... in sasl.jaas.config         unsigned, for tests (OAuthBearerUnsecuredLoginCallbackHandler)
+
+Variables and files are read for each connection, so a token that is renewed there is used. Granted tokens are kept
+until most of their lifetime is over.
+Source: RFC 7628, RFC 6749 (4.4), KIP-255, KIP-768, KIP-1139.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import importlib
+import json
+import os
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kwire.errors import OptionError
+
+__all__ = ["TokenSource", "choose_source", "expiry_of", "initial_response", "unsecured_token"]
+
+MOST_TOKEN_BYTES = 1 << 20
+USED_LIFETIME = 0.8  # sasl.login.refresh.window.factor
+WITHOUT_EXPIRY_S = 60.0
+HANDLERS = frozenset({"OAuthBearerLoginCallbackHandler", "OAuthBearerUnsecuredLoginCallbackHandler"})
+RETRIEVERS = frozenset({"DefaultJwtRetriever", "FileJwtRetriever", "ClientCredentialsJwtRetriever"})
+SETTING = "sasl.oauthbearer.token.endpoint.url"
+
+
+@dataclass(slots=True)
+class TokenSource:
+    """Gives tokens. extensions: SASL extensions, sent with each token. lasts: whether a token is kept while valid."""
+
+    retrieve: Callable[[], str]
+    extensions: Mapping[str, str] = field(default_factory=dict)
+    lasts: bool = False
+    _kept: str = field(default="", repr=False)
+    _kept_until: float = 0.0
+
+    def token(self) -> str:
+        """A token for a connection that is opened now. Raises OptionError saying where none could be had."""
+        if self._kept and time.time() < self._kept_until:
+            return self._kept
+        token = self.retrieve().strip()
+        if not token or not token.isascii() or any(not sign.isprintable() or sign == " " for sign in token):
+            raise OptionError("OAUTHBEARER: the token is empty or not a token: expected visible ASCII characters")
+        if self.lasts:
+            now = time.time()
+            expiry = expiry_of(token)
+            lifetime = WITHOUT_EXPIRY_S if expiry is None else (expiry - now) * USED_LIFETIME
+            self._kept, self._kept_until = token, now + lifetime
+        return token
+
+
+def initial_response(token: str, extensions: Mapping[str, str]) -> bytes:
+    """The client's first message (RFC 7628, 3.1)."""
+    pairs = "".join(f"{name}={value}\x01" for name, value in {"auth": f"Bearer {token}", **extensions}.items())
+    return f"n,,\x01{pairs}\x01".encode()
+
+
+def expiry_of(token: str) -> float | None:
+    """When a JWT expires, in seconds since the epoch; None for tokens that do not say so, or are no JWT."""
+    parts = token.split(".")
+    try:
+        payload = parts[1] + "=" * (-len(parts[1]) % 4)
+        return float(json.loads(base64.urlsafe_b64decode(payload))["exp"])
+    except (IndexError, KeyError, TypeError, ValueError, binascii.Error):
+        return None
+
+
+def unsecured_token(claims: Mapping[str, Any]) -> str:
+    """An unsigned JWS with these claims, for tests: anybody can make one."""
+
+    def part(value: Mapping[str, Any]) -> str:
+        return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+    return f"{part({'alg': 'none'})}.{part(claims)}."
+
+
+def choose_source(fields: dict[str, Any], jaas: Mapping[str, str]) -> TokenSource:
+    """The source that settings ask for; takes those that belong to OAUTHBEARER out of fields.
+
+    jaas: options of the login module. Raises OptionError.
+    """
+    token_env, callback = fields.pop("oauth_token_env", None), fields.pop("oauth_callback", None)
+    url = fields.pop("oauth_endpoint_url", None)
+    handler, retriever = fields.pop("oauth_handler", ""), fields.pop("oauth_retriever", "")
+    for name, given, known in (
+        ("sasl.login.callback.handler.class", handler, HANDLERS),
+        ("sasl.oauthbearer.jwt.retriever.class", retriever, RETRIEVERS),
+    ):
+        if given and given.rpartition(".")[2] not in known:
+            raise OptionError(
+                f"Setting '{name}': Java classes cannot be loaded here; supported are {', '.join(sorted(known))}, and "
+                "sasl.oauthbearer.token.callback names a Python function that returns a token"
+            )
+    extensions = {
+        name.removeprefix(prefix): value
+        for prefix in ("extension_", "unsecuredLoginExtension_")
+        for name, value in jaas.items()
+        if name.startswith(prefix)
+    }
+    credentials = {
+        "id": fields.pop("oauth_client_id", None) or jaas.get("clientId"),
+        "secret": fields.pop("oauth_client_secret", None) or jaas.get("clientSecret"),
+        "scope": fields.pop("oauth_scope", None) or jaas.get("scope"),
+    }
+    endpoint = Endpoint(
+        url=url or "",
+        connect_timeout_ms=fields.pop("oauth_connect_timeout_ms", None),
+        read_timeout_ms=fields.pop("oauth_read_timeout_ms", None),
+        must_encode=fields.pop("oauth_urlencode", False),
+        **{f"client_{name}" if name != "scope" else name: value for name, value in credentials.items()},
+    )
+    unsecured = {name: value for name, value in jaas.items() if name.startswith("unsecuredLogin")}
+    given = [
+        name
+        for name, value in (
+            ("sasl.oauthbearer.token.env", token_env),
+            ("sasl.oauthbearer.token.callback", callback),
+            (SETTING, url),
+            ("unsecuredLogin... of sasl.jaas.config", unsecured),
+        )
+        if value
+    ]
+    if len(given) != 1:
+        what = f"only one of {', '.join(given)} can be given" if given else "no token source is given"
+        raise OptionError(
+            f"Setting 'sasl.mechanism' OAUTHBEARER: {what}; set one of sasl.oauthbearer.token.env, "
+            "sasl.oauthbearer.token.callback and sasl.oauthbearer.token.endpoint.url (file:, http: or https:)"
+        )
+    if token_env:
+        return TokenSource(lambda: from_environment(token_env), extensions)
+    if callback:
+        return TokenSource(callback if callable(callback) else load_callback(callback), extensions)
+    if unsecured:
+        return TokenSource(lambda: unsecured_login(unsecured), extensions)
+    assert url is not None
+    scheme = urllib.parse.urlsplit(url).scheme
+    if scheme == "file":
+        path = Path(urllib.request.url2pathname(urllib.parse.urlsplit(url).path))
+        return TokenSource(lambda: from_file(path), extensions)
+    if scheme not in ("http", "https"):
+        raise OptionError(f"Setting '{SETTING}': expected a file:, http: or https: URL")
+    if not endpoint.client_id or not endpoint.client_secret:
+        raise OptionError(
+            f"Setting '{SETTING}' needs sasl.oauthbearer.client.credentials.client.id and ...client.secret, or "
+            "clientId and clientSecret in sasl.jaas.config"
+        )
+    return TokenSource(endpoint.grant, extensions, lasts=True)
+
+
+def from_environment(name: str) -> str:
+    """A token in an environment variable. Raises OptionError."""
+    try:
+        return os.environ[name]
+    except KeyError:
+        raise OptionError(f"Setting 'sasl.oauthbearer.token.env': environment variable {name} is not set") from None
+
+
+def from_file(path: Path) -> str:
+    """A token in a file. Raises OptionError."""
+    try:
+        return path.read_text("ascii")
+    except (OSError, ValueError) as error:
+        raise OptionError(f"Setting '{SETTING}': {path} cannot be read: {error}") from None
+
+
+def load_callback(name: str) -> Callable[[], str]:
+    """The function that `module:function` names. Raises OptionError."""
+    module, colon, function = name.partition(":")
+    if not colon:
+        raise OptionError("Setting 'sasl.oauthbearer.token.callback': expected module:function")
+    try:
+        found: Callable[[], str] = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise OptionError(f"Setting 'sasl.oauthbearer.token.callback': {error}") from None
+    return found
+
+
+def unsecured_login(options: Mapping[str, str]) -> str:
+    """An unsigned token with the claims of Kafka's unsecuredLogin... options. Raises OptionError."""
+    now = time.time()
+    try:
+        lifetime_s = float(options.get("unsecuredLoginLifetimeSeconds", "3600"))
+        claims: dict[str, Any] = {"iat": round(now, 3), "exp": round(now + lifetime_s, 3)}
+        for name, value in options.items():
+            kind, _, claim = name.removeprefix("unsecuredLogin").partition("_")
+            if kind == "StringClaim":
+                claims[claim] = value
+            elif kind == "NumberClaim":
+                claims[claim] = float(value)
+            elif kind == "ListClaim":
+                claims[claim] = value[1:].split(value[0]) if value else []
+    except ValueError as error:
+        raise OptionError(f"Setting 'sasl.jaas.config': an unsecuredLogin option is not a number: {error}") from None
+    principal = options.get("unsecuredLoginPrincipalClaimName", "sub")
+    if not claims.get(principal):
+        raise OptionError(f"Setting 'sasl.jaas.config': unsecuredLoginStringClaim_{principal} must be given")
+    return unsecured_token(claims)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A server that grants tokens for client id and secret. must_encode: as form values before base64 (RFC 6749)."""
+
+    url: str
+    client_id: str | None
+    client_secret: str | None = field(repr=False)
+    scope: str | None
+    connect_timeout_ms: int | None
+    read_timeout_ms: int | None
+    must_encode: bool
+
+    def grant(self) -> str:
+        """A new token. Raises OptionError with the server's reason, never with the secret."""
+        name, secret = self.client_id or "", self.client_secret or ""
+        if self.must_encode:
+            name, secret = urllib.parse.quote_plus(name), urllib.parse.quote_plus(secret)
+        form = {"grant_type": "client_credentials", **({"scope": self.scope} if self.scope else {})}
+        request = urllib.request.Request(
+            self.url,
+            data=urllib.parse.urlencode(form).encode(),
+            headers={
+                "Accept": "application/json",
+                "Authorization": "Basic " + base64.b64encode(f"{name}:{secret}".encode()).decode(),
+                "Content-Type": "application/x-www-form-urlencoded",
+            },
+        )
+        timeout_ms = (self.connect_timeout_ms or 10_000) + (self.read_timeout_ms or 10_000)
+        try:
+            with urllib.request.urlopen(request, timeout=timeout_ms / 1000) as response:
+                answer = json.loads(response.read(MOST_TOKEN_BYTES))
+        except urllib.error.HTTPError as error:
+            said = error.read(1000).decode("utf-8", "replace")
+            raise OptionError(f"Setting '{SETTING}': {self.url} refused: HTTP {error.code} {said}") from None
+        except (OSError, ValueError) as error:
+            raise OptionError(f"Setting '{SETTING}': no token from {self.url}: {error}") from None
+        token = answer.get("access_token") if isinstance(answer, dict) else None
+        if not isinstance(token, str) or not token:
+            raise OptionError(f"Setting '{SETTING}': the response of {self.url} has no access_token")
+        return token

@@ -1,0 +1,168 @@
+"""OAUTHBEARER: messages, unsigned tokens, validators of one's own; clients that log in with tokens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import confluent_kafka
+import pytest
+
+from kwire.broker import Broker
+from kwire.broker.clock import ManualClock
+from kwire.broker.context import Peer
+from kwire.broker.security import AuthenticationFailed, SaslSession
+from kwire.broker.security.oauthbearer import OauthBearerServer
+from kwire.broker.tokens import UNSECURED, InvalidToken, TokenValidator, ValidToken, validate_unsecured
+from kwire.client import Client
+from kwire.client.oauthbearer import initial_response, unsecured_token
+from kwire.errors import BrokerError, OptionError
+from tests.broker.security.test_clients import SMALL
+
+NOW_MS = 1_760_000_000_000
+NOW_S = NOW_MS // 1000
+GOOD = {"sub": "alice", "iat": NOW_S, "exp": NOW_S + 60}
+MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
+SASL = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER"}
+
+
+def server(validator: TokenValidator = UNSECURED) -> OauthBearerServer:
+    return OauthBearerServer(validator, ManualClock(NOW_MS))
+
+
+def test_an_unsigned_token_says_whose_it_is_and_when_it_ends() -> None:
+    assert validate_unsecured(unsecured_token(GOOD), NOW_MS) == ValidToken("alice", NOW_MS + 60_000)
+    found = server()
+    assert found.step(initial_response(unsecured_token(GOOD), {"pool": "p 1"})) == b""
+    assert (found.user, found.expires_at_ms) == ("alice", NOW_MS + 60_000)
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        unsecured_token(GOOD | {"exp": NOW_S}),
+        unsecured_token(GOOD | {"iat": NOW_S + 1}),
+        unsecured_token({"sub": "alice"}),
+        unsecured_token({"exp": NOW_S + 60}),
+        unsecured_token(GOOD | {"sub": ""}),
+        unsecured_token(GOOD | {"sub": 5}),
+        unsecured_token(GOOD | {"exp": "soon"}),
+        unsecured_token(GOOD | {"exp": True}),
+        unsecured_token(GOOD | {"exp": float("inf")}),
+        unsecured_token(GOOD | {"exp": 10**400}),
+        unsecured_token(GOOD) + "c2lnbmVk",
+        unsecured_token(GOOD).replace("eyJhbGciOiAibm9uZSJ9", "eyJhbGciOiAiUlMyNTYifQ"),
+        "..",
+        "a.b",
+        "W10.W10.",
+        "x",
+    ],
+)
+def test_a_token_that_is_refused_is_answered_and_then_the_login_fails(token: str) -> None:
+    found = server()
+    assert found.step(initial_response(token, {})) == b'{"status":"invalid_token"}'
+    assert found.user is None
+    with pytest.raises(AuthenticationFailed, match="invalid_token"):
+        found.step(b"\x01")
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        (b"", "Invalid OAUTHBEARER client first message"),
+        (b"\x01", "Invalid OAUTHBEARER client first message"),
+        (b"n,,\x01\x01", "'auth' not specified"),
+        (b"n,,\x01host=a\x01\x01", "'auth' not specified"),
+        (b"n,,\x01auth=Basic abc\x01\x01", "Invalid scheme in OAUTHBEARER client first message: Basic"),
+        (b"n,,\x01auth=Bearer a b\x01\x01", "'auth' not specified"),
+        (b"y,,\x01auth=Bearer a\x01\x01", "Invalid OAUTHBEARER client first message"),
+        (b"n,,\x01auth=Bearer \xff\x01\x01", "Invalid OAUTHBEARER client first message"),
+        (b"n,a=bob,\x01auth=Bearer " + unsecured_token(GOOD).encode() + b"\x01\x01", r"authorization id \(bob\)"),
+    ],
+)
+def test_a_message_that_is_none_ends_the_login(message: bytes, text: str) -> None:
+    with pytest.raises(AuthenticationFailed, match=text):
+        server().step(message)
+
+
+def test_a_session_ends_with_its_token() -> None:
+    for max_lifetime_ms, expected in ((0, 60_000), (90_000, 60_000), (5_000, 5_000)):
+        peer = Peer(connection_id="c", host="127.0.0.1", port=1, listener="S", security_protocol="SASL_PLAINTEXT")
+        clock = ManualClock(NOW_MS)
+        mechanisms = {"OAUTHBEARER": lambda: OauthBearerServer(UNSECURED, clock)}  # noqa: B023
+        session = SaslSession(peer, clock, mechanisms, max_lifetime_ms)
+        session.handshake("OAUTHBEARER", 1)
+        assert session.take(initial_response(unsecured_token(GOOD), {})).lifetime_ms == expected
+        assert peer.principal == "User:alice"
+        clock.advance(expected + 1)
+        assert session.is_over
+
+
+def test_a_validator_is_a_function() -> None:
+    with pytest.raises(OptionError, match="expected a function"):
+        TokenValidator(5)  # type: ignore[arg-type]
+
+
+def validate(token: str, now_ms: int) -> ValidToken:
+    if token == "weak":
+        raise InvalidToken("insufficient_scope", "kafka:write")
+    if token != "s3cret":
+        raise InvalidToken
+    return ValidToken("service")
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[dict[str, str]]:
+    """Brokers that take unsigned tokens, and those of a validator."""
+    given: dict[str, Any] = {
+        "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+        "sasl_enabled_mechanisms": "PLAIN,OAUTHBEARER",
+        **SMALL,
+    }
+    with Broker(**given) as unsecured, Broker(**given, sasl_oauthbearer_validator=validate) as own:
+        yield {"unsecured": unsecured.bootstrap_servers, "own": own.bootstrap_servers}
+
+
+def test_our_client_logs_in_with_a_token(servers: dict[str, str]) -> None:
+    jaas = f'{MODULE} unsecuredLoginStringClaim_sub="alice" unsecuredLoginExtension_pool="p";'
+    with Client(servers["unsecured"], **SASL, **{"sasl.jaas.config": jaas}) as client:
+        assert client.metadata([]).brokers
+    with Client(servers["own"], **SASL, **{"sasl.oauthbearer.token.callback": lambda: "s3cret"}) as client:
+        assert client.metadata([]).brokers
+
+
+@pytest.mark.parametrize(("token", "status"), [("wrong", "invalid_token"), ("weak", "insufficient_scope.*kafka:write")])
+def test_our_client_says_why_its_token_is_refused(servers: dict[str, str], token: str, status: str) -> None:
+    with Client(servers["own"], **SASL, **{"sasl.oauthbearer.token.callback": lambda: token}) as client:
+        with pytest.raises(BrokerError, match=f"the broker refuses the token .*{status}") as caught:
+            client.metadata([])
+        assert caught.value.code == 58
+
+
+def test_a_connection_that_ended_with_its_token_is_opened_again_with_a_new_one(servers: dict[str, str]) -> None:
+    given: list[str] = []
+
+    def short() -> str:
+        now = time.time()
+        given.append(unsecured_token({"sub": "alice", "exp": now + (0.3 if not given else 600)}))
+        return given[-1]
+
+    with Client(servers["unsecured"], **SASL, **{"sasl.oauthbearer.token.callback": short}) as client:
+        deadline = time.monotonic() + 60
+        while len(given) < 2 and time.monotonic() < deadline:
+            assert client.metadata([]).brokers
+        assert len(given) == 2
+
+
+def test_librdkafka_logs_in_with_a_token(servers: dict[str, str]) -> None:
+    def producer(token: str) -> confluent_kafka.Producer:
+        settings = {**SASL, "bootstrap.servers": servers["own"]}
+        return confluent_kafka.Producer({**settings, "oauth_cb": lambda _: (token, time.time() + 600)})
+
+    admitted, refused = producer("s3cret"), producer("wrong")
+    admitted.poll(0)
+    assert admitted.list_topics(timeout=20).brokers
+    refused.poll(0)
+    with pytest.raises(confluent_kafka.KafkaException):
+        refused.list_topics(timeout=2)

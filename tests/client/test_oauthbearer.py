@@ -1,0 +1,189 @@
+"""Where tokens come from, and what is said where there is none."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import urllib.parse
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwire.client import ClientSettings
+from kwire.client.oauthbearer import expiry_of, unsecured_token
+from kwire.client.sasl import oauthbearer
+from kwire.errors import BrokerError, OptionError
+
+MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
+ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
+
+
+def settings(**given: Any) -> ClientSettings:
+    base = {"bootstrap.servers": "a:1", "security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}
+    return ClientSettings.parse(base | {name.replace("_", "."): value for name, value in given.items()})
+
+
+def token_of(**given: Any) -> str:
+    source = settings(**given).token_source
+    assert source is not None
+    return source.token()
+
+
+class Granting(BaseHTTPRequestHandler):
+    """A server that grants tokens to kwire with the secret s3:cret."""
+
+    forms: list[dict[str, str]]
+
+    def do_POST(self) -> None:
+        form = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        self.forms.append(dict(urllib.parse.parse_qsl(form)))
+        known = self.headers["Authorization"] == "Basic a3dpcmU6czM6Y3JldA=="
+        granted = unsecured_token({"sub": "kwire", "exp": time.time() + 3600, "n": len(self.forms)})
+        answer = {"access_token": granted, "token_type": "Bearer"} if known else {"error": "invalid_client"}
+        body = b"not json" if self.path == "/broken" else json.dumps({} if self.path == "/empty" else answer).encode()
+        self.send_response(200 if known else 401)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def endpoint() -> Iterator[str]:
+    Granting.forms = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Granting) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_the_first_message_is_the_one_of_the_rfc() -> None:
+    exchange = oauthbearer("vF9dft4qmTc2Nvb3RlckBhbHRhdmlzdGEuY29tCg==", {"host": "server.example.com", "port": "143"})
+    assert next(exchange) == (
+        b"n,,\x01auth=Bearer vF9dft4qmTc2Nvb3RlckBhbHRhdmlzdGEuY29tCg==\x01host=server.example.com\x01port=143\x01\x01"
+    )
+    with pytest.raises(StopIteration):
+        exchange.send(b"")
+
+
+def test_a_token_that_is_refused_is_acknowledged_and_the_reason_is_said() -> None:
+    exchange = oauthbearer("t", {})
+    next(exchange)
+    assert exchange.send(b'{"status":"invalid_token"}') == b"\x01"
+    with pytest.raises(
+        BrokerError, match=r'the broker refuses the token \(\{"status":"invalid_token"\}\): a:1: no'
+    ) as caught:
+        exchange.throw(BrokerError("a:1: no", 58))
+    assert caught.value.code == 58
+
+
+def test_a_token_of_the_environment_or_a_file_is_read_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "to ken"
+    in_file = settings(sasl_oauthbearer_token_endpoint_url=path.as_uri()).token_source
+    in_environment = settings(sasl_oauthbearer_token_env="KWIRE_TEST_TOKEN").token_source
+    assert in_file is not None
+    assert in_environment is not None
+    for token in ("first", "second"):
+        path.write_text(f"{token}\n")
+        monkeypatch.setenv("KWIRE_TEST_TOKEN", token)
+        assert (in_file.token(), in_environment.token()) == (token, token)
+    path.unlink()
+    monkeypatch.delenv("KWIRE_TEST_TOKEN")
+    with pytest.raises(OptionError, match=r"to ken cannot be read: .*No such file"):
+        in_file.token()
+    with pytest.raises(OptionError, match="environment variable KWIRE_TEST_TOKEN is not set"):
+        in_environment.token()
+
+
+def named_callback() -> str:
+    return "by-name"
+
+
+def test_a_function_gives_a_token_itself_or_by_its_name() -> None:
+    assert token_of(sasl_oauthbearer_token_callback=lambda: "direct") == "direct"
+    assert token_of(sasl_oauthbearer_token_callback=f"{__name__}:named_callback") == "by-name"
+    for wrong, message in (
+        ("nothing", "expected module:function"),
+        ("nosuch.module:f", "nosuch"),
+        ("json:nope", "nope"),
+    ):
+        with pytest.raises(OptionError, match=message):
+            settings(sasl_oauthbearer_token_callback=wrong)
+    for wrong in ("", "a b", "a\x01auth=Bearer b", "ö"):
+        with pytest.raises(OptionError, match="the token is empty or not a token"):
+            token_of(sasl_oauthbearer_token_callback=lambda: wrong)  # noqa: B023
+
+
+@pytest.mark.parametrize("in_jaas", [True, False])
+def test_client_credentials_are_granted_a_token_that_is_kept(endpoint: str, in_jaas: bool) -> None:
+    if in_jaas:
+        given = {"sasl.jaas.config": f'{MODULE} clientId="kwire" clientSecret="s3:cret" scope=a extension_pool="p";'}
+    else:
+        prefix = "sasl.oauthbearer.client.credentials.client"
+        given = {f"{prefix}.id": "kwire", f"{prefix}.secret": "s3:cret", "sasl.oauthbearer.scope": "a"}
+    source = settings(**given, **{ENDPOINT: endpoint}).token_source
+    assert source is not None
+    token = source.token()
+    assert expiry_of(token) is not None
+    assert source.token() == token
+    assert Granting.forms == [{"grant_type": "client_credentials", "scope": "a"}]
+    assert source.extensions == ({"pool": "p"} if in_jaas else {})
+    source._kept_until = 0  # most of the lifetime is over
+    assert source.token() != token
+    assert "cret" not in repr(source) + repr(settings(**given, **{ENDPOINT: endpoint}))
+
+
+@pytest.mark.parametrize(
+    ("path", "secret", "message"),
+    [
+        ("/", "hunter2", r"refused: HTTP 401 .*invalid_client"),
+        ("/empty", "s3:cret", "has no access_token"),
+        ("/broken", "s3:cret", "no token from http"),
+    ],
+)
+def test_what_a_token_server_refuses_is_said_without_the_secret(
+    endpoint: str, path: str, secret: str, message: str
+) -> None:
+    jaas = f'{MODULE} clientId="kwire" clientSecret="{secret}";'
+    with pytest.raises(OptionError, match=message) as caught:
+        token_of(**{ENDPOINT: endpoint + path, "sasl.jaas.config": jaas})
+    assert secret not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "no token source is given; set one of sasl.oauthbearer.token.env"),
+        ({ENDPOINT: "file:/t", "sasl.oauthbearer.token.env": "T"}, "only one of sasl.oauthbearer.token.env, sasl"),
+        ({ENDPOINT: "ftp://x"}, "expected a file:, http: or https: URL"),
+        ({ENDPOINT: "https://x"}, "needs sasl.oauthbearer.client.credentials.client.id"),
+        ({"sasl.login.callback.handler.class": "com.example.Mine"}, "Java classes cannot be loaded here"),
+        ({"sasl.oauthbearer.jwt.retriever.class": "o.a.k.JwtBearerJwtRetriever"}, "Java classes cannot be loaded here"),
+        ({"sasl.oauthbearer.assertion.file": "/x"}, r"jwt-bearer grant\) are not supported"),
+        (
+            {"sasl.jaas.config": f"{MODULE} unsecuredLoginNumberClaim_n=x unsecuredLoginStringClaim_sub=a;"},
+            "not a number",
+        ),
+    ],
+)
+def test_what_is_missing_or_not_supported_is_said(given: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        token_of(**given)
+
+
+def test_kafkas_own_classes_are_known_and_other_mechanisms_ignore_tokens() -> None:
+    handler = "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerLoginCallbackHandler"
+    retriever = "org.apache.kafka.common.security.oauthbearer.FileJwtRetriever"
+    given = {"sasl.login.callback.handler.class": handler, "sasl.oauthbearer.jwt.retriever.class": retriever}
+    assert settings(**given, **{ENDPOINT: "file:///t"}).token_source is not None
+    plain = {"sasl.mechanism": "PLAIN", "sasl.username": "a", "sasl.password": "b", ENDPOINT: "https://x"}
+    assert settings(**plain).token_source is None
+    assert settings(**{"security.protocol": "PLAINTEXT"}).token_source is None
