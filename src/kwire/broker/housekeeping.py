@@ -4,6 +4,7 @@
     every log.flush.offset.checkpoint.interval.ms    recovery points, high watermarks, log starts
     every log.flush.scheduler.interval.ms            logs whose flush.ms has passed, segments that were rolled
     every second                                     logs that could not be written are opened again
+    every ten seconds                                the metadata log: a snapshot where one is due, retention
 
 A run that fails is logged and comes again. Source: kafka.log.LogManager.startupWithConfigOverrides 3.9.1.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from kwire.broker.clock import TimerHandle
@@ -27,6 +29,7 @@ log = logging.getLogger("kwire.broker")
 LONGEST_FLUSH_INTERVAL_MS = 60_000
 """Segments that were rolled are synced at least this often, even where Kafka's default says never."""
 REOPEN_INTERVAL_MS = 1000
+METADATA_INTERVAL_MS = 10_000
 
 
 class Housekeeping:
@@ -35,6 +38,8 @@ class Housekeeping:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._timers: dict[str, TimerHandle] = {}
+        self._disk = ThreadPoolExecutor(1, "kwire broker disk")
+        """Waits for segments that were rolled, so that the loop does not."""
 
     def start(self) -> None:
         """Begin; the first run of each comes after one interval."""
@@ -45,7 +50,8 @@ class Housekeeping:
         )
         self._every("checkpoints", settings.log_flush_offset_checkpoint_interval_ms, manager.write_checkpoints)
         flush_ms = min(settings.log_flush_scheduler_interval_ms, LONGEST_FLUSH_INTERVAL_MS)
-        self._every("flush", flush_ms, lambda: manager.flush_due(clock.now_ms()))
+        self._every("flush", flush_ms, lambda: manager.flush_due(clock.now_ms(), self._disk))
+        self._every("metadata snapshots", METADATA_INTERVAL_MS, self._node.metadata_log.maintain)
         self._every("opening logs again", REOPEN_INTERVAL_MS, self._node.reopen_logs)
 
     def _every(self, name: str, interval_ms: int, work: Callable[[], object]) -> None:
@@ -63,3 +69,4 @@ class Housekeeping:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
+        self._disk.shutdown()

@@ -1,19 +1,25 @@
 """The metadata log as its one voter writes it: `__cluster_metadata-0`, which a real Kafka can go on with.
 
 Opening it is an election that this node wins: a new leader epoch into quorum-state, a LeaderChange record into the log.
-After that every change of the cluster is one batch, on the disk before anybody is told.
-Source: KIP-595, KIP-631; org.apache.kafka.raft.KafkaRaftClient, kafka.raft.KafkaMetadataLog 3.9.1.
+After that every change of the cluster is one batch, on the disk before anybody is told. Now and then the state is
+written as a snapshot, and segments and snapshots over retention are removed.
+Source: KIP-595, KIP-630, KIP-631; org.apache.kafka.raft.KafkaRaftClient, kafka.raft.KafkaMetadataLog,
+org.apache.kafka.image.publisher.SnapshotGenerator 3.9.1.
 """
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kwire.broker.metadata_records import QUORUM_STATE, QuorumState
+from kwire.broker.metadata_records import QUORUM_STATE, StoredMetadata, committed
+from kwire.broker.metadata_snapshot import SnapshotRecords, snapshot_name, write_snapshot
 from kwire.broker.topics import METADATA_TOPIC
 from kwire.log.file_system import FileSystem
+from kwire.log.headers import HEADER_BYTES, NO_TIMESTAMP, parse_header
 from kwire.log.log_config import LogConfig
 from kwire.log.partition_writer import PartitionWriter
 from kwire.messages import LeaderChangeMessage
@@ -23,6 +29,7 @@ from kwire.records import AppendOrigin, BatchBuilder, ControlRecordType, write_c
 
 if TYPE_CHECKING:
     from kwire.broker.clock import Clock
+    from kwire.broker.settings import Settings
 
 __all__ = ["MetadataLog"]
 
@@ -33,31 +40,59 @@ CONFIG = LogConfig(
     cleanup_policy=frozenset({"delete"}),
     retention_ms=-1,
     retention_bytes=-1,
-    segment_bytes=(1 << 30),
     max_message_bytes=8 << 20,
 )
+SNAPSHOT_FILE = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
 
 class MetadataLog:
     """The open log. leader_epoch: of this start."""
 
-    def __init__(self, log: PartitionWriter, clock: Clock, leader_epoch: int) -> None:
+    def __init__(
+        self,
+        log: PartitionWriter,
+        file_system: FileSystem,
+        clock: Clock,
+        settings: Settings,
+        stored: StoredMetadata,
+    ) -> None:
         """Use open()."""
-        self.log, self._clock, self.leader_epoch = log, clock, leader_epoch
+        self.log, self._files, self._clock, self._settings = log, file_system, clock, settings
+        self.leader_epoch = stored.quorum.leader_epoch
+        self._voters = list(stored.voters.items())
+        self._state = SnapshotRecords()
+        for record, version in stored.records:
+            self._state.apply(record, version)
+        self._snapshot_offset, self._snapshot_ms = stored.snapshot_offset, clock.now_ms()
+        self._bytes_since_snapshot = 0 if stored.snapshot_offset else log.size_bytes
 
     @classmethod
     def open(
-        cls, file_system: FileSystem, path: str, clock: Clock, *, node_id: int, quorum: QuorumState, clean: bool
+        cls,
+        file_system: FileSystem,
+        path: str,
+        clock: Clock,
+        *,
+        node_id: int,
+        settings: Settings,
+        stored: StoredMetadata,
+        clean: bool,
     ) -> MetadataLog:
-        """Open the log below the log directory `path`, or make it, and become its leader. Raises LogError."""
+        """Open the log below the log directory `path`, or make it, and become its leader.
+
+        stored: what is in it. Raises LogError, also for records of a kind that snapshots do not know.
+        """
         directory = f"{path}/{METADATA_TOPIC}-0"
         now_ms = clock.now_ms()
-        log = PartitionWriter.open(
-            file_system, directory, METADATA_TOPIC, 0, CONFIG, now_ms=now_ms, clean=clean, topic_id=TOPIC_ID
+        config = CONFIG.replace(
+            segment_bytes=settings.metadata_log_segment_bytes, segment_ms=settings.metadata_log_segment_ms
         )
-        quorum.leader_epoch += 1
-        file_system.write_atomically(f"{directory}/{QUORUM_STATE}", quorum.render(node_id))
-        self = cls(log, clock, quorum.leader_epoch)
+        log = PartitionWriter.open(
+            file_system, directory, METADATA_TOPIC, 0, config, now_ms=now_ms, clean=clean, topic_id=TOPIC_ID
+        )
+        stored.quorum.leader_epoch += 1
+        file_system.write_atomically(f"{directory}/{QUORUM_STATE}", stored.quorum.render(node_id))
+        self = cls(log, file_system, clock, settings, stored)
         voters = [LeaderChangeMessage.Voter(voter_id=node_id)]
         change = LeaderChangeMessage(leader_id=node_id, voters=voters, granting_voters=voters)
         batch = write_control_batch(
@@ -81,8 +116,66 @@ class MetadataLog:
             builder = BatchBuilder(base_offset=self.log.log_end_offset, partition_leader_epoch=self.leader_epoch)
             for message, version in records[start : start + RECORDS_PER_BATCH]:
                 builder.append(None, write_metadata_record(message, version), timestamp=now_ms)
-            self.log.append_as_given(builder.build(), now_ms=now_ms, origin=AppendOrigin.REPLICATION)
+            batch = builder.build()
+            self.log.append_as_given(batch, now_ms=now_ms, origin=AppendOrigin.REPLICATION)
+            self._bytes_since_snapshot += len(batch)
         self.log.flush(now_ms=now_ms)
+        for message, version in committed(records):
+            self._state.apply(message, version)
+
+    # ---- snapshots
+
+    def maintain(self) -> None:
+        """Write a snapshot if one is due, and remove segments and snapshots over retention. Raises LogError.
+
+        One is due after metadata.log.max.record.bytes.between.snapshots, and where anything has changed after
+        metadata.log.max.snapshot.interval.ms (0: never for that reason).
+        """
+        settings, now_ms = self._settings, self._clock.now_ms()
+        interval_ms = settings.metadata_log_max_snapshot_interval_ms
+        if self._bytes_since_snapshot >= settings.metadata_log_max_record_bytes_between_snapshots or (
+            self._bytes_since_snapshot and interval_ms and now_ms - self._snapshot_ms >= interval_ms
+        ):
+            self._write_snapshot(now_ms)
+        self._apply_retention(now_ms)
+
+    def _write_snapshot(self, now_ms: int) -> None:
+        end = self.log.log_end_offset
+        write_snapshot(
+            self._files,
+            f"{self.log.directory}/{snapshot_name(end, self.leader_epoch)}",
+            self._state.records(),
+            epoch=self.leader_epoch,
+            timestamp_ms=now_ms,
+            voters=self._voters,
+        )
+        self._snapshot_offset, self._snapshot_ms, self._bytes_since_snapshot = end, now_ms, 0
+
+    def _apply_retention(self, now_ms: int) -> None:
+        """Source: kafka.raft.KafkaMetadataLog.maybeClean: the newest snapshot always stays."""
+        snapshots = sorted(name for name in self._files.list(self.log.directory) if SNAPSHOT_FILE.fullmatch(name))
+        sizes = {name: self._files.size(f"{self.log.directory}/{name}") for name in snapshots}
+        total = self.log.size_bytes + sum(sizes.values())
+        for oldest, next_one in itertools.pairwise(snapshots):
+            path = f"{self.log.directory}/{oldest}"
+            is_old = now_ms - self._snapshot_time(path) > self._settings.metadata_max_retention_ms >= 0
+            if not is_old and not total > self._settings.metadata_max_retention_bytes >= 0:
+                break
+            self._files.remove(path)
+            match = SNAPSHOT_FILE.fullmatch(next_one)
+            assert match is not None
+            before = self.log.size_bytes
+            self.log.high_watermark = self.log.log_end_offset
+            self.log.delete_records(int(match[1]))
+            self.log.delete_old_segments(now_ms)
+            total -= sizes[oldest] + before - self.log.size_bytes
+        self.log.delete_due_files(now_ms)
+
+    def _snapshot_time(self, path: str) -> int:
+        """When a snapshot was written (ms), by its header; a file without one counts as old."""
+        with self._files.open(path) as file:
+            header = parse_header(file.pread(0, HEADER_BYTES), 0, 0, path)
+        return NO_TIMESTAMP if header is None else header.max_timestamp
 
     def close(self) -> None:
         """Close the log's files."""

@@ -12,7 +12,7 @@ Source: org.apache.kafka.image.loader.MetadataBatchLoader, org.apache.kafka.raft
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,11 @@ from typing import Any
 from kwire.errors import CorruptBatch, DecodeError, LogError, UnsupportedVersion
 from kwire.messages.base import Message
 from kwire.protocol.record_values import read_metadata_record
+from kwire.records import ControlRecordType, parse_control_record
 from kwire.records.batch import Batch
 from kwire.records.record_set import read_batches
 
-__all__ = ["QUORUM_STATE", "QuorumState", "StoredMetadata", "read_metadata"]
+__all__ = ["QUORUM_STATE", "QuorumState", "StoredMetadata", "committed", "read_metadata"]
 
 QUORUM_STATE = "quorum-state"
 
@@ -60,10 +61,17 @@ class QuorumState:
 
 @dataclass(slots=True, kw_only=True)
 class StoredMetadata:
-    """What was read. records: those that count, in order; leader_epoch: the highest of the batches and the quorum."""
+    """What was read.
 
-    records: list[Message] = field(default_factory=list)
+    records: those that count, in order, each with its version. quorum: with the highest leader epoch of it and of the
+    batches. voters: the newest KRAFT_VERSION and KRAFT_VOTERS records, which only logs with kraft.version 1 have.
+    snapshot_offset: the end of the newest snapshot, 0 without one.
+    """
+
+    records: list[tuple[Message, int]] = field(default_factory=list)
     quorum: QuorumState = field(default_factory=QuorumState)
+    voters: dict[ControlRecordType, bytes] = field(default_factory=dict)
+    snapshot_offset: int = 0
 
 
 def read_metadata(directory: Path) -> StoredMetadata:
@@ -73,12 +81,11 @@ def read_metadata(directory: Path) -> StoredMetadata:
         return found
     found.quorum = read_quorum_state(directory / QUORUM_STATE)
     snapshots = sorted(directory.glob("*.checkpoint"))
-    start = 0
     if snapshots:
-        start = int(snapshots[-1].name.partition("-")[0])
+        found.snapshot_offset = int(snapshots[-1].name.partition("-")[0])
         take(found, snapshots[-1], 0)
     for path in sorted(directory.glob("*.log")):
-        take(found, path, start)
+        take(found, path, found.snapshot_offset)
     found.records = list(committed(found.records))
     return found
 
@@ -100,27 +107,33 @@ def take(found: StoredMetadata, path: Path, start: int) -> None:
         for batch in read_batches(path.read_bytes()):
             batch.check()
             found.quorum.leader_epoch = max(found.quorum.leader_epoch, batch.partition_leader_epoch)
-            if not batch.is_control and batch.last_offset >= start:
+            if batch.last_offset < start:
+                continue
+            if batch.is_control:
+                for record in map(parse_control_record, batch.records()):
+                    if record.type in (ControlRecordType.KRAFT_VERSION, ControlRecordType.KRAFT_VOTERS):
+                        found.voters[record.type] = record.value or b""
+            else:
                 found.records += messages(batch, start, path)
     except CorruptBatch:
         return
 
 
-def messages(batch: Batch, start: int, path: Path) -> Iterator[Message]:
-    """The messages of one batch."""
+def messages(batch: Batch, start: int, path: Path) -> Iterator[tuple[Message, int]]:
+    """The messages of one batch, with their versions."""
     for record in batch.records():
         if record.offset >= start:
             try:
-                yield read_metadata_record(record.value or b"")[0]
+                yield read_metadata_record(record.value or b"")
             except (DecodeError, UnsupportedVersion) as error:
                 raise LogError(f"metadata record at offset {record.offset}: {error}", str(path)) from None
 
 
-def committed(records: list[Message]) -> Iterator[Message]:
+def committed(records: Iterable[tuple[Message, int]]) -> Iterator[tuple[Message, int]]:
     """Without the records of transactions that were aborted, or not ended."""
-    waiting: list[Message] | None = None
+    waiting: list[tuple[Message, int]] | None = None
     for record in records:
-        name = type(record).__name__
+        name = type(record[0]).__name__
         if name == "BeginTransactionRecord":
             waiting = []
         elif name == "AbortTransactionRecord":

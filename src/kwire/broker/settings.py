@@ -83,6 +83,13 @@ class Settings:
     log_flush_scheduler_interval_ms: int = MAX_INT64
     log_flush_offset_checkpoint_interval_ms: int = 60_000
     log_retention_check_interval_ms: int = 300_000
+    # the metadata log
+    metadata_log_segment_bytes: int = 1 << 30
+    metadata_log_segment_ms: int = 7 * DAY_MS
+    metadata_log_max_record_bytes_between_snapshots: int = 20 << 20
+    metadata_log_max_snapshot_interval_ms: int = 3_600_000
+    metadata_max_retention_bytes: int = 100 << 20
+    metadata_max_retention_ms: int = 7 * DAY_MS
     # groups
     offsets_topic_num_partitions: int = 50
     offsets_topic_segment_bytes: int = 100 << 20

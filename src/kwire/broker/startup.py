@@ -58,7 +58,7 @@ def start(node: Node, directory: Path) -> None:
     settings, files, now_ms = node.settings, node.files, node.clock.now_ms()
     files.make_directory(str(directory))
     stored = read_metadata(directory / f"{METADATA_TOPIC}-0")
-    for record in stored.records:
+    for record, _ in stored.records:
         node.image.apply(record)
     node.settings = settings = dynamic_settings(node)
     manager = node.log_manager = LogManager.open(
@@ -78,7 +78,13 @@ def start(node: Node, directory: Path) -> None:
         node.node_id, node.cluster_id = manager.node_id, manager.cluster_id
         node.directory_id = parse_uuid(manager.directory_id) if manager.directory_id else ZERO_UUID
         node.metadata_log = MetadataLog.open(
-            files, manager.path, node.clock, node_id=node.node_id, quorum=stored.quorum, clean=manager.was_clean
+            files,
+            manager.path,
+            node.clock,
+            node_id=node.node_id,
+            settings=settings,
+            stored=stored,
+            clean=manager.was_clean,
         )
         is_new = not stored.records
         if is_new:
