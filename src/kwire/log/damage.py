@@ -65,6 +65,7 @@ class Kind(enum.StrEnum):
     SNAPSHOT = "snapshot"  # of producers
     LEADER_EPOCHS = "leader epochs"
     CHECKPOINT = "checkpoint"  # of the directory
+    SEGMENT = "segment"  # twice there, or under a wrong name
     MISSING_RECORDS = "missing records"  # that other files speak of
     METADATA = "metadata"  # meta.properties, partition.metadata, quorum-state, snapshots of the metadata log
     LEFTOVER = "leftover"  # files and directories that are no part of a log
@@ -108,6 +109,11 @@ class Damage:
     def name(self) -> str:
         """The file's own name."""
         return self.file.partition("::")[0].rpartition("/")[2]  # what follows :: says where an archive is
+
+    @property
+    def key(self) -> tuple[str | None, int | None]:
+        """(topic, partition)."""
+        return self.topic, self.partition
 
     @property
     def is_harmless(self) -> bool:

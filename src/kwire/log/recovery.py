@@ -33,7 +33,15 @@ from kwire.log.transaction_index import TransactionIndexEntry
 from kwire.records import AppendOrigin, Batch, ControlRecord, parse_control_record, read_batches
 from kwire.records.batch import FRAME_BYTES
 
-__all__ = ["Loaded", "Loader", "Progress", "control_record_of", "rebuild_producer_state", "recover_segment"]
+__all__ = [
+    "Loaded",
+    "Loader",
+    "OffsetOverflow",
+    "Progress",
+    "control_record_of",
+    "rebuild_producer_state",
+    "recover_segment",
+]
 
 CHUNK_BYTES = 1 << 20
 INDEX_KINDS = ("index", "timeindex", "txnindex")

@@ -16,7 +16,7 @@ from kwire.log.headers import HeaderWalk
 from kwire.log.leader_epochs import LeaderEpochs
 from kwire.log.log_config import LogConfig
 from kwire.log.producer_state import ProducerStates
-from kwire.log.recovery import checked_batches, learn, recover_segment
+from kwire.log.recovery import OffsetOverflow, checked_batches, learn, recover_segment
 from kwire.log.segment_writer import SegmentWriter
 
 __all__ = ["rebuild_indexes"]
@@ -99,10 +99,10 @@ class _Rebuild:
             modified_ms = segment.log.modified_ms()
             size = segment.log.end
             try:
-                cut = recover_segment(segment, self.producers, None)
-            except BrokerError:  # a marker was lost, so the producer's next batches make no sense to its state
-                self.producers = self._nobody()
-                cut = recover_segment(segment, self.producers, None)
+                cut = self._recover(segment)
+            except OffsetOverflow:
+                what = "its offsets are too far from its base offset for an index; a starting broker splits the segment"
+                raise LogError(what, segment.log.url) from None
             if cut:
                 what = f"a batch at byte {size - cut} cannot be indexed: its offsets do not fit the segment"
                 raise LogError(what, segment.log.url)
@@ -110,6 +110,13 @@ class _Rebuild:
             segment.set_modified(modified_ms)
         finally:
             segment.close_files()
+
+    def _recover(self, segment: SegmentWriter) -> int:
+        try:
+            return recover_segment(segment, self.producers, None)
+        except BrokerError:  # a marker was lost, so the producer's next batches make no sense to its state
+            self.producers = self._nobody()
+            return recover_segment(segment, self.producers, None)
 
     def _follow(self, base: int) -> None:
         """Producer state goes on through a segment whose files stay."""

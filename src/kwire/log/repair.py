@@ -54,6 +54,9 @@ class _Builder:
     def build(self, partition: PartitionPlan, directory: str) -> None:
         """All files of a touched partition, as they are to be, in `directory`."""
         self.file_system.make_directory(directory)
+        for segment, why in partition.dropped.values():
+            for kind in sorted(segment.has):
+                self._quarantine(partition, segment.path_of(kind).rpartition("/")[2], why)
         for each in partition.segments:
             if each.is_dropped:
                 self._drop(partition, each)
@@ -85,6 +88,8 @@ class _Builder:
             match = SEGMENT_FILE.fullmatch(name)
             if match is not None and name not in log.snapshots.values():
                 continue  # logs and indexes are done; the rest is what a starting broker would remove
+            if name in partition.gone:
+                continue  # it is in another file
             if name in gone:
                 self._quarantine(partition, name, "replaced, or about offsets above the end of the log")
             else:
@@ -124,6 +129,9 @@ class _Builder:
                 self._keep(source, partition, segment.base_offset, bad)
                 for position, data in [p for p in each.patches if at <= p[0] < bad.position]:
                     out.write_at(out.end - (bad.position - position), data)
+                for piece in each.found.fills.get(bad.position, ()):
+                    with partition.log.store.open(partition.log.path_of(piece.name)) as other:
+                        copy_range(other, piece.position, piece.size_bytes, out)
                 at = bad.end
             end = each.found.size_bytes
             copy_range(source, at, end - at, out)
@@ -301,7 +309,7 @@ def _in_place(plan: Plan, files: FileSystem, place: str, root: str, advance: Adv
         changed = _changed(files, built, each)
         kept = {entry.file for entry in quarantine.entries}
         for name in each.log.file_names:
-            if (name in changed or _is_removed(name, staged)) and f"{each.name}/{name}" not in kept:
+            if (name in changed or _is_removed(name, staged, each)) and f"{each.name}/{name}" not in kept:
                 with each.log.store.open(each.log.path_of(name)) as source:
                     quarantine.add(source, each.name, name, cause="the whole file, before the repair")
     for name in plan.checkpoints:
@@ -332,8 +340,8 @@ def _changed(files: FileSystem, built: str, partition: PartitionPlan) -> set[str
     }
 
 
-def _is_removed(name: str, staged: set[str]) -> bool:
-    return SEGMENT_FILE.fullmatch(name) is not None and name not in staged
+def _is_removed(name: str, staged: set[str], partition: PartitionPlan) -> bool:
+    return name not in staged and (SEGMENT_FILE.fullmatch(name) is not None or name in partition.gone)
 
 
 def _replace(files: FileSystem, built: str, partition: PartitionPlan) -> None:
@@ -347,6 +355,6 @@ def _replace(files: FileSystem, built: str, partition: PartitionPlan) -> None:
             file.sync()
         files.rename(fresh, f"{directory}/{name}")
     for name in partition.log.file_names:
-        if _is_removed(name, set(staged)) or name.endswith(FRESH):  # of a run that was interrupted
+        if _is_removed(name, set(staged), partition) or name.endswith(FRESH):  # of a run that was interrupted
             files.remove(f"{directory}/{name}")
     files.sync_directory(directory)

@@ -32,6 +32,7 @@ from kwire.log.repair_mode import Mode
 from kwire.log.segment import Segment
 from kwire.log.verify import DirectoryFindings, PartitionFindings, SegmentFindings
 from kwire.log.verify.batches import Bad, Odd
+from kwire.log.verify.layout import Layout
 
 __all__ = ["PartitionPlan", "Plan", "SegmentPlan", "make_index_plan", "make_plan"]
 
@@ -44,14 +45,16 @@ CHECKPOINTS = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_START_OFFSETS, CLEANER_OFFS
 class SegmentPlan:
     """What becomes of one segment.
 
-    removed: bytes that go. restored, epochs: batches that get their offset or their leader epoch back.
-    is_dropped: all of it goes. rebuilds: its indexes are built again.
+    removed: bytes that go; in their places come batches of other files, where found.fills has some.
+    restored, epochs: batches that get their offset or their leader epoch back. moved_from: its file's name now, where
+    that is wrong. is_dropped: all of it goes. rebuilds: its indexes are built again.
     """
 
     found: SegmentFindings
     removed: list[Bad] = field(default_factory=list)
     restored: list[Bad] = field(default_factory=list)
     epochs: list[Odd] = field(default_factory=list)
+    moved_from: str | None = None
     is_dropped: bool = False
     rebuilds: bool = False
 
@@ -63,7 +66,7 @@ class SegmentPlan:
     @property
     def rewrites(self) -> bool:
         """Whether its `.log` file changes."""
-        return bool(self.removed or self.restored or self.epochs)
+        return bool(self.removed or self.restored or self.epochs or self.moved_from)
 
     @property
     def patches(self) -> list[tuple[int, bytes]]:
@@ -75,14 +78,16 @@ class SegmentPlan:
     @property
     def kept_bytes(self) -> int:
         """Size of its `.log` file afterwards."""
-        return self.found.size_bytes - sum(bad.size_bytes for bad in self.removed)
+        filled = [piece.size_bytes for bad in self.removed for piece in self.found.fills.get(bad.position, ())]
+        return self.found.size_bytes - sum(bad.size_bytes for bad in self.removed) + sum(filled)
 
 
 @dataclass(slots=True, kw_only=True)
 class PartitionPlan:
     """What becomes of one partition. log_end_offset: afterwards.
 
-    snapshots: segment bases whose producer snapshot is written again; snapshots_gone: those that go.
+    snapshots: segment bases whose producer snapshot is written again; snapshots_gone: those that go. dropped: segments
+    that go as a whole, by the number of their names, and why. gone: names of all files that leave their places.
     """
 
     log: PartitionLog
@@ -92,12 +97,15 @@ class PartitionPlan:
     snapshots_gone: set[int] = field(default_factory=set)
     leader_epochs: bool = False
     topic_id: bytes | None = None
+    dropped: dict[int, tuple[Segment, str]] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
 
     @property
     def is_touched(self) -> bool:
         """Whether anything in its directory changes."""
         changed = any(each.is_dropped or each.rewrites or each.rebuilds for each in self.segments)
-        return changed or bool(self.snapshots or self.snapshots_gone or self.leader_epochs or self.topic_id)
+        files = self.snapshots or self.snapshots_gone or self.leader_epochs or self.topic_id or self.gone
+        return changed or bool(files)
 
     @property
     def loses_batches(self) -> bool:
@@ -112,13 +120,20 @@ class PartitionPlan:
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """(file, what becomes of it), for people."""
+        for segment, why in self.dropped.values():
+            yield segment.path.rpartition("/")[2], f"goes into quarantine: {why}"
         for each in self.segments:
             log = segment_file(each.base_offset, "log")
+            if each.moved_from is not None:
+                yield each.moved_from, f"becomes {log}"
             if each.is_dropped:
                 yield log, f"goes into quarantine, {each.found.size_bytes} bytes, with its indexes"
                 continue
             for bad in each.removed:
                 yield log, f"bytes {bad.position} to {bad.end} go into quarantine: {bad.cause}{_offsets(bad)}"
+                for piece in each.found.fills.get(bad.position, ()):
+                    first, last = piece.offsets
+                    yield log, f"offsets {first} to {last} come from {piece.name}"
             for bad in each.restored:
                 yield log, f"the batch at byte {bad.position} gets its offset back: {bad.restored_offset}"
             for odd in each.epochs:
@@ -188,6 +203,7 @@ def _plan_partition(found: PartitionFindings, mode: Mode, directory: LogDirector
     log = found.log
     segments = [SegmentPlan(found=each) for each in found.segments]
     plan = PartitionPlan(log=log, segments=segments, log_end_offset=found.log_end_offset)
+    _plan_files(plan, found.layout)
     if mode is Mode.SALVAGE:
         _salvage(plan)
     else:
@@ -196,6 +212,22 @@ def _plan_partition(found: PartitionFindings, mode: Mode, directory: LogDirector
     if any(each.kind is Kind.METADATA and each.name == PARTITION_METADATA for each in found.damages):
         plan.topic_id = _topic_id_elsewhere(log, directory)
     return plan
+
+
+def _plan_files(plan: PartitionPlan, layout: Layout) -> None:
+    """Files that go, because others have what is in them, or that get another name."""
+    plan.dropped = {each.segment.base_offset: (each.segment, f"a copy of {each.original}") for each in layout.copies}
+    plan.dropped |= {
+        each.segment.base_offset: (each.segment, f"nothing in it; {each.within} has its offsets")
+        for each in layout.empty
+    }
+    for segment, _ in plan.dropped.values():
+        plan.gone |= {segment.path_of(kind).rpartition("/")[2] for kind in segment.has}
+    for each in plan.segments:
+        each.moved_from = layout.misnamed.get(each.base_offset)
+        if each.moved_from is not None:
+            segment = each.found.segment
+            plan.gone |= {segment.path_of(kind).rpartition("/")[2] for kind in segment.has}
 
 
 def _plan_rebuilds(plan: PartitionPlan, found: PartitionFindings) -> None:
@@ -232,8 +264,9 @@ def _truncate(plan: PartitionPlan) -> None:
     for each in plan.segments:
         if cut:
             each.is_dropped = True
-        elif each.found.bad:
-            first = each.found.bad[0]
+        elif lost := [bad for bad in each.found.bad if not _is_filled(each.found, bad)]:
+            first = lost[0]
+            each.removed += each.found.bad[: each.found.bad.index(first)]
             whole = Bad(
                 position=first.position,
                 size_bytes=each.found.size_bytes - first.position,
@@ -247,7 +280,20 @@ def _truncate(plan: PartitionPlan) -> None:
             plan.log_end_offset = _end_before(each.found.segment, first.position)
             cut = True
         else:
+            each.removed += each.found.bad
             each.epochs += each.found.epochs
+
+
+def _is_filled(found: SegmentFindings, bad: Bad) -> bool:
+    """Whether other files have every offset of a bad place."""
+    if bad.offsets is None or bad.position not in found.fills:
+        return False
+    end = bad.offsets[0]
+    for piece in found.fills[bad.position]:
+        if piece.offsets[0] != end:
+            return False
+        end = piece.offsets[1] + 1
+    return end == bad.offsets[1] + 1
 
 
 def _end_before(segment: Segment, position: int) -> int:
@@ -321,10 +367,14 @@ def _plan_checkpoints(directory: LogDirectory, partitions: Sequence[PartitionPla
 def _is_repaired(damage: Damage, partitions: Sequence[PartitionPlan], checkpoints: dict[str, bytes]) -> bool:
     """Whether a plan puts this right."""
     name = damage.name
+    if damage.kind is Kind.SEGMENT:
+        return any(name in each.gone for each in partitions if (each.log.topic, each.log.partition) == damage.key)
     if damage.topic is None:
         return name in checkpoints
-    plan = next(each for each in partitions if (each.log.topic, each.log.partition) == (damage.topic, damage.partition))
-    segment = next((each for each in plan.segments if name.startswith(f"{each.base_offset:020d}.")), None)
+    plan = next(each for each in partitions if (each.log.topic, each.log.partition) == damage.key)
+    segment = next((each for each in plan.segments if name == each.moved_from), None) or next(
+        (each for each in plan.segments if name.startswith(f"{each.base_offset:020d}.")), None
+    )
     if damage.kind is Kind.LEADER_EPOCHS and segment is None:
         return plan.leader_epochs and name == LEADER_EPOCHS
     if damage.kind is Kind.METADATA:
@@ -332,6 +382,8 @@ def _is_repaired(damage: Damage, partitions: Sequence[PartitionPlan], checkpoint
     if damage.kind is Kind.SNAPSHOT:
         return int(name.partition(".")[0]) in plan.snapshots | plan.snapshots_gone
     if damage.kind is Kind.MISSING_RECORDS:
+        if segment is not None and segment is not plan.segments[-1]:
+            return False  # between two segments: nobody here has the records
         return bool(checkpoints) or bool(plan.snapshots_gone) or plan.leader_epochs
     if segment is None:
         return False

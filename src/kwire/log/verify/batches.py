@@ -23,6 +23,7 @@ from kwire.errors import CorruptBatch
 from kwire.log.chunks import Chunks
 from kwire.log.damage import Kind
 from kwire.log.headers import CODEC_MASK, HEADER_BYTES, BatchHeader, is_zero_tail, parse_header
+from kwire.log.index_writer import LARGEST_RELATIVE
 from kwire.log.offset_order import ceiling_of, outside, overlapping
 from kwire.log.segment import Segment
 from kwire.log.store import StoredFile
@@ -106,6 +107,17 @@ class Good:
     chunk: memoryview
     chunk_position: int
 
+    def has_holes(self, before: int | None) -> bool:
+        """Whether offsets are missing between these batches, or between `before`, the end of those before, and them.
+
+        Compressed messages of magic 0 or 1 tell their last offset only, so nothing can be seen in front of one.
+        """
+        if ((self.magic == 2) & (self.count != self.last - self.base + 1)).any():
+            return True
+        ends = np.concatenate(([self.base[0] if before is None else before], self.last[:-1] + 1))
+        exact = (self.magic == 2) | (self.attributes & CODEC_MASK == 0)
+        return bool((exact & (self.base != ends)).any())
+
     def bytes_of(self, row: int) -> memoryview:
         """The whole batch."""
         at = int(self.position[row]) - self.chunk_position
@@ -123,6 +135,8 @@ class SegmentScan:
         self.next_offset = segment.base_offset
         self.position = 0
         self._ceiling = ceiling_of(segment)
+        if segment.is_active:  # a broker rolls before an offset does not fit the index
+            self._ceiling = min(self._ceiling, segment.base_offset + LARGEST_RELATIVE + 1)
         self._advance = advance
         self._table = np.empty((TABLE_ROWS, t.COLUMN_COUNT), np.int64)
         self._errors: list[CorruptBatch] = []

@@ -35,6 +35,7 @@ from kwire.log.store import LocalStore, Store, parent_of
 from kwire.log.verify.judgement import METADATA_TOPIC, Circumstances, Judgement
 from kwire.log.verify.metadata import BOOTSTRAP, verify_metadata_files, verify_metadata_snapshot
 from kwire.log.verify.partition import PartitionFindings, verify_partition
+from kwire.log.verify.topic_facts import TopicFacts
 
 __all__ = [
     "DirectoryFindings",
@@ -49,17 +50,23 @@ __all__ = [
 OWN_FILES = (META_PROPERTIES, RECOVERY_POINTS, HIGH_WATERMARKS, LOG_START_OFFSETS, CLEANER_OFFSETS)
 NO_LOGS = frozenset({"remote-log-index-cache"})  # KIP-405 keeps it beside the logs
 
+NAMES_SHOWN = 10
+
 Offsets = Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootFiles:
-    """What the directory's own files say. store: where they are. names: those there are. offsets: by file name."""
+    """What the directory's own files say. store: where they are. names: those there are. offsets: by file name.
+
+    facts: what the metadata log says about topics.
+    """
 
     store: Store
     names: frozenset[str]
     offsets: Mapping[str, Offsets]
     errors: Sequence[tuple[str, KwireError]]
+    facts: TopicFacts
 
     @property
     def is_clean(self) -> bool | None:
@@ -69,11 +76,13 @@ class RootFiles:
     def circumstances(self, key: TopicPartition) -> Circumstances:
         """Those of one partition."""
         if key[0] == METADATA_TOPIC:  # recovered from the start whenever a broker starts
-            return Circumstances(is_clean=False, recovery_point=0)
+            return Circumstances(is_clean=False, recovery_point=0, topic=key[0])
         return Circumstances(
             is_clean=self.is_clean,
             recovery_point=self.offsets[RECOVERY_POINTS].get(key),
             is_compacted=key in self.offsets[CLEANER_OFFSETS],
+            topic=key[0],
+            facts=self.facts,
         )
 
 
@@ -97,7 +106,9 @@ def read_root_files(store: Store) -> RootFiles:
                 offsets[name] = parse_offset_checkpoint(store.read_all(name))
             except (LogError, Malformed) as error:
                 errors.append((name, error))
-    return RootFiles(store=store, names=names, offsets=offsets, errors=errors)
+    return RootFiles(
+        store=store, names=names, offsets=offsets, errors=errors, facts=TopicFacts(store.url, store.options)
+    )
 
 
 def circumstances_of(log: PartitionLog) -> Circumstances:
@@ -248,14 +259,20 @@ class _Root:
             self.tell(META_PROPERTIES, Kind.METADATA, what, Severity.STOPS_BROKER, effect, hint)
 
     def _partitions_without_directory(self) -> None:
-        there = set(self.directory)
-        gone = sorted(set(self.root.offsets[RECOVERY_POINTS]) - there) if self.is_whole else []
-        for topic, partition in gone:
-            end = self.root.offsets[RECOVERY_POINTS][topic, partition]
-            what = f"it names {topic}-{partition} (recovery point {end}), which has no directory here"
-            severity = Severity.LOSES_RECORDS if self.root.is_clean and end else Severity.NOTE
-            effect = "a broker makes the partition anew, empty, or fetches it from another replica"
-            self.tell(RECOVERY_POINTS, Kind.MISSING_RECORDS, what, severity, effect, "look for the directory")
+        points = self.root.offsets[RECOVERY_POINTS]
+        gone = sorted(set(points) - set(self.directory)) if self.is_whole else []
+        for with_records in (True, False):
+            names = [f"{key[0]}-{key[1]}" for key in gone if bool(points[key]) is with_records]
+            if not names:
+                continue
+            shown = ", ".join(names[:NAMES_SHOWN]) + (
+                f" and {len(names) - NAMES_SHOWN} more" * (len(names) > NAMES_SHOWN)
+            )
+            state = "with records" if with_records else "without records"
+            what = f"partitions {state} that have no directory here: {shown}"
+            severity = Severity.LOSES_RECORDS if self.root.is_clean and with_records else Severity.NOTE
+            effect = "a broker makes them anew, empty, or fetches them from other replicas"
+            self.tell(RECOVERY_POINTS, Kind.MISSING_RECORDS, what, severity, effect, "look for the directories")
 
     def _cleaner_offsets(self) -> None:
         for key, offset in self.root.offsets[CLEANER_OFFSETS].items():

@@ -8,11 +8,12 @@ Source: rules G-05, G-07, G-08, D-07; Kafka's LogLoader.recoverLog, LogSegment.r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kwire.log.damage import Kind, Severity
 from kwire.log.segment import Segment
+from kwire.log.verify.topic_facts import TopicFacts
 
 __all__ = ["METADATA_TOPIC", "Circumstances", "Judgement", "judge_batch", "judge_index", "judge_odd"]
 
@@ -35,11 +36,21 @@ class Circumstances:
 
     is_clean: whether the broker stopped cleanly, None where nothing tells (a partition's directory alone).
     recovery_point: first offset not known to be flushed, None without an entry. is_compacted: the cleaner was here.
+    topic, facts: its topic, and what the metadata log says about topics, read when that is asked for.
     """
 
     is_clean: bool | None = None
     recovery_point: int | None = None
     is_compacted: bool = False
+    topic: str = ""
+    facts: TopicFacts | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def is_compacted_topic(self) -> bool | None:
+        """Whether the topic's cleanup.policy has `compact`; None where nothing tells."""
+        if self.topic == METADATA_TOPIC:
+            return False
+        return None if self.facts is None else self.facts.is_compacted(self.topic)
 
     def recovers(self, segment: Segment) -> bool | None:
         """Whether a starting broker checks every batch of the segment; None where nothing tells (G-07)."""

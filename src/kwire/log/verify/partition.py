@@ -6,7 +6,8 @@ Source: rules F-04 to F-44, F-64, G-02 to G-13.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
@@ -19,7 +20,7 @@ from kwire.log.checkpoints import (
     parse_partition_metadata,
 )
 from kwire.log.damage import Damage, Kind, Severity
-from kwire.log.file_names import SEGMENT_FILE, segment_file
+from kwire.log.file_names import MAX_OFFSET, SEGMENT_FILE, segment_file
 from kwire.log.partition_log import PartitionLog
 from kwire.log.producer_snapshot import parse_producer_snapshot
 from kwire.log.segment import Segment
@@ -37,6 +38,8 @@ from kwire.log.verify.judgement import (
     judge_index,
     judge_odd,
 )
+from kwire.log.verify.layout import Layout, Piece, lay_out
+from kwire.log.verify.placement import Finding, gap_findings, layout_findings
 from kwire.log.verify.producers import Producers
 
 __all__ = ["PartitionFindings", "SegmentFindings", "verify_partition"]
@@ -49,8 +52,10 @@ SEGMENT_ENDINGS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
 class SegmentFindings:
     """What one segment's file was found to be.
 
-    end: position behind the last good batch. bad: in file order. epochs: batches whose leader epoch alone is wrong.
+    end, end_offset: position and offset behind the last good batch; no offset where a bad place is behind it.
+    bad: in file order. epochs: batches whose leader epoch alone is wrong.
     is_unreadable: the operating system refused a part of the file, so nothing is known of what follows.
+    fills: position of a bad place -> batches of other files that belong there.
     """
 
     segment: Segment
@@ -58,17 +63,23 @@ class SegmentFindings:
     end: int = 0
     next_offset: int
     is_unreadable: bool = False
+    end_offset: int | None = None
     bad: list[Bad] = field(default_factory=list)
     epochs: list[Odd] = field(default_factory=list)
+    fills: dict[int, list[Piece]] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
 class PartitionFindings:
-    """What verify_partition found. log_end_offset: behind the last good batch. damages: by file and position."""
+    """What verify_partition found. log_end_offset: behind the last good batch. damages: by file and position.
+
+    layout: which file is which segment.
+    """
 
     log: PartitionLog
     segments: list[SegmentFindings]
     damages: list[Damage]
+    layout: Layout = field(default_factory=lambda: Layout(segments=[]))
     log_end_offset: int = 0
     is_compacted: bool = False
 
@@ -88,15 +99,17 @@ class _Verifier:
         self.log, self.circumstances, self.advance = log, circumstances, advance
         self.damages: list[Damage] = []
         self.odd_counts: dict[Kind, int] = {}
+        self.has_inner_holes = False  # offsets missing inside a segment, as compaction leaves them
         self.found = PartitionFindings(log=log, segments=[], damages=self.damages)
 
     def run(self) -> PartitionFindings:
         try:
-            segments = self.log.segments
+            self.log.segments  # noqa: B018 - list the directory
         except LogError as error:
             self.tell(self.log.url, Kind.UNREADABLE, _UNREADABLE, error.what)
             return self.found
         epochs = self._leader_epochs()
+        segments = self._layout(epochs).segments
         self._partition_metadata()
         base = segments[0].base_offset if segments else 0
         self.producers = Producers(base, is_compacted=self.circumstances.is_compacted)
@@ -111,6 +124,7 @@ class _Verifier:
             if not alone:
                 self._snapshots_otherwise(segments)
                 self._log_end(segments, epochs)
+                self._gaps()
         else:
             self.found.log_end_offset = self.log.log_start_offset
         self._wrong_epochs(self.epoch_check.finish())
@@ -151,6 +165,39 @@ class _Verifier:
             )
         )
 
+    def _tell_all(self, findings: Iterable[Finding]) -> None:
+        for each in findings:
+            place = {"position": each.position, "size_bytes": each.size_bytes}
+            self.tell(each.file, each.kind, each.judgement, each.cause, offsets=each.offsets, **place)
+
+    # ---- files
+
+    def _layout(self, epochs: list[LeaderEpoch] | None) -> Layout:
+        """Which file is which segment; by name where that cannot be read."""
+        start = min((entry.start_offset for entry in epochs or ()), default=MAX_OFFSET)
+        known = start, self._known_end(0)
+        try:
+            self.found.layout = lay_out(self.log, known=known, is_compacted=self._is_compacted)
+        except LogError:
+            self.found.layout = Layout(segments=self.log.segments)  # the scan of the segment says what cannot be read
+        self._tell_all(layout_findings(self.log, self.found.layout))
+        return self.found.layout
+
+    def _is_compacted(self) -> bool | None:
+        return True if self.circumstances.is_compacted else self.circumstances.is_compacted_topic
+
+    def _gaps(self) -> None:
+        """Tell offsets that are in no segment."""
+        segments = self.found.segments
+        borders = itertools.pairwise(segments)
+        if all(before.next_offset >= behind.segment.base_offset for before, behind in borders):
+            return
+        is_compacted = self._is_compacted()
+        if is_compacted:
+            return
+        may_compact = None if self.has_inner_holes else is_compacted
+        self._tell_all(gap_findings(self.log, self.found.layout, segments, may_compact=may_compact))
+
     # ---- segments
 
     def _segment(self, segment: Segment) -> None:
@@ -159,10 +206,10 @@ class _Verifier:
         with ExitStack() as files:
             offset_index = time_index = None
             try:
-                if "index" in segment.has:
+                if "index" in segment.has and self._has_own_indexes(segment):
                     file = files.enter_context(self.log.store.open(segment.path_of("index")))
                     offset_index = OffsetIndexCheck(file, segment.base_offset)
-                if "timeindex" in segment.has:
+                if "timeindex" in segment.has and self._has_own_indexes(segment):
                     file = files.enter_context(self.log.store.open(segment.path_of("timeindex")))
                     time_index = TimeIndexCheck(file, segment.base_offset)
             except LogError as error:
@@ -178,8 +225,9 @@ class _Verifier:
                 found.is_unreadable = True
             found.next_offset = scan.next_offset
             found.size_bytes = max(scan.position, found.end)
+            self._fill(found)
             self._bad_places(segment, found)
-            if found.is_unreadable:
+            if found.is_unreadable or not self._has_own_indexes(segment):
                 return
             self._offset_index(segment, found, offset_index)
             self._time_index(segment, time_index)
@@ -194,6 +242,8 @@ class _Verifier:
         time_index: TimeIndexCheck | None,
     ) -> None:
         if isinstance(each, Good):
+            self.has_inner_holes |= each.has_holes(found.end_offset)
+            found.end_offset = int(each.last[-1]) + 1
             found.end = int(each.position[-1] + each.size[-1])
             if offset_index:
                 offset_index.good(each)
@@ -204,6 +254,7 @@ class _Verifier:
             self._wrong_epochs(self.epoch_check.good(each, segment.url))
         elif isinstance(each, Bad):
             found.bad.append(each)
+            found.end_offset = None
             if offset_index:
                 offset_index.bad(each)
             if time_index:
@@ -238,7 +289,7 @@ class _Verifier:
                 end = max(known_end - 1, last.offsets[1] if last.offsets else 0)
                 found.bad[-1] = replace(last, offsets=(first, end))
         end_of_log = self.log.log_end_offset if self._recovers(segment) else 0
-        for bad in found.bad:
+        for bad in _runs(found.bad):
             known_lost = bad.offsets is not None and self._known_end(found.next_offset) > bad.offsets[0]
             behind = max(end_of_log - bad.offsets[1] - 1, 0) if bad.offsets else 0
             judgement = judge_batch(
@@ -252,9 +303,29 @@ class _Verifier:
             place = {"position": bad.position, "size_bytes": bad.size_bytes}
             self.tell(segment.url, bad.kind, judgement, bad.cause, offsets=bad.offsets, **place)
 
+    def _fill(self, found: SegmentFindings) -> None:
+        """Look in copies and loose files for the batches of bad places."""
+        for bad in found.bad:
+            if bad.offsets is None or bad.restored_offset is not None:
+                continue
+            for spare in self.found.layout.spares:
+                try:
+                    pieces = spare.pieces(*bad.offsets)
+                except LogError:
+                    continue
+                if pieces:
+                    found.fills[bad.position] = pieces
+                    found.next_offset = max(found.next_offset, pieces[-1].offsets[1] + 1)
+                    break
+
     def _recovers(self, segment: Segment) -> bool | None:
         """Whether a starting broker checks every batch of a segment; one without offset index always (G-05)."""
-        return "index" not in segment.has or self.circumstances.recovers(segment)
+        is_new = "index" not in segment.has and self._has_own_indexes(segment)
+        return is_new or self.circumstances.recovers(segment)
+
+    def _has_own_indexes(self, segment: Segment) -> bool:
+        """Whether indexes beside a segment are about it: those of a misnamed one are not looked at."""
+        return segment.base_offset not in self.found.layout.misnamed
 
     # ---- indexes
 
@@ -463,13 +534,47 @@ class _Verifier:
             )
 
     def _other_files(self) -> None:
+        layout = self.found.layout
         for each in self.log.ignored:
+            match = SEGMENT_FILE.fullmatch(each.name)
+            if match is not None and int(match["base"]) in layout.misnamed:
+                continue  # an index of a segment under another name, which is a finding of its own
             url = self.log.store.url_of(self.log.path_of(each.name))
             self.tell(url, Kind.LEFTOVER, _LEFTOVER, each.reason)
+        told = {each.name for each in layout.loose} | set(layout.misnamed.values())
         for name in self.log.file_names:
-            if name.endswith(SEGMENT_ENDINGS) and SEGMENT_FILE.fullmatch(name) is None:
-                url = self.log.store.url_of(self.log.path_of(name))
+            if name in told or not name.endswith(SEGMENT_ENDINGS) or SEGMENT_FILE.fullmatch(name) is not None:
+                continue
+            url = self.log.store.url_of(self.log.path_of(name))
+            if name.partition(".")[0].isdecimal():
+                self.tell(url, Kind.LEFTOVER, _SHORT_NUMBER, "the offset in its name does not have 20 digits")
+            else:
                 self.tell(url, Kind.LEFTOVER, _NOT_A_NUMBER, "the name of a segment's file without an offset")
+
+
+def _runs(bad: list[Bad]) -> Iterator[Bad]:
+    """Bad places as findings: batches one behind the other whose offsets do not belong there are one."""
+    held: Bad | None = None
+    count = 1
+    for each in [*bad, None]:
+        together = (
+            held is not None
+            and each is not None
+            and held.kind is each.kind is Kind.OFFSETS
+            and held.restored_offset is None
+            and each.restored_offset is None
+            and held.end == each.position
+        )
+        if held is not None and each is not None and together:
+            count += 1
+            spans = [span for span in (held.offsets, each.offsets) if span is not None]
+            offsets = (min(first for first, _ in spans), max(last for _, last in spans)) if spans else None
+            size = held.size_bytes + each.size_bytes
+            held = replace(held, size_bytes=size, offsets=offsets, is_tail=each.is_tail)
+            continue
+        if held is not None:
+            yield held if count == 1 else replace(held, cause=f"{count} batches, the first: {held.cause}")
+        held, count = each, 1
 
 
 def _abort_text(entry: TransactionIndexEntry) -> str:
@@ -512,4 +617,7 @@ _MISSING = Judgement(
     "a replica or a backup may have them",
 )
 _LEFTOVER = Judgement(Severity.NOTE, "a starting broker removes it, or renames what is complete", "nothing")
+_SHORT_NUMBER = Judgement(
+    Severity.NOTE, "a starting broker makes an empty segment for a .log of this name, and removes an index", "remove it"
+)
 _NOT_A_NUMBER = Judgement(Severity.STOPS_BROKER, "a broker takes the whole directory offline", "move it elsewhere")

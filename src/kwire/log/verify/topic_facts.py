@@ -1,0 +1,66 @@
+"""What the metadata log of a directory says about its topics, read when the first question comes."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from kwire.errors import KwireError
+
+if TYPE_CHECKING:
+    from kwire.log.internal.cluster_state import Cluster
+
+__all__ = ["TopicFacts"]
+
+CLEANUP_POLICY, BROKER_CLEANUP_POLICY = "cleanup.policy", "log.cleanup.policy"
+
+
+class TopicFacts:
+    """Topic ids and cleanup policies by the metadata log in a directory; nothing is known without one.
+
+    May be asked from several threads, and pickles. url, options: of the directory, as LogDirectory takes them.
+    """
+
+    def __init__(self, url: str, options: Mapping[str, Any]) -> None:
+        self.url, self.options = url, options
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[type[TopicFacts], tuple[str, Mapping[str, Any]]]:
+        return TopicFacts, (self.url, self.options)
+
+    @cached_property
+    def _cluster(self) -> Cluster | None:
+        from kwire.log.internal.cluster_metadata import replay_cluster
+        from kwire.log.log_directory import LogDirectory
+
+        try:
+            return replay_cluster(LogDirectory(self.url, **self.options))
+        except KwireError:
+            return None  # no metadata log here, or a damaged one, which is reported as such
+
+    def _known(self) -> Cluster | None:
+        with self._lock:
+            return self._cluster
+
+    def topic_id(self, topic: str) -> uuid.UUID | None:
+        """A topic's id; None for a topic that the metadata log does not have."""
+        cluster = self._known()
+        found = None if cluster is None else cluster.topics.get(topic)
+        return None if found is None else found.topic_id
+
+    def is_compacted(self, topic: str) -> bool | None:
+        """Whether a topic's cleanup.policy has `compact`; None for a topic that the metadata log does not have.
+
+        A default in server.properties is not known here; the cleaner's checkpoint shows its work.
+        """
+        cluster = self._known()
+        if cluster is None or topic not in cluster.topics:
+            return None
+        policy = cluster.configs.get(("topic", topic), {}).get(CLEANUP_POLICY)
+        if policy is not None:
+            return "compact" in policy
+        brokers = (settings for (kind, _), settings in cluster.configs.items() if kind == "broker")
+        return any("compact" in settings.get(BROKER_CLEANUP_POLICY, "") for settings in brokers)

@@ -1,0 +1,252 @@
+"""Whole files that are wrong: segments twice there, under other names, missing. No good record goes out of sight."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kwire.log import Damage, LogDirectory, Severity
+from kwire.log.damage import Kind
+from kwire.log.repair import repair_in_place, repair_into
+from kwire.log.repair_mode import Mode
+from kwire.log.repair_plan import Plan, make_plan
+from kwire.log.verify import verify_directory
+from tests.log.damaging import batches_of, flip, key_of, tree
+
+Copied = Callable[[str, str], Path]
+ORDERS = (0, 844, 2238, 3953, 5132, 6304, 7015)  # base offsets of orders-0's segments, and its end
+
+
+def log_file(folder: Path, base: int) -> Path:
+    return folder / f"{base:020d}.log"
+
+
+def found_in(data: Path, name: str) -> list[Damage]:
+    """What is wrong in one partition, notes left out."""
+    return [each for each in LogDirectory(data).verify() if not each.is_harmless and each.key == key_of(name)]
+
+
+def plan_for(data: Path, mode: Mode = Mode.SALVAGE) -> Plan:
+    directory = LogDirectory(data)
+    return make_plan(directory, verify_directory(directory), mode)
+
+
+def check_repaired(data: Path, name: str, wanted: dict[tuple[int, int], bytes], target: Path) -> None:
+    """Repair into a directory and in place: the same log, every wanted batch in it, and nothing left to do."""
+    before = tree(data)
+    repair_into(plan_for(data), str(target))
+    assert tree(data) == before
+    assert batches_of(target, name) == wanted
+    repair_in_place(plan_for(data))
+    assert batches_of(data, name) == wanted
+    logs = [{file.name: file.read_bytes() for file in (where / name).glob("*.log*")} for where in (target, data)]
+    assert logs[0] == logs[1]
+    for where in (target, data):
+        assert plan_for(where).is_empty
+        assert [each for each in found_in(where, name) if each.kind is not Kind.MISSING_RECORDS] == []
+
+
+@pytest.mark.parametrize(("number", "with_indexes"), [(845, False), (843, True), (5000, False), (9000, True)])
+def test_a_segment_that_is_there_twice_is_one_finding_and_no_record_is_lost(
+    number: int, with_indexes: bool, copied: Copied, tmp_path: Path
+) -> None:
+    """The true segment went into quarantine, the copy was cut at its name's offset: 15 records were in neither."""
+    data = copied("modern", "orders-0")
+    wanted = batches_of(data, "orders-0")
+    for kind in ("log", "index", "timeindex") if with_indexes else ("log",):
+        source = log_file(data / "orders-0", 844).with_suffix(f".{kind}")
+        shutil.copy2(source, log_file(data / "orders-0", number).with_suffix(f".{kind}"))
+    (found,) = found_in(data, "orders-0")
+    assert (found.kind, found.name) == (Kind.SEGMENT, f"{number:020d}.log")
+    assert "copy of 00000000000000000844.log" in found.cause
+    check_repaired(data, "orders-0", wanted, tmp_path / "new")
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_what_only_the_copy_has_whole_comes_from_the_copy(mode: Mode, copied: Copied, tmp_path: Path) -> None:
+    data = copied("modern", "orders-0")
+    wanted = batches_of(data, "orders-0")
+    true, copy = (log_file(data / "orders-0", base) for base in (844, 845))
+    shutil.copy2(true, copy)
+    headers = list(LogDirectory(data)["orders", 0].segments[1].headers())
+    flip(true, headers[3].position + 70, 2)
+    flip(copy, headers[7].position + 70, 2)
+    repair_into(plan_for(data, mode), str(tmp_path / "new"))
+    assert batches_of(tmp_path / "new", "orders-0") == wanted
+
+
+def test_the_longer_of_two_copies_stays_under_the_right_name(copied: Copied, tmp_path: Path) -> None:
+    data = copied("modern", "orders-0")
+    wanted = batches_of(data, "orders-0")
+    true = log_file(data / "orders-0", 844)
+    shutil.copy2(true, log_file(data / "orders-0", 845))
+    true.write_bytes(true.read_bytes()[:50_000])
+    check_repaired(data, "orders-0", wanted, tmp_path / "new")
+
+
+@pytest.mark.parametrize(("number", "with_indexes"), [(900, True), (700, False), (1, True)])
+def test_a_segment_under_a_wrong_name_gets_its_own_back(
+    number: int, with_indexes: bool, copied: Copied, tmp_path: Path
+) -> None:
+    data = copied("modern", "orders-0")
+    wanted = batches_of(data, "orders-0")
+    for kind in ("log", "index", "timeindex") if with_indexes else ("log",):
+        source = log_file(data / "orders-0", 844).with_suffix(f".{kind}")
+        source.rename(log_file(data / "orders-0", number).with_suffix(f".{kind}"))
+    (found,) = found_in(data, "orders-0")
+    assert (found.kind, found.name) == (Kind.SEGMENT, f"{number:020d}.log")
+    assert "00000000000000000844.log" in found.cause
+    check_repaired(data, "orders-0", wanted, tmp_path / "new")
+
+
+@pytest.mark.parametrize(("archive", "name"), [("legacy", "v1-2"), ("legacy", "v0-0"), ("modern", "orders-1")])
+def test_two_segments_that_changed_names_are_put_in_order(
+    archive: str, name: str, copied: Copied, tmp_path: Path
+) -> None:
+    data = copied(archive, name)
+    wanted = batches_of(data, name)
+    one, two = sorted((data / name).glob("*.log"))[1:3]
+    one.rename(data / "held")
+    two.rename(one)
+    (data / "held").rename(two)
+    assert {each.kind for each in found_in(data, name)} == {Kind.SEGMENT}
+    check_repaired(data, name, wanted, tmp_path / "new")
+
+
+@pytest.mark.parametrize("base", ORDERS[1:-2])
+def test_a_missing_segment_is_a_loss(base: int, copied: Copied) -> None:
+    data = copied("modern", "orders-0")
+    log_file(data / "orders-0", base).unlink()
+    end = ORDERS[ORDERS.index(base) + 1]
+    (found,) = found_in(data, "orders-0")
+    assert (found.kind, found.offsets, found.severity) == (
+        Kind.MISSING_RECORDS,
+        (base, end - 1),
+        Severity.LOSES_RECORDS,
+    )
+    assert log_file(Path(), base).name in found.cause  # its index is still there
+
+
+def test_whether_a_gap_is_a_loss_is_in_the_metadata_log(
+    kafka_logs: dict[str, Path], copied: Copied, tmp_path: Path
+) -> None:
+    """Without it a gap is a note; a compacted topic has gaps anyway."""
+    data = copied("modern", "orders-0")
+    for file in (data / "orders-0").glob("00000000000000002238.*"):
+        file.unlink()
+
+    def gaps(where: Path, topic: str) -> list[tuple[Severity, tuple[int, int] | None]]:
+        found = [each for each in LogDirectory(where).verify() if each.topic == topic]
+        return [(each.severity, each.offsets) for each in found if each.kind is Kind.MISSING_RECORDS]
+
+    assert gaps(data, "orders") == [(Severity.NOTE, (2238, 3952))]
+    shutil.copytree(kafka_logs["modern"] / "data" / "__cluster_metadata-0", data / "__cluster_metadata-0")
+    assert gaps(data, "orders") == [(Severity.LOSES_RECORDS, (2238, 3952))]
+    assert gaps(data / "orders-0", "orders") == [(Severity.LOSES_RECORDS, (2238, 3952))]
+    shutil.copytree(kafka_logs["modern"] / "data" / "compacted-1", data / "compacted-1")
+    assert gaps(data, "compacted") == []
+    (data / "cleaner-offset-checkpoint").unlink()
+    assert gaps(data, "compacted") == []
+    shutil.rmtree(data / "__cluster_metadata-0")
+    assert [severity for severity, _ in gaps(data, "compacted")] == [Severity.NOTE]
+
+
+@pytest.mark.parametrize(
+    ("name", "leaves_empty_segment"),
+    [("2238.log", True), ("00000000000000002238.log.bak", False), ("copy-of.log", False)],
+)
+def test_a_segment_under_a_name_that_brokers_do_not_read_is_found_and_taken_back(
+    name: str, leaves_empty_segment: bool, copied: Copied, tmp_path: Path
+) -> None:
+    """Kafka 3.9.1 makes an empty segment 2238 when it starts on a file 2238.log."""
+    data = copied("modern", "orders-0")
+    wanted = batches_of(data, "orders-0")
+    log_file(data / "orders-0", 2238).rename(data / "orders-0" / name)
+    if leaves_empty_segment:
+        for kind in ("log", "index", "timeindex"):
+            log_file(data / "orders-0", 2238).with_suffix(f".{kind}").write_bytes(b"")
+    (found,) = found_in(data, "orders-0")
+    assert (found.name, found.kind, found.offsets) == (name, Kind.SEGMENT, (2238, 3952))
+    assert found.severity is Severity.LOSES_RECORDS
+    assert "00000000000000002238.log" in found.hint
+    check_repaired(data, "orders-0", wanted, tmp_path / "new")
+
+
+@pytest.mark.parametrize("base", [0, 6304])
+def test_the_first_and_the_last_segment_are_found_too(base: int, copied: Copied, tmp_path: Path) -> None:
+    data = copied("modern", "orders-0")
+    wanted = batches_of(data, "orders-0")
+    log_file(data / "orders-0", base).rename(data / "orders-0" / f"{base:020d}.log.bak")
+    found = found_in(data, "orders-0")
+    assert [each.name for each in found if each.kind is Kind.SEGMENT] == [f"{base:020d}.log.bak"]
+    check_repaired(data, "orders-0", wanted, tmp_path / "new")
+
+
+@pytest.mark.parametrize("base", [0, 843, 900])
+def test_an_empty_segment_inside_another_one_goes(base: int, copied: Copied, tmp_path: Path) -> None:
+    data = copied("modern", "orders-0")
+    wanted = batches_of(data, "orders-0")
+    if base == 0:
+        log_file(data / "orders-0", 0).rename(log_file(data / "orders-0", 5))
+    log_file(data / "orders-0", base).touch()
+    assert {each.kind for each in found_in(data, "orders-0")} == {Kind.SEGMENT}
+    check_repaired(data, "orders-0", wanted, tmp_path / "new")
+
+
+def test_an_offset_too_large_for_the_active_segment_is_damage(copied: Copied, tmp_path: Path) -> None:
+    """Building its index again ended in an internal error."""
+    data = copied("modern", "orders-0")
+    wanted = batches_of(data, "orders-0")
+    segment = LogDirectory(data)["orders", 0].segments[-1]
+    last = list(segment.headers())[-1]
+    flip(Path(segment.url), last.position + 3, 1)
+    del wanted[last.stored_offset, last.last_offset]
+    check_repaired(data, "orders-0", wanted, tmp_path / "new")
+
+
+def test_a_file_with_batches_that_the_log_has_is_no_loss(copied: Copied) -> None:
+    data = copied("modern", "orders-0")
+    shutil.copy2(log_file(data / "orders-0", 2238), data / "orders-0" / "saved.bak")
+    notes = [each for each in LogDirectory(data).verify() if each.name == "saved.bak"]
+    assert [each.severity for each in notes] == [Severity.NOTE]
+    assert found_in(data, "orders-0") == []
+    shutil.copy2(log_file(data / "orders-0", 2238), data / "orders-0" / "2500.log")
+    (found,) = found_in(data, "orders-0")
+    assert (found.name, found.severity) == ("2500.log", Severity.MISLEADS)
+
+
+def test_a_compacted_log_does_not_take_old_files_back(kafka_logs: dict[str, Path], copied: Copied) -> None:
+    data = copied("modern", "compacted-0")
+    base = log_file(data / "compacted-0", 1547)
+    base.rename(f"{base}.bak")
+    assert {each.kind for each in found_in(data, "compacted-0")} <= {Kind.LEFTOVER}
+    assert not [each for each in plan_for(data).touched if each.gone]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_damage_in_files_that_are_twice_there_or_misnamed(seed: int, copied: Copied, tmp_path: Path) -> None:
+    """Every batch that is whole in some file is in the repaired log."""
+    data = copied("modern", "orders-0")
+    folder = data / "orders-0"
+    wanted = batches_of(data, "orders-0")
+    draw = random.Random(seed)
+    base = draw.choice(ORDERS[1:-2])
+    other = draw.choice([number for number in range(base - 300, base + 300) if number not in ORDERS])
+    if draw.random() < 0.5:
+        shutil.copy2(log_file(folder, base), log_file(folder, other))
+    else:
+        log_file(folder, base).rename(log_file(folder, other))
+    for file in sorted(folder.glob("*.log")):
+        for _ in range(draw.randrange(3)):
+            data_bytes = bytearray(file.read_bytes())
+            at = draw.randrange(len(data_bytes) - 300)
+            data_bytes[at : at + 40] = draw.randbytes(40)
+            file.write_bytes(data_bytes)
+    logs = [file.read_bytes() for file in folder.glob("*.log")]
+    whole = {offsets: batch for offsets, batch in wanted.items() if any(batch in log for log in logs)}
+    repair_into(plan_for(data), str(tmp_path / "new"))
+    assert batches_of(tmp_path / "new", "orders-0") == whole
