@@ -25,6 +25,12 @@ def log_file(folder: Path, base: int) -> Path:
     return folder / f"{base:020d}.log"
 
 
+def with_kinds(folder: Path, base: int, number: int, all_kinds: bool) -> list[tuple[Path, Path]]:
+    """(file of a segment, its name with another number): the log, and its indexes too."""
+    kinds = ("log", "index", "timeindex") if all_kinds else ("log",)
+    return [tuple(log_file(folder, n).with_suffix(f".{kind}") for n in (base, number)) for kind in kinds]  # type: ignore[misc]
+
+
 def found_in(data: Path, name: str) -> list[Damage]:
     """What is wrong in one partition, notes left out."""
     return [each for each in LogDirectory(data).verify() if not each.is_harmless and each.key == key_of(name)]
@@ -57,9 +63,8 @@ def test_a_segment_that_is_there_twice_is_one_finding_and_no_record_is_lost(
     """The true segment went into quarantine, the copy was cut at its name's offset: 15 records were in neither."""
     data = copied("modern", "orders-0")
     wanted = batches_of(data, "orders-0")
-    for kind in ("log", "index", "timeindex") if with_indexes else ("log",):
-        source = log_file(data / "orders-0", 844).with_suffix(f".{kind}")
-        shutil.copy2(source, log_file(data / "orders-0", number).with_suffix(f".{kind}"))
+    for source, target in with_kinds(data / "orders-0", 844, number, with_indexes):
+        shutil.copy2(source, target)
     (found,) = found_in(data, "orders-0")
     assert (found.kind, found.name) == (Kind.SEGMENT, f"{number:020d}.log")
     assert "copy of 00000000000000000844.log" in found.cause
@@ -94,9 +99,8 @@ def test_a_segment_under_a_wrong_name_gets_its_own_back(
 ) -> None:
     data = copied("modern", "orders-0")
     wanted = batches_of(data, "orders-0")
-    for kind in ("log", "index", "timeindex") if with_indexes else ("log",):
-        source = log_file(data / "orders-0", 844).with_suffix(f".{kind}")
-        source.rename(log_file(data / "orders-0", number).with_suffix(f".{kind}"))
+    for source, target in with_kinds(data / "orders-0", 844, number, with_indexes):
+        source.rename(target)
     (found,) = found_in(data, "orders-0")
     assert (found.kind, found.name) == (Kind.SEGMENT, f"{number:020d}.log")
     assert "00000000000000000844.log" in found.cause

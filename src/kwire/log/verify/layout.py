@@ -76,7 +76,7 @@ class Spare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy:
-    """A segment whose batches are in another file. segment: as its name has it. original: name of the file that stays."""
+    """A segment whose batches are in another file. segment: as its name has it. original: the file that stays."""
 
     segment: Segment
     original: str
