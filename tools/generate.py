@@ -20,7 +20,7 @@ from tools import apis, requirements  # noqa: E402
 
 MESSAGES = ROOT / "src" / "kwire" / "messages"
 # What people wrote in that package; everything else in it is generated.
-HAND_WRITTEN = {"base.py", "json_form.py", "keyed.py", "registry.py", "runtime.py", "unknown_fields.py"}
+HAND_WRITTEN = {"base.py", "json_form.py", "keyed.py", "loaded.py", "registry.py", "runtime.py", "unknown_fields.py"}
 
 
 def wanted() -> dict[str, str]:

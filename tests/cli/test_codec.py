@@ -55,6 +55,16 @@ def test_decode_shows_kafkas_json(kwire: Call) -> None:
     assert compact.out.count("\n") == 1
 
 
+def test_a_body_that_does_not_decode_is_told_apart_by_release(kwire: Call) -> None:
+    """Version 0 of this response has another form in Kafka 4.2; these bytes are Kafka 4.0.2's own."""
+    body = ("ReadShareGroupStateSummaryResponse", "--version", "0", "--hex")
+    body = (*body, "02000000000000000100000000000000020200000004000000000000050000000000000258000000")
+    result = kwire("decode", *body)
+    assert result.code == 1
+    assert result.err.endswith("It fits Kafka 3.9.1 to 4.0.2: try --kafka 4.0.2\n")
+    assert kwire("decode", *body, "--kafka", "4.0.2").code == 0
+
+
 @pytest.mark.parametrize("text", ["0003 0009", "0x0003,0x0009", "00:03:00:09", " 00\n03 00 09 "])
 def test_hex_may_be_written_as_tools_write_it(kwire: Call, text: str) -> None:
     result = kwire("decode", "RequestHeader", "--version", "1", "--hex", f"{text} 00000001 ffff", "--format", "json")

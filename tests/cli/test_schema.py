@@ -170,6 +170,19 @@ def test_what_cannot_be_written_is_named(kwire: Call, orders: Path, tmp_path: Pa
         assert (result.code, "File name too long" in result.err) == (2, True), result.err
 
 
+def test_import_keeps_what_differs_from_another_release(kwire: Call, tmp_path: Path) -> None:
+    for release, versions in (("1.0", "0-3"), ("1.1", "0-4")):
+        with zipfile.ZipFile(tmp_path / f"kafka-clients-{release}.jar", "w") as jar:
+            jar.writestr("common/message/Same.json", message(name="Same"))
+            jar.writestr("common/message/Order.json", message(validVersions=versions))
+    first, second = tmp_path / "kafka-1.0", tmp_path / "kafka-1.1"
+    assert kwire("schema", "import", tmp_path / "kafka-clients-1.0.jar", "-o", first / "clients").code == 0
+    result = kwire("schema", "import", tmp_path / "kafka-clients-1.1.jar", "-o", second, "--base", first)
+    assert (result.code, result.err) == (0, "kwire: 1 file written\n")
+    assert sorted(path.name for path in second.rglob("*.*")) == ["Order.json", "base.txt"]
+    assert kwire("schema", "diff", first, second).err == "kwire: 0 violations, 0 notes, 2 definitions\n"
+
+
 def test_import_gives_several_sources_a_folder_each(kwire: Call, tmp_path: Path) -> None:
     jars = []
     for module, text in (("clients", request()), ("raft", message())):

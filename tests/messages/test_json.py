@@ -14,6 +14,7 @@ from tests.messages.eight_two import Probe
 
 from kwire.errors import EncodeError, UnsupportedVersion
 from kwire.messages import registry
+from kwire.schema.merging import layout
 
 ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
 PLAIN: dict[str, Any] = {"a": 0, "s": "", "ls": [], "by": "", "r": None, "u": ZERO, "l": 0, "iSR": []}
@@ -42,6 +43,45 @@ def test_json_of_kafka_is_what_the_standard_library_writes() -> None:
     message = Probe(l=2**63 - 1, ls=[Probe.El(k=1, v=1.0)], s="\x00😀")
     text = json.dumps(message.to_json(version=1))
     assert Probe.from_json(json.loads(text), version=1) == message
+
+
+def test_keys_of_former_releases_are_read_by_the_merged_class() -> None:
+    """Each body that 3.9.1's classes wrote, in 3.9.1's own JSON, wherever the merged class has the same version."""
+    renamed = set()
+    for line in golden.cached("messages-3.9.1.jsonl.gz"):
+        cls, version, data = registry.get(line["message"]), line["version"], golden.unpack(line["b64"])
+        own = registry.get(line["message"], kafka="3.9.1")
+        if line["case"] != "full" or version not in cls.VALID_VERSIONS or own.SPEC.kind != cls.SPEC.kind:
+            continue
+        forms = [list(layout(spec, version)) for spec in (own.SPEC, cls.SPEC)]
+        if [form for _, form, _ in forms[0]] != [form for _, form, _ in forms[1]]:
+            continue  # a few versions changed after 3.9
+        assert cls.from_json(line["json"], version=version).encode(version=version) == data, line["message"]
+        if forms[0] != forms[1]:
+            renamed.add(line["message"])
+    assert renamed >= {"VoteRequest", "TxnOffsetCommitRequest"}
+
+
+def test_a_former_key_counts_in_the_versions_that_had_it() -> None:
+    cls: Any = registry.get("OffsetCommitRequest")
+    obj = cls(group_id="g", generation_id_or_member_epoch=7).to_json(version=8)
+    obj["generationId"] = obj.pop("generationIdOrMemberEpoch")
+    assert cls.from_json(obj, version=8).generation_id_or_member_epoch == 7
+    with pytest.raises(EncodeError, match="'generationIdOrMemberEpoch' is missing"):
+        cls.from_json(obj, version=9)
+
+
+def test_a_name_that_went_to_another_field_is_read_as_the_field_it_was() -> None:
+    """acceptableRecoveryLag was an int32 in version 0, and is an int64 from version 1 on (Kafka 4.4)."""
+    cls: Any = registry.get("StreamsGroupHeartbeatResponse")
+    old: Any = registry.get("StreamsGroupHeartbeatResponse", kafka="4.3")
+    obj = old(acceptable_recovery_lag=600).to_json(version=0)
+    read = cls.from_json(obj, version=0)
+    assert (read.acceptable_recovery_lag_legacy, read.acceptable_recovery_lag) == (600, -1)
+    assert read.encode(version=0) == old(acceptable_recovery_lag=600).encode(version=0)
+    assert (
+        cls.from_json(cls(acceptable_recovery_lag=2**40).to_json(version=1), version=1).acceptable_recovery_lag == 2**40
+    )
 
 
 @pytest.mark.requirement("J-02", "J-04", "J-18", "SDEF-83")

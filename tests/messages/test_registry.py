@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests import golden
+from tests.schema.writing import field, request
 
 from kwire import schema
-from kwire.errors import OptionError, UnsupportedVersion
+from kwire.errors import DecodeError, OptionError, UnsupportedVersion
 from kwire.messages import ErrorCode, FetchRequest, registry
+from kwire.schema.catalogue import release_files
 
 
 def test_names_of_a_release_are_those_that_kafka_has_there() -> None:
@@ -24,13 +27,16 @@ def test_names_of_a_release_are_those_that_kafka_has_there() -> None:
 def test_a_release_that_dropped_an_api_does_not_name_it() -> None:
     assert "LeaderAndIsrRequest" in registry.names("3.9.1")
     assert "LeaderAndIsrRequest" not in registry.names("4.4.0")
-    with pytest.raises(OptionError, match=r"Kafka 4\.4\.0 has no message LeaderAndIsrRequest; these have: 3\.9\.1"):
+    with pytest.raises(
+        OptionError, match=r"Kafka 4\.4\.0 has no message LeaderAndIsrRequest; these have: 2\.2\.2 to 3\.9\.2"
+    ):
         registry.get("LeaderAndIsrRequest", kafka="4.4.0")
 
 
 def test_a_release_has_its_own_versions_and_fields() -> None:
     versions = {kafka: str(registry.get("FetchRequest", kafka).VALID_VERSIONS) for kafka in registry.RELEASES}
-    assert versions == {"4.4.0": "4-18", "3.9.1": "0-17", "2.8.2": "0-12"}
+    assert versions.items() >= {"4.4.0": "4-18", "3.9.1": "0-17", "2.8.2": "0-12", "2.2.2": "0-10"}.items()
+    assert len(versions) == 23
     assert registry.get("FetchRequest") is FetchRequest
     assert str(FetchRequest.VALID_VERSIONS) == "0-18"
     old: Any = registry.get("FetchRequest", kafka="2.8.2")
@@ -42,11 +48,69 @@ def test_a_release_has_its_own_versions_and_fields() -> None:
 def test_a_release_is_word_for_word_what_its_definitions_say() -> None:
     definitions = Path(__file__).parents[2] / "definitions"
     for kafka in registry.RELEASES:
-        files = {path.stem: path for path in (definitions / f"kafka-{kafka}").rglob("*.json")}
+        files = {path.stem: path for path in release_files(definitions / f"kafka-{kafka}").values()}
         live = {name for name, path in files.items() if schema.load(path).valid}
         assert live == set(registry.names(kafka))
         for name in live:
             assert schema.render(registry.get(name, kafka).SPEC) == files[name].read_text(), (name, kafka)
+
+
+def test_a_minor_version_stands_for_its_newest_patch() -> None:
+    assert registry.get("FetchRequest", kafka="3.7") is registry.get("FetchRequest", kafka="3.7.2")
+    assert registry.names(kafka="2.8") == registry.names(kafka="2.8.2")
+
+
+# Bodies written by Kafka's own classes of 3.7.2 and 4.0.2, of version 0, which later releases changed.
+DESCRIBED_BY_3_7 = bytes.fromhex(
+    "00000000020000000461707007537461626c65000000030000000308756e69666f726d02046f6e6500000000000302630b2f3132372e302e"
+    "302e3102076f7264657273000100000000000100010000000000010000800000000000"
+)
+SUMMARY_BY_4_0 = bytes.fromhex("02000000000000000100000000000000020200000004000000000000050000000000000258000000")
+
+
+def test_a_body_that_does_not_decode_names_the_release_that_it_fits() -> None:
+    with pytest.raises(DecodeError, match=r"; it fits Kafka 3\.7\.2: decode it as that release's") as caught:
+        registry.decode("ConsumerGroupDescribeResponse", DESCRIBED_BY_3_7, 0)
+    assert caught.value.path[:3] == ("groups", 0, "members")
+    group: Any = registry.decode("ConsumerGroupDescribeResponse", DESCRIBED_BY_3_7, 0, kafka="3.7.2")
+    assert group.groups[0].members[0].subscribed_topic_names == ["orders"]
+    assert registry.fitting("ReadShareGroupStateSummaryResponse", SUMMARY_BY_4_0, 0) == ["4.0.2", "3.9.2", "3.9.1"]
+    with pytest.raises(DecodeError, match=r"it fits Kafka 3\.9\.1 to 4\.0\.2"):
+        registry.decode("ReadShareGroupStateSummaryResponse", SUMMARY_BY_4_0, 0)
+    with pytest.raises(DecodeError) as nowhere:
+        registry.decode("ReadShareGroupStateSummaryResponse", SUMMARY_BY_4_0[:-1], 0)
+    assert "fits" not in str(nowhere.value)
+
+
+def test_definitions_from_anywhere_are_compiled_when_they_are_asked_for(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "kafka-clients-9.9.9.jar", "w") as jar:
+        # A struct that has taggedVersions alone, as Kafka 3.5's FetchRequest.
+        inner = field(
+            "Inner", "Inner", versions=None, tag=0, taggedVersions="1+", fields=[field(name="X", versions="1+")]
+        )
+        jar.writestr("common/message/OrderRequest.json", "// prose\n" + request(field(), inner))
+    loaded = registry.load(str(tmp_path / "kafka-clients-9.9.9.jar"))
+    cls: Any = loaded.get("OrderRequest")
+    assert (loaded.names(), loaded.request(9000)) == (["OrderRequest"], cls)
+    order = cls(amount=5, inner=cls.Inner(x=7))
+    assert cls.decode(order.encode(version=1), version=1) == order
+    with pytest.raises(OptionError, match="do you mean OrderRequest"):
+        loaded.get("OrderReqest")
+    with pytest.raises(UnsupportedVersion, match="no response with key 9000"):
+        loaded.response(9000)
+    (tmp_path / "twice").mkdir()
+    (tmp_path / "twice" / "x.json").write_text(request(field()))
+    with pytest.raises(OptionError, match="has the message OrderRequest already"):
+        registry.load(str(tmp_path / "kafka-clients-9.9.9.jar"), str(tmp_path / "twice"))
+    with pytest.raises(OptionError, match="is not there"):
+        registry.load(str(tmp_path / "nothing.jar"))
+
+
+def test_a_release_of_the_catalogue_is_loaded_with_what_its_base_has() -> None:
+    """Kafka 3.8.1 is kept as what differs from 3.7.2, and that in the same way down to 2.8.2."""
+    loaded = registry.load(str(Path(__file__).parents[2] / "definitions" / "kafka-3.8.1"))
+    assert loaded.names() == registry.names("3.8.1")
+    assert loaded.get("FetchRequest") is registry.get("FetchRequest", "3.8.1")
 
 
 def test_requests_and_responses_by_key() -> None:
@@ -94,8 +158,10 @@ def _find(kind: str, api_key: int, module: str, kafka: str) -> str | None:
 def test_what_is_not_there_is_said_with_a_suggestion() -> None:
     with pytest.raises(OptionError, match="do you mean FetchRequest"):
         registry.get("FetchReqest")
-    with pytest.raises(OptionError, match=r"4\.4\.0, 3\.9\.1, 2\.8\.2"):
+    with pytest.raises(OptionError, match=r"known: 4\.4\.0, 4\.3\.1, .*, 2\.2\.2"):
         registry.names(kafka="1.0")
+    with pytest.raises(OptionError, match=r"no definitions of Kafka '3\.9\.0'; of 3\.9: 3\.9\.2, 3\.9\.1"):
+        registry.names(kafka="3.9.0")
     with pytest.raises(UnsupportedVersion, match="no request with key 999"):
         registry.request(999)
 

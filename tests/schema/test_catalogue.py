@@ -12,7 +12,7 @@ from tools import kafka
 
 from kwire import schema
 from kwire.errors import SchemaError
-from kwire.schema.catalogue import module_name, read_catalogue, release_order
+from kwire.schema.catalogue import keep_differences, module_name, read_catalogue, release_files, release_order
 from kwire.schema.merging import layout
 
 ROOT = Path(__file__).parents[2]
@@ -164,13 +164,14 @@ def test_structs_tags_and_nullability_are_merged_version_by_version() -> None:
 
 def test_the_whole_catalogue_is_read_and_its_conflicts_are_known() -> None:
     catalogue = read_catalogue(ROOT / "definitions")
-    assert len(catalogue) == 294
+    assert len(catalogue) == 299
     conflicts = [conflict for message_ in catalogue.values() for conflict in message_.conflicts]
     between = {c.message for c in conflicts if c.release == "3.9.1" and ": data " not in str(c)}
     assert between == {
         "ReadShareGroupStateSummaryResponse",
         "RemoteLogSegmentMetadataRecord",
         "RemoteLogSegmentMetadataSnapshotRecord",
+        "ShareGroupPartitionMetadataValue",
         "TxnOffsetCommitRequest",
         "VoteRequest",
     }
@@ -184,6 +185,49 @@ def test_all_errors_of_a_catalogue_come_at_once(tmp_path: Path) -> None:
     with pytest.raises(ExceptionGroup) as caught:
         read_catalogue(tmp_path)
     assert [error.rule for error in caught.value.exceptions if isinstance(error, SchemaError)] == ["E-10", "T-09"]
+
+
+def test_a_release_beside_another_keeps_what_differs(tmp_path: Path) -> None:
+    for release, texts in {
+        "kafka-1.0": {"Same": message(name="Same"), "Order": message(), "Gone": message(name="Gone")},
+        "kafka-1.1": {"Same": message(name="Same"), "Order": message(validVersions="0-4"), "New": message(name="New")},
+    }.items():
+        (tmp_path / release / "clients").mkdir(parents=True)
+        for name, text in texts.items():
+            (tmp_path / release / "clients" / f"{name}.json").write_text(text)
+    kept = keep_differences(tmp_path / "kafka-1.1", tmp_path / "kafka-1.0")
+    assert [path.stem for path in kept] == ["New", "Order"]
+    assert (tmp_path / "kafka-1.1" / "base.txt").read_text() == "kafka-1.0\n- clients/Gone\n"
+    files = release_files(tmp_path / "kafka-1.1")
+    assert list(files) == ["clients/New", "clients/Order", "clients/Same"]
+    assert "0-4" in files["clients/Order"].read_text()
+    merged = read_catalogue(tmp_path)
+    assert {name: list(entry.releases) for name, entry in merged.items()} == {
+        "Gone": ["1.0"],
+        "New": ["1.1"],
+        "Order": ["1.1", "1.0"],
+        "Same": ["1.1", "1.0"],
+    }
+    with pytest.raises(SchemaError, match="must be in the same folder"):
+        keep_differences(tmp_path / "kafka-1.1", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("base", "what"),
+    [
+        ("", "is not the name of a release's folder"),
+        ("../kafka-1.0\n", "is not the name of a release's folder"),
+        ("kafka-0.9\n", "is not a release: kafka-0.9"),
+        ("kafka-1.1\n", "is not a release: kafka-1.1"),
+        ("kafka-1.0\n- clients/Nothing\n", "kafka-1.0 has no clients/Nothing"),
+    ],
+)
+def test_a_base_that_is_none_is_an_error(tmp_path: Path, base: str, what: str) -> None:
+    for release in ("kafka-1.0", "kafka-1.1"):
+        (tmp_path / release).mkdir()
+    (tmp_path / "kafka-1.1" / "base.txt").write_text(base)
+    with pytest.raises(SchemaError, match=what):
+        release_files(tmp_path / "kafka-1.1")
 
 
 @pytest.mark.jvm

@@ -83,7 +83,19 @@ def decode(
         return FINE
     error = found.error
     terminal.warn(printable(str(type(error)(error.what, max(0, error.position - shift), error.path))))
+    if not framed:
+        _say_which_release_fits(cls, data, version)
     return FOUND
+
+
+def _say_which_release_fits(cls: Any, data: bytes, version: int) -> None:
+    """A few versions changed after their first release: name the releases whose definition the body fits."""
+    from kwire.messages import registry
+
+    known = cls.__name__ in registry.names() and cls is registry.get(cls.__name__)
+    fitting = registry.fitting(cls.__name__, data, version) if known else []
+    if fitting:
+        terminal.warn(f"It fits Kafka {registry.runs(fitting)}: try --kafka {fitting[0]}")
 
 
 def encode(

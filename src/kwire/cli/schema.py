@@ -256,15 +256,18 @@ def generate(paths: Paths, into: Into, dialect: Words = Dialect.STRICT, shape: S
 def import_(
     sources: Annotated[list[Path], typer.Argument(metavar="JAR|DIR...", help="Kafka's jars, or folders of sources.")],
     into: Into,
+    base: Annotated[
+        Path | None, typer.Option("--base", help="Another release in the same folder: keep what differs from it.")
+    ] = None,
     shape: Shape = Format.TABLE,
 ) -> int:
     """Write the definitions of Kafka's jars or sources as facts, without prose. Several sources get a folder each."""
     from kwire.schema import import_definitions
-    from kwire.schema.catalogue import module_name
+    from kwire.schema.catalogue import keep_differences, module_name
 
     written: list[Path] = []
     for source in existing_paths(sources):
-        target = into / module_name(source) if len(sources) > 1 else into
+        target = into / module_name(source) if len(sources) > 1 or base is not None else into
         try:
             found = import_definitions(source, target)
         except ExceptionGroup as group:
@@ -274,6 +277,8 @@ def import_(
         if not found:
             terminal.warn(f"{source} has no definitions")
         written += found
+    if base is not None:
+        written = keep_differences(into, base)
     return say_written(written, shape)
 
 

@@ -15,9 +15,12 @@ from __future__ import annotations
 import json
 import keyword
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
 from uuid import UUID
 
+from kwire.schema.former_names import FormerName
 from kwire.schema.model import STRUCT_DEFAULTS, ZERO_UUID, Field, Message, Struct
 from kwire.schema.names import snake_name
 from kwire.schema.rendering import render, render_default, versions_text
@@ -27,6 +30,7 @@ _TYPES = {"bool": "bool", "float64": "float", "string": "str", "bytes": "bytes",
 
 
 LINE_LENGTH = 120
+NO_FORMER: Final[Mapping[str, Sequence[FormerName]]] = MappingProxyType({})
 
 
 class _Names:
@@ -70,11 +74,14 @@ def module_name(message: Message) -> str:
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
-def message_source(message: Message, origin: str) -> str:
-    """The module with the classes of a message. origin: the Kafka releases, or nothing: "Kafka 4.4.0"."""
+def message_source(message: Message, origin: str, former: Mapping[str, Sequence[FormerName]] = NO_FORMER) -> str:
+    """The module with the classes of a message.
+
+    origin: the Kafka releases, or nothing: "Kafka 4.4.0"; former: names of fields in other releases, by struct.
+    """
     names = _Names(message)
-    classes = [struct_source(struct, message, names) for struct in message.structs]
-    classes.append(_message_class(message, names))
+    classes = [struct_source(struct, message, names, former.get(struct.name, ())) for struct in message.structs]
+    classes.append(_message_class(message, names, former.get(message.name, ())))
     public = listing("__all__", sorted([message.name, *(struct.name for struct in message.structs)]))
     standard = [names.import_line(name) for name in ("builtins", "uuid") if name in names.imports]
     parts = [
@@ -117,7 +124,7 @@ def _clipped(versions: Versions, valid: Versions) -> str:
     return versions_text(versions, valid)
 
 
-def struct_source(struct: Struct, message: Message, names: _Names) -> str:
+def struct_source(struct: Struct, message: Message, names: _Names, former: Sequence[FormerName] = ()) -> str:
     """The class of a struct that is not the message's own."""
     versions = _clipped(struct.versions, message.valid)
     lines = [*_decorator(struct, names), f"class {struct.name}({names.module('base')}.Struct, kw_only=True):"]
@@ -126,10 +133,22 @@ def struct_source(struct: Struct, message: Message, names: _Names) -> str:
         keys = ", ".join(f'"{field.attr}"' for field in struct.map_keys) + ("," if len(struct.map_keys) == 1 else "")
         kind = f"{names.builtin('tuple')}[{names.builtin('str')}, ...]"
         lines.append(f"    MAP_KEYS: {names.class_var}[{kind}] = ({keys})\n")
+    if former:
+        lines.append(_former(former, names) + "\n")
     return "\n".join([*lines, *_fields(struct, message, names), ""])
 
 
-def _message_class(message: Message, names: _Names) -> str:
+def _former(former: Sequence[FormerName], names: _Names) -> str:
+    many, text, number = names.builtin("tuple"), names.builtin("str"), names.builtin("int")
+    kind = f"{names.class_var}[{many}[{many}[{text}, {text}, {number}, {number}], ...]]"
+    rows = [f"({json.dumps(key)}, {json.dumps(attr)}, {low}, {high})," for key, attr, low, high in former]
+    line = f"    FORMER_NAMES: {kind} = ({rows[0]})"
+    if len(rows) == 1 and len(line) <= LINE_LENGTH:
+        return line
+    return f"    FORMER_NAMES: {kind} = (\n" + "".join(f"        {row}\n" for row in rows) + "    )"
+
+
+def _message_class(message: Message, names: _Names, former: Sequence[FormerName]) -> str:
     head = _head(message).removeprefix(f"{message.name}: ")
     base, text, class_var = names.module("base"), names.builtin("str"), names.class_var
     lines = [
@@ -145,6 +164,8 @@ def _message_class(message: Message, names: _Names) -> str:
         lines.append(f"    API_KEY: {class_var}[{names.builtin('int')} | None] = {message.api_key}")
     lines.append(f"    VALID_VERSIONS: {class_var}[{base}.Versions] = {_range(message.valid, base)}")
     lines.append(f"    FLEXIBLE_VERSIONS: {class_var}[{base}.Versions] = {_range(message.flexible, base)}")
+    if former:
+        lines.append(_former(former, names))
     definition = render(message).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     lines.append(f'    DEFINITION: {class_var}[{text}] = """\\\n{definition}"""')
     return "\n".join(lines) + "\n"

@@ -163,6 +163,8 @@ if TYPE_CHECKING:
     )
     from .elect_leaders_request import ElectLeadersRequest as ElectLeadersRequest
     from .elect_leaders_response import ElectLeadersResponse as ElectLeadersResponse
+    from .elect_preferred_leaders_request import ElectPreferredLeadersRequest as ElectPreferredLeadersRequest
+    from .elect_preferred_leaders_response import ElectPreferredLeadersResponse as ElectPreferredLeadersResponse
     from .end_quorum_epoch_request import EndQuorumEpochRequest as EndQuorumEpochRequest
     from .end_quorum_epoch_response import EndQuorumEpochResponse as EndQuorumEpochResponse
     from .end_transaction_record import EndTransactionRecord as EndTransactionRecord
@@ -222,6 +224,8 @@ if TYPE_CHECKING:
     from .list_config_resources_response import ListConfigResourcesResponse as ListConfigResourcesResponse
     from .list_groups_request import ListGroupsRequest as ListGroupsRequest
     from .list_groups_response import ListGroupsResponse as ListGroupsResponse
+    from .list_offset_request import ListOffsetRequest as ListOffsetRequest
+    from .list_offset_response import ListOffsetResponse as ListOffsetResponse
     from .list_offsets_request import ListOffsetsRequest as ListOffsetsRequest
     from .list_offsets_response import ListOffsetsResponse as ListOffsetsResponse
     from .list_partition_reassignments_request import (
@@ -277,6 +281,7 @@ if TYPE_CHECKING:
     )
     from .remove_access_control_entry_record import RemoveAccessControlEntryRecord as RemoveAccessControlEntryRecord
     from .remove_delegation_token_record import RemoveDelegationTokenRecord as RemoveDelegationTokenRecord
+    from .remove_feature_level_record import RemoveFeatureLevelRecord as RemoveFeatureLevelRecord
     from .remove_raft_voter_request import RemoveRaftVoterRequest as RemoveRaftVoterRequest
     from .remove_raft_voter_response import RemoveRaftVoterResponse as RemoveRaftVoterResponse
     from .remove_topic_record import RemoveTopicRecord as RemoveTopicRecord
@@ -520,6 +525,8 @@ __all__ = [
     "DescribeUserScramCredentialsResponse",
     "ElectLeadersRequest",
     "ElectLeadersResponse",
+    "ElectPreferredLeadersRequest",
+    "ElectPreferredLeadersResponse",
     "EndQuorumEpochRequest",
     "EndQuorumEpochResponse",
     "EndTransactionRecord",
@@ -567,6 +574,8 @@ __all__ = [
     "ListConfigResourcesResponse",
     "ListGroupsRequest",
     "ListGroupsResponse",
+    "ListOffsetRequest",
+    "ListOffsetResponse",
     "ListOffsetsRequest",
     "ListOffsetsResponse",
     "ListPartitionReassignmentsRequest",
@@ -608,6 +617,7 @@ __all__ = [
     "RemotePartitionDeleteMetadataRecord",
     "RemoveAccessControlEntryRecord",
     "RemoveDelegationTokenRecord",
+    "RemoveFeatureLevelRecord",
     "RemoveRaftVoterRequest",
     "RemoveRaftVoterResponse",
     "RemoveTopicRecord",
@@ -818,6 +828,8 @@ _MODULES = {
     "DescribeUserScramCredentialsResponse": "describe_user_scram_credentials_response",
     "ElectLeadersRequest": "elect_leaders_request",
     "ElectLeadersResponse": "elect_leaders_response",
+    "ElectPreferredLeadersRequest": "elect_preferred_leaders_request",
+    "ElectPreferredLeadersResponse": "elect_preferred_leaders_response",
     "EndQuorumEpochRequest": "end_quorum_epoch_request",
     "EndQuorumEpochResponse": "end_quorum_epoch_response",
     "EndTransactionRecord": "end_transaction_record",
@@ -865,6 +877,8 @@ _MODULES = {
     "ListConfigResourcesResponse": "list_config_resources_response",
     "ListGroupsRequest": "list_groups_request",
     "ListGroupsResponse": "list_groups_response",
+    "ListOffsetRequest": "list_offset_request",
+    "ListOffsetResponse": "list_offset_response",
     "ListOffsetsRequest": "list_offsets_request",
     "ListOffsetsResponse": "list_offsets_response",
     "ListPartitionReassignmentsRequest": "list_partition_reassignments_request",
@@ -906,6 +920,7 @@ _MODULES = {
     "RemotePartitionDeleteMetadataRecord": "remote_partition_delete_metadata_record",
     "RemoveAccessControlEntryRecord": "remove_access_control_entry_record",
     "RemoveDelegationTokenRecord": "remove_delegation_token_record",
+    "RemoveFeatureLevelRecord": "remove_feature_level_record",
     "RemoveRaftVoterRequest": "remove_raft_voter_request",
     "RemoveRaftVoterResponse": "remove_raft_voter_response",
     "RemoveTopicRecord": "remove_topic_record",

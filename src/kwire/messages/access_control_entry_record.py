@@ -1,4 +1,4 @@
-"""Generated from AccessControlEntryRecord.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+"""Generated from AccessControlEntryRecord.json, Kafka 3.2.3 to 4.4.0, by kwire.codegen; change the generator.
 
 AccessControlEntryRecord: metadata, record type 18; versions 0; flexible 0+.
 """

@@ -1,4 +1,4 @@
-"""Generated from AddPartitionsToTxnRequest.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from AddPartitionsToTxnRequest.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
 
 AddPartitionsToTxnRequest: request, api key 24; versions 0-5; flexible 3+; listeners broker, zkBroker.
 """
@@ -64,6 +64,12 @@ class AddPartitionsToTxnRequest(base.Message, kw_only=True):
     API_KEY: ClassVar[int | None] = 24
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 5)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(3, 32767)
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (
+        ("producerEpoch", "v3_and_below_producer_epoch", 0, 3),
+        ("producerId", "v3_and_below_producer_id", 0, 3),
+        ("topics", "v3_and_below_topics", 0, 3),
+        ("transactionalId", "v3_and_below_transactional_id", 0, 3),
+    )
     DEFINITION: ClassVar[str] = """\
 {
   "type": "request", "name": "AddPartitionsToTxnRequest", "apiKey": 24,

@@ -1,4 +1,4 @@
-"""Generated from AddPartitionsToTxnResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from AddPartitionsToTxnResponse.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
 
 AddPartitionsToTxnResponse: response, api key 24; versions 0-5; flexible 3+.
 """
@@ -22,6 +22,8 @@ class AddPartitionsToTxnPartitionResult(base.Struct, kw_only=True):
 
     MAP_KEYS: ClassVar[tuple[str, ...]] = ("partition_index",)
 
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("errorCode", "partition_error_code", 0, 3),)
+
     partition_index: int = 0
     """int32; versions 0+; map key."""
     partition_error_code: int = 0
@@ -34,6 +36,8 @@ class AddPartitionsToTxnTopicResult(base.Struct, kw_only=True):
     """Common struct; versions 0+."""
 
     MAP_KEYS: ClassVar[tuple[str, ...]] = ("name",)
+
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("results", "results_by_partition", 0, 3),)
 
     name: str = ""
     """string; versions 0+; map key; topicName."""
@@ -77,6 +81,9 @@ class AddPartitionsToTxnResponse(base.Message, kw_only=True):
     API_KEY: ClassVar[int | None] = 24
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 5)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(3, 32767)
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (
+        ("results", "results_by_topic_v3_and_below", 0, 3),
+    )
     DEFINITION: ClassVar[str] = """\
 {
   "type": "response", "name": "AddPartitionsToTxnResponse", "apiKey": 24,

@@ -1,4 +1,4 @@
-"""Generated from AlterClientQuotasResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from AlterClientQuotasResponse.json, Kafka 2.6.3 to 4.4.0, by kwire.codegen; change the generator.
 
 AlterClientQuotasResponse: response, api key 49; versions 0-1; flexible 1+.
 """

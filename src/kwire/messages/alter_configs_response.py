@@ -1,4 +1,4 @@
-"""Generated from AlterConfigsResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from AlterConfigsResponse.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
 
 AlterConfigsResponse: response, api key 33; versions 0-2; flexible 2+.
 """
@@ -39,6 +39,7 @@ class AlterConfigsResponse(base.Message, kw_only=True):
     API_KEY: ClassVar[int | None] = 33
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 2)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(2, 32767)
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("resources", "responses", 0, 1),)
     DEFINITION: ClassVar[str] = """\
 {
   "type": "response", "name": "AlterConfigsResponse", "apiKey": 33,

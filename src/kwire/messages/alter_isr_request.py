@@ -1,4 +1,4 @@
-"""Generated from AlterIsrRequest.json, Kafka 2.8.2, by kwire.codegen; change the generator.
+"""Generated from AlterIsrRequest.json, Kafka 2.7.2 to 3.1.2, by kwire.codegen; change the generator.
 
 AlterIsrRequest: request, api key 56; versions 0; flexible 0+; listeners zkBroker, controller.
 """
@@ -20,7 +20,7 @@ class PartitionData(base.Struct, kw_only=True):
     leader_epoch: int = 0
     """int32; versions 0+."""
     new_isr: list[int] = []
-    """[]int32; versions 0+."""
+    """[]int32; versions 0+; brokerId."""
     current_isr_version: int = 0
     """int32; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
@@ -65,7 +65,7 @@ class AlterIsrRequest(base.Message, kw_only=True):
       {"name": "Partitions", "type": "[]PartitionData", "versions": "0+", "fields": [
         {"name": "PartitionIndex", "type": "int32", "versions": "0+"},
         {"name": "LeaderEpoch", "type": "int32", "versions": "0+"},
-        {"name": "NewIsr", "type": "[]int32", "versions": "0+"},
+        {"name": "NewIsr", "type": "[]int32", "versions": "0+", "entityType": "brokerId"},
         {"name": "CurrentIsrVersion", "type": "int32", "versions": "0+"}
       ]}
     ]}

@@ -1,4 +1,4 @@
-"""Generated from AlterIsrResponse.json, Kafka 2.8.2, by kwire.codegen; change the generator.
+"""Generated from AlterIsrResponse.json, Kafka 2.7.2 to 3.1.2, by kwire.codegen; change the generator.
 
 AlterIsrResponse: response, api key 56; versions 0; flexible 0+.
 """
@@ -24,7 +24,7 @@ class PartitionData(base.Struct, kw_only=True):
     leader_epoch: int = 0
     """int32; versions 0+."""
     isr: list[int] = []
-    """[]int32; versions 0+."""
+    """[]int32; versions 0+; brokerId."""
     current_isr_version: int = 0
     """int32; versions 0+."""
     unknown_tagged_fields: list[tuple[int, bytes]] = base.NO_UNKNOWN_FIELDS
@@ -70,7 +70,7 @@ class AlterIsrResponse(base.Message, kw_only=True):
         {"name": "ErrorCode", "type": "int16", "versions": "0+"},
         {"name": "LeaderId", "type": "int32", "versions": "0+", "entityType": "brokerId"},
         {"name": "LeaderEpoch", "type": "int32", "versions": "0+"},
-        {"name": "Isr", "type": "[]int32", "versions": "0+"},
+        {"name": "Isr", "type": "[]int32", "versions": "0+", "entityType": "brokerId"},
         {"name": "CurrentIsrVersion", "type": "int32", "versions": "0+"}
       ]}
     ]}

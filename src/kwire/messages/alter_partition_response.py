@@ -1,4 +1,4 @@
-"""Generated from AlterPartitionResponse.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+"""Generated from AlterPartitionResponse.json, Kafka 3.2.3 to 4.4.0, by kwire.codegen; change the generator.
 
 AlterPartitionResponse: response, api key 56; versions 0-3; flexible 0+.
 """
@@ -35,6 +35,8 @@ class PartitionData(base.Struct, kw_only=True):
 
 class TopicData(base.Struct, kw_only=True):
     """Versions 0+."""
+
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("name", "topic_name", 0, 1),)
 
     topic_name: str = ""
     """string; versions 0-1; ignorable; topicName."""

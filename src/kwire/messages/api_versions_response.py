@@ -1,4 +1,4 @@
-"""Generated from ApiVersionsResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from ApiVersionsResponse.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
 
 ApiVersionsResponse: response, api key 18; versions 0-5; flexible 3+.
 """
@@ -16,6 +16,8 @@ class ApiVersion(base.Struct, kw_only=True):
     """Versions 0+."""
 
     MAP_KEYS: ClassVar[tuple[str, ...]] = ("api_key",)
+
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("index", "api_key", 0, 2),)
 
     api_key: int = 0
     """int16; versions 0+; map key."""

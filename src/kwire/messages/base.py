@@ -79,6 +79,9 @@ class Struct(msgspec.Struct, array_like=True, gc=False):
     MAP_KEYS: ClassVar[tuple[str, ...]] = ()
     """The attributes by which KeyedList.find looks an element up, in the definition's order."""
 
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = ()
+    """Other releases' JSON keys: (key, attribute of the class, lowest version, highest version)."""
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         slot = cls.__dict__.get("unknown_tagged_fields")

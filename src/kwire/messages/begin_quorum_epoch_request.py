@@ -1,4 +1,4 @@
-"""Generated from BeginQuorumEpochRequest.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from BeginQuorumEpochRequest.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator.
 
 BeginQuorumEpochRequest: request, api key 53; versions 0-1; flexible 1+; listeners controller.
 """

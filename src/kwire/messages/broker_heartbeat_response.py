@@ -1,4 +1,4 @@
-"""Generated from BrokerHeartbeatResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from BrokerHeartbeatResponse.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
 
 BrokerHeartbeatResponse: response, api key 63; versions 0-2; flexible 0+.
 """

@@ -1,4 +1,4 @@
-"""Generated from BrokerRegistrationChangeRecord.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+"""Generated from BrokerRegistrationChangeRecord.json, Kafka 3.0.2 to 4.4.0, by kwire.codegen; change the generator.
 
 BrokerRegistrationChangeRecord: metadata, record type 17; versions 0-3; flexible 0+.
 """

@@ -1,4 +1,4 @@
-"""Generated from BrokerRegistrationRequest.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from BrokerRegistrationRequest.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
 
 BrokerRegistrationRequest: request, api key 62; versions 0-4; flexible 0+; listeners controller.
 """

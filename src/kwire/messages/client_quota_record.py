@@ -1,4 +1,4 @@
-"""Generated from ClientQuotaRecord.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+"""Generated from ClientQuotaRecord.json, Kafka 3.0.2 to 4.4.0, by kwire.codegen; change the generator.
 
 ClientQuotaRecord: metadata, record type 14; versions 0; flexible 0+.
 """

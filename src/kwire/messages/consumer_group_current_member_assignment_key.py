@@ -1,4 +1,4 @@
-"""Generated from ConsumerGroupCurrentMemberAssignmentKey.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+"""Generated from ConsumerGroupCurrentMemberAssignmentKey.json, Kafka 3.5.2 to 4.4.0, by kwire.codegen; change the generator.
 
 ConsumerGroupCurrentMemberAssignmentKey: coordinator-key, record type 8; versions 0; flexible none.
 """

@@ -1,4 +1,4 @@
-"""Generated from ConsumerGroupDescribeResponse.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+"""Generated from ConsumerGroupDescribeResponse.json, Kafka 3.7.2 to 4.4.0, by kwire.codegen; change the generator.
 
 ConsumerGroupDescribeResponse: response, api key 69; versions 0-1; flexible 0+.
 """

@@ -1,4 +1,4 @@
-"""Generated from ConsumerGroupHeartbeatRequest.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+"""Generated from ConsumerGroupHeartbeatRequest.json, Kafka 3.5.2 to 4.4.0, by kwire.codegen; change the generator.
 
 ConsumerGroupHeartbeatRequest: request, api key 68; versions 0-1; flexible 0+; listeners broker, zkBroker.
 """

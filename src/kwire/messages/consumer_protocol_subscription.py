@@ -1,4 +1,4 @@
-"""Generated from ConsumerProtocolSubscription.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from ConsumerProtocolSubscription.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator.
 
 ConsumerProtocolSubscription: data; versions 0-3; flexible none.
 """

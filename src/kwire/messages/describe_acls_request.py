@@ -1,4 +1,4 @@
-"""Generated from DescribeAclsRequest.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from DescribeAclsRequest.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
 
 DescribeAclsRequest: request, api key 29; versions 0-3; flexible 2+; deprecated 0; listeners broker, controller, zkBroker.
 """
@@ -34,6 +34,10 @@ class DescribeAclsRequest(base.Message, kw_only=True):
     API_KEY: ClassVar[int | None] = 29
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 3)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(2, 32767)
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (
+        ("resourcePatternType", "pattern_type_filter", 1, 1),
+        ("resourceType", "resource_type_filter", 0, 1),
+    )
     DEFINITION: ClassVar[str] = """\
 {
   "type": "request", "name": "DescribeAclsRequest", "apiKey": 29,

@@ -1,4 +1,4 @@
-"""Generated from DescribeAclsResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from DescribeAclsResponse.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
 
 DescribeAclsResponse: response, api key 29; versions 0-3; flexible 2+.
 """
@@ -28,6 +28,11 @@ class AclDescription(base.Struct, kw_only=True):
 
 class DescribeAclsResource(base.Struct, kw_only=True):
     """Versions 0+."""
+
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (
+        ("name", "resource_name", 0, 1),
+        ("type", "resource_type", 0, 1),
+    )
 
     resource_type: int = 0
     """int8; versions 0+."""

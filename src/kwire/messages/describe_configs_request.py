@@ -1,4 +1,4 @@
-"""Generated from DescribeConfigsRequest.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from DescribeConfigsRequest.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
 
 DescribeConfigsRequest: request, api key 32; versions 0-4; flexible 4+; deprecated 0; listeners broker, controller, zkBroker.
 """
@@ -39,6 +39,7 @@ class DescribeConfigsRequest(base.Message, kw_only=True):
     API_KEY: ClassVar[int | None] = 32
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 4)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(4, 32767)
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("includeSynoyms", "include_synonyms", 1, 2),)
     DEFINITION: ClassVar[str] = """\
 {
   "type": "request", "name": "DescribeConfigsRequest", "apiKey": 32,

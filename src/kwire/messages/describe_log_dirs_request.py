@@ -1,4 +1,4 @@
-"""Generated from DescribeLogDirsRequest.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from DescribeLogDirsRequest.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
 
 DescribeLogDirsRequest: request, api key 35; versions 0-5; flexible 2+; deprecated 0; listeners broker, zkBroker.
 """
@@ -16,6 +16,8 @@ class DescribableLogDirTopic(base.Struct, kw_only=True):
     """Versions 0+."""
 
     MAP_KEYS: ClassVar[tuple[str, ...]] = ("topic",)
+
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("partitionIndex", "partitions", 0, 2),)
 
     topic: str = ""
     """string; versions 0+; map key; topicName."""

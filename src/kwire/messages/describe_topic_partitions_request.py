@@ -1,4 +1,4 @@
-"""Generated from DescribeTopicPartitionsRequest.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+"""Generated from DescribeTopicPartitionsRequest.json, Kafka 3.8.1 to 4.4.0, by kwire.codegen; change the generator.
 
 DescribeTopicPartitionsRequest: request, api key 75; versions 0; flexible 0+; listeners broker.
 """

@@ -1,4 +1,4 @@
-"""Generated from ElectLeadersRequest.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from ElectLeadersRequest.json, Kafka 2.4.1 to 4.4.0, by kwire.codegen; change the generator.
 
 ElectLeadersRequest: request, api key 43; versions 0-2; flexible 2+; listeners broker, controller, zkBroker.
 """
@@ -16,6 +16,8 @@ class TopicPartitions(base.Struct, kw_only=True):
     """Versions 0+."""
 
     MAP_KEYS: ClassVar[tuple[str, ...]] = ("topic",)
+
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("partitionId", "partitions", 0, 2),)
 
     topic: str = ""
     """string; versions 0+; map key; topicName."""

@@ -1,4 +1,4 @@
-"""Generated from FetchRequest.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from FetchRequest.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
 
 FetchRequest: request, api key 1; versions 0-18; flexible 12+; deprecated 0-3; listeners broker, controller, zkBroker.
 """
@@ -28,6 +28,11 @@ class ReplicaState(base.Struct, kw_only=True):
 class FetchPartition(base.Struct, kw_only=True):
     """Versions 0+."""
 
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (
+        ("maxBytes", "partition_max_bytes", 0, 11),
+        ("partitionIndex", "partition", 0, 11),
+    )
+
     partition: int = 0
     """int32; versions 0+."""
     current_leader_epoch: int = -1
@@ -50,6 +55,11 @@ class FetchPartition(base.Struct, kw_only=True):
 class FetchTopic(base.Struct, kw_only=True):
     """Versions 0+."""
 
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (
+        ("fetchPartitions", "partitions", 0, 11),
+        ("name", "topic", 0, 11),
+    )
+
     topic: str = ""
     """string; versions 0-12; ignorable; topicName."""
     topic_id: uuid.UUID = base.ZERO_UUID
@@ -61,6 +71,11 @@ class FetchTopic(base.Struct, kw_only=True):
 
 class ForgottenTopic(base.Struct, kw_only=True):
     """Versions 7+."""
+
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (
+        ("forgottenPartitionIndexes", "partitions", 7, 11),
+        ("name", "topic", 7, 11),
+    )
 
     topic: str = ""
     """string; versions 7-12; ignorable; topicName."""
@@ -107,6 +122,11 @@ class FetchRequest(base.Message, kw_only=True):
     API_KEY: ClassVar[int | None] = 1
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 18)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(12, 32767)
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (
+        ("epoch", "session_epoch", 7, 11),
+        ("forgotten", "forgotten_topics_data", 7, 11),
+        ("maxWait", "max_wait_ms", 0, 11),
+    )
     DEFINITION: ClassVar[str] = """\
 {
   "type": "request", "name": "FetchRequest", "apiKey": 1,

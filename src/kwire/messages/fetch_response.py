@@ -1,4 +1,4 @@
-"""Generated from FetchResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from FetchResponse.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
 
 FetchResponse: response, api key 1; versions 0-18; flexible 12+.
 """
@@ -67,6 +67,12 @@ class AbortedTransaction(base.Struct, kw_only=True):
 class PartitionData(base.Struct, kw_only=True):
     """Versions 0+."""
 
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (
+        ("aborted", "aborted_transactions", 4, 11),
+        ("partition", "partition_index", 0, 12),
+        ("recordSet", "records", 0, 12),
+    )
+
     partition_index: int = 0
     """int32; versions 0+."""
     error_code: int = 0
@@ -94,6 +100,11 @@ class PartitionData(base.Struct, kw_only=True):
 
 class FetchableTopicResponse(base.Struct, kw_only=True):
     """Versions 0+."""
+
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (
+        ("name", "topic", 0, 11),
+        ("partitionResponses", "partitions", 0, 12),
+    )
 
     topic: str = ""
     """string; versions 0-12; ignorable; topicName."""
@@ -146,6 +157,7 @@ class FetchResponse(base.Message, kw_only=True):
     API_KEY: ClassVar[int | None] = 1
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 18)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(12, 32767)
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("topics", "responses", 0, 11),)
     DEFINITION: ClassVar[str] = """\
 {
   "type": "response", "name": "FetchResponse", "apiKey": 1,

@@ -1,4 +1,4 @@
-"""Generated from FetchSnapshotRequest.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from FetchSnapshotRequest.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
 
 FetchSnapshotRequest: request, api key 59; versions 0-1; flexible 0+; listeners controller.
 """

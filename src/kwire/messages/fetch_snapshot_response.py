@@ -1,4 +1,4 @@
-"""Generated from FetchSnapshotResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from FetchSnapshotResponse.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
 
 FetchSnapshotResponse: response, api key 59; versions 0-1; flexible 0+.
 """

@@ -1,4 +1,4 @@
-"""Generated from HeartbeatRequest.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from HeartbeatRequest.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
 
 HeartbeatRequest: request, api key 12; versions 0-4; flexible 4+; listeners broker, zkBroker.
 """
@@ -28,6 +28,7 @@ class HeartbeatRequest(base.Message, kw_only=True):
     API_KEY: ClassVar[int | None] = 12
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 4)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(4, 32767)
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("generationid", "generation_id", 0, 2),)
     DEFINITION: ClassVar[str] = """\
 {
   "type": "request", "name": "HeartbeatRequest", "apiKey": 12,

@@ -1,4 +1,4 @@
-"""Generated from IncrementalAlterConfigsRequest.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from IncrementalAlterConfigsRequest.json, Kafka 2.3.1 to 4.4.0, by kwire.codegen; change the generator.
 
 IncrementalAlterConfigsRequest: request, api key 44; versions 0-1; flexible 1+; listeners broker, controller, zkBroker.
 """

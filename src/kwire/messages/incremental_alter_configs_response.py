@@ -1,4 +1,4 @@
-"""Generated from IncrementalAlterConfigsResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from IncrementalAlterConfigsResponse.json, Kafka 2.3.1 to 4.4.0, by kwire.codegen; change the generator.
 
 IncrementalAlterConfigsResponse: response, api key 44; versions 0-1; flexible 1+.
 """

@@ -1,4 +1,4 @@
-"""Generated from InitializeShareGroupStateRequest.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+"""Generated from InitializeShareGroupStateRequest.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator.
 
 InitializeShareGroupStateRequest: request, api key 83; versions 0; flexible 0+; listeners broker.
 """

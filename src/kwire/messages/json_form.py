@@ -5,7 +5,8 @@ uuids URL-safe base64 without padding, int64 plain numbers. Tagged fields are th
 unknown tagged fields are never. Records are base64 like bytes, where Kafka's converter leaves them out (J-08).
 
 Where Kafka stores or changes what the version cannot hold, this refuses: a key of a field that the version lacks
-(T-17), int8 from 128 (T-18). `lenient` does as Kafka does. An integer must fit its type, and its encoding in that
+(T-17), int8 from 128 (T-18). `lenient` does as Kafka does. Keys by which other releases call a field in that version
+are read as well (Struct.FORMER_NAMES); written are the newest ones. An integer must fit its type, and its encoding in that
 version where KIP-625 has made that narrower (I-20).
 Source: org.apache.kafka.message.JsonConverterGenerator.
 """
@@ -141,12 +142,17 @@ class _Reader:
         if not isinstance(obj, dict):
             raise EncodeError(f"{_short(obj)} is no JSON object", path)
         values: dict[str, Any] = {}
+        former = {attr: key for key, attr, low, high in cls.FORMER_NAMES if low <= self.version <= high and key in obj}
         for field, attr, key, present, tagged in _rows(struct, self.version):
             here = (*path, attr)
+            if present and key not in obj:
+                key = former.get(attr, key)
             if key not in obj:
                 if present and not tagged:
                     raise EncodeError(f"{key!r} is missing, which version {self.version} must have", here)
                 continue
+            if not present and key in former.values():
+                continue  # in this version it was the name of another field
             if not present and not self.lenient:
                 raise EncodeError(f"version {self.version} has no such field (it has versions {field.versions})", here)
             values[attr] = self.value(field, obj[key], here)

@@ -1,4 +1,4 @@
-"""Generated from LeaderAndIsrRequest.json, Kafka 3.9.1 (and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from LeaderAndIsrRequest.json, Kafka 2.2.2 to 3.9.2, by kwire.codegen; change the generator.
 
 LeaderAndIsrRequest: request, api key 4; versions 0-7; flexible 4+; listeners zkBroker.
 """
@@ -16,6 +16,12 @@ __all__ = ["LeaderAndIsrLiveLeader", "LeaderAndIsrPartitionState", "LeaderAndIsr
 
 class LeaderAndIsrPartitionState(base.Struct, kw_only=True):
     """Common struct; versions 0+."""
+
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (
+        ("isrReplicas", "isr", 0, 2),
+        ("leaderKey", "leader", 0, 2),
+        ("zkVersion", "partition_epoch", 0, 6),
+    )
 
     topic_name: str = ""
     """string; versions 0-1; ignorable; topicName."""
@@ -46,6 +52,8 @@ class LeaderAndIsrPartitionState(base.Struct, kw_only=True):
 
 class LeaderAndIsrTopicState(base.Struct, kw_only=True):
     """Versions 2+."""
+
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("name", "topic_name", 2, 2),)
 
     topic_name: str = ""
     """string; versions 2+; topicName."""
@@ -95,6 +103,9 @@ class LeaderAndIsrRequest(base.Message, kw_only=True):
     API_KEY: ClassVar[int | None] = 4
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 7)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(4, 32767)
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (
+        ("partitionStatesV0", "ungrouped_partition_states", 0, 1),
+    )
     DEFINITION: ClassVar[str] = """\
 {
   "type": "request", "name": "LeaderAndIsrRequest", "apiKey": 4,

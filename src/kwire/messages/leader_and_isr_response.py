@@ -1,4 +1,4 @@
-"""Generated from LeaderAndIsrResponse.json, Kafka 3.9.1 (and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from LeaderAndIsrResponse.json, Kafka 2.2.2 to 3.9.2, by kwire.codegen; change the generator.
 
 LeaderAndIsrResponse: response, api key 4; versions 0-7; flexible 4+.
 """
@@ -54,6 +54,7 @@ class LeaderAndIsrResponse(base.Message, kw_only=True):
     API_KEY: ClassVar[int | None] = 4
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 7)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(4, 32767)
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("partitions", "partition_errors", 0, 2),)
     DEFINITION: ClassVar[str] = """\
 {
   "type": "response", "name": "LeaderAndIsrResponse", "apiKey": 4,

@@ -1,4 +1,4 @@
-"""Generated from LeaveGroupResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from LeaveGroupResponse.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
 
 LeaveGroupResponse: response, api key 13; versions 0-5; flexible 4+.
 """

@@ -1,4 +1,4 @@
-"""Generated from ListGroupsResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from ListGroupsResponse.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
 
 ListGroupsResponse: response, api key 16; versions 0-5; flexible 3+.
 """

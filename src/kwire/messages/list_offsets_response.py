@@ -1,4 +1,4 @@
-"""Generated from ListOffsetsResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from ListOffsetsResponse.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
 
 ListOffsetsResponse: response, api key 2; versions 0-11; flexible 6+.
 """

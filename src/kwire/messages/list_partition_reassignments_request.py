@@ -1,4 +1,4 @@
-"""Generated from ListPartitionReassignmentsRequest.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from ListPartitionReassignmentsRequest.json, Kafka 2.4.1 to 4.4.0, by kwire.codegen; change the generator.
 
 ListPartitionReassignmentsRequest: request, api key 46; versions 0; flexible 0+; listeners broker, controller, zkBroker.
 """

@@ -1,4 +1,4 @@
-"""Generated from ListTransactionsResponse.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+"""Generated from ListTransactionsResponse.json, Kafka 3.0.2 to 4.4.0, by kwire.codegen; change the generator.
 
 ListTransactionsResponse: response, api key 66; versions 0-2; flexible 0+.
 """

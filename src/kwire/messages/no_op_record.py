@@ -1,4 +1,4 @@
-"""Generated from NoOpRecord.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+"""Generated from NoOpRecord.json, Kafka 3.3.2 to 4.4.0, by kwire.codegen; change the generator.
 
 NoOpRecord: metadata, record type 20; versions 0; flexible 0+.
 """

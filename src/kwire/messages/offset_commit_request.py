@@ -1,4 +1,4 @@
-"""Generated from OffsetCommitRequest.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from OffsetCommitRequest.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
 
 OffsetCommitRequest: request, api key 8; versions 0-10; flexible 8+; deprecated 0-1; listeners broker, zkBroker.
 """
@@ -63,6 +63,9 @@ class OffsetCommitRequest(base.Message, kw_only=True):
     API_KEY: ClassVar[int | None] = 8
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 10)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(8, 32767)
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (
+        ("generationId", "generation_id_or_member_epoch", 1, 8),
+    )
     DEFINITION: ClassVar[str] = """\
 {
   "type": "request", "name": "OffsetCommitRequest", "apiKey": 8,

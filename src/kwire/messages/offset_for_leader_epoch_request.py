@@ -1,4 +1,4 @@
-"""Generated from OffsetForLeaderEpochRequest.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from OffsetForLeaderEpochRequest.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
 
 OffsetForLeaderEpochRequest: request, api key 23; versions 0-4; flexible 4+; deprecated 0-1; listeners broker, zkBroker.
 """
@@ -15,6 +15,8 @@ __all__ = ["OffsetForLeaderEpochRequest", "OffsetForLeaderPartition", "OffsetFor
 class OffsetForLeaderPartition(base.Struct, kw_only=True):
     """Versions 0+."""
 
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("partitionIndex", "partition", 0, 3),)
+
     partition: int = 0
     """int32; versions 0+."""
     current_leader_epoch: int = -1
@@ -28,6 +30,8 @@ class OffsetForLeaderTopic(base.Struct, kw_only=True):
     """Versions 0+."""
 
     MAP_KEYS: ClassVar[tuple[str, ...]] = ("topic",)
+
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("name", "topic", 0, 3),)
 
     topic: str = ""
     """string; versions 0+; map key; topicName."""

@@ -1,4 +1,4 @@
-"""Generated from OffsetForLeaderEpochResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from OffsetForLeaderEpochResponse.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
 
 OffsetForLeaderEpochResponse: response, api key 23; versions 0-4; flexible 4+.
 """
@@ -15,6 +15,8 @@ __all__ = ["EpochEndOffset", "OffsetForLeaderEpochResponse", "OffsetForLeaderTop
 class EpochEndOffset(base.Struct, kw_only=True):
     """Versions 0+."""
 
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("partitionIndex", "partition", 0, 3),)
+
     error_code: int = 0
     """int16; versions 0+."""
     partition: int = 0
@@ -30,6 +32,8 @@ class OffsetForLeaderTopicResult(base.Struct, kw_only=True):
     """Versions 0+."""
 
     MAP_KEYS: ClassVar[tuple[str, ...]] = ("topic",)
+
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("name", "topic", 0, 3),)
 
     topic: str = ""
     """string; versions 0+; map key; topicName."""

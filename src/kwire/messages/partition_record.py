@@ -1,4 +1,4 @@
-"""Generated from PartitionRecord.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from PartitionRecord.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
 
 PartitionRecord: metadata, record type 3; versions 0-2; flexible 0+.
 """
@@ -47,6 +47,7 @@ class PartitionRecord(base.Message, kw_only=True):
     API_KEY: ClassVar[int | None] = 3
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 2)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 32767)
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("lastKnownELR", "last_known_elr", 2, 2),)
     DEFINITION: ClassVar[str] = """\
 {
   "type": "metadata", "name": "PartitionRecord", "apiKey": 3,

@@ -1,4 +1,4 @@
-"""Generated from ProduceRequest.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from ProduceRequest.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
 
 ProduceRequest: request, api key 0; versions 0-13; flexible 9+; deprecated 0-2; listeners broker, zkBroker.
 """
@@ -16,6 +16,8 @@ __all__ = ["PartitionProduceData", "ProduceRequest", "TopicProduceData"]
 class PartitionProduceData(base.Struct, kw_only=True):
     """Versions 0+."""
 
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("partitionIndex", "index", 0, 8),)
+
     index: int = 0
     """int32; versions 0+."""
     records: bytes | None = None
@@ -27,6 +29,8 @@ class TopicProduceData(base.Struct, kw_only=True):
     """Versions 0+."""
 
     MAP_KEYS: ClassVar[tuple[str, ...]] = ("name", "topic_id")
+
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("partitions", "partition_data", 0, 8),)
 
     name: str = ""
     """string; versions 0-12; ignorable; map key; topicName."""
@@ -56,6 +60,7 @@ class ProduceRequest(base.Message, kw_only=True):
     API_KEY: ClassVar[int | None] = 0
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 13)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(9, 32767)
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("topics", "topic_data", 0, 8),)
     DEFINITION: ClassVar[str] = """\
 {
   "type": "request", "name": "ProduceRequest", "apiKey": 0,

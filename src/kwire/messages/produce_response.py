@@ -1,4 +1,4 @@
-"""Generated from ProduceResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from ProduceResponse.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
 
 ProduceResponse: response, api key 0; versions 0-13; flexible 9+.
 """
@@ -45,6 +45,8 @@ class LeaderIdAndEpoch(base.Struct, kw_only=True):
 class PartitionProduceResponse(base.Struct, kw_only=True):
     """Versions 0+."""
 
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("partitionIndex", "index", 0, 8),)
+
     index: int = 0
     """int32; versions 0+."""
     error_code: int = 0
@@ -68,6 +70,8 @@ class TopicProduceResponse(base.Struct, kw_only=True):
     """Versions 0+."""
 
     MAP_KEYS: ClassVar[tuple[str, ...]] = ("name", "topic_id")
+
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("partitions", "partition_responses", 0, 8),)
 
     name: str = ""
     """string; versions 0-12; ignorable; map key; topicName."""

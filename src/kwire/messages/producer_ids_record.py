@@ -1,4 +1,4 @@
-"""Generated from ProducerIdsRecord.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+"""Generated from ProducerIdsRecord.json, Kafka 3.0.2 to 4.4.0, by kwire.codegen; change the generator.
 
 ProducerIdsRecord: metadata, record type 15; versions 0; flexible 0+.
 """
@@ -26,6 +26,7 @@ class ProducerIdsRecord(base.Message, kw_only=True):
     API_KEY: ClassVar[int | None] = 15
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 0)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 32767)
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("producerIdsEnd", "next_producer_id", 0, 0),)
     DEFINITION: ClassVar[str] = """\
 {
   "type": "metadata", "name": "ProducerIdsRecord", "apiKey": 15,

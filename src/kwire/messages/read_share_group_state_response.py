@@ -1,4 +1,4 @@
-"""Generated from ReadShareGroupStateResponse.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+"""Generated from ReadShareGroupStateResponse.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator.
 
 ReadShareGroupStateResponse: response, api key 84; versions 0; flexible 0+.
 """

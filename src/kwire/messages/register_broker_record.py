@@ -1,4 +1,4 @@
-"""Generated from RegisterBrokerRecord.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from RegisterBrokerRecord.json, Kafka 2.8.2 to 4.4.0, by kwire.codegen; change the generator.
 
 RegisterBrokerRecord: metadata, record type 0; versions 0-4; flexible 0+.
 """

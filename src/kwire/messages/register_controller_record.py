@@ -1,4 +1,4 @@
-"""Generated from RegisterControllerRecord.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+"""Generated from RegisterControllerRecord.json, Kafka 3.7.2 to 4.4.0, by kwire.codegen; change the generator.
 
 RegisterControllerRecord: metadata, record type 27; versions 0; flexible 0+.
 """

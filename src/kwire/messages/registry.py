@@ -5,7 +5,10 @@
     registry.request(1), registry.response(1)
     registry.find("coordinator-value", 1, module="group-coordinator")     what a record type number means
     registry.names(kafka="4.4.0"), registry.RELEASES
+    registry.decode("VoteRequest", data, 1)         the message; if it does not decode, which releases it fits
+    registry.load("kafka-clients-4.0.1.jar")        the classes of any release: jars, folders, a folder of the catalogue
 
+A release is named in full, or by its minor version for the newest patch: "3.7" is "3.7.2".
 Nothing is imported but the message that is asked for.
 """
 
@@ -13,20 +16,27 @@ from __future__ import annotations
 
 import difflib
 import functools
-import json
+from collections.abc import Mapping
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kwire import messages
-from kwire.errors import OptionError, UnsupportedVersion
-from kwire.messages.base import Message
+from kwire.errors import DecodeError, EncodeError, OptionError, UnsupportedVersion
+from kwire.messages.base import Buffer, Message
 from kwire.messages.index import MESSAGES, RELEASES
+
+if TYPE_CHECKING:
+    from kwire.messages.loaded import Loaded
 
 __all__ = [
     "RELEASES",
+    "decode",
     "find",
+    "fitting",
     "get",
+    "load",
     "names",
+    "releases",
     "request",
     "request_header_version",
     "response",
@@ -38,26 +48,34 @@ def names(kafka: str | None = None) -> list[str]:
     """The names of all messages, or of those that a Kafka release has in any version; sorted."""
     if kafka is None:
         return list(MESSAGES)
-    _check_release(kafka)
-    return [name for name, (*_, releases) in MESSAGES.items() if kafka in releases]
+    release = _release(kafka)
+    return [name for name in MESSAGES if release in releases(name)]
+
+
+@functools.cache
+def releases(name: str) -> tuple[str, ...]:
+    """The releases that have a message in any version, newest first. Raises OptionError for an unknown name."""
+    _check_name(name)
+    found: list[str] = []
+    for run in reversed(MESSAGES[name][3].split(", ")):
+        oldest, _, newest = run.partition("-")
+        found += RELEASES[RELEASES.index(newest or oldest) : RELEASES.index(oldest) + 1]
+    return tuple(found)
 
 
 def get(name: str, kafka: str | None = None) -> type[Message]:
     """The class of a message; with kafka, of its definition in that release.
 
-    Where a release has the message as the merged class has it, that class is returned. Raises OptionError for a name or
-    a release that is not there.
+    Where a release has the message as the merged class has it, that class is returned. Raises OptionError for an unknown
+    name or release.
     """
-    if name not in MESSAGES:
-        close = difflib.get_close_matches(name, MESSAGES, 1)
-        raise OptionError(f"there is no message {name!r}" + (f"; do you mean {close[0]}?" if close else ""))
-    *_, releases = MESSAGES[name]
+    _check_name(name)
     if kafka is not None:
-        _check_release(kafka)
-        if kafka not in releases:
-            raise OptionError(f"Kafka {kafka} has no message {name}; these have: {', '.join(releases)}")
-        if name in _differing(kafka):
-            return _of_release(name, kafka)
+        release = _release(kafka)
+        if release not in releases(name):
+            raise OptionError(f"Kafka {release} has no message {name}; these have: {runs(releases(name))}")
+        if name in _differing(release):
+            return _of_release(name, release)
     cls: type[Message] = getattr(messages, name)  # imports its module
     return cls
 
@@ -70,9 +88,7 @@ def find(kind: str, api_key: int, *, module: str | None = None, kafka: str | Non
     coordinators' definitions are of the kind data, and their keys' version is the record type.
     Raises UnsupportedVersion if there is none, OptionError if several modules have one.
     """
-    if kafka is not None:
-        _check_release(kafka)
-    for release in RELEASES if kafka is None else (kafka,):
+    for release in RELEASES if kafka is None else (_release(kafka),):
         names = _keys(release).get((kind, api_key), {})
         found = [name for here, name in names.items() if module in (None, here)]
         if len(found) > 1:
@@ -103,6 +119,64 @@ def response_header_version(api_key: int, version: int) -> int:
     return _header_version(response(api_key), version)
 
 
+def decode(name: str, data: Buffer, version: int, kafka: str | None = None) -> Message:
+    """The message in the bytes of a body.
+
+    Raises DecodeError for bytes that are none; it says which releases they fit, since a few versions changed after
+    their first release. Raises UnsupportedVersion, OptionError.
+    """
+    try:
+        return get(name, kafka).decode(data, version=version)
+    except DecodeError as error:
+        found = fitting(name, data, version)
+        if not found:
+            raise
+        hint = f"; it fits Kafka {runs(found)}: decode it as that release's"
+        raise type(error)(f"{error.what}{hint}", error.position, error.path) from error
+
+
+def fitting(name: str, data: Buffer, version: int) -> list[str]:
+    """The releases, newest first, whose definition of that version decodes a body and encodes it to the same bytes.
+
+    Compiles the definition of each release that has its own. Raises OptionError for an unknown name.
+    """
+    fits: dict[type[Message], bool] = {}
+    for release in releases(name):
+        cls = get(name, release)
+        if cls not in fits:
+            fits[cls] = version in cls.VALID_VERSIONS and _fits(cls, bytes(data), version)
+    return [release for release in releases(name) if fits[get(name, release)]]
+
+
+def load(*sources: str) -> Loaded:
+    """The classes of any definitions, compiled when they are asked for.
+
+    sources: jars of one Kafka release, folders with definitions, or a release's folder in a catalogue.
+    Raises OptionError for a source that is missing or has no definitions, ExceptionGroup of SchemaError for wrong ones.
+    """
+    from kwire.messages.loaded import load_sources
+
+    return load_sources(sources)
+
+
+def runs(found: tuple[str, ...] | list[str]) -> str:
+    """Releases, newest first, in words: "4.4.0", "3.7.2 to 3.9.1"; oldest first, and runs of neighbours as one."""
+    parts: list[list[str]] = []
+    for release in reversed(found):
+        if parts and RELEASES.index(parts[-1][-1]) - 1 == RELEASES.index(release):
+            parts[-1].append(release)
+        else:
+            parts.append([release])
+    return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in parts)
+
+
+def _fits(cls: type[Message], data: bytes, version: int) -> bool:
+    try:
+        return cls.decode(data, version=version).encode(version=version) == data
+    except (DecodeError, EncodeError):
+        return False
+
+
 def _header_version(cls: type[Message], version: int) -> int:
     cls.check_version(version)
     return cls.SPEC.header_version(version)
@@ -112,23 +186,44 @@ def _header_version(cls: type[Message], version: int) -> int:
 def _keys(release: str) -> dict[tuple[str, int], dict[str, str]]:
     """(kind, key) -> the names of a release's messages with them, by Kafka's module."""
     keys: dict[tuple[str, int], dict[str, str]] = {}
-    for name, (module, kind, api_key, releases) in MESSAGES.items():
-        if release in releases and api_key is not None:
+    for name, (module, kind, api_key, _) in MESSAGES.items():
+        if api_key is not None and release in releases(name):
             keys.setdefault((kind, api_key), {})[module] = name
     return keys
 
 
-def _check_release(kafka: str) -> None:
-    if kafka not in RELEASES:
-        raise OptionError(f"no definitions of Kafka {kafka!r} here; there are those of {', '.join(RELEASES)}")
+def _check_name(name: str) -> None:
+    if name not in MESSAGES:
+        close = difflib.get_close_matches(name, MESSAGES, 1)
+        raise OptionError(f"there is no message {name!r}" + (f"; do you mean {close[0]}?" if close else ""))
+
+
+def _release(kafka: str) -> str:
+    """The release of that name, or the newest patch of that minor version."""
+    if kafka in RELEASES:
+        return kafka
+    patches = [release for release in RELEASES if release.startswith(f"{kafka}.")] if kafka.count(".") == 1 else []
+    if patches:
+        return patches[0]
+    minor = [release for release in RELEASES if release.rpartition(".")[0] == kafka.rpartition(".")[0]]
+    known = f"of {minor[0][: minor[0].rindex('.')]}: {', '.join(minor)}" if minor else f"known: {', '.join(RELEASES)}"
+    raise OptionError(f"no definitions of Kafka {kafka!r}; {known}")
 
 
 @functools.cache
-def _differing(kafka: str) -> dict[str, Any]:
-    """The definitions of a release that are not the merged ones."""
-    text = resources.files("kwire.messages").joinpath("releases", f"kafka-{kafka}.json").read_text("utf-8")
-    definitions: dict[str, Any] = json.loads(text)
-    return definitions
+def _differing(kafka: str) -> Mapping[str, str]:
+    """The texts of a release's definitions that are not the merged ones."""
+    found: dict[str, str] = {}
+    for line in _texts().splitlines():
+        name, having, definition = line.split("\t")
+        if kafka in having.split(","):
+            found[name] = definition
+    return found
+
+
+@functools.cache
+def _texts() -> str:
+    return resources.files("kwire.messages").joinpath("releases", "definitions.txt").read_text("utf-8")
 
 
 @functools.cache
@@ -136,4 +231,4 @@ def _of_release(name: str, kafka: str) -> type[Message]:
     from kwire.messages.runtime import message_class
     from kwire.schema.language import parse
 
-    return message_class(parse(json.dumps(_differing(kafka)[name]), f"{name}.json (Kafka {kafka})"))
+    return message_class(parse(_differing(kafka)[name], f"{name}.json (Kafka {kafka})"))

@@ -1,4 +1,4 @@
-"""Generated from RemoteLogSegmentMetadataSnapshotRecord.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+"""Generated from RemoteLogSegmentMetadataSnapshotRecord.json, Kafka 3.1.2 to 4.4.0, by kwire.codegen; change the generator.
 
 RemoteLogSegmentMetadataSnapshotRecord: metadata, record type 3; versions 0; flexible 0+.
 """

@@ -1,4 +1,4 @@
-"""Generated from ShareFetchRequest.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+"""Generated from ShareFetchRequest.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator.
 
 ShareFetchRequest: request, api key 78; versions 0-2; flexible 0+; listeners broker.
 """

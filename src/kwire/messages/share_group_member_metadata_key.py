@@ -1,4 +1,4 @@
-"""Generated from ShareGroupMemberMetadataKey.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+"""Generated from ShareGroupMemberMetadataKey.json, Kafka 3.9.1 to 4.4.0, by kwire.codegen; change the generator.
 
 ShareGroupMemberMetadataKey: coordinator-key, record type 10; versions 0; flexible none.
 """

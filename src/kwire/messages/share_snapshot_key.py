@@ -1,4 +1,4 @@
-"""Generated from ShareSnapshotKey.json, Kafka 4.4.0, by kwire.codegen; change the generator.
+"""Generated from ShareSnapshotKey.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator.
 
 ShareSnapshotKey: coordinator-key, record type 0; versions 0; flexible none.
 """

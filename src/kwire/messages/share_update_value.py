@@ -1,4 +1,4 @@
-"""Generated from ShareUpdateValue.json, Kafka 4.4.0, by kwire.codegen; change the generator.
+"""Generated from ShareUpdateValue.json, Kafka 4.0.2 to 4.4.0, by kwire.codegen; change the generator.
 
 ShareUpdateValue: coordinator-value, record type 1; versions 0; flexible 0+.
 """

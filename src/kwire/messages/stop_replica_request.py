@@ -1,4 +1,4 @@
-"""Generated from StopReplicaRequest.json, Kafka 3.9.1 (and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from StopReplicaRequest.json, Kafka 2.2.2 to 3.9.2, by kwire.codegen; change the generator.
 
 StopReplicaRequest: request, api key 5; versions 0-4; flexible 2+; listeners zkBroker.
 """
@@ -88,6 +88,7 @@ class StopReplicaRequest(base.Message, kw_only=True):
     API_KEY: ClassVar[int | None] = 5
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 4)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(2, 32767)
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("partitionsV0", "ungrouped_partitions", 0, 0),)
     DEFINITION: ClassVar[str] = """\
 {
   "type": "request", "name": "StopReplicaRequest", "apiKey": 5,

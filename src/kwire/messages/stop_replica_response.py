@@ -1,4 +1,4 @@
-"""Generated from StopReplicaResponse.json, Kafka 3.9.1 (and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from StopReplicaResponse.json, Kafka 2.2.2 to 3.9.2, by kwire.codegen; change the generator.
 
 StopReplicaResponse: response, api key 5; versions 0-4; flexible 2+.
 """
@@ -37,6 +37,7 @@ class StopReplicaResponse(base.Message, kw_only=True):
     API_KEY: ClassVar[int | None] = 5
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 4)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(2, 32767)
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (("partitions", "partition_errors", 0, 1),)
     DEFINITION: ClassVar[str] = """\
 {
   "type": "response", "name": "StopReplicaResponse", "apiKey": 5,

@@ -1,4 +1,4 @@
-"""Generated from StreamsGroupHeartbeatResponse.json, Kafka 4.4.0, by kwire.codegen; change the generator.
+"""Generated from StreamsGroupHeartbeatResponse.json, Kafka 4.1.2 to 4.4.0, by kwire.codegen; change the generator.
 
 StreamsGroupHeartbeatResponse: response, api key 88; versions 0-1; flexible 0+.
 """
@@ -111,6 +111,9 @@ class StreamsGroupHeartbeatResponse(base.Message, kw_only=True):
     API_KEY: ClassVar[int | None] = 88
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 1)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 32767)
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (
+        ("acceptableRecoveryLag", "acceptable_recovery_lag_legacy", 0, 0),
+    )
     DEFINITION: ClassVar[str] = """\
 {
   "type": "response", "name": "StreamsGroupHeartbeatResponse", "apiKey": 88,

@@ -1,4 +1,4 @@
-"""Generated from TxnOffsetCommitRequest.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from TxnOffsetCommitRequest.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
 
 TxnOffsetCommitRequest: request, api key 28; versions 0-6; flexible 3+; listeners broker, zkBroker.
 """
@@ -65,6 +65,9 @@ class TxnOffsetCommitRequest(base.Message, kw_only=True):
     API_KEY: ClassVar[int | None] = 28
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 6)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(3, 32767)
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (
+        ("generationId", "generation_id_or_member_epoch", 3, 5),
+    )
     DEFINITION: ClassVar[str] = """\
 {
   "type": "request", "name": "TxnOffsetCommitRequest", "apiKey": 28,

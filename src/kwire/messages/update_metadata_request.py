@@ -1,4 +1,4 @@
-"""Generated from UpdateMetadataRequest.json, Kafka 3.9.1 (and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from UpdateMetadataRequest.json, Kafka 2.2.2 to 3.9.2, by kwire.codegen; change the generator.
 
 UpdateMetadataRequest: request, api key 6; versions 0-8; flexible 6+; listeners zkBroker.
 """
@@ -114,6 +114,10 @@ class UpdateMetadataRequest(base.Message, kw_only=True):
     API_KEY: ClassVar[int | None] = 6
     VALID_VERSIONS: ClassVar[base.Versions] = base.Versions(0, 8)
     FLEXIBLE_VERSIONS: ClassVar[base.Versions] = base.Versions(6, 32767)
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (
+        ("brokers", "live_brokers", 0, 5),
+        ("partitionStatesV0", "ungrouped_partition_states", 0, 4),
+    )
     DEFINITION: ClassVar[str] = """\
 {
   "type": "request", "name": "UpdateMetadataRequest", "apiKey": 6,

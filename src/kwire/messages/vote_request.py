@@ -1,4 +1,4 @@
-"""Generated from VoteRequest.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from VoteRequest.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator.
 
 VoteRequest: request, api key 52; versions 0-2; flexible 0+; listeners controller.
 """
@@ -15,6 +15,12 @@ __all__ = ["PartitionData", "TopicData", "VoteRequest"]
 
 class PartitionData(base.Struct, kw_only=True):
     """Versions 0+."""
+
+    FORMER_NAMES: ClassVar[tuple[tuple[str, str, int, int], ...]] = (
+        ("candidateDirectoryId", "replica_directory_id", 1, 1),
+        ("candidateEpoch", "replica_epoch", 0, 1),
+        ("candidateId", "replica_id", 0, 1),
+    )
 
     partition_index: int = 0
     """int32; versions 0+."""

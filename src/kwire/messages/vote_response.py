@@ -1,4 +1,4 @@
-"""Generated from VoteResponse.json, Kafka 4.4.0 (and 3.9.1 and 2.8.2), by kwire.codegen; change the generator.
+"""Generated from VoteResponse.json, Kafka 2.7.2 to 4.4.0, by kwire.codegen; change the generator.
 
 VoteResponse: response, api key 52; versions 0-2; flexible 0+.
 """

@@ -1,4 +1,4 @@
-"""Generated from VotersRecord.json, Kafka 4.4.0 (and 3.9.1), by kwire.codegen; change the generator.
+"""Generated from VotersRecord.json, Kafka 3.8.1 to 4.4.0, by kwire.codegen; change the generator.
 
 VotersRecord: data; versions 0; flexible 0+.
 """

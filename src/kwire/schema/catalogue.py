@@ -4,6 +4,12 @@ A catalogue is a directory with one folder a release, in it one folder a module,
 
     definitions/kafka-3.9.1/clients/FetchRequest.json
 
+A release next to one that is there holds what differs from it. Its `base.txt` names the other folder, and below, a line
+each, the definitions of the base that it lacks:
+
+    kafka-3.9.1
+    - group-coordinator/ShareGroupPartitionMetadataKey
+
 Kafka's own jars carry their definitions (kafka-clients: common/message/*.json, and so on). What is kept of them is what
 `render` writes: names, types, versions, tags, defaults; neither comments nor prose.
 """
@@ -16,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kwire.errors import KwireError, OptionError, SchemaError
+from kwire.schema.former_names import FormerName, former_names
 from kwire.schema.language import StrPath, check, check_together, definition_files, parse
 from kwire.schema.merging import Conflict, merge
 from kwire.schema.model import Message
@@ -24,6 +31,9 @@ from kwire.target_paths import path_inside
 
 MAX_DEFINITION_BYTES = 8 << 20
 """Size of an entry of a jar that is still read; real definitions have up to 30 KB."""
+
+BASE = "base.txt"
+"""In the folder of a release: the release that it is like, and what it lacks of that."""
 
 _JAR = re.compile(r"(?:kafka-)?(.+?)-([0-9]+(?:\.[0-9]+)+[^/]*)\.jar\Z")
 
@@ -61,6 +71,49 @@ def import_definitions(jar_or_dir: StrPath, into: StrPath) -> list[Path]:
             raise OptionError(f"{path}: cannot be written: {error.strerror or error}") from error
         written.append(path)
     return written
+
+
+def keep_differences(folder: StrPath, base: StrPath) -> list[Path]:
+    """Remove the definitions of a release that its base has as well, and write `base.txt`.
+
+    folder, base: folders of releases in one catalogue; the folder has a definition for each message of the release.
+    Returns the files kept. Raises SchemaError where the base cannot be read, or is somewhere else.
+    """
+    release, other = Path(folder), Path(base)
+    if release.resolve().parent != other.resolve().parent:
+        raise SchemaError(f"must be in the same folder as {release}", "E-01", str(other))
+    own, known = release_files(release), release_files(other)
+    for name in own.keys() & known.keys():
+        if own[name].read_bytes() == known[name].read_bytes():
+            own[name].unlink()
+    gone = [f"- {name}\n" for name in sorted(known.keys() - own.keys())]
+    (release / BASE).write_text("".join([f"{other.name}\n", *gone]), encoding="utf-8")
+    return sorted(path for path in own.values() if path.exists())
+
+
+def release_files(folder: StrPath) -> dict[str, Path]:
+    """MODULE/NAME -> file for every definition of a release, those of its base included, sorted.
+
+    Raises SchemaError for a `base.txt` that names no release beside it, or leads back to itself.
+    """
+    return dict(sorted(_release_files(Path(folder), ()).items()))
+
+
+def _release_files(folder: Path, through: tuple[Path, ...]) -> dict[str, Path]:
+    note = folder / BASE
+    if not folder.is_dir() or folder in through:
+        raise SchemaError(f"is not a release: {folder.name}", "E-01", str(through[-1] / BASE if through else folder))
+    files: dict[str, Path] = {}
+    if note.exists():
+        name, *gone = note.read_text(encoding="utf-8").splitlines() or [""]
+        if not re.fullmatch(r"kafka-[0-9.]+", name):
+            raise SchemaError(f"{name!r} is not the name of a release's folder", "E-01", str(note))
+        files = _release_files(folder.parent / name, (*through, folder))
+        for line in gone:
+            if files.pop(line.removeprefix("- "), None) is None:
+                raise SchemaError(f"{name} has no {line.removeprefix('- ')}", "E-01", str(note))
+    files |= {path.relative_to(folder).with_suffix("").as_posix(): path for path in definition_files([folder])}
+    return files
 
 
 def module_name(source: StrPath) -> str:
@@ -116,7 +169,13 @@ class Merged:
     def differing(self) -> dict[str, Message]:
         """The releases whose definition is not the merged one, word for word."""
         text = render(self.message)
-        return {release: message for release, message in self.releases.items() if render(message) != text}
+        same = {message: render(message) == text for message in self.releases.values()}  # one object for many releases
+        return {release: message for release, message in self.releases.items() if not same[message]}
+
+    @property
+    def former_names(self) -> dict[str, tuple[FormerName, ...]]:
+        """Struct name -> the names that its fields have in other releases."""
+        return former_names(self.message, dict.fromkeys(self.differing.values()))
 
 
 def read_catalogue(directory: StrPath) -> dict[str, Merged]:
@@ -124,31 +183,30 @@ def read_catalogue(directory: StrPath) -> dict[str, Merged]:
     releases: dict[str, dict[str, Message]] = {}
     modules: dict[str, str] = {}
     errors: list[SchemaError] = []
+    checked: dict[Path, Message | None] = {}
     for folder in sorted(Path(directory).glob("kafka-*"), key=lambda path: release_order(path.name), reverse=True):
         release = folder.name.removeprefix("kafka-")
         messages: dict[str, Message] = {}
-        for module in sorted(path for path in folder.iterdir() if path.is_dir()):
-            found = _read_module(module, errors)
-            errors += check_together(found)
-            for message in found:
-                if message.name in messages:
-                    errors.append(SchemaError("two modules have this name", "T-09", message.file, message.name))
-                messages[message.name] = message
-                modules.setdefault(message.name, module.name)
+        together: dict[str, list[Message]] = {}
+        for name, path in release_files(folder).items():
+            if path not in checked:
+                checked[path], found = check(path.read_text(encoding="utf-8"), str(path))
+                errors += found
+            message = checked[path]
+            if message is None:
+                continue
+            module = name.rpartition("/")[0]
+            together.setdefault(module, []).append(message)
+            if message.name in messages:
+                errors.append(SchemaError("two modules have this name", "T-09", message.file, message.name))
+            messages[message.name] = message
+            modules.setdefault(message.name, module)
+        for found_together in together.values():
+            errors += check_together(found_together)
         releases[release] = messages
     if errors:
         raise ExceptionGroup(f"errors in the catalogue {directory}", errors)
     return {name: _merged(name, modules[name], releases) for name in sorted(modules)}
-
-
-def _read_module(module: Path, errors: list[SchemaError]) -> list[Message]:
-    messages: list[Message] = []
-    for path in definition_files([module]):
-        message, found = check(path.read_text(encoding="utf-8"), str(path))
-        errors += found
-        if message is not None:
-            messages.append(message)
-    return messages
 
 
 def _merged(name: str, module: str, releases: dict[str, dict[str, Message]]) -> Merged:

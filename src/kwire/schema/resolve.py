@@ -22,7 +22,7 @@ MAX_FIELDS = 100_000
 """Fields of a message with every struct written out at each of its uses; the largest real one has 200."""
 
 # Attributes of every message class; a struct of such a name would hide them.
-TAKEN = frozenset({"API_KEY", "DEFINITION", "FLEXIBLE_VERSIONS", "MAP_KEYS", "SPEC", "VALID_VERSIONS"})
+TAKEN = frozenset({"API_KEY", "DEFINITION", "FLEXIBLE_VERSIONS", "FORMER_NAMES", "MAP_KEYS", "SPEC", "VALID_VERSIONS"})
 
 
 def resolve(text: MessageText, problems: Problems) -> Message:

@@ -136,10 +136,11 @@ def _walk(entry: Entry, struct: Struct, path: tuple[str, ...], within: Versions)
 
 
 def kafka() -> Protocol:
-    """Kafka's own protocol, from the message classes: all releases merged, and each as it is."""
+    """Kafka's own protocol, from the message classes: all releases merged, and the newest of each major version."""
     from kwire.messages import registry
 
-    releases = tuple(reversed(registry.RELEASES))
+    newest_of_major = {release.partition(".")[0]: release for release in reversed(registry.RELEASES)}
+    releases = tuple(newest_of_major.values())
     entries = []
     for name in registry.names():
         own = {r: registry.get(name, r).SPEC for r in releases if name in _names(r)}

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from kwire.schema.evolution.report import Report
-from kwire.schema.evolution.wire_forms import WireForms
 from kwire.schema.model import ENCODABLE, STRUCT_DEFAULTS, Default, Field, Message
 from kwire.schema.versions import Versions
+from kwire.schema.wire_forms import WireForms
 
 FREEZE: Final = "make the change in a new version"
 FIELDS_OF_PLAIN_STRUCTS: Final = "keep their bytes, since a struct without null and tags is no more than its fields"

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from kwire.schema.evolution.released import Released
-from kwire.schema.evolution.wire_forms import Place, WireForms
 from kwire.schema.model import ENCODABLE, Field, Message, Struct
+from kwire.schema.wire_forms import Place, WireForms
 
 Pair = tuple[Field, Field]
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwire.schema.model import ENCODABLE, Field, Message, Struct, own_encoding
+from kwire.schema.model import Field, Message, Struct
 from kwire.schema.versions import NONE, Versions
+from kwire.schema.wire_forms import encoding
 
 
 class Released:
@@ -68,14 +69,6 @@ class Released:
         if not (old.encodings or new.encodings) and old.type == new.type:
             return 0
         return sum(bit for bit, version in self.split(mask) if encoding(old, version) != encoding(new, version))
-
-
-def encoding(field: Field, version: int) -> str:
-    """How a primitive is written: the name of its encoding, or of its type where that has one form only."""
-    for versions, name in field.encodings:
-        if version in versions:
-            return name
-    return own_encoding(field.type) if field.type in ENCODABLE else field.type
 
 
 def struct_paths(message: Message) -> dict[Struct, str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from kwire.schema.evolution.findings import Finding, Note, Violation
-from kwire.schema.evolution.released import Released, encoding
+from kwire.schema.evolution.released import Released
 from kwire.schema.model import Field
 from kwire.schema.versions import Versions
+from kwire.schema.wire_forms import encoding
 
 
 class Report:

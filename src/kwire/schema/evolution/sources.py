@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kwire.errors import OptionError, SchemaError
-from kwire.schema.catalogue import jar_texts
+from kwire.schema.catalogue import BASE, jar_texts, release_files
 from kwire.schema.declarations import Dialect
 from kwire.schema.evolution.git_revisions import read_past_revisions, read_revision
 from kwire.schema.language import check
@@ -85,6 +85,8 @@ def _texts(source: str) -> tuple[list[tuple[str, str]], bool, bool]:
     if _is_revision(source):
         texts, is_file = read_revision(source)
         return texts, is_file, False
+    if (path / BASE).exists():
+        return [(str(file), _read(file)) for file in release_files(path).values()], False, False
     if path.is_dir():
         return [(str(file), _read(file)) for file in sorted(path.rglob("*.json"))], False, False
     if not path.exists():

@@ -1,0 +1,66 @@
+"""Message classes of definitions from anywhere: another Kafka release's jars, a folder of one's own.
+
+kafka = registry.load("kafka-clients-4.0.1.jar", "kafka-metadata-4.0.1.jar")
+kafka.get("FetchRequest"), kafka.request(1), kafka.find("metadata", 3), kafka.names()
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+
+from kwire.errors import OptionError, UnsupportedVersion
+from kwire.messages.base import Message
+from kwire.messages.runtime import message_class
+from kwire.schema.model import Message as MessageSpec
+
+
+class Loaded:
+    """The messages of some definitions by name, and by kind and key. Classes are compiled when they are asked for."""
+
+    def __init__(self, specs: Mapping[str, MessageSpec]) -> None:
+        self._specs = {name: specs[name] for name in sorted(specs)}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def names(self) -> list[str]:
+        """The names of the messages that have a version, sorted."""
+        return [name for name, spec in self._specs.items() if spec.valid]
+
+    def get(self, name: str) -> type[Message]:
+        """The class of a message. Raises OptionError for an unknown name."""
+        if name not in self._specs:
+            close = difflib.get_close_matches(name, self._specs, 1)
+            raise OptionError(f"there is no message {name!r}" + (f"; do you mean {close[0]}?" if close else ""))
+        return message_class(self._specs[name])
+
+    def find(self, kind: str, api_key: int) -> type[Message]:
+        """The message of a kind with that key. Raises UnsupportedVersion if there is none, OptionError for several."""
+        found = [spec.name for spec in self._specs.values() if (spec.kind, spec.api_key) == (kind, api_key)]
+        if len(found) > 1:
+            raise OptionError(f"{kind} {api_key} is the key of {', '.join(found)}: get one by its name")
+        if not found:
+            raise UnsupportedVersion(f"there is no {kind} with key {api_key}")
+        return self.get(found[0])
+
+    def request(self, api_key: int) -> type[Message]:
+        """The request with that api key. Raises UnsupportedVersion for an unknown one."""
+        return self.find("request", api_key)
+
+    def response(self, api_key: int) -> type[Message]:
+        """The response with that api key. Raises UnsupportedVersion for an unknown one."""
+        return self.find("response", api_key)
+
+
+def load_sources(sources: Sequence[str]) -> Loaded:
+    """The definitions of jars, folders and files; see `registry.load`."""
+    from kwire.schema.evolution.sources import read_source
+
+    specs: dict[str, MessageSpec] = {}
+    for source in sources:
+        for name, definition in read_source(str(source), dialect="kafka").definitions.items():
+            known = specs.setdefault(name, definition.message)
+            if known is not definition.message:
+                raise OptionError(f"{definition.file}: {known.file} has the message {name} already")
+    return Loaded(specs)

@@ -1,0 +1,115 @@
+"""What a definition's positional fields are on the wire in one version, in a form that two definitions share.
+
+Two versions are compatible if their bytes are the same, whatever their definitions call them:
+
+    bytes, records                        one form: a length and that many bytes
+    a plain struct                        its fields, one after the other; in a flexible version a tag section follows
+    an array of structs of one primitive  an array of that primitive, where no tag section follows each struct
+
+Names of fields and structs are not on the wire. Tagged fields have no place among the positional ones; they are
+compared by their numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from kwire.schema.model import ENCODABLE, Field, Message, Struct, own_encoding
+
+_MEASURED = ("string", "bytes", "records")  # types with their length in front
+
+Place = tuple[Field, ...]
+"""A positional field as the path to it: plain structs around it, outermost first, and the field itself."""
+
+
+def encoding(field: Field, version: int) -> str:
+    """How a primitive is written: the name of its encoding, or of its type where that has one form only."""
+    for versions, name in field.encodings:
+        if version in versions:
+            return name
+    return own_encoding(field.type) if field.type in ENCODABLE else field.type
+
+
+def places(message: Message, struct: Struct, version: int, around: Place = ()) -> list[Place]:
+    """The positional fields of a struct in a version, in wire order."""
+    return [
+        (*around, field)
+        for field in struct.fields
+        if version in field.versions and (field.tag is None or version not in field.tagged)
+    ]
+
+
+def is_plain(message: Message, field: Field, version: int) -> bool:
+    """Whether a struct is nothing but its fields: not repeated, never null, without a tag section."""
+    is_struct = field.struct is not None and not field.is_array
+    return is_struct and version not in field.nullable and version not in message.flexible
+
+
+class WireForms:
+    """Forms of fields, of one comparison: equal forms are equal bytes."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[Hashable, ...], int] = {}
+        self._structs: dict[tuple[Struct, int], tuple[Hashable, ...]] = {}
+
+    def in_step(
+        self, old: Message, a: Struct, new: Message, b: Struct, version: int
+    ) -> list[tuple[Place, Place]] | None:
+        """The positional fields of two structs side by side, plain structs taken apart where they have to be.
+
+        None where the two are not the same bytes.
+        """
+        mine, other = places(old, a, version)[::-1], places(new, b, version)[::-1]
+        found: list[tuple[Place, Place]] = []
+        while mine or other:
+            if mine and other and self.form(old, mine[-1][-1], version) == self.form(new, other[-1][-1], version):
+                found.append((mine.pop(), other.pop()))
+                continue
+            if not any([_take_apart(old, mine, version), _take_apart(new, other, version)]):
+                return None
+        return found
+
+    def form(self, message: Message, field: Field, version: int) -> Hashable:
+        """A positional field with null and with the width of the length in front of it."""
+        return version in field.nullable, self._is_compact(message, field, version), self.value(message, field, version)
+
+    def value(self, message: Message, field: Field, version: int) -> Hashable:
+        """A field without either: what is the same unless its type or encoding changes."""
+        if field.struct is not None:
+            inner = self._number(self._struct(message, field.struct, version))
+            return ("array", inner) if field.is_array else inner
+        type_ = encoding(field, version)
+        type_ = "bytes" if type_ == "records" else type_
+        if not field.is_array:
+            return type_
+        compact = field.type in _MEASURED and version in message.flexible
+        return "array", self._number(((False, compact, type_),))
+
+    def _is_compact(self, message: Message, field: Field, version: int) -> bool:
+        return (field.is_array or field.type in _MEASURED) and field.is_flexible(message, version)
+
+    def _struct(self, message: Message, struct: Struct, version: int) -> tuple[Hashable, ...]:
+        key = (struct, version)
+        if key not in self._structs:
+            forms: list[Hashable] = []
+            for (field,) in places(message, struct, version):
+                if is_plain(message, field, version):
+                    assert field.struct is not None
+                    forms += self._struct(message, field.struct, version)
+                else:
+                    forms.append(self.form(message, field, version))
+            self._structs[key] = (*forms, "tag section") if version in message.flexible else tuple(forms)
+        return self._structs[key]
+
+    def _number(self, form: tuple[Hashable, ...]) -> int:
+        return self._numbers.setdefault(form, len(self._numbers))
+
+
+def _take_apart(message: Message, waiting: list[Place], version: int) -> bool:
+    """Put the fields of a plain struct in its place, if one is next. waiting: the next one last."""
+    if not waiting or not is_plain(message, waiting[-1][-1], version):
+        return False
+    place = waiting.pop()
+    assert place[-1].struct is not None
+    waiting += places(message, place[-1].struct, version, place)[::-1]
+    return True
