@@ -26,7 +26,6 @@ there is. An error is Kafka's: the same code in the same place.
 """
 # Why an API that clients may send is not served.
 REASONS = {
-    "DelegationToken": "delegation tokens need a cluster's secret; SCRAM users can be made instead",
     "Share": "share groups are not kept",
     "Streams": "streams groups are not kept",
     "RaftVoter": "there is one node",

@@ -16,7 +16,8 @@ class Peer:
     """The other end of one connection, for as long as it lasts; handlers may write to it.
 
     connection_id: Kafka's text, local address-remote address-number. listener: name of the listener that took it.
-    principal: who it is, once that is known. authentication: what the security handlers keep between two requests.
+    principal: who it is, once that is known. is_token_authenticated: whether it logged in with a delegation token.
+    authentication: what the security handlers keep between two requests.
     client_software: (name, version) as the ApiVersions request gave them. must_close: end the connection after this
     request, and after its answer if it has one.
     """
@@ -27,6 +28,7 @@ class Peer:
     listener: str
     security_protocol: str = "PLAINTEXT"
     principal: str = ANONYMOUS
+    is_token_authenticated: bool = False
     authentication: Any = None
     client_software: tuple[str, str] = ("unknown", "unknown")
     must_close: bool = False

@@ -3,6 +3,7 @@
     every log.retention.check.interval.ms            segments over retention, files and topics that were removed
     every log.flush.offset.checkpoint.interval.ms    recovery points, high watermarks, log starts
     every log.flush.scheduler.interval.ms            logs whose flush.ms has passed, segments that were rolled
+    every delegation.token.expiry.check.interval.ms  delegation tokens that have expired
     every second                                     logs that could not be written are opened again
     every ten seconds                                the metadata log: a snapshot where one is due, retention
 
@@ -52,6 +53,10 @@ class Housekeeping:
         flush_ms = min(settings.log_flush_scheduler_interval_ms, LONGEST_FLUSH_INTERVAL_MS)
         self._every("flush", flush_ms, lambda: manager.flush_due(clock.now_ms(), self._disk))
         self._every("metadata snapshots", METADATA_INTERVAL_MS, self._node.metadata_log.maintain)
+        security = self._node.security
+        if security is not None:
+            check_ms = settings.delegation_token_expiry_check_interval_ms
+            self._every("removing expired delegation tokens", check_ms, security.tokens.remove_expired)
         self._every("opening logs again", REOPEN_INTERVAL_MS, self._node.reopen_logs)
 
     def _every(self, name: str, interval_ms: int, work: Callable[[], object]) -> None:

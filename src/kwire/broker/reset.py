@@ -33,6 +33,7 @@ def reset(node: Node) -> None:
     delete(node, list(node.topics))
     if node.security is not None:
         node.security.acls.remove(AclFilter())
+        node.security.tokens.clear()
         node.security.quotas.clear()
         node.security.credentials.clear()
     for (kind, name), configs in list(node.image.configs.items()):

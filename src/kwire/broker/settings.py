@@ -121,6 +121,10 @@ class Settings:
     sasl_server_max_receive_size: int = 512 * 1024
     connections_max_reauth_ms: int = 0
     connection_failed_authentication_delay_ms: int = 100
+    delegation_token_secret_key: Secret = NO_SECRET
+    delegation_token_max_lifetime_ms: int = 7 * DAY_MS
+    delegation_token_expiry_time_ms: int = DAY_MS
+    delegation_token_expiry_check_interval_ms: int = 3_600_000
     ssl_certfile: str = ""
     ssl_keyfile: str = ""
     ssl_key_password: Secret = NO_SECRET

@@ -59,6 +59,16 @@ CASES: dict[str, list[tuple[Message, ErrorCode | None]]] = {
             CLUSTER,
         )
     ],
+    "create_delegation_token": [
+        (
+            m.CreateDelegationTokenRequest(owner_principal_type="User", owner_principal_name="root"),
+            ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
+        )
+    ],
+    # rights come from the token; see test_delegation_tokens
+    "renew_delegation_token": [(m.RenewDelegationTokenRequest(hmac=b"x"), None)],
+    "expire_delegation_token": [(m.ExpireDelegationTokenRequest(hmac=b"x"), None)],
+    "describe_delegation_token": [(m.DescribeDelegationTokenRequest(owners=None), None)],
     "list_partition_reassignments": [(m.ListPartitionReassignmentsRequest(topics=None), CLUSTER)],
     "describe_quorum": [(m.DescribeQuorumRequest(), CLUSTER)],
     "list_config_resources": [(m.ListConfigResourcesRequest(), CLUSTER)],

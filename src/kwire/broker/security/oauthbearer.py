@@ -32,6 +32,7 @@ class OauthBearerServer:
     def __init__(self, validator: TokenValidator, clock: Clock) -> None:
         self.user: str | None = None
         self.expires_at_ms: int | None = None
+        self.is_token_authenticated = False
         self._validator, self._clock = validator, clock
         self._refusal: str | None = None
 

@@ -24,6 +24,7 @@ class PlainServer:
     def __init__(self, find: Callable[[str], str | None]) -> None:
         self.user: str | None = None
         self.expires_at_ms: int | None = None
+        self.is_token_authenticated = False
         self._find = find
 
     def step(self, message: bytes) -> bytes:

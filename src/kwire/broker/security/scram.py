@@ -8,6 +8,8 @@
 Kept of a password: salt, iterations and two keys, neither of which lets anyone log in as the user. Channel binding is
 refused (a gs2-header of y or p), and so is its claim in the client's last message, which Kafka does not look at.
 
+With the extension tokenauth=true the name is the id of a delegation token, and the token's owner logs in.
+
 A name that nobody has goes the same way as one that is there, with a salt that stays the same for that name, and fails
 at the proof: neither what is sent nor how long it takes tells the two apart. Kafka fails at the name instead.
 
@@ -25,11 +27,20 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Protocol
 
 from kwire.broker.security.errors import AuthenticationFailed
 from kwire.protocol import HIDDEN
 
-__all__ = ["MAX_ITERATIONS", "MIN_ITERATIONS", "ScramCredential", "ScramMechanism", "ScramServer", "keys_of"]
+__all__ = [
+    "MAX_ITERATIONS",
+    "MIN_ITERATIONS",
+    "ScramCredential",
+    "ScramMechanism",
+    "ScramServer",
+    "TokenOwner",
+    "keys_of",
+]
 
 MIN_ITERATIONS, MAX_ITERATIONS = 4096, 16384
 NONCE_BYTES = 24
@@ -94,8 +105,18 @@ def keys_of(mechanism: ScramMechanism, salted_password: bytes) -> tuple[bytes, b
     )
 
 
+class TokenOwner(Protocol):
+    """What a login by a token needs of it. owner: Type:Name."""
+
+    @property
+    def owner(self) -> str: ...
+
+    @property
+    def expires_at_ms(self) -> int: ...
+
+
 class ScramServer:
-    """One authentication. find: the credential of a user; None for a user that is not there.
+    """One authentication. find: the credential of a user; None for an unknown user. find_token: of a token.
 
     pepper: what salts for users that are not there are made with; the same as long as the server runs. nonce: the
     server's, random.
@@ -107,12 +128,15 @@ class ScramServer:
         find: Callable[[str], ScramCredential | None],
         pepper: bytes,
         nonce: str | None = None,
+        find_token: Callable[[str], tuple[TokenOwner, ScramCredential] | None] = lambda token_id: None,
     ) -> None:
         self.user: str | None = None
         self.expires_at_ms: int | None = None
+        self.is_token_authenticated = False
+        self._find_token = find_token
         self._mechanism, self._find, self._pepper = mechanism, find, pepper
         self._own_nonce = nonce or secrets.token_urlsafe(NONCE_BYTES)
-        self._name = self._header = self._first = self._nonce = ""
+        self._name = self._owner = self._header = self._first = self._nonce = ""
         self._credential: ScramCredential | None = None
 
     def step(self, message: bytes) -> bytes:
@@ -125,14 +149,20 @@ class ScramServer:
 
     def _take_first(self, text: str) -> bytes:
         match = CLIENT_FIRST.fullmatch(text)
-        if match is None or TOKEN_EXTENSION in match["bare"].split(",")[2:]:  # no delegation tokens here
+        if match is None:
             raise AuthenticationFailed()
         self._name = unescape(match["name"])
         if match["authzid"] is not None and unescape(match["authzid"]) != self._name:
             raise AuthenticationFailed(
                 "Authentication failed: Client requested an authorization id that is different from username"
             )
-        found = self._find(self._name)
+        if TOKEN_EXTENSION in match["bare"].split(",")[2:]:
+            token, found = self._find_token(self._name) or (None, None)
+            if token is not None:
+                self.is_token_authenticated, self.expires_at_ms = True, token.expires_at_ms
+                self._owner = token.owner.partition(":")[2]
+        else:
+            found = self._find(self._name)
         self._credential = found or self._nobody()
         self._header = match["header"]
         self._nonce = match["nonce"] + self._own_nonce
@@ -155,7 +185,7 @@ class ScramServer:
         client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
         if not hmac.compare_digest(hashlib.new(algorithm, client_key).digest(), credential.stored_key):
             raise AuthenticationFailed()
-        self.user = self._name
+        self.user = self._owner if self.is_token_authenticated else self._name
         return b"v=" + base64.b64encode(hmac.digest(credential.server_key, signed, algorithm))
 
     def _nobody(self) -> ScramCredential:

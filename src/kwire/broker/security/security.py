@@ -16,6 +16,7 @@ from kwire.broker.context import Peer, RequestContext
 from kwire.broker.security.acls import Acls
 from kwire.broker.security.authorizer import Authorizer
 from kwire.broker.security.credentials import Credentials
+from kwire.broker.security.delegation_tokens import DelegationTokens
 from kwire.broker.security.oauthbearer import OauthBearerServer
 from kwire.broker.security.plain import PlainServer
 from kwire.broker.security.quotas import Quotas
@@ -54,6 +55,7 @@ class Security:
         self.acls = Acls(image, commit)
         self.quotas = Quotas(image, commit)
         self.credentials = Credentials(image, commit, settings.users, [SCRAM[name] for name in names if name in SCRAM])
+        self.tokens = DelegationTokens(image, commit, node.clock, settings)
         self.mechanisms = self._servers(names)
         self.authorizer = self._make_authorizer()
 
@@ -96,7 +98,13 @@ class Security:
                 servers[name] = partial(OauthBearerServer, self._settings.sasl_oauthbearer_validator, self._clock)
             else:
                 mechanism = SCRAM[name]
-                servers[name] = partial(ScramServer, mechanism, partial(credentials.scram, mechanism=mechanism), pepper)
+                servers[name] = partial(
+                    ScramServer,
+                    mechanism,
+                    partial(credentials.scram, mechanism=mechanism),
+                    pepper,
+                    find_token=partial(self.tokens.login, mechanism=mechanism),
+                )
         return servers
 
     def _make_authorizer(self) -> Authorizer | None:

@@ -32,10 +32,13 @@ REAUTHENTICATION_APIS = frozenset({SASL_HANDSHAKE, SASL_AUTHENTICATE})
 
 
 class SaslServer(Protocol):
-    """One authentication by one mechanism. expires_at_ms: when the credentials do, None for those that do not."""
+    """One authentication by one mechanism. expires_at_ms: when the credentials do, None for those that do not.
+    is_token_authenticated: whether they are a delegation token.
+    """
 
     user: str | None
     expires_at_ms: int | None
+    is_token_authenticated: bool
 
     def step(self, message: bytes) -> bytes:
         """The answer to a message; sets user when that was the last. Raises AuthenticationFailed."""
@@ -120,7 +123,7 @@ class SaslSession:
             if self._problem is not None:
                 raise self._problem
             answer = server.step(token)
-            lifetime_ms = 0 if server.user is None else self._log_in(f"User:{server.user}", server.expires_at_ms)
+            lifetime_ms = 0 if server.user is None else self._log_in(f"User:{server.user}", server)
         except AuthenticationFailed as error:
             self._server = None
             if error.what:
@@ -135,20 +138,21 @@ class SaslSession:
     def _is_renewal(self) -> bool:
         return self._ends_at_ms is not None
 
-    def _log_in(self, principal: str, expires_at_ms: int | None) -> int:
+    def _log_in(self, principal: str, server: SaslServer) -> int:
         """The principal is known; returns the length of its session in ms, at most that of its credentials."""
         peer = self._peer
         if self._is_renewal and principal != peer.principal:
             before, after = (name.replace(":", ".", 1) for name in (peer.principal, principal))
             raise AuthenticationFailed(f"Cannot change principals during re-authentication from {before}: {after}")
         peer.principal = principal
+        peer.is_token_authenticated = server.is_token_authenticated
         self._server = None
         self.state = State.DONE
         self.takes_bare_tokens = False
         now_ms = self._clock.now_ms()
         lifetimes = [self._max_lifetime_ms] if self._max_lifetime_ms > 0 else []
-        if expires_at_ms is not None:
-            lifetimes.append(max(0, expires_at_ms - now_ms))
+        if server.expires_at_ms is not None:
+            lifetimes.append(max(0, server.expires_at_ms - now_ms))
         if not lifetimes:
             return 0
         self._ends_at_ms = now_ms + min(lifetimes)

@@ -1,0 +1,76 @@
+"""DescribeDelegationToken (api key 41), versions 0 to 3: the tokens of owners, with their HMACs (KIP-48).
+
+    2  flexible    3  who requested a token (KIP-373)
+
+No list of owners (null) selects all. The sender sees tokens that it owns or may renew, tokens that it may DESCRIBE, and
+those of users for whom it has DESCRIBE_TOKENS.
+Source: kafka.server.KafkaApis.handleDescribeTokensRequest, DelegationTokenManager.filterToken 3.9.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire.broker.apis.create_delegation_token import check_sender
+from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.context import RequestContext
+from kwire.broker.node import Node
+from kwire.broker.security.delegation_tokens import DelegationToken
+from kwire.messages import DescribeDelegationTokenResponse
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+API_KEY = 41
+VERSIONS = (0, 3)
+
+SINCE_REQUESTER = 3
+
+
+def handle(node: Node, context: RequestContext, request: Any) -> DescribeDelegationTokenResponse:
+    """List the tokens that the sender may see."""
+    tokens = check_sender(node, context.peer).tokens
+    if not tokens.is_enabled:
+        raise refusal(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED, "Delegation Token feature is not enabled.")
+    owners = None
+    if request.owners is not None:
+        owners = [f"{each.principal_type}:{each.principal_name}" for each in request.owners]
+    return DescribeDelegationTokenResponse(
+        tokens=[
+            described(token, tokens.hmac_of(token.token_id), context.api_version)
+            for token in tokens
+            if (owners is None or any(token.is_owner_or_renewer(owner) for owner in owners))
+            and may_see(node, context, token)
+        ]
+    )
+
+
+def may_see(node: Node, context: RequestContext, token: DelegationToken) -> bool:
+    """Whether the sender may see a token."""
+    return (
+        token.is_owner_or_renewer(context.principal)
+        or node.may(context, Operation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.token_id)
+        or node.may(context, Operation.DESCRIBE_TOKENS, ResourceType.USER, token.owner)
+    )
+
+
+def described(token: DelegationToken, hmac: bytes, version: int) -> Any:
+    """One token."""
+    cls = DescribeDelegationTokenResponse.DescribedDelegationToken
+    kind, _, name = token.owner.partition(":")
+    result = cls(
+        principal_type=kind,
+        principal_name=name,
+        issue_timestamp=token.issued_at_ms,
+        expiry_timestamp=token.expires_at_ms,
+        max_timestamp=token.max_ms,
+        token_id=token.token_id,
+        hmac=hmac,
+    )
+    for renewer in token.renewers:
+        kind, _, name = renewer.partition(":")
+        result.renewers.append(
+            DescribeDelegationTokenResponse.DescribedDelegationTokenRenewer(principal_type=kind, principal_name=name)
+        )
+    if version >= SINCE_REQUESTER:
+        kind, _, name = token.requester.partition(":")
+        result.token_requester_principal_type, result.token_requester_principal_name = kind, name
+    return result

@@ -1,0 +1,204 @@
+"""Delegation tokens: credentials that a user creates for itself or others, for a limited time (KIP-48).
+
+Tokens need delegation.token.secret.key. A token's password is its HMAC, base64: HMAC-SHA512 of the token id under that
+key, so that nothing secret is stored: DelegationTokenRecord in the metadata log has the id, the owner, the renewers
+and the times. Clients log in by SCRAM with the extension tokenauth=true, the token id as the name.
+Source: org.apache.kafka.controller.DelegationTokenControlManager, kafka.server.DelegationTokenManager 3.9.1.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hmac
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kwire.broker.clock import Clock
+from kwire.broker.identifiers import new_uuid
+from kwire.broker.image import MetadataImage
+from kwire.broker.security.scram import ScramCredential, ScramMechanism
+from kwire.broker.settings import Settings
+from kwire.log.checkpoints import render_uuid
+from kwire.messages import DelegationTokenRecord, RemoveDelegationTokenRecord
+from kwire.messages.base import Message
+from kwire.protocol.error_codes import ErrorCode, refusal
+
+__all__ = ["DelegationToken", "DelegationTokens"]
+
+USER_TYPE = "User"
+ALGORITHM = "sha512"
+CREDENTIALS = 1000
+"""How many credentials of tokens are kept: making one takes a few milliseconds."""
+
+Commit = Callable[[Sequence[tuple[Message, int]]], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelegationToken:
+    """One token. owner, requester, renewers: principals as Type:Name. Times in ms since 1970; expires_at_ms moves."""
+
+    token_id: str
+    owner: str
+    requester: str
+    renewers: tuple[str, ...]
+    issued_at_ms: int
+    max_ms: int
+    expires_at_ms: int
+
+    def has_expired(self, now_ms: int) -> bool:
+        """Whether it cannot be used any more."""
+        return self.max_ms < now_ms or self.expires_at_ms < now_ms
+
+    def is_owner_or_renewer(self, principal: str) -> bool:
+        """Whether a principal may renew and expire it."""
+        return principal == self.owner or principal in self.renewers
+
+    def record(self, expires_at_ms: int) -> Message:
+        """Return the record of the token with an expiry time."""
+        return DelegationTokenRecord(
+            owner=self.owner,
+            requester=self.requester,
+            renewers=list(self.renewers),
+            issue_timestamp=self.issued_at_ms,
+            max_timestamp=self.max_ms,
+            expiration_timestamp=expires_at_ms,
+            token_id=self.token_id,
+        )
+
+
+class DelegationTokens:
+    """All tokens. commit: writes metadata records and applies them to the image."""
+
+    def __init__(self, image: MetadataImage, commit: Commit, clock: Clock, settings: Settings) -> None:
+        self._commit, self._clock, self._settings = commit, clock, settings
+        self._key = settings.delegation_token_secret_key.text.encode()
+        self._tokens: dict[str, DelegationToken] = {}
+        self._credential = functools.lru_cache(CREDENTIALS)(self._make_credential)
+        image.subscribe("DelegationTokenRecord", self._set)
+        image.subscribe("RemoveDelegationTokenRecord", self._unset)
+
+    def __iter__(self) -> Iterator[DelegationToken]:
+        return iter(list(self._tokens.values()))
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether there is a secret key."""
+        return bool(self._key)
+
+    def hmac_of(self, token_id: str) -> bytes:
+        """A token's HMAC."""
+        return hmac.digest(self._key, token_id.encode(), ALGORITHM)
+
+    def login(self, token_id: str, mechanism: ScramMechanism) -> tuple[DelegationToken, ScramCredential] | None:
+        """The token of that id with its credential; None for one that does not exist or has expired."""
+        token = self._tokens.get(token_id)
+        if token is None or not self._key or token.has_expired(self._clock.now_ms()):
+            return None
+        return token, self._credential(token_id, mechanism)
+
+    def _make_credential(self, token_id: str, mechanism: ScramMechanism) -> ScramCredential:
+        return ScramCredential.of(mechanism, base64.b64encode(self.hmac_of(token_id)).decode())
+
+    def create(
+        self, owner: str, requester: str, renewers: Iterable[tuple[str, str]], max_lifetime_ms: int
+    ) -> DelegationToken:
+        """Create a token. max_lifetime_ms: 0 or less for the broker's. Raises BrokerError."""
+        self._check_enabled()
+        principals = []
+        for kind, name in renewers:
+            if kind != USER_TYPE:
+                raise refusal(ErrorCode.INVALID_PRINCIPAL_TYPE, f"Unsupported principal type {kind}")
+            principals.append(f"{kind}:{name}")
+        now_ms = self._clock.now_ms()
+        longest_ms = self._settings.delegation_token_max_lifetime_ms
+        max_ms = now_ms + (min(longest_ms, max_lifetime_ms) if max_lifetime_ms > 0 else longest_ms)
+        expires_at_ms = min(max_ms, now_ms + self._settings.delegation_token_expiry_time_ms)
+        token = DelegationToken(
+            token_id=render_uuid(new_uuid()),
+            owner=owner,
+            requester=requester,
+            renewers=tuple(principals),
+            issued_at_ms=now_ms,
+            max_ms=max_ms,
+            expires_at_ms=expires_at_ms,
+        )
+        self._commit([(token.record(expires_at_ms), 0)])
+        return token
+
+    def renew(self, token_hmac: bytes, principal: str, period_ms: int) -> int:
+        """Extend a token, up to its maximum; returns when it expires. period_ms: 0 or less for the broker's.
+
+        Raises BrokerError.
+        """
+        token, now_ms = self._of_hmac(token_hmac), self._clock.now_ms()
+        if token.has_expired(now_ms):
+            raise refusal(ErrorCode.DELEGATION_TOKEN_EXPIRED, "Delegation Token is expired.")
+        check_owner(token, principal)
+        longest_ms = self._settings.delegation_token_expiry_time_ms
+        period_ms = min(longest_ms, period_ms) if period_ms > 0 else longest_ms
+        expires_at_ms = min(token.max_ms, now_ms + period_ms)
+        self._commit([(token.record(expires_at_ms), 0)])
+        return expires_at_ms
+
+    def expire(self, token_hmac: bytes, principal: str, period_ms: int) -> int:
+        """Let a token expire after a time, a negative one for now; returns when. Raises BrokerError."""
+        token, now_ms = self._of_hmac(token_hmac), self._clock.now_ms()
+        check_owner(token, principal)
+        if period_ms < 0:
+            self._commit([(RemoveDelegationTokenRecord(token_id=token.token_id), 0)])
+            return now_ms
+        if token.has_expired(now_ms):
+            raise refusal(ErrorCode.DELEGATION_TOKEN_EXPIRED, "Delegation Token is expired.")
+        expires_at_ms = min(token.max_ms, now_ms + period_ms)
+        self._commit([(token.record(expires_at_ms), 0)])
+        return expires_at_ms
+
+    def remove_expired(self) -> None:
+        """Remove the tokens that have expired."""
+        now_ms = self._clock.now_ms()
+        self._remove(token for token in self if token.has_expired(now_ms))
+
+    def clear(self) -> None:
+        """Remove all tokens."""
+        self._remove(self)
+
+    def _remove(self, tokens: Iterable[DelegationToken]) -> None:
+        records: list[tuple[Message, int]] = [
+            (RemoveDelegationTokenRecord(token_id=token.token_id), 0) for token in tokens
+        ]
+        if records:
+            self._commit(records)
+
+    def _check_enabled(self) -> None:
+        if not self.is_enabled:
+            raise refusal(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED, "Delegation Token feature is not enabled.")
+
+    def _of_hmac(self, token_hmac: bytes) -> DelegationToken:
+        self._check_enabled()
+        for token in self._tokens.values():
+            if hmac.compare_digest(self.hmac_of(token.token_id), token_hmac):
+                return token
+        raise refusal(ErrorCode.DELEGATION_TOKEN_NOT_FOUND, "Delegation Token is not found on server.")
+
+    def _set(self, record: Any) -> None:
+        self._tokens[record.token_id] = DelegationToken(
+            token_id=record.token_id,
+            owner=record.owner,
+            requester=record.requester,
+            renewers=tuple(record.renewers),
+            issued_at_ms=record.issue_timestamp,
+            max_ms=record.max_timestamp,
+            expires_at_ms=record.expiration_timestamp,
+        )
+
+    def _unset(self, record: Any) -> None:
+        self._tokens.pop(record.token_id, None)
+
+
+def check_owner(token: DelegationToken, principal: str) -> None:
+    """Raises BrokerError unless the principal owns the token or may renew it."""
+    if not token.is_owner_or_renewer(principal):
+        what = "Specified Principal is not valid Owner/Renewer."
+        raise refusal(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH, what)
