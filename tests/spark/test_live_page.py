@@ -68,7 +68,7 @@ def test_links_inside_the_pages_lead_somewhere(page: Path) -> None:
 
 def test_the_examples_run_one_after_the_other(spark: SparkSession, tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", LIVE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     cls: Any = registry.get("CreateTopicsRequest")
     topics = [cls.CreatableTopic(name=name, num_partitions=4, replication_factor=1) for name in ("events", "copies")]
     with Broker() as broker, Client(broker.bootstrap_servers) as client:
