@@ -1,0 +1,116 @@
+"""Every page of the documentation: its Python runs, its commands exist with their options, its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from tests.docs.examples import BLOCK, ON_SPARK, PAGES, ROOT, blocks, fill, in_place, names_of, needs_spark
+
+from kwire.cli.main import build
+
+# Pages whose examples another test runs, in an order or with parts of its own.
+RUN_ELSEWHERE = {
+    "deployment.md": "tests/interop/test_spark_deployment.py",
+    "evolution.md": "tests/docs/test_evolution.py",
+    "functions.md": "tests/spark/test_functions.py",
+    "jobs.md": "tests/spark/test_jobs_on_spark.py",
+    "live.md": "tests/spark/test_live_page.py",
+    "plan.md": "tests/plan/test_pages.py",
+    "protocol.md": "tests/plan/test_pages.py",
+    "quickstart.md": "tests/docs/test_quickstart.py",
+    "security.md": "tests/docs/test_broker_pages.py",
+    "transactions.md": "tests/docs/test_broker_pages.py",
+}
+
+
+PLAIN = (
+    "broker.md", "capture.md", "compaction.md", "conversion.md", "convert.md", "internal.md", "log.md", "messages.md",
+    "records.md", "repair.md", "tiered.md", "writing-logs.md",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("page", PLAIN)
+def test_examples_run(page: str, kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+    data = fill(page, tmp_path, kafka_logs)
+    names = names_of(page, data)
+    examples = [source for source in blocks(page, "python") if not needs_spark(source)]
+    assert examples
+    for source in examples:
+        exec(compile(in_place(source, data, tmp_path), page, "exec"), names)
+
+
+def test_every_page_with_an_example_has_a_test_that_runs_it() -> None:
+    with_examples = {page for page in PAGES if blocks(page, "python")}
+    assert with_examples == {*PLAIN, *ON_SPARK, *RUN_ELSEWHERE}
+    for page, test in RUN_ELSEWHERE.items():
+        assert page.removesuffix(".md") in (ROOT / test).read_text("utf-8"), f"{test} does not run {page}"
+
+
+# ---- commands
+
+
+def find_command(words: list[str]) -> tuple[Any, list[str]]:
+    """The command that words of a command line name, and the words after it."""
+    command: Any = typer.main.get_command(build())
+    while words and hasattr(command, "commands"):
+        assert words[0] in command.commands, f"kwire has no command {words[0]!r}"
+        command, words = command.commands[words[0]], words[1:]
+    return command, words
+
+
+def command_lines(page: str) -> list[str]:
+    """`kwire ...` lines of blocks that are no Python, without what is explained behind them."""
+    lines = []
+    for language, source in BLOCK.findall(PAGES[page].read_text("utf-8")):
+        if language != "python":
+            for line in source.replace("\\\n", " ").splitlines():
+                line = re.sub(r"^\s*\$ ", "", line)
+                if line.startswith("kwire "):
+                    lines.append(re.split(r"\s#|\s{3,}|\s[|>&]\s|\s*[|>]\s|$", line.removeprefix("kwire "))[0])
+    return lines
+
+
+@pytest.mark.parametrize("page", sorted(PAGES))
+def test_commands_exist_with_their_options(page: str) -> None:
+    for line in command_lines(page):
+        command, words = find_command(shlex.split(line))
+        known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        for word in words:
+            option = re.fullmatch(r"(--?[A-Za-z][\w-]*)(=.*)?", word)
+            if option is not None:
+                assert option[1] in {*known, "--help", "-h"}, f"{page}: `kwire {line}` has no option {option[1]}"
+
+
+# ---- links
+
+
+def anchors(page: Path) -> set[str]:
+    """The ids of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", BLOCK.sub("", page.read_text("utf-8")), re.MULTILINE)
+    texts = (re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip().lower() for heading in headings)
+    return {re.sub(r"[^\w\- ]", "", text).replace(" ", "-") for text in texts}
+
+
+@pytest.mark.parametrize("page", sorted({*PAGES.values(), *(ROOT / "docs").rglob("*.md")}), ids=lambda path: path.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"`[^`\n]*`", "", BLOCK.sub("", page.read_text("utf-8")))
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), f"{page.name} links to {link}"
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors(target), f"{page.name} links to {link}: {target.name} has no such heading"
+
+
+def test_every_kip_that_the_code_names_is_on_its_page() -> None:
+    source = "".join(path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py"))
+    page = PAGES["kips.md"].read_text("utf-8")
+    missing = set(re.findall(r"KIP-\d+", source)) - set(re.findall(r"KIP-\d+", page))
+    assert not missing
