@@ -2,8 +2,7 @@
 
 The KIP's message: the body alone, one topic, 100 partitions, replicated across two brokers. Every int16 and int32 of
 MetadataResponse version 9 (the newest when the KIP was written) is fixed in version 0 of our definition, packed in
-version 1 and unsigned packed in 2: one `encoding` a field. Elements of arrays have no encoding, so the lists of node
-ids are lists of structs of one number, whose empty tag sections cost a byte each in all versions alike.
+version 1 and unsigned packed in 2: one `encoding` a field, that of the lists of node ids for their elements.
 
     best      each number takes one byte where it can: brokers 1 and 2, partitions 0 to 99, no errors, no operations
     worst     the largest number everywhere, the hosts' ports alone excepted: 5 bytes for 4, 3 for 2
@@ -47,11 +46,8 @@ def _encoded(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
             field["nullableVersions"] = "0+"
         if "fields" in field:
             field["fields"] = _encoded(field["fields"])
-        elif field["type"] == "[]int32":
-            element = {"name": "Id", "type": "int32", "versions": "0+"}
-            field |= {"type": f"[]{field['name']}Element", "fields": _encoded([element])}
-        elif field["type"] in ENCODABLE:
-            bits = field["type"].removeprefix("int")
+        elif field["type"].removeprefix("[]") in ENCODABLE:
+            bits = field["type"].removeprefix("[]").removeprefix("int")
             field["encoding"] = {"0": f"fixed{bits}", "1": f"packed{bits}", "2+": f"upacked{bits}"}
         found.append(field)
     return found
@@ -63,15 +59,13 @@ def response(cls: Any, *, worst: bool) -> Any:
     nodes = [top - 1, top] if worst else [1, 2]
 
     def partition(index: int) -> Any:
-        replicas = [cls.ReplicaNodesElement(id=node) for node in nodes]
-        in_sync = [cls.IsrNodesElement(id=node) for node in nodes]
         return cls.MetadataResponsePartition(
             error_code=error,
             partition_index=top - index if worst else index,
             leader_id=nodes[index % 2],
             leader_epoch=top if worst else 1,
-            replica_nodes=replicas,
-            isr_nodes=in_sync,
+            replica_nodes=list(nodes),
+            isr_nodes=list(nodes),
         )
 
     topic = cls.MetadataResponseTopic(

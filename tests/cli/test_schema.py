@@ -132,6 +132,59 @@ def test_generate_writes_a_package(kwire: Call, orders: Path, tmp_path: Path) ->
     assert not (tmp_path / "other").exists()
 
 
+def test_generate_check_fails_when_files_are_stale(kwire: Call, orders: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = ("schema", "generate", orders, "-o", out, "--check")
+    missing = kwire(*command)
+    assert (missing.code, missing.err) == (1, "kwire: 2 files to generate again\n")
+    assert missing.out == f"{out}/__init__.py: missing\n{out}/order.py: missing\n"
+    assert not out.exists()
+    assert kwire("schema", "generate", orders, "-o", out).code == 0
+    (out / "by_hand.py").write_text("x = 1\n")
+    fresh = kwire(*command)
+    assert (fresh.code, fresh.out, fresh.err) == (0, "", "kwire: every file is fresh\n")
+    (orders / "Order.json").write_text(message(field(), field("string", "Note")))
+    stale = kwire(*command)
+    assert (stale.code, stale.out) == (1, f"{out}/order.py: not what its definition gives\n")
+    (orders / "Order.json").rename(orders / "Bill.json")
+    (orders / "Bill.json").write_text(message(name="Bill"))
+    before = sorted((path, path.read_bytes()) for path in out.iterdir())
+    gone = kwire(*command, "--format", "json")
+    assert gone.code == 1
+    assert {Path(row["path"]).name: row["problem"].partition(":")[0] for row in json.loads(gone.out)} == {
+        "__init__.py": "not what its definition gives",
+        "bill.py": "missing",
+        "order.py": "no definition has this module; remove it",
+    }
+    assert sorted((path, path.read_bytes()) for path in out.iterdir()) == before
+
+
+@pytest.mark.requirement("T-08", "I-40")
+def test_show_and_size_take_the_spellings_of_the_kips(kwire: Call, tmp_path: Path) -> None:
+    definition = tmp_path / "Foo.json"
+    definition.write_text(
+        message(
+            field("int32", "LeaderId", encoding={"0-2": "fixed32", "3+": "unsigned32"}),
+            {"name": "UserAgent", "type": "string", "tag": 0},
+        )
+    )
+    values = tmp_path / "values.json"
+    values.write_text('{"leaderId": 7}')
+    for command in (("show", definition), ("size", definition), ("size", definition, values, "--version", "3")):
+        refused = kwire("schema", *command)
+        assert (refused.code, "[I-13]" in refused.err or "[E-09]" in refused.err) == (1, True)
+    shown = kwire("schema", "show", definition, "--dialect", "kip")
+    assert shown.code == 0
+    assert "fixed32 in 0-2, upacked32 in 3+" in shown.out
+    assert "user_agent" in shown.out
+    assert kwire("schema", "size", definition, "--dialect", "kip").code == 0
+    sized = kwire("schema", "size", definition, values, "--version", "3", "--dialect", "kip")
+    assert (sized.code, "upacked32" in sized.out) == (0, True)
+    assert (
+        kwire("schema", "show", "FetchRequest", "--dialect", "kip").out == kwire("schema", "show", "FetchRequest").out
+    )
+
+
 def test_generate_refuses_two_messages_of_one_name(kwire: Call, orders: Path, tmp_path: Path) -> None:
     (orders / "Again.json").write_text(message())
     result = kwire("schema", "generate", orders, "-o", tmp_path / "out")

@@ -12,12 +12,14 @@ import random
 import struct
 from typing import Any
 
+import pyarrow as pa
 from tests.fuzz.messages import Target, mutate, spoil
 from tests.messages.test_any_definition import Filler, Writer
 
 from kwire import schema
 from kwire.errors import DecodeError
 from kwire.plan.columns import ColumnReader
+from kwire.plan.nested_columns import NestedReader
 from kwire.schema.model import STRUCT_DEFAULTS, Field, Message, Struct
 
 FIXED = {
@@ -131,12 +133,17 @@ def drawn(draw: random.Random) -> list[Target]:
 
 
 def check_columns(target: Target) -> None:
-    """The message's own integers as columns."""
+    """The message's own integers and arrays of them as columns, flat and nested."""
     spec: Message = target.type.SPEC
-    paths = [f.attr for f in spec.struct.fields if f.type.startswith(("int", "uint")) and not f.is_array]
-    rows = ColumnReader(spec, target.version, paths).read_all(target.wires).to_pylist()
+    fields = [f for f in spec.struct.fields if f.type.startswith(("int", "uint"))]
     objects = [target.walker_decode(wire) for wire in target.wires]
+    paths = [f.attr for f in fields]
+    rows = ColumnReader(spec, target.version, paths).read_all(target.wires).to_pylist()
     assert rows == [{path: getattr(obj, path) for path in paths} for obj in objects], f"{target}: {rows}"
+    paths = [f.attr for f in fields if target.version in f.versions]
+    nested = NestedReader(spec, target.version).read(pa.array(target.wires, pa.binary())).to_pylist()
+    found = [{path: row[path] for path in paths} for row in nested]
+    assert found == [{path: getattr(obj, path) for path in paths} for obj in objects], f"{target}: {found}"
 
 
 def run(inputs: int, seed: int) -> None:

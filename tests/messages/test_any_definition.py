@@ -23,7 +23,10 @@ SCALARS = [*INTEGERS, "bool", "float64", "uuid", "string", "bytes"]
 
 
 class Writer:
-    """Writes a random valid definition. encodings: how many of the integers that may have one of KIP-625's have it."""
+    """Writes a random valid definition.
+
+    encodings: how many of the integers that may have one of KIP-625's have it, elements of arrays among them.
+    """
 
     def __init__(self, rng: random.Random, encodings: float = 0.3) -> None:
         self.rng, self.structs, self.encodings = rng, 0, encodings
@@ -48,7 +51,7 @@ class Writer:
         first = rng.randint(lowest, highest)
         last = rng.randint(first, highest) if rng.random() < 0.2 else None
         is_struct, is_array = depth < 3 and rng.random() < 0.3, rng.random() < 0.3
-        encodable = not is_array and rng.random() < self.encodings
+        encodable = rng.random() < self.encodings
         kind = rng.choice(ENCODABLE if encodable else [*SCALARS, *([] if is_array else ["records"])])
         item: dict[str, Any] = {"name": name, "versions": f"{first}+" if last is None else f"{first}-{last}"}
         if is_struct:
@@ -56,6 +59,8 @@ class Writer:
             kind = f"S{self.structs}"
             item["fields"] = self.fields(first, highest if last is None else last, depth + 1)
         item |= {"type": f"[]{kind}" if is_array else kind, "ignorable": rng.random() < 0.5}
+        if is_array and encodable and not is_struct:
+            self.encode(item, first, last)
         if (is_struct or is_array or kind in ("string", "bytes", "records")) and rng.random() < 0.5:
             item["nullableVersions"] = item["versions"]
             item |= {"default": "null"} if rng.random() < 0.5 else {}
@@ -74,9 +79,10 @@ class Writer:
         return item
 
     def encode(self, item: dict[str, Any], first: int, last: int | None) -> tuple[int, int]:
-        """Give an integer field encodings, in either notation; returns what fits all of them."""
+        """Give an integer field, or an array, encodings in either notation; returns what fits all of them."""
         rng = self.rng
-        bits = int(item["type"].removeprefix("int"))
+        array = "[]" if item["type"].startswith("[]") else ""
+        bits = int(item["type"].removeprefix("[]int").removeprefix("int"))
         names = [name for name, encoding in ENCODINGS.items() if encoding.bits <= bits]
         cuts = sorted(rng.sample(range(first + 1, LAST + 2), min(rng.randint(0, 3), LAST + 1 - first)))
         cuts = [cut for cut in cuts if last is None or cut <= last]
@@ -88,7 +94,7 @@ class Writer:
         if rng.random() < 0.5:
             item["encoding"] = chosen if len(chosen) > 1 or rng.random() < 0.5 else chosen[ranges[0]]
         else:
-            item["type"] = {versions: f"{words[name[:-2]]}{name[-2:]}" for versions, name in chosen.items()}
+            item["type"] = {versions: f"{array}{words[name[:-2]]}{name[-2:]}" for versions, name in chosen.items()}
         narrowest = min((ENCODINGS[name] for name in chosen.values()), key=lambda encoding: encoding.bits)
         return narrowest.smallest, narrowest.largest
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.plan.conftest import CodecOf
 from tests.plan.definitions import compiled, field
 from tests.wire.test_integer_encoding import CASES
 
+from kwire import plan
 from kwire.errors import DecodeError, EncodeError, Malformed, Truncated
 from kwire.plan import rows
 from kwire.plan.columns import ColumnReader
 from kwire.plan.compiler import compile_message
+from kwire.plan.nested_columns import NestedReader
+from kwire.plan.nested_writing import NestedWriter
+from kwire.wire.varint import write_unsigned_varint
 
 NAMES = [f"{form}{bits}" for form in ("fixed", "packed", "upacked") for bits in (16, 32, 64)]
 # All encodings of an int64, and behind them a number that shows where they end.
@@ -157,6 +162,140 @@ def test_a_number_before_a_struct_is_a_column_of_its_own_struct() -> None:
     assert ColumnReader(cls.SPEC, 0, ["number", "inner.n"]).read_all(bodies).to_pylist() == [
         {"number": 7, "inner.n": -8}
     ]
+
+
+# An array of an int64 in each of the encodings: a version for each, positional and tagged.
+RANGES = {str(i): name for i, name in enumerate(NAMES[:8])} | {"8+": NAMES[8]}
+Lists: Any = compiled(
+    field("Numbers", "[]int64", encoding=RANGES, nullableVersions="0+"),
+    field("Tagged", "[]int64", tag=0, taggedVersions="0+", encoding=RANGES),
+    valid="0-8", flexible="0+",
+)  # fmt: skip
+
+
+@pytest.mark.requirement("I-46", "I-20", "I-24", "I-42", "I-43")
+@pytest.mark.parametrize("name", NAMES)
+def test_the_worked_bytes_as_elements_of_arrays(codec_of: CodecOf, name: str) -> None:
+    version = NAMES.index(name)
+    codec = codec_of(Lists, version)
+    fit = [(value, data) for encoding, value, data in CASES if encoding == name and data is not None]
+    for cases in ([], *([case] for case in fit), fit):
+        values, data = [value for value, _ in cases], b"".join(data for _, data in cases)
+        obj = Lists(numbers=values)
+        wire = bytes([len(values) + 1]) + data + b"\0"
+        assert codec.encode(obj) == wire
+        assert codec.decode(wire) == obj
+        assert codec.encoded_size(obj) == len(wire)
+        assert Lists.from_json(obj.to_json(version=version), version=version) == obj
+        rows = ColumnReader(Lists.SPEC, version, ["numbers", "tagged"]).read_all([wire]).to_pylist()
+        assert rows == [{"numbers": values, "tagged": []}]
+        nested = NestedReader(Lists.SPEC, version).read(pa.array([wire], pa.binary()))
+        assert nested.to_pylist() == [{"numbers": values, "tagged": []}]
+        assert NestedWriter(Lists.SPEC, version, Lists).write(nested).to_pylist() == [wire]
+        if values:
+            obj = Lists(tagged=values)
+            value = bytes([len(values) + 1]) + data
+            size = bytearray()
+            write_unsigned_varint(size, len(value))
+            wire = b"\1\1\0" + size + value
+            assert codec.encode(obj) == wire
+            assert codec.decode(wire) == obj
+    for encoding, value, data in CASES:
+        if encoding == name and data is None:
+            for attr in ("numbers", "tagged"):
+                with pytest.raises(EncodeError, match=f"{value} does not fit {name}.*version {version}") as caught:
+                    codec.encode(Lists(**{attr: [1, value]}))
+                assert caught.value.path == (attr, 1)
+            for broken in (Lists(numbers=[value]).to_json, lambda v=value, **k: Lists.from_json({"numbers": [v]}, **k)):
+                with pytest.raises(EncodeError, match=f"{value} does not fit {name}") as caught:
+                    broken(version=version)
+                assert caught.value.path == ("numbers", 0)
+
+
+@pytest.mark.requirement("I-46", "W-17")
+@pytest.mark.parametrize("version", range(9))
+def test_a_list_of_packed_integers_may_be_null_cut_or_too_long(codec_of: CodecOf, version: int) -> None:
+    codec = codec_of(Lists, version)
+    assert codec.decode(b"\0\0") == Lists(numbers=None)
+    assert codec.encode(Lists(numbers=None)) == b"\0\0"
+    assert ColumnReader(Lists.SPEC, version, ["numbers"]).read_all([b"\0\0"]).to_pylist() == [{"numbers": None}]
+    wire = codec.encode(Lists(numbers=[1, -300, 300]))
+    for cut in range(len(wire)):
+        with pytest.raises(DecodeError):
+            codec.decode(wire[:cut])
+        with pytest.raises(DecodeError):
+            ColumnReader(Lists.SPEC, version, ["numbers"]).read_all([wire[:cut]])
+    for count in (b"\xff\xff\xff\x7f", b"\xff\xff\xff\xff\x07"):
+        with pytest.raises(Truncated, match=r"^numbers: array of \d+ ") as caught:
+            codec.decode(count + b"\1" * 20)
+        assert (caught.value.position, caught.value.path) == (0, ("numbers",))
+
+
+@pytest.mark.requirement("I-25", "I-46")
+def test_the_path_of_a_bad_element_has_its_index(codec_of: CodecOf) -> None:
+    with pytest.raises(Malformed, match="packed16") as caught:
+        codec_of(Lists, NAMES.index("packed16")).decode(b"\4\2\2" + b"\xff\xff\xff\x0f" + b"\0")
+    assert (caught.value.path, caught.value.position) == (("numbers", 2), 3)
+    with pytest.raises(EncodeError, match=r"None|null") as refused:
+        codec_of(Lists, NAMES.index("packed64")).encode(Lists(numbers=[1, None]))
+    assert refused.value.path == ("numbers", 1)
+    with pytest.raises(EncodeError, match="'x' is no packed64") as refused:
+        codec_of(Lists, NAMES.index("packed64")).encode(Lists(numbers=["x"]))
+
+
+def test_notes_name_the_encoding_of_each_element() -> None:
+    version = NAMES.index("packed32")
+    wire = Lists(numbers=[1, 300]).encode(version=version)
+    notes = plan.codec(Lists.SPEC, version, Lists, kernels=False).annotate(wire).notes
+    assert [(note.path, note.type, note.value, note.end - note.start) for note in notes[:3]] == [
+        (("numbers",), "count", 2, 1), (("numbers", 0), "packed32", 1, 1), (("numbers", 1), "packed32", 300, 2),
+    ]  # fmt: skip
+
+
+@pytest.mark.requirement("I-46")
+def test_large_lists_grow_the_room_of_both_kernels(codec_of: CodecOf) -> None:
+    """A byte of the wire may become nine of MessagePack, and three of those ten of the wire."""
+    for name, value in (("packed64", -1), ("upacked64", -1), ("packed64", 2**63 - 1), ("upacked16", 32767)):
+        codec = codec_of(Lists, NAMES.index(name))
+        obj = Lists(numbers=[value] * 100_000, tagged=[value] * 50_000)
+        wire = codec.encode(obj)
+        assert codec.decode(wire) == obj
+        assert codec.encode(obj) == wire
+
+
+@pytest.mark.requirement("I-46")
+def test_lists_in_arrays_of_structs_and_in_structs_that_may_be_null() -> None:
+    cls = compiled(
+        field("Rows", "[]Row", fields=[
+            field("Name", "string"), field("A", "[]int64", encoding="packed32"),
+            field("B", "[]int16", encoding="upacked16"), field("C", "[]int64", encoding="fixed16"),
+        ]),
+        field("Maybe", "Inner", nullableVersions="0+", fields=[field("N", "[]varint32"), field("M", "varint32")]),
+        field("Last", "int32"),
+    )  # fmt: skip
+    values = [[], [1], [-(2**15), 2**15 - 1, 0], [7] * 300]
+    rows = [cls.Row(name=str(i), a=v, b=v, c=v) for i, v in enumerate(values)]
+    objects = [cls(rows=rows, maybe=cls.Inner(n=[5, -6], m=3), last=9), cls(maybe=None, last=-1)]
+    bodies = [obj.encode(version=1) for obj in objects]
+    table = ColumnReader(cls.SPEC, 1, ["rows[].a", "rows[].b", "rows[].c", "rows[].name", "last"]).read_all(bodies)
+    assert [str(kind) for kind in table.schema.types[:3]] == [f"list<item: int{bits}>" for bits in (64, 16, 64)]
+    assert table.select([0, 1, 2]).to_pylist() == [{f"rows[].{name}": value for name in "abc"} for value in values]
+    maybe = ColumnReader(cls.SPEC, 1, ["maybe.n", "maybe.m"]).read_all(bodies).to_pylist()
+    assert maybe == [{"maybe.n": [5, -6], "maybe.m": 3}, {"maybe.n": None, "maybe.m": None}]
+    nested = NestedReader(cls.SPEC, 1).read(pa.array(bodies, pa.binary()))
+    nested.validate(full=True)
+    assert nested[0].as_py()["rows"][2] == {"name": "2", "a": values[2], "b": values[2], "c": values[2]}
+    assert nested[1].as_py() == {"rows": [], "maybe": None, "last": -1}
+    assert NestedWriter(cls.SPEC, 1, cls).write(nested).to_pylist() == bodies
+
+
+def test_arrays_of_numbers_without_encodings_keep_their_rows() -> None:
+    plain = compiled(*(field(f"F{i}", f"[]{kind}") for i, kind in enumerate(("int16", "int32", "int64"))))
+    own = compiled(
+        field("F0", "[]int16", encoding="fixed16"), field("F1", {"0+": "[]int32"}), field("F2", "[]int64"),  # type: ignore[arg-type]
+    )  # fmt: skip
+    assert compile_message(plain.SPEC, 1).rows == compile_message(own.SPEC, 1).rows
+    assert not {row[0] for row in compile_message(plain.SPEC, 1).rows} & {rows.VARINTS, rows.VARLIST}
 
 
 def test_more_packed_numbers_than_one_row_holds(codec_of: CodecOf) -> None:

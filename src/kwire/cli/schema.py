@@ -38,7 +38,9 @@ Shape = Annotated[Format, typer.Option("--format", help="table, json or jsonl.")
 Words = Annotated[
     Dialect,
     typer.Option(
-        "--dialect", help="kip: a tag needs no ranges, as in KIP-482. kafka: what Kafka's own releases need accepted."
+        "--dialect",
+        help="kip: the spellings of KIP-482 and KIP-625 (a tag needs no ranges, unsigned32). "
+        "kafka: what Kafka's own releases need accepted.",
     ),
 ]
 Into = Annotated[Path, typer.Option("--output", "-o", help="Directory to write to.")]
@@ -106,9 +108,15 @@ def existing_paths(paths: list[Path]) -> list[Path]:
     return paths
 
 
-def show(name: Name, version: Version = None, kafka: Release = None, shape: Shape = Format.TABLE) -> int:
+def show(
+    name: Name,
+    version: Version = None,
+    kafka: Release = None,
+    dialect: Words = Dialect.STRICT,
+    shape: Shape = Format.TABLE,
+) -> int:
     """Show a message: its fields in all versions, or one version as it goes over the wire."""
-    message = message_of(name, kafka)
+    message = message_of(name, kafka, dialect)
     if version is not None and version not in message.valid:
         raise OptionError(f"{message.name} has versions {message.valid}, not {version}")
     if shape is Format.TABLE:
@@ -139,12 +147,13 @@ WIRE = (
 )
 
 
-def message_of(name: str, kafka: str | None) -> Message:
+def message_of(name: str, kafka: str | None, dialect: Dialect = Dialect.STRICT) -> Message:
+    """The message of that name, or of a definition file. Raises OptionError, SchemaError."""
     from kwire.schema import load
 
     if name.endswith(".json") or Path(name).is_file():
         existing_paths([Path(name)])
-        return load(name)
+        return load(name, dialect=dialect.value)
     from kwire.messages import registry
 
     return registry.get(name, kafka).SPEC
@@ -240,9 +249,20 @@ def sound_definitions(paths: list[Path], dialect: Dialect) -> list[Message] | No
     return messages
 
 
-def generate(paths: Paths, into: Into, dialect: Words = Dialect.STRICT, shape: Shape = Format.TABLE) -> int:
+def generate(
+    paths: Paths,
+    into: Into,
+    dialect: Words = Dialect.STRICT,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Write nothing; exit code 1 if a file there is missing, stale or of no definition."
+        ),
+    ] = False,
+    shape: Shape = Format.TABLE,
+) -> int:
     """Write Python classes for definitions: a package, one module a message."""
-    from kwire.codegen import package_files, write_files
+    from kwire.codegen import package_files, stale_files, write_files
 
     messages = sound_definitions(paths, dialect)
     if messages is None:
@@ -250,7 +270,17 @@ def generate(paths: Paths, into: Into, dialect: Words = Dialect.STRICT, shape: S
     twice = {m.name for m in messages if sum(other.name == m.name for other in messages) > 1}
     if twice:
         raise OptionError(f"several definitions are named {', '.join(sorted(twice))}")
-    return say_written(write_files(package_files([m for m in messages if m.valid]), into), shape)
+    files = package_files([m for m in messages if m.valid])
+    if not check:
+        return say_written(write_files(files, into), shape)
+    stale = stale_files(files, into)
+    if shape is not Format.TABLE:
+        write_rows(({"path": path, "problem": problem} for path, problem in stale.items()), (), shape)
+    else:
+        for path, problem in stale.items():
+            print(printable(f"{path}: {problem}"))
+        terminal.warn(f"{_count(len(stale), 'file')} to generate again" if stale else "every file is fresh")
+    return FOUND if stale else FINE
 
 
 def import_(

@@ -16,7 +16,7 @@ import typer
 from kwire.cli import terminal
 from kwire.cli.command import FINE
 from kwire.cli.rows import Column, Format, write_rows
-from kwire.cli.schema import Name, Release, Shape, message_of
+from kwire.cli.schema import Dialect, Name, Release, Shape, Words, message_of
 from kwire.cli.schema_size import cost_of
 from kwire.errors import Malformed, OptionError
 from kwire.wire.integer_encoding import FORMS
@@ -54,6 +54,7 @@ def advise(
     bodies: Bodies,
     into: Page = None,
     kafka: Release = None,
+    dialect: Words = Dialect.STRICT,
     shape: Shape = Format.TABLE,
 ) -> int:
     """Count the integers of messages, field by field, and what each encoding of KIP-625 would cost or save.
@@ -64,7 +65,7 @@ def advise(
     from kwire.plan.encoding_advice import advice_row
     from kwire.plan.integer_columns import count_fields, integer_fields
 
-    message = message_of(name, kafka)
+    message = message_of(name, kafka, dialect)
     if version not in message.valid:
         raise OptionError(f"{message.name} has versions {message.valid}, not {version}")
     found = [body for path in bodies for body in _bodies(path, message.name, version)]
@@ -75,15 +76,13 @@ def advise(
     rows = [advice_row(each, version, counts[each.path]) for each in fields if each.path in counts]
     write_rows(rows, COLUMNS, shape)
     total = sum(map(len, found))
-    saved = sum(row["saved_bytes"] for row in rows if row["encodable"])
+    saved = sum(row["saved_bytes"] for row in rows)
     if shape is Format.TABLE:
         share = f"{saved / total:.1%}" if total else "nothing"
         terminal.warn(f"{len(found)} bodies of {total} bytes; the best encodings save {saved} of them ({share})")
         if len(counts) < len(fields):
             left = ", ".join(each.path for each in fields if each.path not in counts)
             terminal.warn(f"not counted, as they lie in more than one struct that may be null: {left}")
-        if any(not row["encodable"] for row in rows):
-            terminal.warn("elements of arrays have no encodings: a struct around them would, see docs/kip-625.md")
     if into is not None:
         from kwire.cli.report.encodings import render_encodings
 

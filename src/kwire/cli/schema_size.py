@@ -12,7 +12,7 @@ from kwire.cli import terminal
 from kwire.cli.codec import read_input
 from kwire.cli.command import FINE
 from kwire.cli.rows import Column, Format, Row, write_rows
-from kwire.cli.schema import Name, Release, Shape, message_of
+from kwire.cli.schema import Dialect, Name, Release, Shape, Words, message_of
 from kwire.errors import EncodeError, OptionError
 from kwire.wire.integer_encoding import ENCODINGS, FORMS
 
@@ -29,14 +29,19 @@ Version = Annotated[int | None, typer.Option("--version", help="This version alo
 
 
 def size(
-    name: Name, values: Values = None, version: Version = None, kafka: Release = None, shape: Shape = Format.TABLE
+    name: Name,
+    values: Values = None,
+    version: Version = None,
+    kafka: Release = None,
+    dialect: Words = Dialect.STRICT,
+    shape: Shape = Format.TABLE,
 ) -> int:
     """Show the smallest size of each version in bytes, and what each element of its arrays adds at least.
 
     With values: the size of that message in each version, or in one version the bytes of each field, and what its
     integers would take in the other encodings of KIP-625.
     """
-    message = message_of(name, kafka)
+    message = message_of(name, kafka, dialect)
     if version is not None and version not in message.valid:
         raise OptionError(f"{message.name} has versions {message.valid}, not {version}")
     if values is None:

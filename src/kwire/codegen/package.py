@@ -24,6 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 '''
 _USED_BY_INIT = frozenset({"Any", "AttributeError", "dict", "getattr", "globals", "list", "str"})
+_MADE_HERE = b"by kwire.codegen; change the generator."
+HEAD_BYTES = 1000
+"""Of a module, in which a generated one says so."""
 INIT_TAIL = """
 
 def __getattr__(name: str) -> Any:
@@ -95,6 +98,24 @@ def write_files(files: Mapping[str, str], into: StrPath) -> list[Path]:
             raise OptionError(f"{path}: cannot be written: {error.strerror or error}") from error
         paths.append(path)
     return paths
+
+
+def stale_files(files: Mapping[str, str], into: StrPath) -> dict[str, str]:
+    """What write_files would change below a directory: path and what is wrong with it, sorted.
+
+    Modules that an earlier run made of definitions that are gone count, too; other files do not.
+    """
+    found: dict[str, str] = {}
+    for name, text in files.items():
+        path = Path(path_inside(into, name))
+        if not path.is_file():
+            found[str(path)] = "missing"
+        elif path.read_bytes() != text.encode():
+            found[str(path)] = "not what its definition gives"
+    for path in Path(into).glob("*.py"):
+        if path.name not in files and _MADE_HERE in path.read_bytes()[:HEAD_BYTES]:
+            found[str(path)] = "no definition has this module; remove it"
+    return dict(sorted(found.items()))
 
 
 def catalogue_files(catalogue: Mapping[str, Merged]) -> dict[str, str]:

@@ -59,6 +59,13 @@ NUMPY = {
     r.FLOAT64: np.dtype(np.float64),
     r.UUID: np.dtype("V16"),
 }
+
+
+def stored(code: int) -> np.dtype[Any]:
+    """What the kernel writes for the elements of a list: packed ones (codes of PACKED) become int64."""
+    return NUMPY[r.INT64 if code in r.PACKED_NAMES else code]
+
+
 SLICES = np.dtype([("position", np.int64), ("count", np.int64)])
 MAX_OFFSET = 2**31 - 1
 
@@ -195,7 +202,7 @@ class ColumnReader:
         if present:
             column.row = next(
                 n for n, fields in enumerate(self.plan.fields) if found in fields and self._path_of(n) == way[:-1]
-                and self.plan.rows[n][0] in (r.FIXED, r.VARINTS, r.STRING, r.BYTES, r.LIST)
+                and self.plan.rows[n][0] in (r.FIXED, r.VARINTS, r.STRING, r.BYTES, r.LIST, r.VARLIST)
             )  # fmt: skip
         return column
 
@@ -218,7 +225,7 @@ class ColumnReader:
                     wish[1] = index
                 wish[0] |= 1 << place
             else:
-                column.is_slice, column.code = True, code if op == r.LIST else 0
+                column.is_slice, column.code = True, code if op in (r.LIST, r.VARLIST) else 0
                 wish[:2] = 1, index
         for number, row in enumerate(self.plan.rows):
             name = (*self.plan.paths[number], *(f.attr for f in self.plan.fields[number][:1]))
@@ -415,9 +422,10 @@ def _gathered(column: _Column, slices: Any, source: Any) -> pa.Array:
         raise OptionError(
             f"{column.path}: {total} bytes in one column, {MAX_OFFSET} at most; read fewer messages at once"
         )
-    data = np.empty(total, NUMPY[column.code] if column.code else np.uint8)
+    data = np.empty(total, stored(column.code) if column.code else np.uint8)
     gather(
         source.ctypes.data,
+        len(source),
         slices.ctypes.data,
         n,
         offsets.ctypes.data,
@@ -430,8 +438,9 @@ def _gathered(column: _Column, slices: Any, source: Any) -> pa.Array:
     if not column.code:
         kind = pa.string() if column.field.type == "string" else pa.binary()
         return pa.Array.from_buffers(kind, n, [*buffers, pa.py_buffer(data)])
-    elements = _numbers(column.code, data, None)
-    return pa.Array.from_buffers(pa.list_(ARROW[column.code]), n, buffers, children=[elements])
+    wanted = r.CODES[column.field.type]
+    elements = _numbers(wanted, data.astype(NUMPY[wanted], copy=False), None)
+    return pa.Array.from_buffers(pa.list_(ARROW[wanted]), n, buffers, children=[elements])
 
 
 def _constant(column: _Column, length: int) -> pa.Array:

@@ -213,8 +213,11 @@ class _Compiler:
 
     def array(self, f: Field, flags: int) -> None:
         if f.struct is None and f.type not in ("string", "bytes", "records"):
-            code = r.CODES[f.type]
-            self.emit(r.LIST, flags, code, r.WIDTHS[code], fields=(f,))
+            code = self.code(f)
+            if code in r.PACKED_NAMES:
+                self.emit(r.VARLIST, flags, code, fields=(f,))
+            else:
+                self.emit(r.LIST, flags, code, r.WIDTHS[code], fields=(f,))
             return
         head = self.emit(r.ARRAY, flags, 0, max(1, self.least_bytes(f, element=True)), fields=(f,))
         self.push()
@@ -268,7 +271,7 @@ class _Compiler:
     # Facts about fields
 
     def code(self, f: Field) -> int:
-        """The code of a field of numbers: of its encoding in this version, else of its type."""
+        """The code of a field of numbers, or of its elements: of its encoding in this version, else of its type."""
         encoding = f.encoding(self.version)
         if encoding is None:
             return r.CODES[f.type]

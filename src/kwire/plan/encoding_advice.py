@@ -139,7 +139,6 @@ def advice_row(each: IntegerField, version: int, counts: IntegerCounts) -> Row:
         "type": field.type,
         "bits": bits,
         "encoding": now,
-        "encodable": not field.is_array,
         "values": counts.count,
         "smallest": counts.smallest,
         "largest": counts.largest,

@@ -224,7 +224,7 @@ class NestedReader:
         for number in range(body, len(rows)):
             op, codes, code, *_ = rows[number]
             fields, path, wish = self.plan.fields[number], paths[number], self._wishes[number]
-            if op not in (r.FIXED, r.VARINTS, r.STRING, r.BYTES, r.LIST, r.ARRAY, r.NULLABLE):
+            if op not in (r.FIXED, r.VARINTS, r.STRING, r.BYTES, r.LIST, r.VARLIST, r.ARRAY, r.NULLABLE):
                 continue
             wish[0], level = len(self._columns), self._levels[self._level_of(path)]
             for place, each in enumerate(fields):
@@ -238,7 +238,8 @@ class NestedReader:
                 elif op == r.NULLABLE:
                     self._columns.append(_Column(op=op, kind=PRESENCE, level=level))
                 else:
-                    self._columns.append(_Column(op=op, kind=SLICE, level=level, code=code if op == r.LIST else 0))
+                    of = code if op in (r.LIST, r.VARLIST) else 0
+                    self._columns.append(_Column(op=op, kind=SLICE, level=level, code=of))
 
     def _level_of(self, path: tuple[str, ...]) -> tuple[str, ...]:
         """The innermost array around a struct."""
@@ -272,7 +273,7 @@ class NestedReader:
                 element = _Node(kind="slice", field=f, path=f"{name}[]", level=below, column=place)
             node.children = [element]
             return node
-        if self._columns[column].op in (r.STRING, r.BYTES, r.LIST):
+        if self._columns[column].op in (r.STRING, r.BYTES, r.LIST, r.VARLIST):
             self._fill(column, (0, -1 if f.default is None else DEFAULT_SLICE), optional)
             return _Node(kind="slice", field=f, path=name, level=level, column=column)
         self._fill(column, _number(self._columns[column].code, f.default), optional)
@@ -373,9 +374,10 @@ def _slices(node: _Node, code: int, slices: Any, data: Bytes) -> pa.Array:
             f"{node.path}: {total} bytes in one column, {MAX_OFFSET} at most; read fewer messages at once"
         )
     offsets = np.empty(count + 1, np.int32)
-    gathered = np.empty(total, STORED[code] if code else np.uint8)
+    gathered = np.empty(total, STORED[r.INT64 if code in r.PACKED_NAMES else code] if code else np.uint8)
     gather(
         data.ctypes.data,
+        len(data),
         slices.ctypes.data,
         count,
         offsets.ctypes.data,

@@ -115,6 +115,8 @@ class Reader:
             return self._bytes(number), number + 1
         if op == r.LIST:
             return self._list(number), number + 1
+        if op == r.VARLIST:
+            return self._varlist(number), number + 1
         if op == r.ARRAY:
             return self._array(number), row[2]
         if op == r.NULLABLE:
@@ -311,6 +313,7 @@ class Reader:
     def _list(self, number: int) -> Step:
         _, _, code, width, *_ = self.plan.rows[number]
         length, name, recorder = self._length(number, "array", wide=True), self._name(number), self.recorder
+        [word] = fixed_words([code], self.plan.fields[number])
 
         def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
             start = pos
@@ -321,7 +324,7 @@ class Reader:
                 values.append(None)
                 return pos
             if n * width > end - pos:
-                what = f"array of {n} {r.CODE_NAMES[code]} of {width} bytes, {end - pos} left"
+                what = f"array of {n} {word} of {width} bytes, {end - pos} left"
                 raise Truncated(what, start, (name,))
             mine = list(struct.unpack_from(f">{n}{FORMATS[code]}", buf, pos)) if code != r.UUID else [
                 bytes(buf[pos + 16 * i : pos + 16 * i + 16]) for i in range(n)
@@ -330,8 +333,35 @@ class Reader:
             if recorder:
                 for i, value in enumerate(mine):
                     shown = UUID(bytes=value) if code == r.UUID else value
-                    recorder.note(pos + i * width, pos + i * width + width, r.CODE_NAMES[code], shown, name, i)
+                    recorder.note(pos + i * width, pos + i * width + width, word, shown, name, i)
             return pos + n * width
+
+        return read
+
+    def _varlist(self, number: int) -> Step:
+        encoding = ENCODINGS[r.PACKED_NAMES[self.plan.rows[number][2]]]
+        length, name, recorder = self._length(number, "array", wide=True), self._name(number), self.recorder
+
+        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+            start = pos
+            n, pos = length(buf, pos, end)
+            if recorder:
+                recorder.note(start, pos, "count", None if n < 0 else n, name)
+            if n < 0:
+                values.append(None)
+                return pos
+            if n > end - pos:
+                what = f"array of {n} {encoding.name} of at least 1 byte, {end - pos} left"
+                raise Truncated(what, start, (name,))
+            mine: list[Any] = []
+            values.append(mine)
+            for i in range(n):
+                value, after = within(encoding.read, buf, pos, end, encoding.name, (name, i))
+                mine.append(value)
+                if recorder:
+                    recorder.note(pos, after, encoding.name, value, name, i)
+                pos = after
+            return pos
 
         return read
 
@@ -510,7 +540,12 @@ def values_of(rows: list[r.Row], number: int) -> int:
 
 
 def within(
-    read: Callable[[Buffer, int], tuple[int, int]], buf: Buffer, pos: int, end: int, what: str, path: tuple[str, ...]
+    read: Callable[[Buffer, int], tuple[int, int]],
+    buf: Buffer,
+    pos: int,
+    end: int,
+    what: str,
+    path: tuple[str | int, ...],
 ) -> tuple[int, int]:
     """A number read by a function of kwire.wire, which ends by `end`; `what` and path for its errors."""
     try:

@@ -30,9 +30,11 @@ and fields that are positional here and tagged in other versions (MARK, SEEK, BA
     SKIP                                                                                 that value has been written
     PERMUTE    count     offset                                                          the end of that struct
     VARINTS    codes     count                                                           integers packed as in KIP-625
+    VARLIST    flags     code                                                            array of such integers
 
 codes       one nibble a value, first value lowest: the codes of WIDTHS, of VARINTS those of PACKED; at most 15 a row.
-            A fixed encoding that is narrower than its field is FIXED with the narrower code: values have no width
+            A fixed encoding that is narrower than its field is FIXED with the narrower code: values have no width.
+            The same goes for the one code of LIST and of VARLIST
 flags       COMPACT: the length is an unsigned varint of n + 1; else int16 for strings and int32 for the rest.
             MAY_BE_NULL: in this version
 end, body, step, sub    row numbers
@@ -54,11 +56,11 @@ from kwire.wire.tagged_fields import MAX_TAG as MAX_TAG
 
 END, LENGTH, STRUCT, FIXED, STRING, BYTES, LIST, ARRAY, NEXT, NULLABLE = range(10)
 ABSENT, TAGS, TAG_STEP, ENTRY, TAG_END, MARK, SEEK, BACK, SKIP, PERMUTE = range(10, 20)
-VARINTS = 20
+VARINTS, VARLIST = 20, 21
 OPERATIONS = (
     *("END", "LENGTH", "STRUCT", "FIXED", "STRING", "BYTES", "LIST", "ARRAY", "NEXT", "NULLABLE"),
     *("ABSENT", "TAGS", "TAG_STEP", "ENTRY", "TAG_END", "MARK", "SEEK", "BACK", "SKIP", "PERMUTE"),
-    "VARINTS",
+    *("VARINTS", "VARLIST"),
 )
 
 BOOL, INT8, INT16, UINT16, INT32, UINT32, INT64, FLOAT64, UUID = range(1, 10)

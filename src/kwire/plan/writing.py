@@ -68,6 +68,8 @@ class Writer:
             return self._bytes(number, index), number + 1
         if op == r.LIST:
             return self._list(number, index), number + 1
+        if op == r.VARLIST:
+            return self._varlist(number, index), number + 1
         if op == r.ARRAY:
             return self._array(number, index), row[2]
         if op == r.NULLABLE:
@@ -194,6 +196,7 @@ class Writer:
         _, flags, code, *_ = self.plan.rows[number]
         name = self._name(number)
         expected = {TYPES.get(code, int)}
+        [word] = fixed_words([code], self.plan.fields[number])
 
         def write(out: bytearray, values: Values) -> None:
             value = values[index]
@@ -212,7 +215,26 @@ class Writer:
                 else:
                     return
             for i, element in enumerate(elements):
-                out += fixed(code, element, name, i)
+                if word in ENCODINGS:
+                    write_encoded(out, ENCODINGS[word], element, name, i)
+                else:
+                    out += fixed(code, element, name, i)
+
+        return write
+
+    def _varlist(self, number: int, index: int) -> Step:
+        _, flags, code, *_ = self.plan.rows[number]
+        name, encoding = self._name(number), ENCODINGS[r.PACKED_NAMES[code]]
+
+        def write(out: bytearray, values: Values) -> None:
+            value = values[index]
+            if value is None:
+                write_null(out, flags, 4, (name,))
+                return
+            elements = sequence(value, name)
+            write_size(out, flags, 4, len(elements))
+            for i, element in enumerate(elements):
+                write_encoded(out, encoding, element, name, i)
 
         return write
 
@@ -369,7 +391,7 @@ def fixed(code: int, value: Any, *path: str | int) -> bytes:
         raise EncodeError(f"{shown(value)} does not fit {kind}", path) from None
 
 
-def write_encoded(out: bytearray, encoding: IntegerEncoding, value: Any, *path: str) -> None:
+def write_encoded(out: bytearray, encoding: IntegerEncoding, value: Any, *path: str | int) -> None:
     """One integer in an encoding of KIP-625. Raises EncodeError at path, with the value and the width (I-20)."""
     if value is None:
         raise EncodeError("null where null is not allowed", path)

@@ -36,10 +36,11 @@ ENTITY_TYPES: Final = {
 Dialect = Literal["strict", "kafka", "kip"]
 """Whose word counts where the README, KIP-482 and Kafka's generator differ.
 
-strict: the rules of this package. kip: a tag without ranges is tagged in all flexible versions (T-08). kafka: what the
-definitions in Kafka's own releases need: of repeated keys the last one counts (T-01), fields of an array of primitives
-(T-02) and text behind the object are ignored, flexibleVersions may be absent (before 3.0), and a struct's fields may
-take their versions from taggedVersions (before 3.9).
+strict: the rules of this package. kip: the spellings of KIP-482 and KIP-625: a tag without ranges is tagged in all
+flexible versions (T-08), a tagged struct needs no versions, unsigned32 is upacked32 (I-40). kafka: what the definitions
+in Kafka's own releases need: of repeated keys the last one counts (T-01), fields of an array of primitives (T-02) and
+text behind the object are ignored, flexibleVersions may be absent (before 3.0), and a struct's fields may take their
+versions from taggedVersions (before 3.9).
 """
 
 MESSAGE_ATTRIBUTES: Final = frozenset(
@@ -407,7 +408,7 @@ class _Reader:
             item.fields = self.fields(o, item.type)
         if typed:
             self.check_type_rules(o, item)
-            item.encodings = read_encodings(o, item, types)
+            item.encodings = read_encodings(o, item, types, self.dialect)
         self.check_tag_rules(o, item)
         return item if name and typed else None
 
@@ -470,7 +471,7 @@ class _Reader:
         elif item.fields and not item.is_struct and self.dialect != "kafka":
             o.problem("T-02", f"[]{item.type} has no fields")
         no_versions = item.fields and item.is_struct and item.own_versions is None and o.is_blank("versions")
-        if no_versions and not (item.tagged and self.dialect == "kafka"):
+        if no_versions and not (item.tagged and self.dialect != "strict"):
             o.problem("E-04", "a field with fields of its own needs versions")
         if item.flexible is not None and (item.is_array or item.type not in ("string", "bytes")):
             o.problem("E-16", "only string and bytes can have flexible versions of their own")

@@ -6,7 +6,8 @@
     "type": {"0-9": "int32", "10+": "unsigned_varint32"}                    the same as the second
 
 The second notation is translated into the first: the logical type is the widest of the types (I-32), and int32,
-varint32 and unsigned_varint32 stand for fixed32, packed32 and upacked32 (I-33).
+varint32 and unsigned_varint32 stand for fixed32, packed32 and upacked32 (I-33). Of an array it is the elements that
+are encoded, in either notation: `"type": "[]int32", "encoding": "packed32"` and `"type": "[]varint32"` (I-46).
 Rules I-10 to I-15 and I-30 to I-34 of docs/spec/messages.md; I-23, the default, is checked when that is read.
 """
 
@@ -20,7 +21,7 @@ from kwire.schema.versions import Versions
 from kwire.wire.integer_encoding import ENCODINGS, WIDTHS
 
 if TYPE_CHECKING:
-    from kwire.schema.declarations import FieldText, _Object
+    from kwire.schema.declarations import Dialect, FieldText, _Object
 
 __all__ = ["Ranges", "logical_type", "read_encodings", "read_ranges", "widest_type"]
 
@@ -33,12 +34,20 @@ ENCODING_OF: Final = {
     for word, form in (("int", "fixed"), ("varint", "packed"), ("unsigned_varint", "upacked"))
     for bits in WIDTHS
 }
+KIP_NAMES: Final = {f"unsigned{bits}": f"upacked{bits}" for bits in WIDTHS}
+"""Names in the KIP's example that its naming rule does not have (I-40)."""
 
 
 def logical_type(text: str) -> str:
     """The type in memory of a type's text: int32 for varint32; any other text as it is, wrong ones included."""
-    element = text.removeprefix("[]").strip()
-    return text.replace(element, VARINTS[element]) if element in VARINTS else text
+    array, element = _split(text)
+    return f"{array}{VARINTS.get(element, element)}"
+
+
+def _split(text: str) -> tuple[str, str]:
+    """("[]", element type) of an array, ("", type) of anything else."""
+    text = text.strip()
+    return ("[]", text[2:].strip()) if text.startswith("[]") else ("", text)
 
 
 def read_ranges(o: _Object, attribute: str) -> Ranges:
@@ -78,40 +87,43 @@ def widest_type(o: _Object, types: Ranges) -> str | None:
     names = list(dict.fromkeys(logical_type(text.strip()) for _, text in types))
     if len(names) == 1:
         return names[0]
-    for name in names:
-        element = name.removeprefix("[]").strip()
+    elements = [_split(name)[1] for name in names]
+    for name, element in zip(names, elements, strict=True):
         if element not in PRIMITIVES and not element[:1].isupper():
             o.problem("E-10", f"type: {name!r} is no type", o.members["type"].line)
             return None
-    for name in names:
-        if name not in ENCODABLE:
+    arrays = {_split(name)[0] for name in names}
+    for name, element in zip(names, elements, strict=True):
+        if element not in ENCODABLE or len(arrays) > 1:
             what = f"type: {name} in some versions and not in others; only int16, int32, int64 and varints mix"
-            o.problem("I-34", what, o.members["type"].line)
+            o.problem("I-34", f"{what}, or arrays of them", o.members["type"].line)
             return None
-    return max(names, key=ENCODABLE.index, default=None)
+    return f"{arrays.pop()}{max(elements, key=ENCODABLE.index)}" if names else None
 
 
-def read_encodings(o: _Object, item: FieldText, types: Ranges | None) -> tuple[tuple[Versions, str], ...]:
+def read_encodings(
+    o: _Object, item: FieldText, types: Ranges | None, dialect: Dialect
+) -> tuple[tuple[Versions, str], ...]:
     """The encodings of a field whose type and versions have been read; empty where they are wrong, or the type's own.
 
     types: what the type says for each range, None when it is a plain text.
+    dialect: "kip" takes the name in the KIP's own example, unsigned32 for upacked32 (I-40).
     """
-    unfit = item.is_array or item.type not in ENCODABLE
+    unfit = item.type not in ENCODABLE
     notation = "type"
     found: Ranges = []
     if types is not None:
-        found = [(versions, ENCODING_OF.get(text.strip(), "")) for versions, text in types]
-    elif (text := o.text("type", "").strip()) in VARINTS:
-        found = [(item.versions, ENCODING_OF[text])]
-    elif text.removeprefix("[]").strip() in VARINTS:
-        o.problem("I-10", f"{text}: elements of arrays have no encoding of their own; put them into a struct (I-46)")
+        found = [(versions, ENCODING_OF.get(_split(text)[1], "")) for versions, text in types]
+    elif (element := _split(o.text("type", ""))[1]) in VARINTS:
+        found = [(item.versions, ENCODING_OF[element])]
     if "encoding" in o.members:
         if found:
             o.problem("I-34", "type says how the number is encoded already", o.members["encoding"].line)
             return ()
-        notation, found = "encoding", _encoding_attribute(o, item)
+        notation, found = "encoding", _encoding_attribute(o, item, dialect)
         if found and unfit:
-            what = f"encoding belongs to int16, int32 and int64, not to {'[]' * item.is_array}{item.type}"
+            what = "encoding belongs to int16, int32, int64 and arrays of them"
+            what += f", not to {'[]' * item.is_array}{item.type}"
             o.problem("I-10", what, o.members["encoding"].line)
             return ()
     if not found or not _covers(o, item, notation, found) or unfit:
@@ -119,7 +131,7 @@ def read_encodings(o: _Object, item: FieldText, types: Ranges | None) -> tuple[t
     return normal_encodings(item.type, found if item.versions else ())
 
 
-def _encoding_attribute(o: _Object, item: FieldText) -> Ranges:
+def _encoding_attribute(o: _Object, item: FieldText, dialect: Dialect) -> Ranges:
     """The ranges of `encoding`, each name one of the nine (I-13) and none wider than the type (I-15)."""
     node = o.members["encoding"]
     if isinstance(node.value, str):
@@ -129,13 +141,15 @@ def _encoding_attribute(o: _Object, item: FieldText) -> Ranges:
     else:
         o.problem("I-14", "encoding is neither a name nor an object of names", node.line)
         return []
+    if dialect == "kip":
+        found = [(versions, KIP_NAMES.get(name, name)) for versions, name in found]
     wrong = [name for _, name in found if name not in ENCODINGS]
     for name in dict.fromkeys(wrong):
-        hint = f"; write u{name.replace('unsigned', 'packed')}" if name.startswith("unsigned") else ""
+        hint = f"; write {KIP_NAMES[name]}" if name in KIP_NAMES else ""
         o.problem("I-13", f"{name[:40]!r} is no encoding: fixed, packed or upacked with 16, 32 or 64{hint}", node.line)
     if wrong:
         return []
-    if not item.is_array and item.type in ENCODABLE:
+    if item.type in ENCODABLE:
         for name in dict.fromkeys(name for _, name in found):
             if ENCODINGS[name].bits > int(item.type.removeprefix("int")):
                 o.problem("I-15", f"{name} is wider than {item.type}", node.line)

@@ -63,7 +63,8 @@ class Piece:
 class Slot:
     """A field of a version, or a tag section (field is None). path: names from the message down; see the module.
 
-    compact: a varint counts or measures it. encoding: that of KIP-625, None for the type's own form.
+    compact: a varint counts or measures it. encoding: that of KIP-625, None for the type's own form; of an array it is
+    that of its elements.
     """
 
     field: Field | None
@@ -113,15 +114,23 @@ class Slot:
             return "count, then tag, size and value of each that is not its default"
         if head is None:
             if self.encoding is not None and not self.encoding.startswith("fixed"):
-                return "unsigned varint" if self.encoding.startswith("u") else "zigzag varint"
+                return _integer_form(self.encoding)
             if self.field.struct is not None:
                 return "its fields"
             return "one byte" if self.width == ONE else "big-endian"
         if head.what == "presence":
             return "varint 1, or 0 for null" if self.tag is not None else "byte 1, or -1 for null"
+        elements = f", then {_integer_form(self.encoding)}s" if self.encoding is not None else ""
         if self.compact:
-            return f"{head.what} + 1 as unsigned varint" + (", 0 is null" if self.nullable else "")
-        return f"{head.what} as int{8 * head.width.least}" + (", -1 is null" if self.nullable else "")
+            return f"{head.what} + 1 as unsigned varint" + (", 0 is null" if self.nullable else "") + elements
+        return f"{head.what} as int{8 * head.width.least}" + (", -1 is null" if self.nullable else "") + elements
+
+
+def _integer_form(encoding: str) -> str:
+    """What an encoding of KIP-625 is, in words."""
+    if encoding.startswith("fixed"):
+        return "big-endian number"
+    return "unsigned varint" if encoding.startswith("u") else "zigzag varint"
 
 
 def _in_struct(slot: Slot) -> Width:
@@ -344,7 +353,7 @@ def _differences(old: Slot, new: Slot) -> Iterator[str]:
     if old.nullable != new.nullable:
         yield "may be null" if new.nullable else "may not be null any more"
     if old.encoding != new.encoding:
-        yield f"{new.encoding or 'fixed'}, was {old.encoding or 'fixed'}"
-    elif old.compact != new.compact and new.head is not None and old.head is not None:
+        yield f"{'elements ' * new.is_array}{new.encoding or 'fixed'}, was {old.encoding or 'fixed'}"
+    if old.compact != new.compact and new.head is not None and old.head is not None:
         widths = [f"int{8 * slot.head.width.least}" for slot in (old, new) if slot.head and not slot.compact]
         yield f"{new.head.what} as varint, was {widths[0]}" if new.compact else f"{new.head.what} as {widths[0]} again"

@@ -149,11 +149,12 @@ class _Merger:
     ) -> tuple[tuple[Versions, str], ...]:
         """Each version's encoding (KIP-625) by the release that decides; what no release has is as in the newest."""
         newest = sources[0][1]
-        if newest.type not in ENCODABLE or newest.is_array or not any(field.encodings for _, field in sources):
+        if newest.type not in ENCODABLE or not any(field.encodings for _, field in sources):
             return ()
-        # What was wider then, or no integer at all, is a conflict that has been reported.
+        # What was wider then, or no such integer at all, is a conflict that has been reported.
         known = ENCODABLE[: ENCODABLE.index(newest.type) + 1]
-        deciding = {v: f for source, f in sources if f.type in known for v in source.owned if v in f.versions}
+        alike = [(source, f) for source, f in sources if f.type in known and f.is_array == newest.is_array]
+        deciding = {v: f for source, f in alike for v in source.owned if v in f.versions}
         return normal_encodings(
             newest.type,
             ((Versions(v, v), (f := deciding.get(v, newest)).encoding(v) or own_encoding(f.type)) for v in versions),
@@ -190,7 +191,8 @@ def _layout(message: Message, struct: Struct, version: int, path: str) -> Iterat
             continue
         here = f"{path}.{field.name}" if path else field.name
         form = field.type_text if field.struct is None else "[]struct" if field.is_array else "struct"
-        form = field.encoding(version) or form
+        encoding = field.encoding(version)
+        form = f"{'[]' * field.is_array}{encoding}" if encoding is not None else form
         form += f" tag {field.tag}" if version in field.tagged else ""
         form += " nullable" if version in field.nullable else ""
         form += " flexible" if field.is_flexible(message, version) else ""

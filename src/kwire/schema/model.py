@@ -38,7 +38,7 @@ PRIMITIVES: Final = frozenset({*INTEGERS, "bool", "float64", "uuid", "string", "
 """Every type that is neither a struct nor an array."""
 
 ENCODABLE: Final = ("int16", "int32", "int64")
-"""Types of fields that may have another encoding (KIP-625), narrowest first."""
+"""Types of fields, and of elements of arrays, that may have another encoding (KIP-625), narrowest first."""
 
 ZERO_UUID: Final = UUID(int=0)
 
@@ -65,6 +65,7 @@ class Field:
     tag: None, or its number if the field is tagged in some versions (and positional in the rest of `versions`).
     flexible: None, or the field's own flexible versions in place of the message's (only string and bytes).
     encodings: (versions, name) of KIP-625, rising, together `versions`; empty: the fixed encoding of the type always.
+        Of an array they are those of its elements.
     """
 
     name: str
@@ -101,7 +102,10 @@ class Field:
         return bool(self.nullable) or self.default is None
 
     def encoding(self, version: int) -> str | None:
-        """The encoding of KIP-625 in a version, such as "packed32"; None where the type has its own fixed form."""
+        """The encoding of KIP-625 in a version, such as "packed32"; None where the type has its own fixed form.
+
+        Of an array it is that of its elements.
+        """
         for versions, name in self.encodings:
             if version in versions:
                 return None if name == own_encoding(self.type) else name

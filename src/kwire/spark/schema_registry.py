@@ -143,6 +143,7 @@ def _cut(source: Bytes, starts: Int64Array, ends: Int64Array, there: Any) -> pa.
     data = np.empty(int(np.maximum(slices[:, 1], 0).sum()), np.uint8)
     gather(
         source.ctypes.data,
+        len(source),
         slices.ctypes.data,
         count,
         offsets.ctypes.data,

@@ -25,7 +25,7 @@ def render_encodings(rows: Sequence[Row], *, title: str, count: int, size_bytes:
     size_bytes: of the bodies that were read.
     """
     ranked = sorted((row for row in rows if row["values"]), key=lambda row: -row["saved_bytes"])
-    saved = sum(row["saved_bytes"] for row in ranked if row["encodable"])
+    saved = sum(row["saved_bytes"] for row in ranked)
     share = percent_text(saved / size_bytes) if size_bytes else "nothing"
     facts = (
         f"{count_text(count)} bodies, {bytes_text(size_bytes)}; the best encodings save {bytes_text(saved)} ({share})"
@@ -47,7 +47,7 @@ def _savings(rows: Sequence[Row]) -> Markup:
     shown = [
         (_label(row), row["saved_bytes"], f"{bytes_text(row['saved_bytes'])}, {row['best']}")
         for row in rows[:MOST_FIELDS]
-        if row["saved_bytes"] > 0 and row["encodable"]
+        if row["saved_bytes"] > 0
     ]
     if not shown:
         return element("p", "Nothing: every field has its best encoding.", class_="quiet")
@@ -77,8 +77,6 @@ def _panel(row: Row) -> Markup:
     ]
     facts = f"{row['type']}, {count_text(row['values'])} values from {row['smallest']} to {row['largest']}"
     facts += f", {count_text(row['negative'])} negative" if row["negative"] else ", none negative"
-    if not row["encodable"]:
-        facts += "; elements of an array, which have no encoding of their own"
     return element(
         "figure",
         element("figcaption", _code(_path(row))),

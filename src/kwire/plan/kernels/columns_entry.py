@@ -28,10 +28,10 @@ def _make_flatten(sources: str) -> Callable[..., Any]:
 
 def _make_gather(sources: str) -> Callable[..., Any]:
     def gather_entry(
-        source: int, slices: int, count: int, offsets: int, data: int, code: int, default: int, size: int
+        source: int, room: int, slices: int, count: int, offsets: int, data: int, code: int, default: int, size: int
     ) -> int:
         sources  # noqa: B018  # as above
-        return flattening.gather_all(source, slices, count, offsets, data, code, default, size)
+        return flattening.gather_all(source, room, slices, count, offsets, data, code, default, size)
 
     return gather_entry
 
@@ -45,4 +45,4 @@ def _compiled(function: Callable[..., Any], arguments: int) -> Callable[..., int
 
 _SOURCES = fingerprint(rows, memory, decoding, flattening)
 flatten = _compiled(_make_flatten(_SOURCES), 9)
-gather = _compiled(_make_gather(_SOURCES), 8)
+gather = _compiled(_make_gather(_SOURCES), 9)

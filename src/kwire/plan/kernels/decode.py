@@ -77,6 +77,7 @@ from kwire.plan.rows import (
     UPACKED32,
     UPACKED64,
     VARINTS,
+    VARLIST,
 )
 
 FAILED, FULL = -1, -2
@@ -186,6 +187,30 @@ def read_length(op: int, flags: int, p: int, end: int) -> tuple[int, int]:
     if n < 0:
         return -1 if flags & MAY_BE_NULL else -2, p  # W-14: any negative length is null
     return n, p
+
+
+@separate
+def put_packed_list(flags: int, code: int, p: int, end: int, o: int, limit: int) -> tuple[int, int]:
+    """An array of packed integers; returns the addresses after it on both sides: the first 0 on failure, or FULL.
+
+    A byte may become nine, so room is asked for one by one: what most lists need is far from what they could.
+    """
+    apart()
+    n, p = read_length(LIST, flags, p, end)
+    if n == -2 or n > end - p:  # each takes a byte at least
+        return 0, o
+    if n < 0:
+        st8(o, 0xC0)
+        return p, o + 1
+    o = write_array_header(o, n)
+    for _ in range(n):
+        v, p = read_packed(code, p, end)
+        if p == 0:
+            return 0, o
+        o = write_int(o, v)
+        if o > limit:
+            return p, FULL
+    return p, o
 
 
 @inlined
@@ -500,6 +525,13 @@ def decode(
             p, o = put_packed(a, n, p, end, o)
             if p == 0:
                 return FAILED
+            row += ROW
+        elif op == VARLIST:
+            p, o = put_packed_list(a, ldw(row + 16), p, end, o, limit)
+            if p == 0:
+                return FAILED
+            if o == FULL:
+                return FULL
             row += ROW
         elif op == LENGTH:
             if end - p < 4:

@@ -86,6 +86,7 @@ from kwire.plan.rows import (
     UPACKED64,
     UUID,
     VARINTS,
+    VARLIST,
 )
 
 SLACK = 320  # room that every step may use without asking: a FIXED row of 15 uuids takes 240
@@ -176,6 +177,25 @@ def write_length(op: int, flags: int, n: int, o: int) -> int:
         return o + 2
     st32(o, n)
     return o + 4
+
+
+@separate
+def take_packed_list(flags: int, code: int, p: int, o: int, limit: int) -> tuple[int, int]:
+    """An array of packed integers; returns the addresses after it on both sides: the second 0 on failure, or FULL."""
+    apart()
+    if ld8(p) == NULL:
+        return (p + 1, write_length(LIST, flags, -1, o)) if flags & MAY_BE_NULL else (p, 0)
+    n, p = read_array_header(p)
+    if n < 0:
+        return p, 0
+    o = write_length(LIST, flags, n, o)
+    for _ in range(n):
+        p, o = take_packed(code, p, o)
+        if o == 0:
+            return p, 0
+        if o > limit:
+            return p, FULL
+    return p, o
 
 
 @kernel
@@ -482,6 +502,13 @@ def encode(source: int, size: int, out: int, capacity: int, plan: int, pool: int
             p, o = take_packed_run(a, ldw(row + 16), p, o)
             if o == 0:
                 return FAILED
+            row += ROW
+        elif op == VARLIST:
+            p, o = take_packed_list(a, ldw(row + 16), p, o, limit)
+            if o == 0:
+                return FAILED
+            if o == FULL:
+                return FULL
             row += ROW
         elif op == LENGTH:
             o += 4

@@ -4,7 +4,7 @@ Beside every row of the plan stands a row of wishes, four int64:
 
     FIXED, VARINTS    mask of the wanted values       first of their columns
     STRING, BYTES     1 if wanted                     its column
-    LIST              1 if wanted                     its column
+    LIST, VARLIST     1 if wanted                     its column
     ARRAY             level, 0 if nothing in it is    -
     NULLABLE          -                               first column below it         column behind the last
     ENTRY             1 if anything in it is
@@ -16,7 +16,8 @@ of its columns; `parents` says to which row of the level above each one belongs.
 
 A column of numbers holds them in the machine's byte order, packed ones (VARINTS) as int64. Strings, bytes and lists are
 slices: (position, count), of which `gather` makes Arrow's offsets and data; a count of -1 is null, of -2 the field's
-default. Columns that a message may leave out are filled with their default beforehand.
+default. Elements of a VARLIST are read twice: walked over here, and decoded by `gather`. Columns that a message may
+leave out are filled with their default beforehand.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ from kwire.plan.rows import (
     MAX_TAG,
     NEXT,
     NULLABLE,
+    PACKED16,
     STRING,
     TAG_END,
     TAG_STEP,
@@ -64,6 +66,7 @@ from kwire.plan.rows import (
     UINT32,
     UUID,
     VARINTS,
+    VARLIST,
 )
 
 WISH, COLUMN, FRAME = 32, 32, 64  # bytes
@@ -127,6 +130,17 @@ def store_varints(codes: int, count: int, mask: int, column: int, p: int, end: i
     return p
 
 
+@separate
+def skip_varints(code: int, n: int, p: int, end: int) -> int:
+    """Walk over n packed integers; the address after them, 0 on failure."""
+    apart()
+    for _ in range(n):
+        _, p = read_packed(code, p, end)
+        if p == 0:
+            return 0
+    return p
+
+
 @inlined
 def mark_struct(columns: int, first: int, last: int, row: int, present: bool) -> None:
     """A struct that may be null: its columns are null in this row, or at their defaults until they are read."""
@@ -137,6 +151,17 @@ def mark_struct(columns: int, first: int, last: int, row: int, present: bool) ->
             stw(ldw(column) + 16 * row + 8, ldw(column + 24) if present else -1)
         else:
             st8(ldw(column + 8) + row, 1 if present else 0)
+
+
+@separate
+def store_packed(code: int, n: int, p: int, end: int, values: int) -> None:
+    """n packed integers as int64; they have been walked over, so that none fails unless the bytes have changed."""
+    apart()
+    for j in range(n):
+        v, p = read_packed(code, p, end)
+        if p == 0:
+            p = end
+        stw(values + 8 * j, v)
 
 
 @inlined
@@ -272,6 +297,18 @@ def flatten_one(
             p = store_varints(a, ldw(line + 16), ldw(wish), columns + COLUMN * ldw(wish + 8), p, end, row)
             if p == 0:
                 return FAILED
+        elif op == VARLIST:
+            n, p = read_length(op, a, p, end)
+            if n == -2 or n > end - p:
+                return FAILED
+            if ldw(wish):
+                slot = ldw(columns + COLUMN * ldw(wish + 8)) + 16 * row
+                stw(slot, p - source)
+                stw(slot + 8, n)
+            if n > 0:
+                p = skip_varints(ldw(line + 16), n, p, end)
+                if p == 0:
+                    return FAILED
         elif op == LENGTH:
             if end - p < 4 or ld32(p) != end - p - 4:
                 return FAILED
@@ -301,11 +338,13 @@ def flatten_all(
 
 @kernel
 def gather_all(
-    source: int, slices: int, count: int, offsets: int, data: int, code: int, default: int, size: int
+    source: int, source_size: int, slices: int, count: int, offsets: int, data: int, code: int, default: int, size: int
 ) -> int:
     """Slices into Arrow's int32 offsets and data; returns how many bytes, or numbers, the data has.
 
-    code: 0 for bytes, else that of the numbers, which turn into the machine's order. data: room for all of them.
+    source_size: bytes of the source, past which no packed number is read.
+    code: 0 for bytes, else that of the numbers, which turn into the machine's order; packed ones become int64.
+    data: room for all of them.
     default, size: what a slice of DEFAULT_SLICE stands for.
     """
     o = 0
@@ -319,6 +358,8 @@ def gather_all(
         if n > 0:
             if code == 0:
                 copy(data + o, p, n)
+            elif code >= PACKED16:
+                store_packed(code, n, p, source + source_size, data + 8 * o)
             elif code == INT32:
                 for j in range(n):
                     stn32(data + 4 * (o + j), ld32(p + 4 * j))

@@ -8,14 +8,16 @@ an array needs no more than its count.
 Beside every row of the plan stands a row of wishes, four int64; -1 where nobody wants the field:
 
     FIXED, VARINTS           the column of the first value; those of the others follow
-    STRING, BYTES, LIST      its column
+    STRING, BYTES            its column
+    LIST, VARLIST            its column
     ARRAY                    its column           its level
     NULLABLE                 its column
 
 A column is an address:
 
     numbers                  in the machine's byte order; packed ones (VARINTS) as int64
-    STRING, BYTES, LIST      two int64: position in the source, and bytes or numbers; -1 of these is null
+    STRING, BYTES            two int64: position in the source, and bytes; -1 of these is null
+    LIST, VARLIST            the same with numbers for bytes
     ARRAY                    one int64: elements, -1 is null
     NULLABLE                 one byte: whether the struct is there
 
@@ -25,7 +27,7 @@ What a message may leave out (tagged fields, fields of a struct that is null) is
 from __future__ import annotations
 
 from kwire.plan.kernels.decode import FAILED, ROW, find_entry, read_length, read_packed
-from kwire.plan.kernels.flatten import store, width_of
+from kwire.plan.kernels.flatten import skip_varints, store, width_of
 from kwire.plan.kernels.memory import (
     apart,
     inlined,
@@ -55,6 +57,7 @@ from kwire.plan.rows import (
     TAG_STEP,
     TAGS,
     VARINTS,
+    VARLIST,
 )
 
 WISH, FRAME = 32, 64  # bytes
@@ -262,6 +265,18 @@ def nest_one(
             p = nest_varints(a, ldw(line + 16), column, p, end, row)
             if p == 0:
                 return FAILED
+        elif op == VARLIST:
+            n, p = read_length(op, a, p, end)
+            if n == -2 or n > end - p:
+                return FAILED
+            if filling and ldw(wish) >= 0:
+                slot = ldw(columns + 8 * ldw(wish)) + 16 * row
+                stw(slot, p - source)
+                stw(slot + 8, n)
+            if n > 0:
+                p = skip_varints(ldw(line + 16), n, p, end)
+                if p == 0:
+                    return FAILED
         elif op == LENGTH:
             if end - p < 4 or ld32(p) != end - p - 4:
                 return FAILED

@@ -158,13 +158,13 @@ class FieldChanges:
             self.report.note("V-51", where, f"{what}; no released version that both definitions have sends it")
             return False
         rule = "V-44" if tagged and not positional else "V-51"
-        if a.type in ENCODABLE and b.type in ENCODABLE and not (a.is_array or b.is_array):
+        if a.type in ENCODABLE and b.type in ENCODABLE and a.is_array == b.is_array:
             changed = self.released.encodings_differ(a, b, both)
             if not changed:
                 self.report.note("V-55", where, f"{what} in memory; the bytes of released versions are the same")
                 return True
             narrow = self.report.encodings(a, changed) or a.type
-            advice = f"keep {a.type}, or give the released versions an encoding that writes {narrow}"
+            advice = f"keep {a.type_text}, or give the released versions an encoding that writes {narrow}"
             self.report.refuse(rule, where, what, advice, changed)
             return False
         differ = tagged | self.values_differ(a, b, positional)

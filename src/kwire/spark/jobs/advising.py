@@ -42,7 +42,6 @@ COLUMNS = {
     "upacked_bytes": "bigint",
     "best": "string",
     "saved_bytes": "bigint",
-    "encodable": "boolean",
 }
 MESSAGE_COLUMNS = {
     "message": "string",
@@ -75,7 +74,7 @@ class Advice:
 
     @property
     def by_message(self) -> DataFrame:
-        """The messages as a DataFrame. saved_bytes: by the best encodings, where a field can have one."""
+        """The messages as a DataFrame. saved_bytes: by the best encodings."""
         return frame_of(self.session, self.messages, MESSAGE_COLUMNS)
 
     @property
@@ -234,9 +233,8 @@ def make_advice(spark: SparkSession, rows: Sequence[Row], *, resumed: int, secon
     fields = sorted(tally.rows(), key=lambda row: (-row["saved_bytes"], row["message"], row["version"]))
     saved: dict[tuple[str, int], int] = {}
     for row in fields:
-        if row["encodable"]:
-            key = row["message"], row["version"]
-            saved[key] = saved.get(key, 0) + row["saved_bytes"]
+        key = row["message"], row["version"]
+        saved[key] = saved.get(key, 0) + row["saved_bytes"]
     messages = tuple(
         {
             "message": name,
