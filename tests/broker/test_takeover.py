@@ -46,6 +46,7 @@ def own_settings(admin: AdminClient, topic: str) -> dict[str, Any]:
     return {name: entry.value for name, entry in described.result(HANG_S).items() if entry.source == 1}
 
 
+@pytest.mark.gate
 @pytest.mark.jvm
 @pytest.mark.slow
 @pytest.mark.requirement("F-50", "G-01")

@@ -110,6 +110,7 @@ def test_every_release_reads_what_every_release_wrote(broker: Broker, format_ver
     assert consume(broker, topic, 20) == written
 
 
+@pytest.mark.gate
 @pytest.mark.requirement(
     "U-01", "U-02", "U-04", "S31-13", "S31-15", "S31-16", "S31-18", "S31-19", "S31-20", "S31-21", "S31-25", "S31-26",
     "S31-22", "S31-28", "S31-29", "S31-30", "S31-32", "S31-35", "S31-37",

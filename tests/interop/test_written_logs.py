@@ -239,6 +239,7 @@ def peer(formatted: Path, tmp_path: Path) -> Peer:
     return Peer(tmp_path)
 
 
+@pytest.mark.gate
 @pytest.mark.requirement("G-01", "G-14", "F-01", "F-02")
 def test_kafka_boots_on_a_clean_directory_and_goes_on_writing(peer: Peer) -> None:
     expected = Expected()
