@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -21,21 +23,24 @@ WARMERS = (
     ("kwire.plan.warm", "warm"),
     ("kwire.log.cleaner.warming", "warm"),
 )
+SECOND_PROCESS = "kwire.plan.warm"
+"""Half of the work; it shares no kernel with the other half."""
 
 
-def drop_stale_kernels(package: Path = Path(kwire.__file__).parent) -> None:
+def drop_stale_kernels(package: Path = Path(kwire.__file__).parent) -> bool:
     """Delete what numba compiled beside the sources if any kernel source has changed since the last call.
 
     numba looks at the file of a function only, not at the modules whose functions it inlines: after an edit of one
     kernel module, kernels of others would go on with the old code. Installing a release renews all files at once, so
     this matters to checkouts. Does nothing where the sources cannot be written beside, or NUMBA_CACHE_DIR is set.
+    Returns whether everything has to be compiled.
     """
     folders = {*package.rglob("kernels"), *(module.parent for module in package.rglob("kernels.py"))}
     sources = sorted(source for folder in folders for source in folder.glob("*.py"))
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
     stamp = package / "__pycache__" / "kernels.sha256"
     if os.environ.get("NUMBA_CACHE_DIR") or (stamp.exists() and stamp.read_text() == digest):
-        return
+        return False
     try:
         for folder in {source.parent for source in sources}:
             for compiled in (folder / "__pycache__").glob("*.nb[ci]"):
@@ -43,15 +48,31 @@ def drop_stale_kernels(package: Path = Path(kwire.__file__).parent) -> None:
         stamp.parent.mkdir(exist_ok=True)
         stamp.write_text(digest)
     except OSError:
-        return
+        return False
+    return True
+
+
+def warm(modules: list[str]) -> None:
+    """Load or compile the kernels of these modules of WARMERS."""
+    for module, function in WARMERS:
+        if module in modules:
+            getattr(importlib.import_module(module), function)()
 
 
 def main() -> None:
-    """Load or compile the kernels of every package and say how long it took (seconds)."""
+    """Load or compile the kernels of every package and say how long it took (seconds).
+
+    Of the arguments, modules of WARMERS, only these. Where all is to be compiled, a second process does half of it.
+    """
     started = time.perf_counter()
-    drop_stale_kernels()
-    for module, function in WARMERS:
-        getattr(importlib.import_module(module), function)()
+    if chosen := sys.argv[1:]:
+        warm(chosen)
+        return
+    if drop_stale_kernels():
+        other = subprocess.Popen([sys.executable, "-m", "kwire.warm", SECOND_PROCESS])
+        warm([module for module, _ in WARMERS if module != SECOND_PROCESS])
+        other.wait()
+    warm([module for module, _ in WARMERS])
     print(f"kernels ready in {time.perf_counter() - started:.1f} s")
 
 
