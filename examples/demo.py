@@ -34,6 +34,7 @@ LOGS = {
     "legacy": "Kafka 2.8.2: record formats 0, 1 and 2 side by side",
 }
 RECORDS = 50_000
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # for a JVM of a minute, half of the CPU time
 
 
 def main() -> int:
@@ -209,7 +210,8 @@ def session() -> SparkSession:
     """Spark inside this process, on two cores."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # its workers would take the first python3 on the PATH
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={ROOT / 'examples' / 'log4j2.properties'}")
+    logging = f"-Dlog4j2.configurationFile={ROOT / 'examples' / 'log4j2.properties'}"
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", f"{logging} {SHORT_LIVED}")
     return (
         SparkSession.builder.master("local[2]")
         .appName("kwire demo")

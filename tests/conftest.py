@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tools import kafka
 from tools.kafka import Unavailable
 
 from tests import golden
@@ -21,10 +22,13 @@ settings.register_profile("local", deadline=None, suppress_health_check=[HealthC
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
+kafka.JVM_OPTIONS = kafka.SHORT_LIVED
+os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(kafka.SHORT_LIVED))
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """One worker for all Spark tests, so that a run starts one JVM; the other tests go where there is room.
+    """One worker for all tests of tests/spark, so that they share a JVM; the other tests go where there is room.
 
     xdist_group marks would say the same, but xdist 3.8 writes them where pytest 9.2 does not look.
     """
@@ -32,7 +36,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if nodeid.startswith(("tests/spark/", "tests/docs/")) else nodeid
+            return "spark" if nodeid.startswith("tests/spark/") else nodeid
 
     return Scheduling(config, log)
 

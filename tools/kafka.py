@@ -20,6 +20,11 @@ BUILD = ROOT / "build" / "kafka"
 VERSION = "3.9.1"
 START_S = 240
 """How long a broker may take to start or to stop on a slow machine: it only ends a hang."""
+JVM_OPTIONS: tuple[str, ...] = ()
+"""For every JVM that is started here. Benchmarks take Java as it comes."""
+SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""For JVMs that live for seconds, as those of tests: the second compiler and parallel collection do not pay off there.
+A short Spark job takes half of the CPU time."""
 WITHOUT_TOOLS = ("4.4.0",)  # their kafka-tools jar is not on Maven Central
 
 
@@ -100,9 +105,9 @@ def java(
 ) -> str:
     """Run a Java main class against a release's jars, or those in `folder`; return what it printed. text: its input."""
     path = f"{classes}:" if classes else ""
-    command = [need("java", "openjdk-17-jdk-headless"), f"-Xmx{heap}", "-cp", f"{path}{folder or jars(version)}/*"]
+    java = need("java", "openjdk-17-jdk-headless")
     done = subprocess.run(
-        [*command, *arguments],
+        [java, *JVM_OPTIONS, f"-Xmx{heap}", "-cp", f"{path}{folder or jars(version)}/*", *arguments],
         input=text,
         capture_output=True,
         text=True,
@@ -233,6 +238,7 @@ class KafkaBroker:
             return subprocess.Popen(
                 [
                     need("java", "openjdk-17-jdk-headless"),
+                    *JVM_OPTIONS,
                     f"-Xmx{heap}",
                     "-cp",
                     f"{jars(self.version)}/*",

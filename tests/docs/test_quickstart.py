@@ -68,7 +68,6 @@ def test_the_commands_run_and_print_what_the_page_shows(folder: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 def test_the_programs_run_in_one_go_and_print_what_the_page_shows(folder: Path) -> None:
     need_java()
     if not (folder / "logs").exists():

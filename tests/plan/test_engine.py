@@ -63,7 +63,7 @@ def work():
         if MetadataRequest.decode(wire, version=9) != expected or expected.encode(version=9) != wire:
             wrong.append(1)
         after += engine.kernels() is not None
-threads = [threading.Thread(target=work) for _ in range(4)]
+threads = [threading.Thread(target=work) for _ in range(2)]
 for t in threads: t.start()
 for t in threads: t.join()
 print(engine.kernels() is not None, wrong)

@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+from tests.spark.conftest import environment_of_a_new_session
 from tests.waiting import HANG_S
 
 __all__ = ["QueryProcess"]
@@ -32,9 +33,7 @@ class QueryProcess:
 
     def start(self, *, rest: bool = False) -> None:
         """Start it. rest: it ends by itself when everything that is there was read."""
-        # Nothing of a running session's gateway.
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK_GATEWAY", "SPARK_"))}
-        environment |= {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
+        environment = environment_of_a_new_session() | {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
         command = [sys.executable, "-m", "tests.soak.stream_query", *self.arguments, *(["--rest"] if rest else [])]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)

@@ -42,6 +42,13 @@ def need_java() -> None:
         raise Unavailable(f"{java} is {shown.splitlines()[0] if shown else 'silent'}; Java 17 or later {INSTALL}")
 
 
+def environment_of_a_new_session() -> dict[str, str]:
+    """This process's environment without what its own session has put there."""
+    mine = ("PYSPARK_GATEWAY", "SPARK_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(mine)}
+    return {**kept, "SPARK_SUBMIT_OPTS": os.environ.get("SPARK_SUBMIT_OPTS", "")}
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session on local[2] that found kwire's sources by itself: nothing is registered."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from tests.spark.conftest import environment_of_a_new_session
 from tests.waiting import HANG_S, until
 
 from kwire.broker import Broker
@@ -525,11 +526,9 @@ def test_a_stream_that_is_killed_writes_every_row_once(servers: str, tmp_path: P
     rows = [f"{n:05d}" for n in range(1600)]
     write(batch(value=pa.array(rows), partition=[n % 2 for n in range(len(rows))]), options(servers, topic="from"))
     checkpoint = str(tmp_path / "checkpoint")
-    # Nothing of the running session's gateway.
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK_GATEWAY", "SPARK_"))}
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, servers, checkpoint],
-        env={**environment, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**environment_of_a_new_session(), "PYTHONPATH": str(Path(__file__).parents[2])},
         start_new_session=True,
     )
     with Client(servers) as client:

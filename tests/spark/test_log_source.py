@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,29 +30,6 @@ def load(spark: SparkSession, path: Path | str | list[str], **options: object) -
 
 def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
     return sorted(map(tuple, frame.collect()))
-
-
-FRESH = """
-import sys
-from pyspark.sql import SparkSession
-spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.driver.memory", "512m").getOrCreate()
-print("rows", spark.read.format("kafka-log").option("columns", "offset").option("subscribe", "ids").load(sys.argv[1]).count())
-print("kwire here", "kwire" in sys.modules)
-spark.stop()
-"""  # noqa: E501
-
-
-@pytest.mark.spark
-def test_the_format_is_found_by_name_in_a_process_that_never_heard_of_kwire(modern: Path, spark: SparkSession) -> None:
-    shown = subprocess.run(
-        [sys.executable, "-c", FRESH, str(modern)],
-        capture_output=True,
-        text=True,
-        check=True,
-        # Nothing of the running session's gateway.
-        env={name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_GATEWAY", "SPARK_"))},
-    )
-    assert shown.stdout.split("\n")[:2] == ["rows 1500", "kwire here False"]
 
 
 def test_columns_are_those_of_sparks_kafka_source(spark: SparkSession, modern: Path) -> None:
