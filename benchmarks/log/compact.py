@@ -1,7 +1,7 @@
 """How fast is a log compacted, beside Kafka's own cleaner on the same files?
 
 Three logs of 100,000 keys that come again and again, all of it dirty: batches of 16 KB, the same with zstd, and
-batches of one record. Ours: one pass in a process of its own. Kafka 3.9.1: its Cleaner class, second run in one JVM,
+batches of one record. Ours: one pass in a process of its own. Kafka 3.9.1: its Cleaner class, third run in one JVM,
 CPU time of its thread (without the JVM's compiler and collector). Megabytes of segments that are read, per second of
 CPU; RSS in MB.
 """
@@ -91,7 +91,7 @@ def compare(name: str, source: Path, *, single: bool = False) -> None:
     with tempfile.TemporaryDirectory(dir=source.parent) as folder:
         root = Path(folder)
         ours = prepare(source, root / "ours", single=single)
-        copies = [Path(shutil.copytree(ours.parent, root / each)) / "bench-0" for each in ("first", "second")]
+        copies = [Path(shutil.copytree(ours.parent, root / each)) / "bench-0" for each in ("first", "second", "third")]
         done = subprocess.run(
             [sys.executable, "-c", f"from benchmarks.log.compact import clean; clean({str(ours)!r})"],
             capture_output=True,

@@ -38,9 +38,10 @@ class Cluster:
         return str(self.served.log_dir)
 
     def create(self, topic: str, **configs: str) -> None:
-        """Make a topic. configs: its settings, dots as underscores."""
+        """Make a topic whose records stay, whatever their timestamps. configs: its settings, dots as underscores."""
         cls: Any = registry.get("CreateTopicsRequest")
-        settings = [cls.CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()]
+        given = {"retention.ms": "-1", **{key.replace("_", "."): value for key, value in configs.items()}}
+        settings = [cls.CreatableTopicConfig(name=key, value=value) for key, value in given.items()]
         asked = cls.CreatableTopic(name=topic, num_partitions=PARTITIONS, replication_factor=1, configs=settings)
         with Client(self.served.address) as client:
             (made,) = client.request(cls(topics=[asked], timeout_ms=30_000)).topics

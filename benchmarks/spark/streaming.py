@@ -89,7 +89,9 @@ def throughput(spark: SparkSession, cluster: Cluster, folder: str, records: int,
             running[0].awaitTermination()
 
         cost = meter.run(start, cluster.served)
-        took_ms = sum(each["durationMs"]["triggerExecution"] for each in running[0].recentProgress)
+        progress = running[0].recentProgress
+        assert sum(each["numInputRows"] for each in progress) == records
+        took_ms = sum(each["durationMs"]["triggerExecution"] for each in progress)
         in_batches.setdefault(f"{'topic' if to_topic else 'noop'}.{name}", []).append(took_ms / 1000)
         if to_topic:
             assert sum(cluster.end_offsets(topic).values()) >= records
