@@ -20,6 +20,7 @@ from kwire.messages.base import Message
 from kwire.protocol import read_metadata_record
 from kwire.records import read_batches
 from tests.broker.wire import RawClient
+from tests.waiting import HANG_S
 
 SMALL = {"metadata_log_max_record_bytes_between_snapshots": 1, "metadata_max_retention_bytes": 1}
 
@@ -139,7 +140,7 @@ def test_kafka_boots_from_our_snapshot_and_we_from_what_it_left(tmp_path: Path) 
         create_topics(broker, "later")
         broker.call(take_snapshot)
     with KafkaBroker(tmp_path) as kafka:
-        topics = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(timeout=30).topics
+        topics = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(timeout=HANG_S).topics
         assert {"kept", "changed", "later"} <= set(topics)
         assert "gone" not in topics
         assert len(topics["kept"].partitions) == 3

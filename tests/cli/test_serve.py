@@ -100,7 +100,7 @@ def topics_of(servers: str, user: str, password: str, mechanism: str) -> set[str
             "sasl.password": password,
         }
     )
-    return set(admin.list_topics(timeout=30).topics)
+    return set(admin.list_topics(timeout=HANG_S).topics)
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
@@ -112,14 +112,14 @@ def test_users_log_in_with_a_password_of_a_file(tmp_path: Path, mechanism: str) 
     for name in ("alice", "bob"):
         assert topics_of(servers, name, f"secret of {name}", mechanism) == set()
     process.terminate()
-    assert "secret of" not in "".join(process.communicate(timeout=30))
+    assert "secret of" not in "".join(process.communicate(timeout=HANG_S))
 
 
 def test_a_user_logs_in_with_a_password_of_the_environment() -> None:
     process, servers = serve("--user", "app.one", KWIRE_USER_APP_ONE_PASSWORD="hidden")
     assert topics_of(servers, "app.one", "hidden", "SCRAM-SHA-256") == set()
     process.terminate()
-    assert "hidden" not in "".join(process.communicate(timeout=30))
+    assert "hidden" not in "".join(process.communicate(timeout=HANG_S))
 
 
 def test_users_of_a_jaas_configuration_log_in(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_users_of_a_jaas_configuration_log_in(tmp_path: Path) -> None:
     assert topics_of(servers, "alice", 'a=b;"c', "PLAIN") == set()
     assert topics_of(servers, "bob", "hidden", "SCRAM-SHA-256") == set()
     process.terminate()
-    assert process.communicate(timeout=30) == ("", process_warning())
+    assert process.communicate(timeout=HANG_S) == ("", process_warning())
 
 
 def process_warning() -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import time
 from pathlib import Path
 
 import pytest
 from tests.broker.test_config_changes import RECORDED, alter, in_order
 from tests.broker.wire import RawClient
+from tests.waiting import until
 from tools import kafka
 
 from kwire import messages
@@ -37,10 +37,5 @@ def create(client: RawClient) -> None:
     """Create the topic once the controller is ready."""
     cls = messages.CreateTopicsRequest
     topic = cls.CreatableTopic(name="t", num_partitions=1, replication_factor=1)
-    deadline = time.monotonic() + 60
-    while client.ask(cls(topics=[topic], timeout_ms=10_000), 7).topics[0].error_code not in (0, 36):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-    while alter(client, 2, "t", [["retention.ms", 0, "5"]], validate_only=True)[0]:
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    until(lambda: client.ask(cls(topics=[topic], timeout_ms=10_000), 7).topics[0].error_code in (0, 36))
+    until(lambda: not alter(client, 2, "t", [["retention.ms", 0, "5"]], validate_only=True)[0])

@@ -63,7 +63,7 @@ def test_kafka_consumer_groups_describes_the_same_members_offsets_and_lag(
 
     def told(*options: str) -> list[list[str]]:
         server = ("--bootstrap-server", broker.bootstrap_servers)
-        return table(kafka.java(GROUPS, *server, "--describe", "--all-groups", *options, timeout=60))
+        return table(kafka.java(GROUPS, *server, "--describe", "--all-groups", *options))
 
     members = told("--members", "--verbose")
     offsets = told("--offsets")

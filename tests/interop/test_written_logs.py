@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.waiting import HANG_S
 from tools import kafka
 
 from kwire.errors import LogError
@@ -193,7 +194,7 @@ def produce(broker: kafka.KafkaBroker, topic: str, partition: int, data: bytes) 
     )
     frame = header.encode(version=registry.request_header_version(ProduceRequest.API_KEY, version))
     frame += request.encode(version=version)
-    with socket.create_connection(("127.0.0.1", broker.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", broker.port), timeout=HANG_S) as connection:
         connection.sendall(struct.pack(">i", len(frame)) + frame)
         stream = connection.makefile("rb")
         (size,) = struct.unpack(">i", stream.read(4))

@@ -69,7 +69,7 @@ def test_kafkas_own_client_logs_in_again_with_tokens(version: str) -> None:
             "sasl.jaas.config": f'{OAUTHBEARER} unsecuredLoginStringClaim_sub="alice";',
         }
         arguments = [f"{key}={value}" for key, value in settings.items()]
-        out = kafka.java("LoginPeer", "3", *arguments, version=version, classes=classes, timeout=60)
+        out = kafka.java("LoginPeer", "240", *arguments, version=version, classes=classes)
     assert out.strip() == "logged in again: true"
 
 
