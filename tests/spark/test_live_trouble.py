@@ -171,7 +171,7 @@ def test_a_topic_that_is_deleted_while_a_query_reads_it_is_said(broker: Broker, 
     lenient = LiveStreamReader(parse_options({**pattern, "failondataloss": "false"}, "stream"), ("offset",))
     strict = LiveStreamReader(parse_options(pattern, "stream"), ("offset",))
     end = stream.latestOffset(stream.initialOffset())
-    assert end == {"t": {"0": 100}, "u": {"0": 0}}
+    assert positions(end) == {"t": {"0": 100}, "u": {"0": 0}}
     delete(cluster, "t")
     with pytest.raises(BrokerError, match="UNKNOWN_TOPIC_OR_PARTITION"):
         list(offsets(broker.bootstrap_servers, 0, 100))
@@ -180,10 +180,16 @@ def test_a_topic_that_is_deleted_while_a_query_reads_it_is_said(broker: Broker, 
     after = strict.latestOffset(end)
     with pytest.raises(LogError, match="t-0 is gone; it was read up to"):
         strict.partitions(end, after)
-    assert lenient.latestOffset(end) == {"u": {"0": 0}}
-    assert lenient.partitions(end, {"u": {"0": 0}}) == []
+    after = lenient.latestOffset(end)
+    assert positions(after) == {"u": {"0": 0}}
+    assert lenient.partitions(end, after) == []
     for each in (stream, strict, lenient):
         each.stop()
+
+
+def positions(offset: dict[str, Any]) -> dict[str, Any]:
+    """An offset of a stream without the ids of its topics, which are made up anew each time."""
+    return {topic: places for topic, places in offset.items() if "#" not in topic}
 
 
 def delete(cluster: Cluster, topic: str) -> None:
