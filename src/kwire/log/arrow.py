@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from kwire.errors import CorruptBatch, OptionError
+from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log.chunk_order import ChunkOrder
 from kwire.log.chunks import Chunks
 from kwire.log.headers import HeaderWalk
 from kwire.log.offset_order import LARGEST_OFFSET
+from kwire.log.relisting import TRIES, has_changed, is_gone, steady
 from kwire.log.segment import Segment
 from kwire.log.store import StoredFile
 from kwire.log.transaction_index import AbortedTransaction
@@ -58,8 +59,12 @@ def read_arrow(
     wanted = default_columns(columns)
     if CORRUPT in wanted:
         raise OptionError(f"column {CORRUPT!r} is for read_split: read_arrow raises CorruptBatch")
-    start, end = log.bounds(start_offset, end_offset, isolation)
-    aborted = log.aborted_transactions(start, end) if isolation == "read_committed" else ()
+
+    def prepared(log: PartitionLog) -> tuple[PartitionLog, tuple[int, int], Sequence[AbortedTransaction]]:
+        start, end = log.bounds(start_offset, end_offset, isolation)
+        return log, (start, end), log.aborted_transactions(start, end) if isolation == "read_committed" else ()
+
+    log, (start, end), aborted = steady(log, prepared)
 
     def batches() -> Iterator[pa.RecordBatch]:
         reader = RangeReader(
@@ -71,12 +76,41 @@ def read_arrow(
             check_crc=check_crc,
             max_decompressed_bytes=max_decompressed_bytes,
         )
-        for segment in log.segments_between(start, end):
-            with segment.open() as file:
-                position, stop = segment.position_of(file, start), segment.end_position(file, end)
-            yield from reader.read(segment, position, stop)
+        for segment, file, offset in open_segments(log, start, end):
+            reader.begin_at(offset)
+            position, stop = segment.position_of(file, offset), segment.end_position(file, end)
+            yield from reader.read_open(segment, file, position, stop)
 
     return pa.RecordBatchReader.from_batches(schema_of(wanted), batches())
+
+
+def open_segments(log: PartitionLog, start: int, end: int) -> Iterator[tuple[Segment, StoredFile, int]]:
+    """The segments of offsets [start, end), each with its file and the offset that is next.
+
+    A file that is missing or was replaced since the listing has the directory listed again. Records that retention has
+    deleted meanwhile are passed over, as consumers pass over them.
+    """
+    offset, tries = start, 0
+    while True:
+        for segment in log.segments_between(offset, end):
+            try:
+                file = segment.open()
+            except LogError:
+                again = log.reopened()
+                if tries == TRIES or is_gone(log) or not has_changed(log, again):
+                    raise
+                log, tries = again, tries + 1
+                break
+            with file:
+                if segment.next_base is not None and file.size() != segment.size_bytes and tries < TRIES:
+                    again, tries = log.reopened(), tries + 1
+                    if has_changed(log, again):
+                        log = again
+                        break
+                yield segment, file, offset
+            offset = end if segment.next_base is None else max(offset, segment.next_base)
+        else:
+            return
 
 
 class RangeReader:
@@ -113,39 +147,49 @@ class RangeReader:
             on_corrupt=self._on_corrupt,
         )
 
+    def begin_at(self, offset: int) -> None:
+        """Leave out the records below offset from here on."""
+        self._offsets = offset, self._offsets[1]
+
     def read(self, segment: Segment, start_position: int, stop_position: int) -> Iterator[pa.RecordBatch]:
         """The rows of the batches of a segment that start in [start_position, stop_position)."""
-        order = ChunkOrder(segment)
         with segment.open() as file:
-            self._ends_in_zeros = partial(segment.ends_in_zeros, file)
-            chunks = Chunks(
-                file,
-                start_position,
-                stop_position,
-                chunk_bytes=CHUNK_BYTES,
-                max_batch_bytes=self._max_decompressed_bytes,
-                buffer=self._buffer,
-            )
-            while (chunk := chunks.next_chunk()) is not None:
-                prefix = order.good_prefix(chunk, chunks.position, file.url)
-                if prefix.damage is not None and prefix.size_bytes == 0:
-                    self._on_corrupt(prefix.damage)
-                    chunks.advance(prefix.damaged_bytes)
-                    continue
-                yield from self._rows(chunk[: prefix.size_bytes], chunks.position, file.url)
-                if self._reader.stopped is None and chunks.advance(self._reader.consumed):
-                    yield from self._corrupt_rows()
-                    continue
-                damage = self._damage(segment, file, chunks, stop_position)
-                if damage is None:
-                    break
-                if self._mode == "FAILFAST":
-                    raise damage
-                region, resume = _skip(segment, file, damage, start_position, stop_position)
-                self._errors.append(region)
-                chunks.skip_to(stop_position if resume is None else resume)
-            self._buffer = chunks.buffer
-            yield from self._corrupt_rows()
+            yield from self.read_open(segment, file, start_position, stop_position)
+
+    def read_open(
+        self, segment: Segment, file: StoredFile, start_position: int, stop_position: int
+    ) -> Iterator[pa.RecordBatch]:
+        """The same, from a segment's file that is open."""
+        order = ChunkOrder(segment)
+        self._ends_in_zeros = partial(segment.ends_in_zeros, file)
+        chunks = Chunks(
+            file,
+            start_position,
+            stop_position,
+            chunk_bytes=CHUNK_BYTES,
+            max_batch_bytes=self._max_decompressed_bytes,
+            buffer=self._buffer,
+        )
+        while (chunk := chunks.next_chunk()) is not None:
+            prefix = order.good_prefix(chunk, chunks.position, file.url)
+            if prefix.damage is not None and prefix.size_bytes == 0:
+                self._on_corrupt(prefix.damage)
+                chunks.advance(prefix.damaged_bytes)
+                continue
+            yield from self._rows(chunk[: prefix.size_bytes], chunks.position, file.url)
+            if self._reader.stopped is None and chunks.advance(self._reader.consumed):
+                yield from self._corrupt_rows()
+                continue
+            damage = self._damage(segment, file, chunks, stop_position)
+            if damage is None:
+                break
+            if self._mode == "FAILFAST":
+                raise damage
+            region, resume = _skip(segment, file, damage, start_position, stop_position)
+            self._errors.append(region)
+            chunks.skip_to(stop_position if resume is None else resume)
+        self._buffer = chunks.buffer
+        yield from self._corrupt_rows()
 
     def _damage(self, segment: Segment, file: StoredFile, chunks: Chunks, stop: int) -> CorruptBatch | None:
         """Why no batch can be read where the chunks are; None where the log ends like that."""

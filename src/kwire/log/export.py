@@ -26,6 +26,7 @@ from kwire.errors import LogError, OptionError
 from kwire.log.driver_errors import cause
 from kwire.log.file_system import FileSystem
 from kwire.log.part_journal import PartJournal, fingerprint
+from kwire.log.relisting import steady
 from kwire.records.columns import COLUMNS
 from kwire.target_paths import path_inside
 
@@ -195,11 +196,16 @@ def export_partition(
     progress: Callable[[int], None],
 ) -> Exported:
     """Write the records of one log that are wanted."""
-    start, end = log.bounds(wanted.start_offset, wanted.end_offset, isolation)
-    if wanted.since_ms is not None and wanted.since_ms > 0:
-        first = log.offset_for_time(wanted.since_ms, isolation=isolation)
-        if first is not None:
-            start = max(start, first.offset)  # no record before it is that late
+
+    def bounds(log: PartitionLog) -> tuple[PartitionLog, int, int]:
+        start, end = log.bounds(wanted.start_offset, wanted.end_offset, isolation)
+        if wanted.since_ms is not None and wanted.since_ms > 0:
+            first = log.offset_for_time(wanted.since_ms, isolation=isolation)
+            if first is not None:
+                start = max(start, first.offset)  # no record before it is that late
+        return log, start, end
+
+    log, start, end = steady(log.reopened(), bounds)
     count, told, size = 0, 0, log.size_bytes
     if start < end:
         for batch in log.read_arrow(start, end, isolation, columns):

@@ -103,7 +103,24 @@ class PartitionLog:
         """The partition's directory."""
         return self.store.url_of(self.directory)
 
+    def reopened(self) -> PartitionLog:
+        """The same partition, to be listed anew: with segments that were rolled since, without those deleted."""
+        return PartitionLog(
+            self.store,
+            self.directory,
+            self.topic,
+            self.partition,
+            log_start_checkpoint=self._log_start_checkpoint,
+            high_watermark_checkpoint=self._high_watermark_checkpoint,
+            only_base_offset=self.only_base_offset,
+        )
+
     # ---- files
+
+    @property
+    def listing(self) -> dict[str, Entry]:
+        """The files of the directory by name. Raises LogError when it cannot be listed."""
+        return self._entries
 
     @cached_property
     def _entries(self) -> dict[str, Entry]:
@@ -306,9 +323,9 @@ class PartitionLog:
 
         Notes (`is_harmless`) are among them. Raises nothing for bad bytes.
         """
-        from kwire.log.verify import circumstances_of, verify_partition
+        from kwire.log.verify import circumstances_of, verify_log
 
-        return verify_partition(self, circumstances_of(self)).damages
+        return verify_log(self, circumstances_of(self)).damages
 
     # ---- records
 

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kwire.errors import DecodeError
+from kwire.errors import DecodeError, LogError
 from kwire.log.headers import CODEC_MASK, BatchHeader
 from kwire.log.partition_log import PartitionLog
+from kwire.log.relisting import TRIES, has_changed, is_gone, steady
 from kwire.log.segment import Segment
 from kwire.log.splits import Split, plan_splits, read_split
 from kwire.records import ControlRecordType, parse_control_record, read_batches
@@ -347,24 +349,67 @@ def count_topics(logs: Sequence[PartitionLog], advance: Callable[[int], None]) -
     Damage does not end it: what cannot be read is listed in `unread`. Raises LogError for files that are gone.
     """
     topics: dict[str, TopicStatistics] = {}
+    counted: dict[str, list[PartitionLog]] = {}
     for log in logs:
-        topic = topics.setdefault(log.topic, TopicStatistics(log.topic))
-        into = PartitionStatistics(log.partition, log.log_start_offset, log.log_end_offset, segments=len(log.segments))
-        topic.partitions.append(into)
-        splits = plan_splits(log)
-        for segment in log.segments:
-            headers = _SegmentHeaders(segment, into.log_start_offset)
-            headers.count_into(topic, into)
-            for split in splits:
-                if split.base_offset == segment.base_offset:
-                    for rows in read_split(split, COLUMNS, mode="PERMISSIVE"):
-                        _count_rows(rows, headers, topic, into)
-                    advance(split.size_bytes)
-            headers.count_records_into(topic)
+        topic = topics.get(log.topic) or TopicStatistics(log.topic)
+        found = _count_partition(log, topic, advance)
+        if found is not None:
+            topics[log.topic], log = found
+            counted.setdefault(log.topic, []).append(log)
     for topic in topics.values():
         if topic.transactional_records or topic.commits or topic.aborts:
-            _count_committed(topic, [log for log in logs if log.topic == topic.topic])
+            _count_committed(topic, counted[topic.topic])
     return list(topics.values())
+
+
+def _count_partition(
+    log: PartitionLog, topic: TopicStatistics, advance: Callable[[int], None]
+) -> tuple[TopicStatistics, PartitionLog] | None:
+    """The topic's statistics with those of one partition, and the listing that was read; None for a deleted one.
+
+    Beside a running broker files go while they are counted. What was counted is forgotten then, and the partition is
+    counted again from a new listing.
+    """
+    log = log.reopened()
+    before = pickle.dumps(topic)
+    for tries_left in reversed(range(TRIES)):
+        error: LogError | None = None
+        told = 0
+        try:
+            told = _count_segments(log, topic, advance)
+        except LogError as raised:
+            error = raised
+        if error is None and not topic.partitions[-1].unread:
+            return topic, log
+        if is_gone(log):
+            return None
+        again = log.reopened()
+        if not tries_left or not has_changed(log, again):
+            break
+        advance(-told)
+        topic, log = pickle.loads(before), again
+    if error is not None:
+        raise error
+    return topic, log
+
+
+def _count_segments(log: PartitionLog, topic: TopicStatistics, advance: Callable[[int], None]) -> int:
+    """Count one partition; returns the bytes that `advance` was told."""
+    into = PartitionStatistics(log.partition, log.log_start_offset, log.log_end_offset, segments=len(log.segments))
+    topic.partitions.append(into)
+    splits = plan_splits(log)
+    told = 0
+    for segment in log.segments:
+        headers = _SegmentHeaders(segment, into.log_start_offset)
+        headers.count_into(topic, into)
+        for split in splits:
+            if split.base_offset == segment.base_offset:
+                for rows in read_split(split, COLUMNS, mode="PERMISSIVE"):
+                    _count_rows(rows, headers, topic, into)
+                advance(split.size_bytes)
+                told += split.size_bytes
+        headers.count_records_into(topic)
+    return told
 
 
 class _SegmentHeaders:
@@ -509,15 +554,21 @@ def _count_committed(topic: TopicStatistics, logs: Sequence[PartitionLog]) -> No
     committed = 0
     for log, into in zip(logs, topic.partitions, strict=True):
         try:
-            into.last_stable_offset = stable = log.last_stable_offset
-            committed += _count_offsets(plan_splits(log, isolation="read_committed"))
-            topic.undecided_records += _count_offsets(
-                plan_splits(log, ranges={(log.topic, log.partition): (stable, None)})
-            )
+            stable, visible, undecided = steady(log.reopened(), _committed_of)
         except DecodeError as error:
             into.unread.append(str(error))
             return
+        into.last_stable_offset = stable
+        committed += visible
+        topic.undecided_records += undecided
     topic.committed_records = committed
+
+
+def _committed_of(log: PartitionLog) -> tuple[int, int, int]:
+    """(last stable offset, records below it that are committed, records behind it)."""
+    stable = log.last_stable_offset
+    committed = _count_offsets(plan_splits(log, isolation="read_committed"))
+    return stable, committed, _count_offsets(plan_splits(log, ranges={(log.topic, log.partition): (stable, None)}))
 
 
 def _count_offsets(splits: Iterable[Split]) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kwire.cli.log.selection import Selection
@@ -11,7 +13,7 @@ from kwire.errors import LogError, OptionError
 if TYPE_CHECKING:
     from kwire.log import LogDirectory, PartitionLog
 
-__all__ = ["check_path", "open_directory", "open_local_directory", "selected"]
+__all__ = ["bytes_of", "check_path", "open_directory", "open_local_directory", "selected"]
 
 
 def check_path(path: str) -> None:
@@ -43,6 +45,15 @@ def open_local_directory(path: str) -> LogDirectory:
             f"{os.path.dirname(os.path.abspath(path))}, and choose the partition with --topic and --partition"
         )
     return directory
+
+
+def bytes_of(logs: Iterable[PartitionLog]) -> int:
+    """Bytes of `.log` files, for a progress bar; a partition that was deleted meanwhile has none."""
+    total = 0
+    for log in logs:
+        with contextlib.suppress(LogError):
+            total += log.size_bytes
+    return total
 
 
 def selected(directory: LogDirectory, selection: Selection) -> list[PartitionLog]:

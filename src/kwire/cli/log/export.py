@@ -10,7 +10,7 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, if_interrupted
-from kwire.cli.log.directories import open_directory, selected
+from kwire.cli.log.directories import bytes_of, open_directory, selected
 from kwire.cli.log.selection import MAX_OFFSET, Selection, parse_offsets, parse_time
 from kwire.cli.quantities import bytes_text
 from kwire.cli.rows import Column, Format, write_rows
@@ -110,7 +110,7 @@ def export(
     state = (
         f"{output} was not written" if one_file else f"{output}.part has what is done; the same command continues there"
     )
-    with if_interrupted(state), terminal.progress("Exporting records", sum(log.size_bytes for log in logs)) as bar:
+    with if_interrupted(state), terminal.progress("Exporting records", bytes_of(logs)) as bar:
         done = export_logs(
             logs,
             str(output),

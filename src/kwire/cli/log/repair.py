@@ -13,7 +13,7 @@ import typer
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND, if_interrupted
 from kwire.cli.escaping import printable
-from kwire.cli.log.directories import open_directory, selected
+from kwire.cli.log.directories import bytes_of, open_directory, selected
 from kwire.cli.log.selection import Selection
 from kwire.cli.quantities import bytes_text, count_text
 from kwire.cli.rows import Column, Format, Row, write_rows
@@ -45,7 +45,10 @@ Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write the repaired directory here; new or empty.")
 ]
 Apply = Annotated[
-    bool, typer.Option("--apply", help="Change the directory itself; originals go to DIRECTORY.quarantine-N first.")
+    bool,
+    typer.Option(
+        "--apply", help="Change the directory itself; originals go beside it first, to LOG_DIRECTORY.quarantine-N."
+    ),
 ]
 Topics = Annotated[list[str] | None, typer.Option("--topic", help="Only topics of this name or pattern. Repeatable.")]
 Partitions = Annotated[list[int] | None, typer.Option("--partition", help="Only this partition. Repeatable.")]
@@ -72,7 +75,7 @@ def repair(
     from kwire.log.repair_plan import make_plan
 
     directory, logs = _logs(path, output, apply, topic, partition)
-    with terminal.progress("Verifying", sum(log.size_bytes for log in logs)) as bar:
+    with terminal.progress("Verifying", bytes_of(logs)) as bar:
         from kwire.log.verify import verify_directory
 
         found = verify_directory(directory, _chosen(directory, logs), advance=bar.advance)
@@ -95,7 +98,7 @@ def index(
     from kwire.log.repair_plan import make_index_plan
 
     directory, logs = _logs(path, output, apply, topic, partition)
-    with terminal.progress("Verifying", sum(log.size_bytes for log in logs)) as bar:
+    with terminal.progress("Verifying", bytes_of(logs)) as bar:
         from kwire.log.verify import verify_directory
 
         found = verify_directory(directory, _chosen(directory, logs), advance=bar.advance)
@@ -180,7 +183,7 @@ def _left(plan: Plan, output: Path | None) -> list[str]:
         logs = [after[key] for key in keys]
     if not logs:
         return []
-    with terminal.progress("Checking the result", sum(log.size_bytes for log in logs)) as bar:
+    with terminal.progress("Checking the result", bytes_of(logs)) as bar:
         damages = verify_directory(after, logs, advance=bar.advance).damages
     known = {(each.name, each.kind) for each in plan.left}
     lossy = {(each.log.topic, each.log.partition) for each in plan.touched if each.loses_batches}

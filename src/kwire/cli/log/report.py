@@ -11,7 +11,7 @@ import typer
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
 from kwire.cli.escaping import printable
-from kwire.cli.log.directories import open_directory, selected
+from kwire.cli.log.directories import bytes_of, open_directory, selected
 from kwire.cli.log.selection import Selection
 from kwire.errors import OptionError
 
@@ -38,7 +38,7 @@ def report(
     from kwire.cli.report import render_report
     from kwire.log.statistics import count_topics
 
-    with terminal.progress("Reading records", sum(log.size_bytes for log in logs)) as bar:
+    with terminal.progress("Reading records", bytes_of(logs)) as bar:
         topics = count_topics(logs, bar.advance)
     page = render_report(topics, source=path, made_at=datetime.datetime.now(datetime.UTC))
     try:

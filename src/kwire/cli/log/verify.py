@@ -12,7 +12,7 @@ import typer
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
 from kwire.cli.escaping import printable
-from kwire.cli.log.directories import open_directory, selected
+from kwire.cli.log.directories import bytes_of, open_directory, selected
 from kwire.cli.log.selection import Selection
 from kwire.cli.quantities import bytes_text, count_text
 from kwire.cli.rows import Column, Format, Row, write_rows
@@ -70,7 +70,7 @@ def verify(
         raise OptionError(f"{report}: not the name of a file in a directory that exists")
     from kwire.log.verify import verify_directory
 
-    with terminal.progress("Verifying", sum(log.size_bytes for log in logs)) as bar:
+    with terminal.progress("Verifying", bytes_of(logs)) as bar:
         chosen = logs if topic or partition or len(directory) == 1 else None
         found = verify_directory(directory, chosen, advance=bar.advance)
     damages = [each for each in found.damages if notes or not each.is_harmless]

@@ -1,6 +1,6 @@
 """Everything that can be found wrong in a log directory, told place by place."""
 
-from kwire.log.verify.directory import DirectoryFindings, circumstances_of, verify_directory
+from kwire.log.verify.directory import DirectoryFindings, circumstances_of, verify_directory, verify_log
 from kwire.log.verify.judgement import Circumstances
 from kwire.log.verify.partition import PartitionFindings, SegmentFindings, verify_partition
 
@@ -11,5 +11,6 @@ __all__ = [
     "SegmentFindings",
     "circumstances_of",
     "verify_directory",
+    "verify_log",
     "verify_partition",
 ]

@@ -31,6 +31,7 @@ from kwire.log.file_names import MARKED_DIRECTORY
 from kwire.log.log_directory import LogDirectory
 from kwire.log.open_store import open_store
 from kwire.log.partition_log import PartitionLog
+from kwire.log.relisting import has_changed, is_gone
 from kwire.log.store import LocalStore, Store, parent_of
 from kwire.log.verify.judgement import METADATA_TOPIC, Circumstances, Judgement
 from kwire.log.verify.metadata import BOOTSTRAP, verify_metadata_files, verify_metadata_snapshot
@@ -51,6 +52,7 @@ OWN_FILES = (META_PROPERTIES, RECOVERY_POINTS, HIGH_WATERMARKS, LOG_START_OFFSET
 NO_LOGS = frozenset({"remote-log-index-cache"})  # KIP-405 keeps it beside the logs
 
 NAMES_SHOWN = 10
+LOOKS = 3  # at a partition whose files change while it is verified
 
 Offsets = Mapping[TopicPartition, int]
 
@@ -142,13 +144,13 @@ def verify_directory(
 
     def verify(log: PartitionLog) -> PartitionFindings:
         circumstances = circumstances_of(log) if root is None else root.circumstances((log.topic, log.partition))
-        return verify_log(log, circumstances, advance=advance)
+        return verify_log(log.reopened(), circumstances, advance=advance)
 
     found = DirectoryFindings()
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
         found.partitions = list(pool.map(verify, chosen))
     if root is not None:
-        found.damages += verify_root(directory, root, found.partitions, is_whole=logs is None)
+        found.damages += _verify_root_twice(directory, root, found.partitions, is_whole=logs is None)
     for each in found.partitions:
         found.damages += each.damages
     found.damages.sort(key=lambda each: (-each.severity, each.file, each.position or 0))
@@ -158,10 +160,37 @@ def verify_directory(
 def verify_log(
     log: PartitionLog, circumstances: Circumstances, *, advance: Callable[[int], None] | None = None
 ) -> PartitionFindings:
-    """Everything wrong in one log, the metadata log's other files included."""
+    """Everything wrong in one log, the metadata log's other files included.
+
+    A broker may be running on it: where the files have changed while they were read, what was found is looked for once
+    more in a new listing, and only what is there again is reported.
+    """
+    found = _verify_once(log, circumstances, advance)
+    for _ in range(LOOKS - 1):
+        if all(each.is_harmless for each in found.damages):
+            break
+        if is_gone(log):  # the topic was deleted
+            return PartitionFindings(log=log, segments=[], damages=[])
+        again = log.reopened()
+        if not has_changed(log, again):
+            break
+        log, before = again, {_identity(each) for each in found.damages}
+        found = _verify_once(log, circumstances, None)
+        if has_changed(log, log.reopened()):
+            found.damages = [each for each in found.damages if each.is_harmless or _identity(each) in before]
+    return found
+
+
+def _verify_once(
+    log: PartitionLog, circumstances: Circumstances, advance: Callable[[int], None] | None
+) -> PartitionFindings:
     found = verify_partition(log, circumstances, advance=advance)
     found.damages += verify_metadata_files(log)
     return found
+
+
+def _identity(damage: Damage) -> tuple[str, Kind, int | None, str]:
+    return damage.file, damage.kind, damage.position, damage.cause
 
 
 def verify_root(
@@ -169,6 +198,22 @@ def verify_root(
 ) -> list[Damage]:
     """Everything wrong in the directory's own files. partitions: found of its logs; is_whole: all of them are here."""
     return _Root(directory, root, partitions, is_whole=is_whole).damages()
+
+
+def _verify_root_twice(
+    directory: LogDirectory, root: RootFiles, partitions: list[PartitionFindings], *, is_whole: bool
+) -> list[Damage]:
+    """verify_root, where something is found once more with the files of now: a broker may have written them since."""
+    found = verify_root(directory, root, partitions, is_whole=is_whole)
+    if all(each.is_harmless for each in found):
+        return found
+    try:
+        again = LogDirectory(directory.url, **directory.storage_options)
+        now = verify_root(again, read_root_files(root.store), partitions, is_whole=is_whole)
+    except LogError:
+        return found
+    before = {_identity(each) for each in found}
+    return [each for each in now if each.is_harmless or _identity(each) in before]
 
 
 class _Root:

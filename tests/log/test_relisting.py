@@ -1,0 +1,173 @@
+"""Reading and verifying beside a running broker: files change between a listing and their opening."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kwire.errors import LogError
+from kwire.log import LogDirectory
+from kwire.log.damage import Kind
+from kwire.log.export import export_logs
+from kwire.log.file_system import FileSystem
+from kwire.log.partition_log import PartitionLog
+from kwire.log.reindex import rebuild_indexes
+from kwire.log.statistics import count_topics
+from kwire.log.store import Entry, LocalStore
+from kwire.log.verify import verify_directory
+from tests.log.damaging import flip
+
+Copied = Callable[[str, str], Path]
+Change = Callable[[], None]
+ROLLED = 7015 - 6304  # records of the last segment
+
+
+class ChangingStore(LocalStore):
+    """Changes a directory right after it was listed, once for each change."""
+
+    def __init__(self, root: str, changes: list[Change]) -> None:
+        super().__init__(root)
+        self.changes = changes
+
+    def list(self, path: str) -> list[Entry]:
+        found = super().list(path)
+        if self.changes and path:
+            self.changes.pop(0)()
+        return found
+
+
+def segment_files(folder: Path, base: int) -> list[Path]:
+    return [file for kind in ("log", "index", "timeindex") for file in [folder / f"{base:020d}.{kind}"]]
+
+
+def retention(folder: Path, *bases: int) -> Change:
+    """Closed segments are deleted."""
+
+    def change() -> None:
+        for base in bases:
+            for file in segment_files(folder, base):
+                file.unlink()
+
+    return change
+
+
+def compaction(folder: Path, first: int, second: int) -> Change:
+    """Two segments become one, under the first one's name; no record goes."""
+
+    def change() -> None:
+        one, two = (folder / f"{base:020d}.log" for base in (first, second))
+        merged = folder / f"{first:020d}.log.swap"
+        merged.write_bytes(one.read_bytes() + two.read_bytes())
+        merged.rename(one)
+        for file in segment_files(folder, second):
+            file.unlink()
+        bases = sorted(int(file.stem) for file in folder.glob("*.log"))
+        rebuild_indexes(FileSystem(), str(folder), bases, indexes={first}, snapshots=set(), leader_epochs=False)
+
+    return change
+
+
+def rolled(folder: Path, base: int, keep: Path) -> Change:
+    """The last segment is taken away now; the change puts it back, as one that was rolled since."""
+    keep.mkdir()
+    for file in segment_files(folder, base):
+        shutil.move(file, keep)
+
+    def change() -> None:
+        for file in keep.iterdir():
+            shutil.move(file, folder)
+
+    return change
+
+
+CHANGES: dict[str, Callable[[Path, Path], list[Change]]] = {
+    "retention": lambda folder, keep: [retention(folder, 0)],
+    "retention twice": lambda folder, keep: [retention(folder, 0), retention(folder, 844, 2238)],
+    "compaction": lambda folder, keep: [compaction(folder, 844, 2238)],
+    "roll and retention": lambda folder, keep: [rolled(folder, 6304, keep), retention(folder, 0)],
+    "compaction and retention": lambda folder, keep: [compaction(folder, 2238, 3953), retention(folder, 0, 844)],
+}
+
+
+@pytest.fixture(params=CHANGES)
+def changing(request: pytest.FixtureRequest, copied: Copied, tmp_path: Path) -> tuple[PartitionLog, Path]:
+    """A log whose directory changes behind its next listings, and that directory."""
+    data = copied("modern", "orders-0")
+    for file in data.glob("*checkpoint"):
+        file.unlink()  # of the partitions that were not copied
+    changes = CHANGES[request.param](data / "orders-0", tmp_path / "kept")
+    return PartitionLog(ChangingStore(str(data), changes), "orders-0", "orders", 0), data
+
+
+def offsets(log: PartitionLog) -> list[int]:
+    return log.read_arrow(columns=["offset"]).read_all().column("offset").to_pylist()
+
+
+def test_a_log_that_changes_is_not_called_damaged(changing: tuple[PartitionLog, Path]) -> None:
+    """A running Kafka was blamed for 54 lost records in 7 of 8 runs."""
+    log, _ = changing
+    assert [str(each) for each in log.verify() if not each.is_harmless] == []
+
+
+def test_damage_in_a_log_that_changes_is_still_found(copied: Copied) -> None:
+    data = copied("modern", "orders-0")
+    flip(data / "orders-0" / f"{5132:020d}.log", 500, 1)
+    changes = [retention(data / "orders-0", 0), retention(data / "orders-0", 844)]
+    log = PartitionLog(ChangingStore(str(data), changes), "orders-0", "orders", 0)
+    (found,) = (each for each in log.verify() if not each.is_harmless)
+    assert (found.kind, found.name, found.position) == (Kind.CHECKSUM, f"{5132:020d}.log", 0)
+
+
+def test_records_that_remain_are_read_once(changing: tuple[PartitionLog, Path]) -> None:
+    log, data = changing
+    got = offsets(log)
+    left = offsets(LogDirectory(data)["orders", 0])
+    assert got == sorted(set(got))
+    assert set(left) - set(range(7015 - ROLLED, 7015)) <= set(got)  # a segment rolled later is for the next listing
+
+
+def test_a_report_counts_what_remains(changing: tuple[PartitionLog, Path]) -> None:
+    log, data = changing
+    (topic,) = count_topics([log], lambda amount: None)
+    (wanted,) = count_topics([LogDirectory(data)["orders", 0]], lambda amount: None)
+    assert topic.unread == []
+    assert topic.records in (wanted.records, wanted.records - ROLLED)
+    assert topic.records == topic.partitions[0].records == sum(each.records for each in topic.codecs.values())
+
+
+def test_an_export_has_what_remains(changing: tuple[PartitionLog, Path], tmp_path: Path) -> None:
+    log, data = changing
+    (done,) = export_logs([log], str(tmp_path / "out"), shape="parquet")
+    assert done.records >= len(offsets(LogDirectory(data)["orders", 0])) - ROLLED
+
+
+def test_a_topic_that_is_deleted_meanwhile_is_no_damage(copied: Copied) -> None:
+    data = copied("modern", "orders-0")
+    shutil.copytree(data / "orders-0", data / "kept-0")
+    directory = LogDirectory(data)
+    (data / "orders-0").rename(data / f"orders-0.{'ab' * 16}-delete")
+    found = verify_directory(directory).damages
+    assert [str(each) for each in found if not each.is_harmless and each.topic == "orders"] == []
+    assert [topic.topic for topic in count_topics(list(directory.values()), lambda amount: None)] == ["kept"]
+
+
+class GhostStore(LocalStore):
+    """Lists a file that cannot be opened."""
+
+    def list(self, path: str) -> list[Entry]:
+        ghost = Entry(name=f"{844:020d}.log", is_directory=False, size_bytes=1000)
+        return sorted([*super().list(path), *([ghost] if path else [])], key=lambda entry: entry.name)
+
+
+def test_a_file_that_cannot_be_opened_and_is_still_listed_is_an_error(copied: Copied) -> None:
+    data = copied("modern", "orders-0")
+    (data / "orders-0" / f"{844:020d}.log").unlink()
+    log = PartitionLog(GhostStore(str(data)), "orders-0", "orders", 0)
+    with pytest.raises(LogError, match="No such file"):
+        offsets(log)
+    with pytest.raises(LogError, match="No such file"):
+        count_topics([log], lambda amount: None)
+    assert [each.kind for each in log.verify() if each.name == f"{844:020d}.log"] == [Kind.UNREADABLE]
