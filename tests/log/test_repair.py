@@ -208,7 +208,40 @@ def test_a_partition_alone_is_repaired_in_place(damaged: Path, tmp_path: Path) -
     shutil.copytree(damaged / "u-plain-4", alone)
     repair_in_place(plan_for(alone))
     assert real(alone) == []
-    assert sorted(path.name for path in alone.parent.iterdir()) == ["u-plain-4", "u-plain-4.quarantine-1"]
+    assert [path.name for path in alone.parent.iterdir()] == ["u-plain-4"]
+    assert (tmp_path / "alone.quarantine-1" / "manifest.json").exists()
+
+
+def test_the_quarantine_of_one_partition_is_not_in_the_log_directory(damaged: Path) -> None:
+    """Kafka 3.9.1 loaded it as a partition of the topic u-plain-4.quarantine and then set it aside as a stray."""
+    before = {path.name for path in damaged.iterdir() if path.is_dir()}
+    quarantine = repair_in_place(plan_for(damaged / "u-plain-4"))
+    assert {path.name for path in damaged.iterdir() if path.is_dir()} == before
+    assert Path(quarantine.directory) == damaged.with_name("data.quarantine-1")
+    again = repair_in_place(plan_for(damaged / "u-plain-1"))
+    assert Path(again.directory) == damaged.with_name("data.quarantine-2")
+    assert list(LogDirectory(damaged).topics) == ["__cluster_metadata", "__transaction_state", "u-plain", "u-txn"]
+
+
+def test_a_target_inside_a_log_directory_is_refused(damaged: Path) -> None:
+    with pytest.raises(LogError, match="inside a broker's log directory"):
+        repair_into(plan_for(damaged / "u-plain-4"), str(damaged / "fixed-0"))
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_topic_id_comes_from_the_metadata_log(
+    alone: bool, kafka_logs: dict[str, Path], copied: Copied, tmp_path: Path
+) -> None:
+    """The topic's only partition here: nothing but the metadata log has the id."""
+    data = copied("modern", "orders-0")
+    shutil.copytree(kafka_logs["modern"] / "data" / "__cluster_metadata-0", data / "__cluster_metadata-0")
+    file = data / "orders-0" / "partition.metadata"
+    wanted = file.read_bytes()
+    file.write_bytes(b"\0garbage")
+    plan = plan_for(data / "orders-0" if alone else data)
+    assert "partition.metadata" not in {each.name for each in plan.left}
+    repair_in_place(plan)
+    assert file.read_bytes() == wanted
 
 
 def test_an_archive_is_repaired_into_a_directory(damaged: Path, tmp_path: Path) -> None:

@@ -206,6 +206,8 @@ def repair_into(
     files = file_system or FileSystem()
     target = os.path.abspath(target)
     quarantined = f"{target}.quarantine"
+    if _is_log_directory(files, os.path.dirname(target)):
+        raise LogError("inside a broker's log directory, where a broker takes it for a partition; name another", target)
     for path in (target, quarantined):
         if files.exists(f"{path}/{MARKER}"):
             _remove_tree(path)  # an interrupted run was about to finish
@@ -272,7 +274,8 @@ def _copy_own_files(plan: Plan, builder: _Builder, part: str) -> None:
 def repair_in_place(plan: Plan, *, file_system: FileSystem | None = None, advance: Advance | None = None) -> Quarantine:
     """Change the directory itself. Every file that changes is in the quarantine, whole, before the first one does.
 
-    The quarantine is `<directory>.quarantine-<n>`, beside the directory. Holds the directory's lock.
+    The quarantine is `<log directory>.quarantine-<n>`, beside the log directory, also where the plan is of one
+    partition's directory: a broker takes whatever is in a log directory for a partition. Holds the directory's lock.
     Raises LogError where a broker has the directory, it is no local one, or a file cannot be read or written.
     """
     files = file_system or FileSystem()
@@ -284,20 +287,25 @@ def repair_in_place(plan: Plan, *, file_system: FileSystem | None = None, advanc
     for each in plan.touched:
         if os.path.islink(each.log.url):
             raise LogError("a symbolic link: repair the directory it leads to", each.log.url)
-    if root != place and not any(files.exists(f"{root}/{name}") for name in (META_PROPERTIES, LOCK_FILE)):
-        return _in_place(plan, files, place, root, advance)  # a partition's directory alone, in no broker's
+    if root != place and not _is_log_directory(files, root):
+        return _in_place(plan, files, root, advance)  # a partition's directory alone, in no broker's
     lock = DirectoryLock(root)
     try:
-        return _in_place(plan, files, place, root, advance)
+        return _in_place(plan, files, root, advance)
     finally:
         lock.release()
 
 
-def _in_place(plan: Plan, files: FileSystem, place: str, root: str, advance: Advance | None) -> Quarantine:
+def _is_log_directory(files: FileSystem, path: str) -> bool:
+    """Whether a broker has used a directory as one of its log.dirs."""
+    return any(files.exists(f"{path}/{name}") for name in (META_PROPERTIES, LOCK_FILE))
+
+
+def _in_place(plan: Plan, files: FileSystem, root: str, advance: Advance | None) -> Quarantine:
     n = 1
-    while files.exists(f"{place}.quarantine-{n}"):
+    while files.exists(f"{root}.quarantine-{n}"):
         n += 1
-    final = f"{place}.quarantine-{n}"
+    final = f"{root}.quarantine-{n}"
     part = final + PART
     _make_anew(files, part)
     builder = _Builder(plan, files, Quarantine(files, part), advance, links=True)

@@ -30,9 +30,11 @@ from kwire.log.log_directory import LogDirectory
 from kwire.log.partition_log import PartitionLog
 from kwire.log.repair_mode import Mode
 from kwire.log.segment import Segment
+from kwire.log.store import parent_of
 from kwire.log.verify import DirectoryFindings, PartitionFindings, SegmentFindings
 from kwire.log.verify.batches import Bad, Odd
 from kwire.log.verify.layout import Layout
+from kwire.log.verify.topic_facts import TopicFacts
 
 __all__ = ["PartitionPlan", "Plan", "SegmentPlan", "make_index_plan", "make_plan"]
 
@@ -147,7 +149,7 @@ class PartitionPlan:
         if self.leader_epochs:
             yield LEADER_EPOCHS, "built again from the batches"
         if self.topic_id is not None:
-            yield PARTITION_METADATA, "written again with the topic id of the topic's other partitions"
+            yield PARTITION_METADATA, "written again with the topic's id"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -329,7 +331,11 @@ def _epochs_above(log: PartitionLog, end: int) -> list[int]:
 
 
 def _topic_id_elsewhere(log: PartitionLog, directory: LogDirectory) -> bytes | None:
-    """partition.metadata as the other partitions of the topic have it; None where they do not agree."""
+    """partition.metadata by the metadata log, or else as the topic's other partitions have it, where they agree."""
+    above = (log.store.url, "") if log.directory else parent_of(log.store.url)
+    known = None if above is None else TopicFacts(above[0], log.store.options).topic_id(log.topic)
+    if known is not None:
+        return render_partition_metadata(known)
     found = set()
     for topic, partition in directory:
         if topic == log.topic and partition != log.partition:

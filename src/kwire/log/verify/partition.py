@@ -609,7 +609,7 @@ _EPOCHS_WRONG = Judgement(
 _METADATA_CORRUPT = Judgement(
     Severity.STOPS_BROKER,
     "a broker takes the whole directory offline",
-    "write it again with the topic id that kwire cluster shows; other partitions of the topic have the same file",
+    "kwire log repair writes it again where the metadata log or another partition of the topic has the topic id",
 )
 _MISSING = Judgement(
     Severity.LOSES_RECORDS,
