@@ -19,9 +19,13 @@ from kwire.errors import LogError
 from kwire.log import Damage, LogDirectory, Severity
 from kwire.log.damage import Kind
 from kwire.log.producer_snapshot import parse_producer_snapshot, render_producer_snapshot
+from kwire.log.repair import repair_in_place
+from kwire.log.repair_plan import make_index_plan
 from kwire.log.store import LocalStore, StoredFile
+from kwire.log.verify import verify_directory
 from kwire.log.verify.batches import Bad, Good, SegmentScan
 from kwire.log.verify.resync import WINDOW_BYTES
+from kwire.wire.checksum import crc32c
 from tests.log.damaging import LOGS, batches_of, copy_of, damage, flip, key_of
 from tests.records.building import batch, record
 
@@ -203,6 +207,44 @@ def test_a_wrong_offset_is_found_and_the_right_one_told(copied: Copied) -> None:
         assert (bad.position, bad.kind, bad.restored_offset) == (header.position, Kind.OFFSETS, header.stored_offset)
 
 
+@pytest.mark.requirement("R-05")
+@pytest.mark.parametrize("name", ["v1-2", "v0-2", "v1-3", "v0-3", "v1-0", "v0-0"])
+def test_a_wrong_offset_of_magic_0_and_1_is_found_where_it_is(name: str, copied: Copied, tmp_path: Path) -> None:
+    """Compressed messages have their last record's offset: indexes and neighbours were blamed for a flipped bit."""
+    data = copied("legacy", name)
+    segment = LogDirectory(data)[key_of(name)].segments[1]
+    path, headers = Path(segment.url), list(segment.headers())
+    for header in headers[3], headers[6]:
+        for bit in (0, 1, 4, 9, 33):
+            flip(path, header.position + 7 - bit // 8, bit % 8)
+            (found,) = real(LogDirectory(data)[key_of(name)].verify())
+            assert (found.name, found.position, found.kind) == (path.name, header.position, Kind.OFFSETS), bit
+            (bad,) = (each for each in scan(path) if isinstance(each, Bad))
+            assert bad.restored_offset == header.stored_offset
+            flip(path, header.position + 7 - bit // 8, bit % 8)
+
+
+@pytest.mark.parametrize("by_ms", [-(10**9), -1, 1, 10**9])
+def test_a_batch_that_lies_about_its_newest_record_is_told_and_not_the_time_index(by_ms: int, copied: Copied) -> None:
+    """Under a right checksum. The index was blamed, and repair built it again after the lie."""
+    data = copied("modern", "orders-0")
+    segment = LogDirectory(data)["orders", 0].segments[1]
+    path = Path(segment.url)
+    header = list(segment.headers())[5]
+    blob = bytearray(path.read_bytes())
+    struct.pack_into(">q", blob, header.position + 35, header.max_timestamp + by_ms)
+    covered = bytes(blob[header.position + 21 : header.position + header.size_bytes])
+    struct.pack_into(">I", blob, header.position + 17, crc32c(covered))
+    path.write_bytes(blob)
+    (found,) = real(LogDirectory(data)["orders", 0].verify())
+    assert (found.name, found.kind, found.position) == (path.name, Kind.TIMESTAMPS, header.position)
+    for kind in ("index", "timeindex"):  # as a recovering broker builds them, which believes the batch
+        path.with_suffix(f".{kind}").unlink()
+    directory = LogDirectory(data)
+    repair_in_place(make_index_plan(directory, verify_directory(directory)))
+    assert [each.kind for each in real(LogDirectory(data)["orders", 0].verify())] == [Kind.TIMESTAMPS]
+
+
 def test_a_wrong_leader_epoch_is_found(copied: Copied) -> None:
     data = copied("modern", "orders-0")
     segment = LogDirectory(data)["orders", 0].segments[0]
@@ -378,7 +420,9 @@ def test_a_file_that_vanishes_is_a_finding(copied: Copied) -> None:
     log = directory["orders", 0]
     gone = log.segments[2].url
     Path(gone).unlink()
-    assert gone in {each.file for each in log.verify() if each.kind is Kind.UNREADABLE}
+    (found,) = real(log.verify())
+    assert (found.kind, found.offsets) == (Kind.MISSING_RECORDS, (2238, 3952))
+    assert Path(gone).name in found.cause
 
 
 @QUICK

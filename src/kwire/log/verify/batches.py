@@ -43,6 +43,7 @@ Mask = npt.NDArray[np.bool_]
 
 CHUNK_BYTES = 8 << 20
 TABLE_ROWS = 4096
+NO_RECORD = -(1 << 63)
 EXTRA = np.dtype({"names": ["leader_epoch", "producer_epoch", "base_sequence"],
                   "formats": [">i4", ">i2", ">i4"], "offsets": [12, 51, 53], "itemsize": HEADER_BYTES})  # fmt: skip
 
@@ -53,7 +54,7 @@ class Bad:
 
     offsets: (first, last) that are lost with them, None where there are none or nobody can tell.
     is_tail: nothing good follows in this segment. restored_offset: where only the offset field of a good batch is
-    wrong and its neighbours leave room for exactly one value, that value.
+    wrong and its neighbours leave room for exactly one value, that value: of magic 0 and 1 the last record's offset.
     """
 
     position: int
@@ -88,8 +89,9 @@ class Odd(NamedTuple):
 class Good:
     """Good batches one behind the other: int64 columns, a row a batch; -1 where a format has no such field.
 
-    position: in the file. base: first offset (of magic 2; else as last). max_timestamp: ms. chunk, chunk_position: the
-    bytes they are in.
+    position: in the file. base: first offset (of magic 2; else as last). max_timestamp: ms; newest: that of
+    the newest record, which a broker has put there. chunk,
+    chunk_position: the bytes they are in.
     """
 
     position: Int64s
@@ -98,6 +100,7 @@ class Good:
     last: Int64s
     attributes: Int64s
     max_timestamp: Int64s
+    newest: Int64s
     count: Int64s
     magic: Int64s
     producer_id: Int64s
@@ -141,6 +144,7 @@ class SegmentScan:
         self._table = np.empty((TABLE_ROWS, t.COLUMN_COUNT), np.int64)
         self._errors: list[CorruptBatch] = []
         self._readers: dict[bool, ColumnReader] = {}
+        self._is_exact = True  # whether BASE_OFFSET of all rows of the table is that of their first record
         self._resumes_at: int | None = None  # behind a bad place that ends at no row of the table
 
     def __iter__(self) -> Iterator[Good | Bad | Odd]:
@@ -228,7 +232,14 @@ class SegmentScan:
     ) -> Iterator[Good | Bad | Odd]:
         """Good and Bad of the rows of a table but the last `held`, up to a bad one whose length cannot be believed."""
         bad_crc = table[:, t.FAULT] == t.BAD_CRC
-        out = self._out_of_order(table, bad_crc)
+        wrappers = ~bad_crc & (table[:, t.MAGIC] < 2) & (table[:, t.ATTRIBUTES] & CODEC_MASK != 0)
+        self._is_exact = not wrappers.any()
+        unlike = np.zeros(len(table), np.bool_)
+        # records inside magic 0 have absolute offsets, so a wrong one outside shows in nothing but the message itself
+        is_old = bool((wrappers & (table[:, t.MAGIC] == 0)).any())
+        if not self._is_exact and (is_old or not self._rises(data, table)):
+            unlike = self._look_inside(data, table, np.flatnonzero(wrappers))
+        out = self._out_of_order(table, bad_crc | unlike) | unlike
         count = len(table) - held
         wrong = np.flatnonzero((bad_crc | out)[:count])
         first = 0
@@ -246,6 +257,43 @@ class SegmentScan:
                 self.next_offset = bad.offsets[1] + 1
             first = i + 1
         yield from self._decoded(file, data, chunk, table[first:count], position)
+
+    # ---- compressed messages of magic 0 and 1: their offset is that of their last record
+
+    def _rises(self, data: npt.NDArray[np.uint8], table: Int64s) -> bool:
+        """Whether the offsets of all records rise and each message has that of its last record."""
+        start, end = int(table[0, t.POSITION]), int(table[-1, t.POSITION] + table[-1, t.SIZE])
+        before = self.next_offset - 1
+        lasts = table[:, t.LAST_OFFSET]
+        if (np.diff(lasts) <= 0).any():
+            return False
+        seen = 0
+        reader = ColumnReader(("offset",), check_crc=False, on_corrupt=lambda error: None, include_control=True)
+        for rows in reader.read(data.data[start:end]):
+            offsets = rows.column("offset").to_numpy(zero_copy_only=False)
+            if len(offsets) and (offsets[0] <= before or (np.diff(offsets) <= 0).any()):
+                return False
+            seen += int(np.isin(lasts, offsets).sum())
+            before = int(offsets[-1]) if len(offsets) else before
+        return seen == len(lasts)
+
+    def _look_inside(self, data: npt.NDArray[np.uint8], table: Int64s, wrappers: npt.NDArray[np.intp]) -> Mask:
+        """Set BASE_OFFSET of compressed messages; returns those whose offset is not that of their last record."""
+        unlike = np.zeros(len(table), np.bool_)
+        for i in wrappers.tolist():
+            at = int(table[i, t.POSITION])
+            try:
+                batch = next(read_batches(data.data[at : at + int(table[i, t.SIZE])]))
+                offsets = [record.offset for record in batch.records(check_crc=False)]
+            except (CorruptBatch, StopIteration):
+                continue  # it is decoded once more, and reported then
+            if offsets:
+                table[i, t.BASE_OFFSET] = offsets[0]
+                unlike[i] = offsets[-1] != table[i, t.LAST_OFFSET]
+                if unlike[i]:
+                    table[i, t.LAST_OFFSET] = offsets[-1]
+        self._is_exact = True
+        return unlike
 
     # ---- what is wrong with a row
 
@@ -359,12 +407,7 @@ class SegmentScan:
         behind = int(table[i + 1, t.BASE_OFFSET]) if i + 1 < len(table) and not out[i + 1] else None
         span = last - first
         restored = None
-        # a compressed message of magic 0 or 1 does not say where it begins
-        exact = all(
-            int(table[row, t.MAGIC]) == 2 or not int(table[row, t.ATTRIBUTES]) & CODEC_MASK
-            for row in (i, i + 1)[: 2 if behind is not None else 1]
-        )
-        if exact and behind is not None and behind - self.next_offset == span + 1:
+        if self._is_exact and behind is not None and behind - self.next_offset == span + 1:
             restored = self.next_offset
         what = outside(self.next_offset, self._ceiling)
         if self.next_offset <= first <= last < self._ceiling and behind is not None:
@@ -381,7 +424,7 @@ class SegmentScan:
             kind=Kind.OFFSETS,
             cause=f"offsets {first} to {last}: {what}",
             offsets=offsets,
-            restored_offset=restored,
+            restored_offset=restored if restored is None or int(table[i, t.MAGIC]) == 2 else restored + span,
         )
 
     # ---- records
@@ -399,10 +442,16 @@ class SegmentScan:
         odd: dict[int, tuple[Kind, str]] = {}
         ends = table[:, t.LAST_OFFSET]
         before = self.next_offset - 1
+        newest = np.full(len(table), NO_RECORD, np.int64)
         for rows in reader.read(chunk[start:end], position=position + start, file=file.url):
             offsets = rows.column("offset").to_numpy(zero_copy_only=False)
-            times = rows.column("timestamp").cast("int64").to_numpy(zero_copy_only=False) // 1000
-            before = _judge_records(offsets, times, before, table, odd)
+            times = rows.column("timestamp").cast("int64").fill_null(-1000).to_numpy(zero_copy_only=False) // 1000
+            before = _judge_records(offsets, times, before, table, odd, newest)
+        largest = table[:, t.MAX_TIMESTAMP]
+        newest = np.where(newest == NO_RECORD, largest, newest)
+        for i in np.flatnonzero(newest != largest).tolist():
+            what = f"its newest record is of {newest[i]} ms, the batch says {largest[i]}"
+            odd.setdefault(i, (Kind.TIMESTAMPS, what))
         for error in self._errors:
             row = int(np.searchsorted(table[:, t.POSITION], error.position - position))
             wrong[row] = error.what
@@ -413,7 +462,7 @@ class SegmentScan:
         first = 0
         for i in sorted(wrong):
             if i > first:
-                yield self._good(data, chunk, table[first:i], position)
+                yield self._good(data, chunk, table[first:i], position, newest[first:i])
             yield Bad(
                 position=position + int(table[i, t.POSITION]),
                 size_bytes=int(table[i, t.SIZE]),
@@ -423,7 +472,7 @@ class SegmentScan:
             )
             first = i + 1
         if first < len(table):
-            yield self._good(data, chunk, table[first:], position)
+            yield self._good(data, chunk, table[first:], position, newest[first:])
         self.next_offset = int(ends[-1]) + 1
 
     def _reader(self, check_crc: bool) -> ColumnReader:
@@ -434,7 +483,9 @@ class SegmentScan:
             )
         return self._readers[check_crc]
 
-    def _good(self, data: npt.NDArray[np.uint8], chunk: memoryview, table: Int64s, position: int) -> Good:
+    def _good(
+        self, data: npt.NDArray[np.uint8], chunk: memoryview, table: Int64s, position: int, newest: Int64s
+    ) -> Good:
         at = table[:, t.POSITION]
         extra = np.zeros(len(table), EXTRA)
         magic = table[:, t.MAGIC]
@@ -453,6 +504,7 @@ class SegmentScan:
             last=table[:, t.LAST_OFFSET].copy(),
             attributes=table[:, t.ATTRIBUTES].copy(),
             max_timestamp=table[:, t.MAX_TIMESTAMP].copy(),
+            newest=newest,
             count=table[:, t.COUNT].copy(),
             magic=magic.copy(),
             producer_id=table[:, t.PRODUCER_ID].copy(),
@@ -464,8 +516,10 @@ class SegmentScan:
         )
 
 
-def _judge_records(offsets: Int64s, times: Int64s, before: int, table: Int64s, odd: dict[int, tuple[Kind, str]]) -> int:
-    """Note batches whose records' offsets do not rise, or whose records are later than the batch says.
+def _judge_records(
+    offsets: Int64s, times: Int64s, before: int, table: Int64s, odd: dict[int, tuple[Kind, str]], newest: Int64s
+) -> int:
+    """Note batches whose records' offsets do not rise; put the largest time of each into newest.
 
     before: offset of the record before these. Returns the last offset.
     """
@@ -478,11 +532,9 @@ def _judge_records(offsets: Int64s, times: Int64s, before: int, table: Int64s, o
     falling = (offsets <= previous) | (offsets > ends[-1])
     for row in np.unique(owners[falling]).tolist():
         odd.setdefault(row, (Kind.OFFSETS, "the offsets of its records do not rise"))
-    late = times > table[owners, t.MAX_TIMESTAMP]
-    for row in np.unique(owners[late]).tolist():
-        newest = int(times[late & (owners == row)].max())
-        largest = int(table[row, t.MAX_TIMESTAMP])
-        odd.setdefault(row, (Kind.TIMESTAMPS, f"a record is of {newest} ms, later than the batch's {largest}"))
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    rows = owners[starts]
+    np.maximum.at(newest, rows, np.maximum.reduceat(times, starts))
     return int(offsets[-1])
 
 

@@ -161,7 +161,9 @@ class TimeIndexCheck(_Index):
     def good(self, good: Good) -> None:
         """Entries whose offset lies in these batches."""
         low, high = np.searchsorted(self._sorted, (int(good.base[0]), int(good.last[-1]) + 1))
-        largest = np.maximum(np.maximum.accumulate(good.max_timestamp), self.largest)
+        # a batch may lie about its newest record: an index that was built from either is right
+        certain = np.minimum(good.max_timestamp, good.newest)
+        largest = np.maximum(np.maximum.accumulate(certain), self.largest)
         self.largest = int(largest[-1])
         self.judged_offset = int(good.last[-1])
         rows = self._order[low:high]
@@ -170,7 +172,8 @@ class TimeIndexCheck(_Index):
         at = np.searchsorted(good.last, self.offsets[rows])
         times = self.times[rows]
         self.blame(rows[largest[at] > times], "a record before it is later than it says")
-        self.blame(rows[good.max_timestamp[at] != times], "the batch at its offset has another timestamp")
+        is_its = (good.max_timestamp[at] == times) | (good.newest[at] == times)
+        self.blame(rows[~is_its], "the batch at its offset has another timestamp")
 
     def bad(self, bad: Bad) -> None:
         """Behind a damaged place the largest timestamp is not known any more."""
