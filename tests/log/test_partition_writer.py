@@ -740,3 +740,19 @@ def test_the_topic_id_is_written_and_checked(tmp_path: Path) -> None:
     assert open_log(tmp_path, clean=True).topic_id == topic_id
     with pytest.raises(LogError, match="of another topic"):
         open_log(tmp_path, topic_id=uuid.uuid4())
+
+
+@pytest.mark.parametrize("timestamp_type", ["CreateTime", "LogAppendTime"])  # the short way and the long one
+def test_prepared_records_are_appended_behind_what_came_meanwhile(tmp_path: Path, timestamp_type: str) -> None:
+    config = LogConfig(message_timestamp_type=timestamp_type)
+    early, plain = (open_log(tmp_path / name, config) for name in ("early", "plain"))
+    data = batch(b"one", b"two")
+    prepared = early.prepare(data, now_ms=NOW)
+    for log in (early, plain):
+        log.append(batch(b"first"), now_ms=NOW)
+    assert early.append_prepared(prepared) == plain.append(data, now_ms=NOW)
+    assert early.append_prepared(prepared) == plain.append(data, now_ms=NOW)
+    assert records_of(early) == {0: b"first", 1: b"one", 2: b"two", 3: b"one", 4: b"two"}
+    early.close()
+    plain.close()
+    assert files_of(tmp_path / "early" / "t-0") == files_of(tmp_path / "plain" / "t-0")

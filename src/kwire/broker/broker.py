@@ -32,6 +32,7 @@ from kwire.broker.settings import Settings
 from kwire.broker.temporary_files import TemporaryFiles
 from kwire.broker.transactions.partitions import open_coordinator as open_transactions
 from kwire.broker.warm_up import load_when_used
+from kwire.broker.workers import Workers
 from kwire.errors import OptionError
 
 __all__ = ["Broker"]
@@ -193,6 +194,8 @@ class Broker:
                 directory = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="kwire-broker-")))
             node = Node(self.settings, Clock(), LoopTimers(loop))
             node.faults, node.requests = self.faults, self.requests
+            node.workers = Workers(loop)
+            cleanup.callback(node.workers.close)
             if self.data_dir is None:
                 node.files = TemporaryFiles()
             server = Server(node, loop)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kwire.broker.turns import Share
 
 __all__ = ["ANONYMOUS", "Peer", "RequestContext"]
 
@@ -19,7 +22,7 @@ class Peer:
     principal: who it is, once that is known. is_token_authenticated: whether it logged in with a delegation token.
     authentication: what the security handlers keep between two requests.
     client_software: (name, version) as the ApiVersions request gave them. must_close: end the connection after this
-    request, and after its answer if it has one.
+    request, and after its answer if it has one. work_share: belongs to kwire.broker.workers.
     """
 
     connection_id: str
@@ -32,6 +35,7 @@ class Peer:
     authentication: Any = None
     client_software: tuple[str, str] = ("unknown", "unknown")
     must_close: bool = False
+    work_share: Share | None = None
 
 
 @dataclass(slots=True, kw_only=True)

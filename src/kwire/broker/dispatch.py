@@ -31,7 +31,7 @@ log = logging.getLogger("kwire.broker")
 API_VERSIONS = 18
 PRODUCE = 0
 VIEWED = frozenset({PRODUCE})
-"""APIs whose request is read without copying its bytes: their handlers are done with them when they return."""
+"""APIs whose request is read without copying its bytes: the frame is kept until their response is there."""
 
 
 class Call:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kwire.broker.metadata_log import MetadataLog
     from kwire.broker.security import Security
     from kwire.broker.transactions import TransactionCoordinator
+    from kwire.broker.workers import Workers
     from kwire.log.log_manager import LogManager
 
 __all__ = ["Node"]
@@ -48,6 +49,7 @@ class Node:
     metadata_log: MetadataLog
     groups: GroupCoordinator
     transactions: TransactionCoordinator
+    workers: Workers
 
     def __init__(self, settings: Settings, clock: Clock, timers: Timers) -> None:
         self.given_settings = self.settings = settings

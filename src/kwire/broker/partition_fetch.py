@@ -2,13 +2,15 @@
 
 Nothing is read here but batch headers; records are positions in files until they are sent. The exception is an old
 client whose version of Fetch cannot carry the topic's format: where a stored batch has that format, the records are
-read and converted in memory (KIP-31, KIP-283). Batches from before the topic's format was raised go out unconverted.
+read and converted in memory, by another thread (KIP-31, KIP-283). Batches from before the topic's format was raised go
+out unconverted.
 Source: kafka.server.ReplicaManager.readFromLog, KafkaApis.handleFetchRequest.maybeConvertFetchedData 3.9.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +23,9 @@ from kwire.records.request_magic import fetch_magic
 
 if TYPE_CHECKING:
     from kwire.broker.answers import Piece
+    from kwire.log.log_reads import Fetched
 
-__all__ = ["READ_COMMITTED", "Found", "check_leader_epoch", "failure", "fetch_partition"]
+__all__ = ["READ_COMMITTED", "Found", "check_leader_epoch", "error_code", "failure", "fetch_partition"]
 
 READ_COMMITTED = 1
 ZSTD_VERSION = 10
@@ -32,11 +35,16 @@ PartitionData = FetchResponse.PartitionData
 
 @dataclass(slots=True, kw_only=True)
 class Found:
-    """One partition's part of the answer. data: its fields without records; payload: the records, in pieces."""
+    """One partition's part of the answer. data: its fields without records; payload: the records, in pieces.
+
+    conversion: how the records get another format, which is nearly never needed. It reads them; what it returns does
+    the rest in any thread.
+    """
 
     data: Any
     payload: Sequence[Piece] = field(default_factory=tuple)
     size_bytes: int = 0
+    conversion: Callable[[], Callable[[], Found]] | None = None
 
 
 def fetch_partition(
@@ -48,12 +56,15 @@ def fetch_partition(
     """
     try:
         return _fetch(partition, asked, version, isolation_level, max_bytes, at_least_one)
-    except BrokerError as error:
-        return failure(asked.partition, ErrorCode(error.code))
-    except CorruptBatch:
-        return failure(asked.partition, ErrorCode.CORRUPT_MESSAGE)
-    except KwireError:
-        return failure(asked.partition, ErrorCode.KAFKA_STORAGE_ERROR)
+    except KwireError as error:
+        return failure(asked.partition, error_code(error))
+
+
+def error_code(error: KwireError) -> ErrorCode:
+    """The error code for a client."""
+    if isinstance(error, BrokerError):
+        return ErrorCode(error.code)
+    return ErrorCode.CORRUPT_MESSAGE if isinstance(error, CorruptBatch) else ErrorCode.KAFKA_STORAGE_ERROR
 
 
 def failure(index: int, code: ErrorCode) -> Found:
@@ -100,8 +111,6 @@ def _fetch(
     up_to = min(high_watermark, last_stable_offset) if committed else high_watermark
     limit = max(0, min(max_bytes, asked.partition_max_bytes))
     fetched = log.fetch(offset, limit, up_to=up_to, at_least_one=at_least_one)
-    payload: Sequence[Piece] = fetched.parts
-    size_bytes = fetched.size_bytes
     if committed:
         data.aborted_transactions = [
             FetchResponse.AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
@@ -110,13 +119,23 @@ def _fetch(
     config = log.config
     if config.compression_type == "zstd" and version < ZSTD_VERSION:
         raise refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"{partition.name} is compressed with zstd")
-    magic = fetch_magic(version)
+    magic, conversion = fetch_magic(version), None
     if config.magic > magic and not fetched.has_compatible_magic(magic):
         if not config.message_downconversion_enable:
             raise refusal(ErrorCode.UNSUPPORTED_VERSION, "message.downconversion.enable is false")
-        conversion = FetchConversion(fetched.read(), magic, offset)
-        payload, size_bytes = list(conversion.chunks()), conversion.size_bytes
-    return Found(data=data, payload=payload, size_bytes=size_bytes)
+        conversion = functools.partial(start_conversion, data, fetched, magic, offset)
+    return Found(data=data, payload=fetched.parts, size_bytes=fetched.size_bytes, conversion=conversion)
+
+
+def start_conversion(data: Any, fetched: Fetched, to_magic: int, offset: int) -> Callable[[], Found]:
+    """Read records that need another format, and return what converts them. Raises LogError."""
+    return functools.partial(convert, data, fetched.read(), to_magic, offset)
+
+
+def convert(data: Any, source: bytes, to_magic: int, offset: int) -> Found:
+    """Convert the records of one partition. Raises RejectedRecords, CorruptBatch."""
+    conversion = FetchConversion(source, to_magic, offset)
+    return Found(data=data, payload=list(conversion.chunks()), size_bytes=conversion.size_bytes)
 
 
 def diverging_epoch(partition: Partition, asked: Any) -> Any:

@@ -15,7 +15,7 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.records.append_settings import AppendOrigin
 
 if TYPE_CHECKING:
-    from kwire.log.partition_writer import Appended, PartitionWriter
+    from kwire.log.partition_writer import Appended, PartitionWriter, Prepared
 
 __all__ = ["INTERNAL_TOPICS", "METADATA_TOPIC", "Partition", "Topic", "TopicRegistry", "check_name"]
 
@@ -69,6 +69,13 @@ class Partition:
         appended = log.append(
             data, now_ms=now_ms, leader_epoch=self.leader_epoch, origin=origin, produce_version=produce_version
         )
+        self._grown(log)
+        return appended
+
+    def append_prepared(self, prepared: Prepared) -> Appended:
+        """Append records that PartitionWriter.prepare has checked; see append."""
+        log = self.opened
+        appended = log.append_prepared(prepared)
         self._grown(log)
         return appended
 

@@ -18,7 +18,7 @@ import heapq
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -57,6 +57,9 @@ class FairQueue(Generic[Item]):
 
     def __len__(self) -> int:
         return len(self._heap)
+
+    def __iter__(self) -> Iterator[Item]:
+        return (item for _, _, item in self._heap)
 
     def new_share(self) -> Share:
         """The share of a client that has just come."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kwire.errors import BrokerError, LogError, Malformed, OptionError
@@ -45,14 +45,17 @@ from kwire.records import (
     ControlRecordType,
     RejectedRecords,
     TimestampType,
+    ValidatedRecords,
     validate_and_assign_offsets,
     write_transaction_marker,
 )
 from kwire.records.append_checks import analyze_append, check_given_offsets
+from kwire.records.append_work import is_quick
+from kwire.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.records.request_magic import PRODUCE_ZSTD_VERSION, check_produced
-from kwire.records.whole_batch import Acceptance, take_whole_batch
+from kwire.records.whole_batch import Acceptance, WholeBatch, take_whole_batch
 
-__all__ = ["Appended", "PartitionWriter"]
+__all__ = ["Appended", "PartitionWriter", "Prepared"]
 
 OFFSET_OUT_OF_RANGE, UNSUPPORTED_FOR_MESSAGE_FORMAT = 1, 43
 OFFSET_SPAN = (1 << 31) - 1
@@ -92,6 +95,24 @@ class Appended:
     max_timestamp: int
     duplicate: bool = False
     records_converted: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Prepared:
+    """Produced records that were checked and numbered from first_offset on, not written yet.
+
+    whole, checked: the result, by the short or the long way; neither where there is nothing to append. The rest: what
+    was asked, see PartitionWriter.prepare.
+    """
+
+    data: Data
+    first_offset: int
+    now_ms: int
+    leader_epoch: int
+    origin: AppendOrigin
+    produce_version: int | None
+    whole: WholeBatch | None = None
+    checked: ValidatedRecords | None = None
 
 
 class PartitionWriter:
@@ -252,14 +273,54 @@ class PartitionWriter:
         one: it says what records may look like (U-01).
         Raises RejectedRecords or BrokerError with Kafka's code (P-02 to P-05), LogError where writing fails.
         """
-        if self._acceptance is not None and origin in WITH_SHORT_WAY and produce_version not in WITHOUT_ZSTD:
-            first_offset = self.log_end_offset
-            whole = take_whole_batch(
-                data, first_offset, now_ms=now_ms, leader_epoch=leader_epoch, topic=self._acceptance
+        prepared = self.prepare(
+            data, now_ms=now_ms, leader_epoch=leader_epoch, origin=origin, produce_version=produce_version
+        )
+        return self.append_prepared(prepared)
+
+    def is_quick(self, data: Data) -> bool:
+        """Whether prepare() takes about a millisecond, if records decompress to no more than quick_bytes()."""
+        config = self._config
+        codec = None if config.codec == "producer" else Compression[config.codec.upper()]
+        return is_quick(data, magic=config.magic, codec=codec)
+
+    def prepare(
+        self,
+        data: Data,
+        *,
+        now_ms: int,
+        leader_epoch: int = 0,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        produce_version: int | None = None,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    ) -> Prepared:
+        """Check produced records and number them as if they were appended now; see append.
+
+        Nothing of the log is changed, and nothing but its settings and its end is read, so any thread may do this.
+        data: not to be changed before it is appended.
+        Raises RejectedRecords; DecompressesToTooMuch above max_decompressed_bytes.
+        """
+        first_offset = self.log_end_offset
+        prepared = Prepared(
+            data=data,
+            first_offset=first_offset,
+            now_ms=now_ms,
+            leader_epoch=leader_epoch,
+            origin=origin,
+            produce_version=produce_version,
+        )
+        topic = self._acceptance
+        if topic is not None and origin in WITH_SHORT_WAY and produce_version not in WITHOUT_ZSTD:
+            prepared.whole = take_whole_batch(
+                data,
+                first_offset,
+                now_ms=now_ms,
+                leader_epoch=leader_epoch,
+                topic=topic,
+                max_decompressed_bytes=max_decompressed_bytes,
             )
-            if whole is not None:
-                new = numbered_whole(data, whole, first_offset, leader_epoch)
-                return self._write(new, origin, now_ms, NO_TIMESTAMP, 0)
+            if prepared.whole is not None:
+                return prepared
         if produce_version is not None:
             check_produced(data, produce_version)
         info = analyze_append(
@@ -269,14 +330,46 @@ class PartitionWriter:
             max_message_bytes=self._config.max_message_bytes,
             topic_partition=self.name,
         )
-        if info.valid_bytes <= 0:
+        if info.valid_bytes > 0:
+            prepared.checked = validate_and_assign_offsets(
+                data,
+                first_offset,
+                now_ms=now_ms,
+                leader_epoch=leader_epoch,
+                origin=origin,
+                max_decompressed_bytes=max_decompressed_bytes,
+                **self._append_settings,
+            )
+        return prepared
+
+    def append_prepared(self, prepared: Prepared) -> Appended:
+        """Write records that prepare() has checked, behind whatever was appended since; see append."""
+        if self.log_end_offset != prepared.first_offset:
+            prepared = self._move(prepared)
+        now_ms, origin, first_offset = prepared.now_ms, prepared.origin, prepared.first_offset
+        if prepared.whole is not None:
+            new = numbered_whole(prepared.data, prepared.whole, first_offset, prepared.leader_epoch)
+            return self._write(new, origin, now_ms, NO_TIMESTAMP, 0)
+        checked = prepared.checked
+        if checked is None:
             return Appended(-1, -1, NO_TIMESTAMP, self.log_start_offset, NO_TIMESTAMP)
-        first_offset = self.log_end_offset
-        checked = validate_and_assign_offsets(
-            data, first_offset, now_ms=now_ms, leader_epoch=leader_epoch, origin=origin, **self._append_settings
-        )
         append_time = now_ms if self._config.message_timestamp_type == "LogAppendTime" else NO_TIMESTAMP
         return self._write(numbered(checked, first_offset), origin, now_ms, append_time, checked.records_converted)
+
+    def _move(self, prepared: Prepared) -> Prepared:
+        """The same records at the log's present end."""
+        shift = self.log_end_offset - prepared.first_offset
+        whole = None if prepared.whole is None else prepared.whole.moved(shift)
+        checked = None if prepared.checked is None else prepared.checked.moved(shift)
+        if whole is None and checked is None:
+            return self.prepare(
+                prepared.data,
+                now_ms=prepared.now_ms,
+                leader_epoch=prepared.leader_epoch,
+                origin=prepared.origin,
+                produce_version=prepared.produce_version,
+            )
+        return replace(prepared, first_offset=self.log_end_offset, whole=whole, checked=checked)
 
     def append_as_given(self, data: Data, *, now_ms: int, origin: AppendOrigin = AppendOrigin.REPLICATION) -> Appended:
         """Write batches with the offsets, epochs and times that they have; gaps between them are fine (A-05).

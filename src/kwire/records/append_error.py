@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kwire.errors import BrokerError
 
-__all__ = ["AppendErrorCode", "RejectedRecords"]
+__all__ = ["AppendErrorCode", "DecompressesToTooMuch", "RejectedRecords"]
 
 
 class AppendErrorCode(enum.IntEnum):
@@ -34,3 +34,7 @@ class RejectedRecords(BrokerError):
         super().__init__(what, code)
         self.record_errors = list(record_errors)
         self.args = (what, code, self.record_errors)
+
+
+class DecompressesToTooMuch(RejectedRecords):
+    """Records that decompress to more than max_decompressed_bytes."""

@@ -8,6 +8,9 @@ Source: org.apache.kafka.common.record.DefaultRecord.readFrom, DefaultRecordBatc
 
 from __future__ import annotations
 
+import contextlib
+import os
+import threading
 from typing import NamedTuple
 
 from kwire.errors import Malformed, Truncated
@@ -18,10 +21,19 @@ from kwire.records.faults import Fault
 from kwire.wire.checksum import crc32c
 from kwire.wire.varint import read_varint, read_varlong
 
-__all__ = ["SectionScan", "load_compiled_scan", "scan_section", "sum_bytes"]
+__all__ = ["SectionScan", "is_compiled", "load_compiled_scan", "scan_section", "sum_bytes"]
 
 COPIED_BYTES = 4096
 """Up to this size a copy costs less than the way into compiled code."""
+
+
+MANY_RECORDS, MANY_BYTES = 100_000, 4 << 20
+"""From here on the compiled walker is worth loading: it takes a second or less, the one in Python several."""
+
+KERNEL_VARIABLE = "KWIRE_KERNEL"
+"""The environment variable that keeps compiled code off when it is 0, in kwire.plan too."""
+
+_loading = threading.Lock()
 
 
 class SectionScan(NamedTuple):
@@ -55,6 +67,8 @@ def scan_section(section: memoryview, count: int, base_timestamp: int) -> Sectio
     """Walk over the records of a decompressed section. count: as the header has it. base_timestamp: milliseconds."""
     if count < 0 or count * SMALLEST_RECORD_BYTES > len(section):
         return faulty(Fault.RECORD_COUNT, -1)
+    if _scan is scan_plain and (count > MANY_RECORDS or len(section) > MANY_BYTES):
+        load_if_possible()
     return _scan(section, count, base_timestamp)
 
 
@@ -63,8 +77,26 @@ def sum_bytes(data: memoryview) -> int:
     return crc32c(data) if len(data) <= COPIED_BYTES else _sum(data)
 
 
+def is_compiled() -> bool:
+    """Whether the compiled walker is in use."""
+    return _scan is not scan_plain
+
+
+def load_if_possible() -> None:
+    """Load the compiled walker unless the environment keeps it off or the compiler does not work here."""
+    if os.environ.get(KERNEL_VARIABLE) != "0":
+        with contextlib.suppress(ImportError):
+            load_compiled_scan()
+
+
 def load_compiled_scan() -> None:
     """Load the compiled walker and checksum, or compile them (seconds), and use them from now on in this process."""
+    with _loading:
+        if _scan is scan_plain:
+            _load()
+
+
+def _load() -> None:
     global _scan, _sum
     from kwire.records.kernels import crc32c as crc32c_kernels
     from kwire.records.kernels.section_scan import scan_compiled

@@ -16,7 +16,7 @@ Source: KIP-31, KIP-32, KIP-467; org.apache.kafka.storage.internals.log.LogValid
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from kwire.errors import CorruptBatch, EncodeError, OptionError
@@ -30,7 +30,7 @@ from kwire.records.default_batch import HEADER
 from kwire.records.default_writer import MAX_INT64, BatchFields, join_batch
 from kwire.records.faults import Fault
 from kwire.records.legacy_entries import expand_or_reject, known_codec, legacy_entries
-from kwire.records.patching import patch_header
+from kwire.records.patching import OFFSET, patch_header
 from kwire.records.record import Record
 from kwire.records.record_errors import RecordToCheck, check_records, timestamps_may_be_wrong
 from kwire.records.record_set import read_batches
@@ -68,6 +68,27 @@ class ValidatedRecords:
     def size_bytes(self) -> int:
         """Of all parts."""
         return sum(map(len, self.parts))
+
+    def moved(self, shift: int) -> ValidatedRecords | None:
+        """The records with offsets higher by shift, as a copy.
+
+        None where they have to be validated anew: compressed records of magic 0 have their offsets inside, and beyond
+        the highest offset there are none.
+        """
+        if self.next_offset - 1 + shift > MAX_INT64:
+            return None
+        data = bytearray(self.data)
+        for batch in read_batches(data):
+            if batch.magic == 0 and known_codec(batch):
+                return None
+            OFFSET.pack_into(data, batch.position, OFFSET.unpack_from(data, batch.position)[0] + shift)
+        of_max = self.offset_of_max_timestamp
+        return replace(
+            self,
+            parts=[memoryview(data)],
+            next_offset=self.next_offset + shift,
+            offset_of_max_timestamp=of_max + shift if of_max >= 0 else -1,
+        )
 
     @property
     def size_maybe_changed(self) -> bool:

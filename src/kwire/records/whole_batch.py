@@ -59,9 +59,28 @@ class WholeBatch(NamedTuple):
     producer_epoch: int
     base_sequence: int
 
+    def moved(self, shift: int) -> WholeBatch | None:
+        """The batch with offsets higher by shift; None beyond the highest offset."""
+        if self.last_offset + shift > MAX_INT64:
+            return None
+        head = bytearray(self.head)
+        OFFSET.pack_into(head, 0, OFFSET.unpack_from(head)[0] + shift)
+        offset_of_max = self.offset_of_max_timestamp
+        return self._replace(
+            head=head,
+            last_offset=self.last_offset + shift,
+            offset_of_max_timestamp=offset_of_max + shift if offset_of_max >= 0 else -1,
+        )
+
 
 def take_whole_batch(
-    data: bytes | bytearray | memoryview, first_offset: int, *, now_ms: int, leader_epoch: int, topic: Acceptance
+    data: bytes | bytearray | memoryview,
+    first_offset: int,
+    *,
+    now_ms: int,
+    leader_epoch: int,
+    topic: Acceptance,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> WholeBatch | None:
     """The batch that data consists of, numbered from first_offset on; None where the long way has to decide."""
     view = memoryview(data)
@@ -104,7 +123,7 @@ def take_whole_batch(
     section = view[HEADER_BYTES:]
     if codec:
         try:
-            section = expand_or_reject(Compression(codec), 2, section, DEFAULT_MAX_DECOMPRESSED_BYTES)
+            section = expand_or_reject(Compression(codec), 2, section, max_decompressed_bytes)
         except RejectedRecords:
             return None
     scan = scan_section(section, count, base_timestamp)

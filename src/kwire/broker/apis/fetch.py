@@ -14,7 +14,8 @@ Source: kafka.server.KafkaApis.handleFetchRequest, ReplicaManager.fetchMessages,
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from kwire.broker.answers import RECORDS_ELSEWHERE, SplicedResponse
@@ -23,26 +24,40 @@ from kwire.broker.clock import TimerHandle
 from kwire.broker.context import RequestContext
 from kwire.broker.fetch_sessions import SessionPartition, View
 from kwire.broker.node import Node
-from kwire.broker.partition_fetch import Found, failure, fetch_partition
+from kwire.broker.partition_fetch import Found, error_code, failure, fetch_partition
 from kwire.broker.topics import Partition
+from kwire.errors import KwireError
 from kwire.messages import FetchResponse
 from kwire.protocol.error_codes import ErrorCode
+from kwire.records.request_magic import fetch_magic
 
 API_KEY = 1
 VERSIONS = (0, 18)
 
 FIRST_BATCH_WHOLE_VERSION = 3
 
+NEWEST_MAGIC = 2
+
 Answer = FetchResponse | SplicedResponse
+Result = TypeVar("Result")
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> Answer | asyncio.Future[Answer]:
+def handle(node: Node, context: RequestContext, request: Any) -> Answer | Awaitable[Answer]:
     """The answer, or a future of it."""
     fetch = Fetch(node, context, request)
     found = fetch.read()
+    if fetch_magic(context.api_version) < NEWEST_MAGIC:
+        return answer_converted(fetch, found)
     if fetch.is_enough(found):
         return fetch.respond(found)
-    return Waiting(fetch).future
+    return Waiting(fetch, fetch.respond).future
+
+
+async def answer_converted(fetch: Fetch, found: list[Found]) -> Answer:
+    """The response for a version that may need an older format than is stored."""
+    if not fetch.is_enough(found):
+        found = await Waiting(fetch, list).future
+    return fetch.respond([await fetch.convert(one) for one in found])
 
 
 class Fetch:
@@ -90,6 +105,15 @@ class Fetch:
             found.append(one)
         return found
 
+    async def convert(self, found: Found) -> Found:
+        """The same in the format of the client's version."""
+        if found.conversion is None:
+            return found
+        try:
+            return await self.node.workers.run(self.context.peer, found.conversion())
+        except KwireError as error:
+            return failure(found.data.partition_index, error_code(error))
+
     def is_enough(self, found: list[Found]) -> bool:
         """Whether nothing is to be waited for."""
         return (
@@ -121,14 +145,14 @@ class Fetch:
         return SplicedResponse(body=body, payloads=payloads) if payloads else body
 
 
-class Waiting:
-    """A fetch that waits: for records in its partitions, or for the end of its time."""
+class Waiting(Generic[Result]):
+    """A fetch that waits: for records in its partitions, or for the end of its time. finish: makes the result."""
 
-    __slots__ = ("_fetch", "_timer", "future")
+    __slots__ = ("_fetch", "_finish", "_timer", "future")
 
-    def __init__(self, fetch: Fetch) -> None:
-        self._fetch = fetch
-        self.future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+    def __init__(self, fetch: Fetch, finish: Callable[[list[Found]], Result]) -> None:
+        self._fetch, self._finish = fetch, finish
+        self.future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self.future.add_done_callback(self._stop)
         for partition in fetch.watched:
             partition.watchers.add(self._grown)
@@ -147,9 +171,9 @@ class Waiting:
     def _done(self, found: list[Found]) -> None:
         for partition in self._fetch.watched:
             partition.watchers.discard(self._grown)
-        self.future.set_result(self._fetch.respond(found))
+        self.future.set_result(self._finish(found))
 
-    def _stop(self, _future: asyncio.Future[Answer]) -> None:
+    def _stop(self, _future: asyncio.Future[Result]) -> None:
         """Also when the client has gone and the future was cancelled."""
         self._timer.cancel()
         for partition in self._fetch.watched:

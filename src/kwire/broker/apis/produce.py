@@ -4,13 +4,17 @@
     8  what is wrong with which record    9  flexible    12  transactions of KIP-890    13  topics by id
 
 Any format is taken and converted to the topic's (KIP-31). Each partition has its own error; records that came before
-are answered with the offsets they have. acks: 0 without an answer (an error ends the connection then), 1 and -1 are
-the same on one node, unless min.insync.replicas asks for more than the one there is.
+are answered with the offsets they have. Records that take long to check, because they decompress to much or have to be
+encoded anew, are checked in another thread; records of other requests may be appended before them. acks: 0 without an
+answer (an error ends the connection then), 1 and -1 are the same on one node, unless min.insync.replicas asks for more
+than the one there is.
 Source: kafka.server.KafkaApis.handleProduceRequest, ReplicaManager.appendToLocalLog 3.9.1.
 """
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Awaitable, Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from kwire.broker.authorization import Operation, ResourceType
@@ -22,10 +26,14 @@ from kwire.errors import BrokerError, KwireError
 from kwire.messages import ProduceResponse
 from kwire.messages.produce_response import PartitionProduceResponse as Answer
 from kwire.protocol.error_codes import ErrorCode, refusal
-from kwire.records.append_error import RejectedRecords
+from kwire.records.append_error import DecompressesToTooMuch, RejectedRecords
+from kwire.records.append_work import quick_bytes
 
 if TYPE_CHECKING:
+    from kwire.log.partition_writer import Prepared
     from kwire.messages.produce_request import PartitionProduceData
+
+    Work = Callable[[], Prepared]
 
 API_KEY = 0
 VERSIONS = (0, 13)
@@ -47,8 +55,37 @@ ADMIN_CLIENT = "__admin_client"
 """The client id that may write to internal topics."""
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> ProduceResponse:
-    """Append to each partition and say what became of it."""
+def handle(node: Node, context: RequestContext, request: Any) -> ProduceResponse | Awaitable[ProduceResponse]:
+    """Append to each partition; the response comes later if some of the records take long to check."""
+    steps = append_all(node, context, request)
+    try:
+        work = next(steps)
+    except StopIteration as done:
+        response: ProduceResponse = done.value
+        return response
+    return finish(node, context, steps, work)
+
+
+async def finish(
+    node: Node, context: RequestContext, steps: Generator[Work, Prepared, ProduceResponse], work: Work
+) -> ProduceResponse:
+    """Have the long work done in other threads, and everything else on this one."""
+    while True:
+        try:
+            prepared = await node.workers.run(context.peer, work)
+        except KwireError as error:
+            go_on = functools.partial(steps.throw, error)
+        else:
+            go_on = functools.partial(steps.send, prepared)
+        try:
+            work = go_on()
+        except StopIteration as done:
+            response: ProduceResponse = done.value
+            return response
+
+
+def append_all(node: Node, context: RequestContext, request: Any) -> Generator[Work, Prepared, ProduceResponse]:
+    """Append to each partition. Yields work that takes long, and is sent what comes of it."""
     refused = check_request(node, context, request)
     now_ms = node.clock.now_ms()
     failed = False
@@ -57,11 +94,10 @@ def handle(node: Node, context: RequestContext, request: Any) -> ProduceResponse
         found = refused or find_topic(node, context, data)
         partitions = []
         for each in data.partition_data:
-            answer = (
-                failure(each.index, found)
-                if isinstance(found, BrokerError)
-                else append(node, context, request, found, each, now_ms)
-            )
+            if isinstance(found, BrokerError):
+                answer = failure(each.index, found)
+            else:
+                answer = yield from append(node, context, request, found, each, now_ms)
             failed |= answer.error_code != 0
             partitions.append(answer)
         answers.append(
@@ -102,8 +138,8 @@ def find_topic(node: Node, context: RequestContext, data: Any) -> Topic | Broker
 
 def append(
     node: Node, context: RequestContext, request: Any, topic: Topic, each: PartitionProduceData, now_ms: int
-) -> Answer:
-    """Append to one partition."""
+) -> Generator[Work, Prepared, Answer]:
+    """Append to one partition; see append_all."""
     partition = topic.partitions.get(each.index)
     try:
         if partition is None:
@@ -119,7 +155,18 @@ def append(
                 f"of {partition.opened.config.min_insync_replicas} for partition {partition.name}",
             )
         check_produced(node, partition, records, request.transactional_id, version)
-        done = partition.append(records, now_ms=now_ms, produce_version=version)
+        prepare = functools.partial(
+            partition.opened.prepare,
+            records,
+            now_ms=now_ms,
+            leader_epoch=partition.leader_epoch,
+            produce_version=version,
+        )
+        prepared = prepare_quickly(partition, records, prepare)
+        if prepared is None:
+            prepared = yield prepare
+            check_produced(node, partition, records, request.transactional_id, version)  # it may have ended meanwhile
+        done = partition.append_prepared(prepared)
     except KwireError as error:
         return failure(each.index, error, partition)
     return Answer(
@@ -128,6 +175,18 @@ def append(
         log_append_time_ms=done.log_append_time_ms,
         log_start_offset=done.log_start_offset,
     )
+
+
+def prepare_quickly(
+    partition: Partition, records: bytes | memoryview, prepare: Callable[..., Prepared]
+) -> Prepared | None:
+    """Check records now; None if that takes long. Raises RejectedRecords."""
+    if not partition.opened.is_quick(records):
+        return None
+    try:
+        return prepare(max_decompressed_bytes=quick_bytes())
+    except DecompressesToTooMuch:
+        return None
 
 
 def failure(index: int, error: KwireError, partition: Partition | None = None) -> Answer:

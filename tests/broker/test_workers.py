@@ -1,0 +1,200 @@
+"""Long work on records is done beside the broker's thread: a few jobs at a time, and nobody else waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from kwire import messages, records
+from kwire.broker import Broker
+from kwire.broker.context import Peer
+from kwire.broker.node import Node
+from kwire.broker.workers import THREADS, Workers
+from kwire.records.attributes import Compression
+from tests.broker.test_connection import TIME, asks, fetches, produces
+from tests.broker.wire import RawClient
+
+BOMB_BYTES = 8 << 20
+
+
+def peer(name: str = "test") -> Peer:
+    return Peer(connection_id=name, host="127.0.0.1", port=1, listener="PLAINTEXT")
+
+
+@contextlib.contextmanager
+def busy_workers(broker: Broker) -> Iterator[None]:
+    """All worker threads of a broker are busy with something else."""
+    begun, go_on = threading.Semaphore(0), threading.Event()
+
+    def work() -> None:
+        begun.release()
+        go_on.wait()
+
+    def occupy(node: Node) -> None:
+        for _ in range(THREADS):
+            node.workers.run(peer(), work)
+
+    broker.call(occupy)
+    for _ in range(THREADS):
+        begun.acquire()
+    try:
+        yield
+    finally:
+        go_on.set()
+
+
+def batch(compression: Compression, *values: bytes, magic: int = 2) -> bytes:
+    builder = records.BatchBuilder(compression=compression, magic=magic)
+    for value in values:
+        builder.append(None, value, timestamp=TIME)
+    return builder.build()
+
+
+def sends(topic: str, data: bytes, acks: int = 1) -> messages.ProduceRequest:
+    cls = messages.ProduceRequest
+    partition = cls.PartitionProduceData(index=0, records=data)
+    return cls(acks=acks, timeout_ms=1000, topic_data=[cls.TopicProduceData(name=topic, partition_data=[partition])])
+
+
+def result(response: messages.ProduceResponse) -> tuple[int, int]:
+    (partition,) = response.responses[0].partition_responses
+    return partition.error_code, partition.base_offset
+
+
+@pytest.mark.parametrize("compression", [Compression.GZIP, Compression.SNAPPY, Compression.LZ4, Compression.ZSTD])
+def test_others_go_on_while_records_decompress(broker: Broker, compression: Compression) -> None:
+    topic = f"bombs-{compression.text}"
+    with RawClient(broker) as bomber, RawClient(broker) as other:
+        other.ask(asks(topic), 12)
+        with busy_workers(broker):
+            bomber.send(sends(topic, batch(compression, bytes(BOMB_BYTES))), 8)
+            bomber.send(sends(topic, batch(Compression.NONE, b"behind")), 8)
+            for n in range(3):
+                assert result(other.ask(produces(topic, b"small"), 8)) == (0, n)
+            assert other.ask(fetches(topic), 11).responses[0].partitions[0].high_watermark == 3
+        assert result(bomber.receive()) == (0, 3)  # numbered when it was appended
+        assert result(bomber.receive()) == (0, 4)
+        (fetched,) = other.ask(fetches(topic), 11).responses
+    found = list(records.read_batches(fetched.partitions[0].records))
+    assert [each.base_offset for each in found] == [0, 1, 2, 3, 4]
+    assert all(each.is_valid for each in found)
+    assert len(next(iter(found[3].records())).value or b"") == BOMB_BYTES
+
+
+def test_a_small_compressed_batch_needs_no_other_thread(broker: Broker) -> None:
+    with RawClient(broker) as client:
+        client.ask(asks("small"), 12)
+        with busy_workers(broker):
+            for compression in Compression:
+                assert result(client.ask(sends("small", batch(compression, bytes(20_000))), 8))[0] == 0
+
+
+def test_records_are_compressed_anew_in_another_thread(broker: Broker) -> None:
+    create = messages.CreateTopicsRequest
+    config = create.CreatableTopicConfig(name="compression.type", value="gzip")
+    topic = create.CreatableTopic(name="gzipped", num_partitions=1, replication_factor=1, configs=[config])
+    with RawClient(broker) as client, RawClient(broker) as other:
+        client.ask(create(topics=[topic], timeout_ms=10_000), 4)
+        with busy_workers(broker):
+            client.send(sends("gzipped", batch(Compression.NONE, bytes(100_000), b"two")), 8)
+            assert other.ask(asks(), 12).brokers
+        assert result(client.receive()) == (0, 0)
+
+
+def test_records_are_converted_for_old_clients_in_another_thread(broker: Broker) -> None:
+    with RawClient(broker) as old, RawClient(broker) as other:
+        old.ask(asks("converted"), 12)
+        other.ask(sends("converted", batch(Compression.GZIP, b"one", b"two")), 8)
+        with busy_workers(broker):
+            old.send(fetches("converted"), 3)
+            assert other.ask(asks(), 12).brokers
+        (topic,) = old.receive().responses
+    assert [each.magic for each in records.read_batches(topic.partitions[0].records)] == [1]
+
+
+def test_an_old_client_that_waited_gets_converted_records(broker: Broker) -> None:
+    with RawClient(broker) as old, RawClient(broker) as other:
+        old.ask(asks("waited"), 12)
+        old.send(fetches("waited", wait_ms=60_000), 3)
+        other.ask(sends("waited", batch(Compression.GZIP, b"one")), 8)
+        (topic,) = old.receive().responses
+    assert [each.magic for each in records.read_batches(topic.partitions[0].records)] == [1]
+
+
+def test_bad_records_are_refused_from_another_thread_too(broker: Broker) -> None:
+    data = bytearray(batch(Compression.GZIP, *(b"%d" % n for n in range(100_000))))
+    data[17:21] = b"crc!"
+    with RawClient(broker) as client:
+        client.ask(asks("bad"), 12)
+        assert result(client.ask(sends("bad", bytes(data)), 8)) == (2, -1)  # CORRUPT_MESSAGE
+        client.send(sends("bad", bytes(data), acks=0), 8)
+        assert client.is_closed()
+
+
+def test_a_topic_that_is_deleted_meanwhile_gets_nothing(broker: Broker) -> None:
+    with RawClient(broker) as client, RawClient(broker) as other:
+        client.ask(asks("deleted"), 12)
+        with busy_workers(broker):
+            client.send(sends("deleted", batch(Compression.GZIP, bytes(BOMB_BYTES))), 8)
+            other.ask(messages.DeleteTopicsRequest(topic_names=["deleted"], timeout_ms=10_000), 3)
+        assert result(client.receive())[0] != 0
+
+
+def test_a_client_that_has_gone_leaves_no_work_behind(broker: Broker) -> None:
+    with RawClient(broker) as other:
+        other.ask(asks("left"), 12)
+        with busy_workers(broker):
+            with RawClient(broker) as gone:
+                gone.send(sends("left", batch(Compression.GZIP, bytes(BOMB_BYTES))), 8)
+                other.ask(asks(), 12)
+            while broker.call(lambda node: len(node.workers.waiting)) > 0:
+                other.ask(asks(), 12)
+        assert other.ask(fetches("left"), 11).responses[0].partitions[0].high_watermark == 0
+
+
+def test_no_more_jobs_than_threads_run_and_those_who_used_least_come_first() -> None:
+    async def scene() -> tuple[list[str], int]:
+        loop = asyncio.get_running_loop()
+        workers = Workers(loop)
+        order: list[str] = []
+        running = most = 0
+        lock, go_on = threading.Lock(), threading.Event()
+
+        def work(name: str) -> None:
+            nonlocal running, most
+            with lock:
+                running += 1
+                most = max(most, running)
+                order.append(name)
+            go_on.wait()
+            sum(range(300_000 if name == "heavy" else 1))
+            with lock:
+                running -= 1
+
+        heavy, light = peer("heavy"), peer("light")
+        futures = [workers.run(heavy, lambda: work("heavy")) for _ in range(8)]
+        futures += [workers.run(light, lambda: work("light")) for _ in range(3)]
+        futures[2].cancel()
+        go_on.set()
+        await asyncio.gather(*futures, return_exceptions=True)
+        workers.close()
+        return order, most
+
+    order, most = asyncio.run(scene())
+    assert most <= THREADS
+    assert order.count("heavy") == 7  # one was cancelled before its turn
+    assert order.count("light") == 3
+
+
+def test_what_goes_wrong_in_a_thread_is_the_futures() -> None:
+    async def scene() -> None:
+        workers = Workers(asyncio.get_running_loop())
+        with pytest.raises(ZeroDivisionError):
+            await workers.run(peer(), lambda: 1 // 0)
+        workers.close()
+
+    asyncio.run(scene())

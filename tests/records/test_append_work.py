@@ -1,0 +1,143 @@
+"""Which records are quick to check, and records that are numbered again before they are appended."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+from tests.records.building import record
+
+from kwire import records
+from kwire.records import section_scan
+from kwire.records.append_work import is_quick, quick_bytes
+from kwire.records.attributes import Compression, TimestampType
+from kwire.records.default_writer import BatchFields, join_batch
+from kwire.records.section_scan import load_compiled_scan, scan_plain
+from kwire.records.validation import validate_and_assign_offsets
+from kwire.records.whole_batch import Acceptance, take_whole_batch
+
+TIME = 1_760_000_000_000
+CODECS = [Compression.NONE, Compression.GZIP, Compression.SNAPPY, Compression.LZ4]
+
+
+def batch(compression: Compression = Compression.NONE, magic: int = 2, *, count: int = 3, size: int = 20) -> bytes:
+    builder = records.BatchBuilder(compression=compression, magic=magic)
+    for n in range(count):
+        builder.append(b"%d" % n, bytes(size), timestamp=TIME + n if magic else -1)
+    return builder.build()
+
+
+def empty_records(count: int) -> bytes:
+    """A gzip batch of records without key, value and headers."""
+    section = b"".join(record(n, key=None, value=None) for n in range(count))
+    return join_batch(
+        BatchFields(compression=Compression.GZIP),
+        gzip.compress(section),
+        base_offset=0,
+        last_offset=count - 1,
+        base_timestamp=TIME,
+        max_timestamp=TIME,
+        count=count,
+    )
+
+
+@pytest.fixture
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The walker in Python, as in a process that has just begun."""
+    monkeypatch.setattr(section_scan, "_scan", scan_plain)
+
+
+@pytest.mark.parametrize("append_time", [False, True])
+@pytest.mark.parametrize("to_magic", [0, 1, 2])
+@pytest.mark.parametrize("codec", ["producer", "none", "gzip"])
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("compression", CODECS)
+def test_records_moved_to_other_offsets_are_as_if_numbered_from_there(
+    compression: Compression, magic: int, codec: str, to_magic: int, append_time: bool
+) -> None:
+    data = batch(compression, magic)
+    settings = {
+        "now_ms": TIME,
+        "to_magic": to_magic,
+        "compression_type": codec,
+        "leader_epoch": 4,
+        "message_timestamp_type": TimestampType.LOG_APPEND_TIME if append_time else TimestampType.CREATE_TIME,
+    }
+    early = validate_and_assign_offsets(data, 100, **settings)
+    late = validate_and_assign_offsets(data, 1107, **settings)
+    moved = early.moved(1007)
+    (stored, *_) = records.read_batches(late.data)
+    if to_magic == 0 and stored.attributes & 7:
+        assert moved is None  # its offsets are compressed
+        return
+    assert moved is not None
+    assert moved.data == late.data
+    for name in ("next_offset", "max_timestamp_ms", "offset_of_max_timestamp", "log_append_time_ms", "in_place"):
+        assert getattr(moved, name) == getattr(late, name), name
+
+
+def test_records_cannot_be_moved_beyond_the_highest_offset() -> None:
+    checked = validate_and_assign_offsets(batch(), 0, now_ms=TIME)
+    assert checked.moved(2**63 - 3) is not None
+    assert checked.moved(2**63 - 2) is None
+    whole = take_whole_batch(batch(), 0, now_ms=TIME, leader_epoch=0, topic=Acceptance(max_message_bytes=1 << 20))
+    assert whole is not None
+    assert whole.moved(2**63 - 3) is not None
+    assert whole.moved(2**63 - 2) is None
+
+
+@pytest.mark.parametrize("compression", CODECS)
+def test_a_whole_batch_is_moved_in_its_header(compression: Compression) -> None:
+    topic = Acceptance(max_message_bytes=1 << 20)
+    early, late = (
+        take_whole_batch(batch(compression), offset, now_ms=TIME, leader_epoch=4, topic=topic) for offset in (5, 12)
+    )
+    assert early is not None
+    assert early.moved(7) == late
+    assert early.moved(0) == early
+    assert early.head is not early.moved(0).head  # type: ignore[union-attr]  # others may hold the first one
+
+
+@pytest.mark.usefixtures("interpreted")
+@pytest.mark.parametrize(
+    ("data", "magic", "codec", "quick"),
+    [
+        (batch(), 2, None, True),
+        (batch(count=1, size=1_000_000), 2, None, True),  # one record: its checksum, no walk
+        (batch(count=2, size=1_000_000), 2, None, False),
+        (batch(count=2000), 2, None, False),
+        (batch(Compression.GZIP), 2, None, True),
+        (batch(Compression.GZIP, size=1_000_000), 2, None, True),  # till it is opened
+        (empty_records(20_000), 2, None, False),
+        (batch(), 2, Compression.GZIP, True),
+        (batch(size=2000), 2, Compression.GZIP, False),
+        (batch(Compression.GZIP), 2, Compression.GZIP, True),
+        (batch(magic=1), 1, None, True),
+        (batch(magic=1, size=2000), 1, None, False),
+        (batch(size=2000), 1, None, False),
+        (b"", 2, None, True),
+        (b"too short for a header", 2, None, True),
+    ],
+)
+def test_what_is_quick_is_seen_in_the_header(data: bytes, magic: int, codec: Compression | None, quick: bool) -> None:
+    assert is_quick(data, magic=magic, codec=codec) is quick
+
+
+def test_what_decompresses_to_more_than_is_quick_is_noticed() -> None:
+    data = batch(Compression.ZSTD, count=1, size=8 << 20)
+    assert len(data) < 4096
+    assert is_quick(data, magic=2, codec=None)
+    with pytest.raises(records.RejectedRecords) as caught:
+        validate_and_assign_offsets(data, 0, now_ms=TIME, max_decompressed_bytes=quick_bytes())
+    assert type(caught.value).__name__ == "DecompressesToTooMuch"
+
+
+@pytest.mark.usefixtures("interpreted")
+def test_many_records_are_walked_over_by_compiled_code() -> None:
+    validate_and_assign_offsets(batch(count=1000), 0, now_ms=TIME)
+    assert not section_scan.is_compiled()
+    checked = validate_and_assign_offsets(empty_records(300_000), 0, now_ms=TIME)
+    assert checked.next_offset == 300_000
+    assert section_scan.is_compiled()
+    load_compiled_scan()  # nothing happens
+    assert section_scan.is_compiled()
