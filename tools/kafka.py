@@ -42,8 +42,10 @@ def need(program: str, install: str) -> str:
 
 def jars(version: str = VERSION) -> Path:
     """The folder with the jars of one Kafka release (broker, clients, tools and what they depend on)."""
-    tools = [] if version in WITHOUT_TOOLS else ["-Ptools"]
-    return fetch_jars(BUILD / version, "pom.xml", f"-Dkafka.version={version}", *tools)
+    old = version.startswith("0.")  # Scala 2.13 came later, and its tools are part of the broker's jar
+    scala = ["-Dscala.version=2.11"] if old else []
+    tools = [] if old or version in WITHOUT_TOOLS else ["-Ptools"]
+    return fetch_jars(BUILD / version, "pom.xml", f"-Dkafka.version={version}", *scala, *tools)
 
 
 def client_jars(version: str) -> Path:

@@ -160,8 +160,12 @@ class BrokerConnection:
     def _agree(self, deadline: float) -> None:
         """Ask for versions, again where the broker does not know the first question."""
         while self._connection.state is not State.READY:
-            self._write(self._connection.negotiate())
-            response = self._next(deadline)
+            try:
+                self._write(self._connection.negotiate())
+                response = self._next(deadline)
+            except ConnectionFailed as error:
+                hint = "when asked for its API versions, which brokers before Kafka 0.10 do not support"
+                raise ConnectionFailed(f"{error.what} {hint}", self.address) from error
             code = response.body.error_code
             if code not in (ErrorCode.NONE, ErrorCode.UNSUPPORTED_VERSION):
                 raise BrokerError(f"{self.address}: ApiVersions", code)

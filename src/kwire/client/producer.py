@@ -11,6 +11,9 @@ which. send_all writes to many partitions in one request a broker; post does not
     retry    when one fails: all answers under way are taken, then what is not written is sent again round by round,
              each when the one before is written. Brokers tell batches that they have already by their sequence
 
+Brokers before Kafka 0.11 (Produce 0 to 2) take older record formats: batches are converted down for them, and refused
+where the format cannot hold what is in them (`old_brokers`).
+
 A transaction can be begun in one process and ended in another: leave() gives what the other one needs.
 Source: KIP-98, KIP-360, KIP-447.
 """
@@ -25,6 +28,7 @@ from typing import Any, NamedTuple
 from kwire.client.broker_connection import BrokerConnection
 from kwire.client.client import GROUP, PRODUCE_VERSION, Client, raise_for
 from kwire.client.cluster import TopicPartition
+from kwire.client.old_brokers import data_for, require_producer_ids
 from kwire.errors import BrokerError, ConnectionFailed, OptionError
 from kwire.messages import registry
 from kwire.protocol.error_codes import ErrorCode
@@ -119,11 +123,11 @@ class Producer:
         )
 
         def attempt() -> Any:
+            require_producer_ids(self.client.connection(), transactions=self.transactional_id is not None)
             if self.transactional_id:
                 self._coordinator = self.client.coordinator(self.transactional_id)
-            answer = self.client.connection(self._coordinator if self.transactional_id else None).request(
-                request, version=5
-            )
+            connection = self.client.connection(self._coordinator if self.transactional_id else None)
+            answer = connection.request(request, version=5)
             raise_for(answer.error_code, f"producer {self.transactional_id or ''}".strip())
             return answer
 
@@ -391,8 +395,9 @@ class Producer:
         for node_id, some in by_leader.items():
             try:
                 connection = self.client.connection(node_id)
-                request, payloads = self._request(some)
-                connection.send(request, version=version_of(connection), payloads=payloads)
+                version = version_of(connection)
+                request, payloads = self._request(some, version, connection.address)
+                connection.send(request, version=version, payloads=payloads)
                 posted.asked.append((connection, some))
             except (BrokerError, ConnectionFailed) as error:
                 failure = error
@@ -435,8 +440,10 @@ class Producer:
             following = self._sequences.get(key, 0) + record_count
             self._sequences[key] = following if following <= MAX_SEQUENCE else following - MAX_SEQUENCE - 1
 
-    def _request(self, batches: Iterable[OutgoingBatch]) -> tuple[Any, list[bytes | memoryview]]:
-        """A request, and the batches that belong in its places."""
+    def _request(
+        self, batches: Iterable[OutgoingBatch], version: int, address: str
+    ) -> tuple[Any, list[bytes | memoryview]]:
+        """A request, and the batches that belong in its places, as this version of it may carry them."""
         cls: Any = registry.get("ProduceRequest")
         topics: dict[str, list[OutgoingBatch]] = {}
         for each in batches:
@@ -455,7 +462,12 @@ class Producer:
                 for name, some in topics.items()
             ],
         )
-        return request, [each.data for some in topics.values() for each in some]
+        payloads = [
+            data_for(each.data, version, f"{name}-{each.partition} on {address}")
+            for name, some in topics.items()
+            for each in some
+        ]
+        return request, payloads
 
     def _check(self, key: TopicPartition, each: Any) -> Produced:
         if each is None:

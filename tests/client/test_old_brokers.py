@@ -1,0 +1,123 @@
+"""Batches of magic 2 for brokers that speak older versions of Produce; tests/interop has such a broker of Kafka's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from kwire.broker import Broker
+from kwire.client import Client, OutgoingBatch, Producer
+from kwire.client.broker_connection import BrokerConnection
+from kwire.errors import BrokerError, OptionError, UnsupportedVersion
+from kwire.records import Compression, Record, TimestampType, read_batches, write_batch
+from tests.client.test_client import create
+
+PLAIN = {"enable.idempotence": "false"}
+Speak = Callable[[int], None]
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Broker() as found:
+        yield found
+
+
+@pytest.fixture
+def speak(monkeypatch: pytest.MonkeyPatch) -> Speak:
+    """speak(2): the client takes the broker for one that knows Produce up to 2, and no producer ids."""
+
+    def capped(highest: int) -> None:
+        def version_for(self: BrokerConnection, api_key: int) -> int:
+            if api_key == 22:
+                raise UnsupportedVersion("as before Kafka 0.11")
+            found = self._connection.version_for(api_key)
+            return min(found, highest) if api_key == 0 else found
+
+        monkeypatch.setattr(BrokerConnection, "version_for", version_for)
+
+    return capped
+
+
+def make(broker: Broker, *topics: str) -> None:
+    with Client(broker.bootstrap_servers) as client:
+        for topic in topics:
+            create(client, topic)
+
+
+def rows(**more: Any) -> list[Record]:
+    make = {"timestamp_type": TimestampType.CREATE_TIME, "headers": [], **more}
+    return [Record(offset=i, timestamp=1000 + i, key=b"key", value=b"value %d" % i * 20, **make) for i in range(5)]
+
+
+def written(broker: Broker, topic: str) -> list[tuple[int, int, bytes | None, bytes | None]]:
+    with Client(broker.bootstrap_servers) as client:
+        end = client.list_offsets({(topic, 0): -1})[topic, 0].offset
+        return [
+            (record.offset, record.timestamp, record.key, record.value)
+            for fetched in client.read(topic, 0, 0, end)
+            for batch in read_batches(fetched.records)
+            for record in batch.records()
+        ]
+
+
+@pytest.mark.requirement("S31-05")
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+@pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "lz4"])
+def test_batches_are_converted_down_for_old_brokers(
+    broker: Broker, speak: Speak, version: int, compression: str
+) -> None:
+    topic = f"old-{version}-{compression}"
+    make(broker, topic)
+    speak(version)
+    records = rows()
+    data = bytes(write_batch(records, magic=2, compression=Compression[compression.upper()]))
+    with Client(broker.bootstrap_servers, **PLAIN) as client:
+        producer = Producer(client)
+        assert [producer.send(topic, 0, data, 5).base_offset for _ in range(2)] == [0, 5]
+    no_time = version < 2
+    assert written(broker, topic) == [
+        (n + record.offset, -1 if no_time else record.timestamp, record.key, record.value)
+        for n in (0, 5)
+        for record in records
+    ]
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_headers_are_refused_where_the_broker_has_none(broker: Broker, speak: Speak, version: int) -> None:
+    make(broker, f"headers-{version}", f"beside-{version}")
+    speak(version)
+    good, bad = bytes(write_batch(rows(), magic=2)), bytes(write_batch(rows(headers=[("h", b"1")]), magic=2))
+    with Client(broker.bootstrap_servers, **PLAIN) as client:
+        producer = Producer(client)
+        with pytest.raises(BrokerError, match=r"a broker before Kafka 0\.11 takes no record headers") as caught:
+            producer.send(f"headers-{version}", 0, bad, 5)
+        assert caught.value.code == 43
+        with pytest.raises(BrokerError, match=f"headers-{version}-0 on 127"):
+            producer.send_all(
+                [OutgoingBatch(f"beside-{version}", 0, good, 5), OutgoingBatch(f"headers-{version}", 0, bad, 5)]
+            )
+        assert producer.send(f"beside-{version}", 0, good, 5).base_offset == 0  # the connection is in step
+    assert written(broker, f"headers-{version}") == []
+
+
+@pytest.mark.parametrize("version", [2, 6])
+def test_zstd_is_refused_where_the_broker_has_none(broker: Broker, speak: Speak, version: int) -> None:
+    make(broker, f"zstd-{version}")
+    speak(version)
+    data = bytes(write_batch(rows(), magic=2, compression=Compression.ZSTD))
+    with Client(broker.bootstrap_servers, **PLAIN) as client:
+        with pytest.raises(BrokerError, match=r"zstd needs a broker of Kafka 2\.1 or later") as caught:
+            Producer(client).send(f"zstd-{version}", 0, data, 5)
+        assert caught.value.code == 76
+
+
+def test_producer_ids_are_refused_where_the_broker_has_none(broker: Broker, speak: Speak) -> None:
+    speak(2)
+    what = r"before Kafka 0\.11 without idempotent producers: set enable\.idempotence to false"
+    with Client(broker.bootstrap_servers) as client, pytest.raises(OptionError, match=what):
+        Producer(client)
+    transactional = Client(broker.bootstrap_servers, **{"transactional.id": "t"})
+    with transactional, pytest.raises(OptionError, match=r"without transactions: leave transactional\.id out"):
+        Producer(transactional)
