@@ -186,7 +186,9 @@ class Running:
 
 
 def offsets(found: Any) -> Any:
-    return json.loads(found) if isinstance(found, str) else found
+    """Offsets by topic and partition; kafka-live also records ids, as names without partitions."""
+    parsed = json.loads(found) if isinstance(found, str) else found
+    return {topic: partitions for topic, partitions in parsed.items() if partitions}
 
 
 def stream(spark: SparkSession, source: str, servers: str, folder: Path, options: Options) -> Streamed:

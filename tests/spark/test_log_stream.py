@@ -303,6 +303,23 @@ def test_a_topic_that_is_created_again_while_a_batch_is_planned_gives_no_rows_of
     assert batch(lenient, end) == ({"t": {"0": 80}, **NEW_ID}, [(0, n) for n in range(80)])
 
 
+def test_a_task_reads_no_record_of_a_topic_that_was_created_again_since_it_was_planned(
+    logs: LogManager, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(logs, 0, 50, topic_id=OLD)
+    write(logs, 0, 3, topic="u")
+    strict, lenient = reader(logs), reader(logs, failOnDataLoss=False)
+    start = strict.initialOffset()
+    tasks = strict.partitions(start, strict.latestOffset(start))
+    logs.delete("t", 0, now_ms=NOW_MS)
+    write(logs, 0, 80, topic_id=NEW)
+    with pytest.raises(LogError, match=r"t-0/0+\.log: topic 't' was deleted and created again after this task"):
+        [list(strict.read(task)) for task in tasks]
+    found = [row for task in tasks for rows in lenient.read(task) for row in rows.column("offset").to_pylist()]
+    assert found == [0, 1, 2]  # of u
+    assert "topic 't' was deleted and created again after this task was planned; skipping offsets [0, " in caplog.text
+
+
 def test_checkpoints_without_topic_ids_and_directories_without_them_are_read_on(
     logs: LogManager, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kwire.log.splits import Split
     from kwire.spark.log_sink import LogWriter
     from kwire.spark.log_stream import LogStreamReader
+    from kwire.spark.position import TopicIds
 
 
 # Up to Spark 4.3 a DataFrame keeps one plan of a Python source: a query that pushes filters replaces the plan of every
@@ -35,10 +36,13 @@ logger = logging.getLogger("kwire.spark")
 
 
 class LogPartition(InputPartition):
-    """What one Spark task reads: one split, or several small ones in the order of their offsets."""
+    """What one Spark task reads: one split, or several small ones in the order of their offsets.
 
-    def __init__(self, splits: Sequence[Split]) -> None:
-        self.splits = tuple(splits)
+    topic_ids: that the topics had when the task was planned, where a stream checks them.
+    """
+
+    def __init__(self, splits: Sequence[Split], topic_ids: TopicIds | None = None) -> None:
+        self.splits, self.topic_ids = tuple(splits), topic_ids or {}
 
 
 def read_partition(
@@ -49,7 +53,7 @@ def read_partition(
         return iter(())  # Spark's stand-in where there is nothing to read: InputPartition(None)
     from kwire.spark.reading import read_task
 
-    return read_task(partition.splits, columns, options)
+    return read_task(partition.splits, columns, options, partition.topic_ids)
 
 
 class LogReader(DataSourceReader):

@@ -99,7 +99,8 @@ class LogStreamReader(LogStream[LogPlaces]):
 
     def tasks(self, ranges: Sequence[OffsetRange]) -> list[LogPartition]:
         """The tasks of one micro-batch, over what was listed when its bounds were checked."""
-        return tasks_by_offsets(ranges, self.places.logs, self.options)
+        topic_ids = self.places.topic_ids({each.topic for each in ranges})
+        return tasks_by_offsets(ranges, self.places.logs, self.options, topic_ids)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task as Arrow batches; called in a worker. Raises CorruptBatch, LogError."""
@@ -107,9 +108,12 @@ class LogStreamReader(LogStream[LogPlaces]):
 
 
 def tasks_by_offsets(
-    ranges: Sequence[OffsetRange], logs: Mapping[TopicPartition, PartitionLog], options: LogOptions
+    ranges: Sequence[OffsetRange],
+    logs: Mapping[TopicPartition, PartitionLog],
+    options: LogOptions,
+    topic_ids: TopicIds,
 ) -> list[LogPartition]:
-    """Tasks that depend on nothing but the offsets and the options.
+    """Tasks that depend on nothing but the offsets and the options. topic_ids: checked again by each task.
 
     Files do not stay as they are: segments are compacted and joined, indexes are built again after a crash. A sink that
     was killed in the middle of a micro-batch gets the same rows in the same tasks all the same; a task without a file
@@ -132,7 +136,8 @@ def tasks_by_offsets(
                 split
                 for key, start, end in (((each.topic, each.partition), each.start, each.end) for each in task)
                 for split in plan_splits(logs[key], ranges={key: (start, end)}, isolation=options.isolation)
-            ]
+            ],
+            topic_ids,
         )
         for task in tasks
     ]
