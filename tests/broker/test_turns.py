@@ -70,12 +70,12 @@ def test_requests_behind_one_that_waited_are_handled_in_turns(counting_broker: B
     request = messages.ApiVersionsRequest()
     with RawClient(counting_broker, "greedy") as greedy, RawClient(counting_broker, "modest") as modest:
         modest.ask(metadata(topics=[metadata.MetadataRequestTopic(name="waits")]), 12)
-        greedy.send(fetch(max_wait_ms=60_000, min_bytes=1, topics=[topic]), 11)
+        greedy.send(fetch(max_wait_ms=600_000, min_bytes=1, topics=[topic]), 11)
         for _ in range(1000):
             greedy.send(request, 0)
         modest.ask(request, 0)  # all that was sent before has come to the broker
         counting_broker.requests.clear()
-        with held_up(counting_broker, then_advance_ms=60_000):
+        with held_up(counting_broker, then_advance_ms=600_000):
             modest.send(request, 0)
         modest.receive()
         clients = [each.client_id for each in counting_broker.requests]

@@ -119,7 +119,7 @@ def test_records_are_converted_for_old_clients_in_another_thread(broker: Broker)
 def test_an_old_client_that_waited_gets_converted_records(broker: Broker) -> None:
     with RawClient(broker) as old, RawClient(broker) as other:
         old.ask(asks("waited"), 12)
-        old.send(fetches("waited", wait_ms=60_000), 3)
+        old.send(fetches("waited", wait_ms=600_000), 3)
         other.ask(sends("waited", batch(Compression.GZIP, b"one")), 8)
         (topic,) = old.receive().responses
     assert [each.magic for each in records.read_batches(topic.partitions[0].records)] == [1]
