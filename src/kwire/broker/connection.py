@@ -26,7 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kwire.broker.answers import encode_answer, piece_bytes
+from kwire.broker.answers import SplicedResponse, encode_answer, piece_bytes
 from kwire.broker.context import ANONYMOUS, Peer
 from kwire.broker.dispatch import Call, answer, outcome, read_request
 from kwire.broker.node import Node
@@ -34,12 +34,14 @@ from kwire.broker.poller import Poller
 from kwire.broker.receiver import LENGTH_BYTES, Receiver
 from kwire.broker.request_memory import RequestMemory
 from kwire.broker.security.tls import principal_of
+from kwire.broker.throttling import set_throttle_time
 from kwire.broker.turns import TURN_REQUESTS, Turns
 from kwire.errors import KwireError, LogError, Malformed
 from kwire.protocol.frames import request_key
 
 if TYPE_CHECKING:
     from kwire.broker.answers import Piece
+    from kwire.broker.clock import TimerHandle
     from kwire.broker.security.sessions import SaslSession
     from kwire.log.file_system import OpenFile
     from kwire.log.log_reads import FilePart
@@ -54,6 +56,8 @@ JOINED_BYTES = 64 * 1024
 """Pieces of files up to this size are read and sent with what surrounds them."""
 MOST_OF_SMALL_FRAMES = 4096
 """Frames up to this size are taken from anyone."""
+EXEMPT_APIS = frozenset({17, 27, 36})
+"""SaslHandshake, WriteTxnMarkers, SaslAuthenticate: the time that they take does not count for request_percentage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +83,7 @@ class ClientConnection:
         "_held",
         "_max_frame_bytes",
         "_memory",
+        "_muted",
         "_out",
         "_poller",
         "_reading",
@@ -107,6 +112,7 @@ class ClientConnection:
         self._out: deque[Piece] = deque()
         self._held: list[OpenFile] = []
         self._greeted = False
+        self._muted: TimerHandle | None = None  # until when nothing is read from a client that is throttled
         self._waiting: asyncio.Future[Any] | None = None  # what a handler has not answered yet
         self._answered_call: tuple[Call, asyncio.Future[Any]] | None = None  # what it has, to be sent in the next turn
         self._reading = self._writing = self._tls_wants_write = False  # what the socket is watched for
@@ -118,8 +124,8 @@ class ClientConnection:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a handler has not answered yet."""
-        return self._waiting is not None
+        """Whether the client waits for the broker: for a response, or until it is not throttled any more."""
+        return self._waiting is not None or self._muted is not None
 
     @property
     def is_receiving(self) -> bool:
@@ -160,7 +166,7 @@ class ClientConnection:
         if not self.is_open:
             return False
         self._receiver.keep()
-        wants_more = self._receiver.wants_more
+        wants_more = self._receiver.wants_more and self._muted is None
         self._watch(read=wants_more, write=self._writing)
         return has_requests or (wants_more and self._can_read)
 
@@ -168,7 +174,7 @@ class ClientConnection:
 
     def _read_once(self) -> None:
         """Read, unless enough is waiting to be handled."""
-        if not self.is_open or not self._receiver.wants_more:
+        if not self.is_open or not self._receiver.wants_more or self._muted is not None:
             return
         self._can_read = False
         try:
@@ -206,7 +212,7 @@ class ClientConnection:
     def _handle_requests(self) -> bool:
         """Handle what has come, as far as the turn goes; return whether there may be more of it."""
         for _ in range(TURN_REQUESTS):
-            if self.busy or not self.is_open:
+            if self.busy or self._muted is not None or not self.is_open:
                 return False
             frame = self._receiver.next_frame()
             if frame is None:
@@ -215,7 +221,7 @@ class ClientConnection:
             self._handled()
             if not self._turns.has_time:
                 break
-        return not self.busy
+        return not self.busy and self._muted is None
 
     def _handled(self) -> None:
         """Give the request's memory back once nothing is left to do for it."""
@@ -237,7 +243,9 @@ class ClientConnection:
         except KwireError as error:
             self.close(f"{type(error).__name__}: {error}")
             return
+        started_ns = time.perf_counter_ns()
         found = answer(self.node, call)
+        call.context.thread_ns += time.perf_counter_ns() - started_ns
         if isinstance(found, asyncio.Future):
             self.busy = True
             self._waiting = found
@@ -271,7 +279,35 @@ class ClientConnection:
             self._reply(call, outcome(call, done))
         self._handled()
 
+    def _throttle(self, call: Call, body: Any) -> int:
+        """Count a request for the client's quotas and tell the client to wait; return for how many milliseconds."""
+        context, throttling = call.context, self.node.throttling
+        throttle_ms = context.throttle_ms
+        is_exempt = not call.expects_reply or context.api_key in EXEMPT_APIS or self._is_stranger
+        if not context.is_time_recorded and not is_exempt:
+            throttle_ms = max(throttle_ms, throttling.record_time(context))
+        if throttle_ms and call.expects_reply:
+            message = body.body if isinstance(body, SplicedResponse) else body
+            set_throttle_time(message, call.response_version, throttle_ms)
+        return throttle_ms
+
+    def _mute(self, throttle_ms: int) -> None:
+        """Handle nothing more of a client that is throttled, and read nothing, for a while."""
+        if self.is_open:
+            self._muted = self.node.timers.call_later(throttle_ms, self._unmute)
+
+    def _unmute(self) -> None:
+        self._muted = None
+        if self.is_open:
+            self._turns.add(self)
+
     def _reply(self, call: Call, body: Any) -> None:
+        throttle_ms = self._throttle(call, body)
+        self._send_reply(call, body)
+        if throttle_ms:
+            self._mute(throttle_ms)
+
+    def _send_reply(self, call: Call, body: Any) -> None:
         if self.node.requests.limit:
             self.node.requests.add(call, body if call.expects_reply else None, self.node.clock.now_ms())
         if not call.expects_reply:
@@ -418,6 +454,8 @@ class ClientConnection:
         self._receiver.clear()
         self._out.clear()
         self._answered_call = None
+        if self._muted is not None:
+            self._muted.cancel()
         self._let_files_go()
         if self._waiting is not None:
             self._waiting.cancel()

@@ -40,7 +40,11 @@ class Peer:
 
 @dataclass(slots=True, kw_only=True)
 class RequestContext:
-    """One request's surroundings. request_bytes: size of its frame."""
+    """One request's surroundings. request_bytes: size of its frame.
+
+    thread_ns: how long it was handled. throttle_ms: for how long a handler wants the client throttled;
+    is_time_recorded: whether that counts the time already.
+    """
 
     peer: Peer
     api_key: int
@@ -48,6 +52,9 @@ class RequestContext:
     correlation_id: int
     client_id: str
     request_bytes: int
+    thread_ns: int = 0
+    throttle_ms: int = 0
+    is_time_recorded: bool = False
 
     @property
     def principal(self) -> str:

@@ -119,6 +119,10 @@ class FetchSessions:
             return View(asked, self._create(asked, version), None)
         return self._continue(request, session_id, epoch, asked, version)
 
+    def forget(self, session_id: int) -> None:
+        """End a session."""
+        self._sessions.pop(session_id, None)
+
     def _create(self, asked: list[SessionPartition], version: int) -> int:
         """Begin a session; NO_SESSION when there is no room for it."""
         now_ms = self._clock.now_ms()

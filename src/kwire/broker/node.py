@@ -19,6 +19,7 @@ from kwire.broker.fetch_sessions import FetchSessions
 from kwire.broker.image import MetadataImage
 from kwire.broker.request_log import RequestLog
 from kwire.broker.settings import Settings
+from kwire.broker.throttling import Throttling
 from kwire.broker.topics import Topic
 from kwire.errors import LogError
 from kwire.log.file_system import FileSystem
@@ -61,6 +62,7 @@ class Node:
         self.controller = Controller(self)
         self.fetch_sessions = FetchSessions(clock, settings.max_incremental_fetch_session_cache_slots)
         self.client_metrics = ClientMetrics(self)
+        self.throttling = Throttling(self)
         self.files = FileSystem()
         self.security: Security | None = None
         self.faults = Faults()

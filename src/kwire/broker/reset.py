@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from kwire.broker.groups.node_log import open_coordinator as open_groups
 from kwire.broker.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE
 from kwire.broker.security.acls import AclFilter
+from kwire.broker.throttling import Throttling
 from kwire.broker.transactions.partitions import open_coordinator as open_transactions
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def reset(node: Node) -> None:
         node.security.tokens.clear()
         node.security.quotas.clear()
         node.security.credentials.clear()
+    node.throttling = Throttling(node)
     for (kind, name), configs in list(node.image.configs.items()):
         if kind == BROKER_RESOURCE and configs:
             node.controller.alter_broker_configs(name, dict.fromkeys(configs))

@@ -90,6 +90,11 @@ class Settings:
     metadata_log_max_snapshot_interval_ms: int = 3_600_000
     metadata_max_retention_bytes: int = 100 << 20
     metadata_max_retention_ms: int = 7 * DAY_MS
+    # quotas
+    quota_window_num: int = 11
+    quota_window_size_seconds: int = 1
+    controller_quota_window_num: int = 11
+    controller_quota_window_size_seconds: int = 1
     # groups
     offsets_topic_num_partitions: int = 50
     offsets_topic_segment_bytes: int = 100 << 20

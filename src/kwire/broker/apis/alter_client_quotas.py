@@ -2,7 +2,7 @@
 
     1  flexible
 
-They are kept and told, and slow nobody down.
+They take effect at the next request, except connection_creation_rate, which is stored only.
 Source: kafka.server.ControllerApis.handleAlterClientQuotas, org.apache.kafka.controller.ClientQuotaControlManager.
 """
 

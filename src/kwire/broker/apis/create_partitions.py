@@ -13,6 +13,7 @@ from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.controller import MAX_PARTITIONS
 from kwire.broker.node import Node
+from kwire.broker.throttling import MutationQuota
 from kwire.errors import BrokerError
 from kwire.messages import CreatePartitionsResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
@@ -20,9 +21,12 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 API_KEY = 37
 VERSIONS = (0, 3)
 
+STRICT_QUOTA_VERSION = 3
+
 
 def handle(node: Node, context: RequestContext, request: Any) -> CreatePartitionsResponse:
     """Raise each topic's number."""
+    quota = node.throttling.mutations(context, strict_since=STRICT_QUOTA_VERSION)
     times = Counter(topic.name for topic in request.topics)
     results = {}
     for topic in request.topics:
@@ -30,14 +34,15 @@ def handle(node: Node, context: RequestContext, request: Any) -> CreatePartition
         try:
             if times[topic.name] > 1:
                 raise refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            grow(node, context, topic, validate_only=request.validate_only)
+            grow(node, context, topic, quota, validate_only=request.validate_only)
         except BrokerError as error:
-            result.error_code, result.error_message = error.code, error.what
+            result.error_code, result.error_message = error.code, error.what or None
         results[topic.name] = result
+    context.throttle_ms = quota.throttle_ms
     return CreatePartitionsResponse(results=list(results.values()))
 
 
-def grow(node: Node, context: RequestContext, asked: Any, *, validate_only: bool) -> None:
+def grow(node: Node, context: RequestContext, asked: Any, quota: MutationQuota, *, validate_only: bool) -> None:
     """Raise one topic's number. Raises BrokerError."""
     if not node.may(context, Operation.ALTER, ResourceType.TOPIC, asked.name):
         raise refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
@@ -59,6 +64,7 @@ def grow(node: Node, context: RequestContext, asked: Any, *, validate_only: bool
             raise refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, what + "were specified.")
         for each in asked.assignments:
             check_replicas(node, each.broker_ids)
+    quota.record(added)
     if not validate_only:
         node.controller.add_partitions(topic, asked.count)
 

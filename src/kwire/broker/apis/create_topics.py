@@ -16,6 +16,7 @@ from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.configs import topic_entries
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
+from kwire.broker.throttling import MutationQuota
 from kwire.broker.topics import METADATA_TOPIC
 from kwire.errors import BrokerError
 from kwire.messages import CreateTopicsResponse
@@ -25,10 +26,12 @@ API_KEY = 19
 VERSIONS = (0, 7)
 
 DEFAULT = -1
+STRICT_QUOTA_VERSION = 6
 
 
 def handle(node: Node, context: RequestContext, request: Any) -> CreateTopicsResponse:
     """Make each topic."""
+    quota = node.throttling.mutations(context, strict_since=STRICT_QUOTA_VERSION)
     times = Counter(topic.name for topic in request.topics)
     results: list[Any] = []
     for topic in request.topics:
@@ -36,15 +39,16 @@ def handle(node: Node, context: RequestContext, request: Any) -> CreateTopicsRes
         try:
             if times[topic.name] > 1:
                 raise refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            create(node, context, request, topic, result)
+            create(node, context, request, topic, result, quota)
         except BrokerError as error:
-            result.error_code, result.error_message = error.code, error.what
+            result.error_code, result.error_message = error.code, error.what or None
         if all(result.name != other.name for other in results):
             results.append(result)
+    context.throttle_ms = quota.throttle_ms
     return CreateTopicsResponse(topics=results)
 
 
-def create(node: Node, context: RequestContext, request: Any, topic: Any, result: Any) -> None:
+def create(node: Node, context: RequestContext, request: Any, topic: Any, result: Any, quota: MutationQuota) -> None:
     """Make one topic and fill in its result."""
     name = topic.name
     if not node.may(context, Operation.CREATE, ResourceType.CLUSTER, CLUSTER) and not node.may(
@@ -65,9 +69,9 @@ def create(node: Node, context: RequestContext, request: Any, topic: Any, result
             what = f"Null value not supported for topic configs: {config.name}"
             raise refusal(ErrorCode.INVALID_CONFIG, what)
         configs[config.name] = config.value
-    if request.validate_only:
-        node.controller.check_new_topic(name, partition_count, configs, replication_factor)
-    else:
+    node.controller.check_new_topic(name, partition_count, configs, replication_factor)
+    quota.record(partition_count)
+    if not request.validate_only:
         made = node.controller.create_topic(name, partition_count, configs, replication_factor=replication_factor)
         result.topic_id = made.topic_id
     if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, name):

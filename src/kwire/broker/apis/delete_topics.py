@@ -12,6 +12,7 @@ from typing import Any
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
+from kwire.broker.throttling import MutationQuota
 from kwire.broker.topics import METADATA_TOPIC, Topic
 from kwire.errors import BrokerError
 from kwire.messages import DeleteTopicsResponse
@@ -21,7 +22,7 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 API_KEY = 20
 VERSIONS = (0, 6)
 
-BY_ID_VERSION, DISABLED_VERSION = 6, 3
+BY_ID_VERSION, DISABLED_VERSION, STRICT_QUOTA_VERSION = 6, 3, 5
 
 
 def handle(node: Node, context: RequestContext, request: Any) -> DeleteTopicsResponse:
@@ -31,7 +32,10 @@ def handle(node: Node, context: RequestContext, request: Any) -> DeleteTopicsRes
         raise refusal(
             ErrorCode.TOPIC_DELETION_DISABLED if disabled else ErrorCode.INVALID_REQUEST, "Topic deletion is disabled."
         )
-    return DeleteTopicsResponse(responses=[delete(node, context, name, uid) for name, uid in asked(context, request)])
+    quota = node.throttling.mutations(context, strict_since=STRICT_QUOTA_VERSION)
+    results = [delete(node, context, name, uid, quota) for name, uid in asked(context, request)]
+    context.throttle_ms = quota.throttle_ms
+    return DeleteTopicsResponse(responses=results)
 
 
 def asked(context: RequestContext, request: Any) -> list[tuple[str | None, Any]]:
@@ -41,15 +45,16 @@ def asked(context: RequestContext, request: Any) -> list[tuple[str | None, Any]]
     return [(name, ZERO_UUID) for name in request.topic_names]
 
 
-def delete(node: Node, context: RequestContext, name: str | None, topic_id: Any) -> Any:
+def delete(node: Node, context: RequestContext, name: str | None, topic_id: Any, quota: MutationQuota) -> Any:
     """Remove one topic."""
     result = DeleteTopicsResponse.DeletableTopicResult(name=name, topic_id=topic_id)
     try:
         topic = find(node, context, name, topic_id)
         result.name, result.topic_id = topic.name, topic.topic_id
+        quota.record(len(topic.partitions))
         node.controller.delete_topic(topic)
     except BrokerError as error:
-        result.error_code, result.error_message = error.code, error.what
+        result.error_code, result.error_message = error.code, error.what or None
     return result
 
 

@@ -14,17 +14,19 @@ Source: kafka.server.KafkaApis.handleFetchRequest, ReplicaManager.fetchMessages,
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
-from kwire.broker.answers import RECORDS_ELSEWHERE, SplicedResponse
+from kwire.broker.answers import RECORDS_ELSEWHERE, SplicedResponse, piece_bytes
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.clock import TimerHandle
 from kwire.broker.context import RequestContext
-from kwire.broker.fetch_sessions import SessionPartition, View
+from kwire.broker.fetch_sessions import NO_SESSION, SessionPartition, View
 from kwire.broker.node import Node
 from kwire.broker.partition_fetch import Found, error_code, failure, fetch_partition
+from kwire.broker.throttling import QuotaType
 from kwire.broker.topics import Partition
 from kwire.errors import KwireError
 from kwire.messages import FetchResponse
@@ -37,6 +39,7 @@ VERSIONS = (0, 18)
 FIRST_BATCH_WHOLE_VERSION = 3
 
 NEWEST_MAGIC = 2
+CORRELATION_ID_BYTES = 4
 
 Answer = FetchResponse | SplicedResponse
 Result = TypeVar("Result")
@@ -63,10 +66,15 @@ async def answer_converted(fetch: Fetch, found: list[Found]) -> Answer:
 class Fetch:
     """One request on its way."""
 
-    __slots__ = ("_partitions", "_view", "context", "node", "request")
+    __slots__ = ("_max_bytes", "_partitions", "_started_ns", "_view", "context", "node", "request")
 
     def __init__(self, node: Node, context: RequestContext, request: Any) -> None:
         self.node, self.context, self.request = node, context, request
+        self._started_ns = time.perf_counter_ns()
+        self._max_bytes = min(request.max_bytes, node.settings.fetch_max_bytes)
+        within_quota = node.throttling.max_fetch_bytes(context)
+        if within_quota is not None:
+            self._max_bytes = min(self._max_bytes, within_quota)
         self._view: View = node.fetch_sessions.view(request, context.api_version)
         self._partitions = [self._resolve(each) for each in self._view.partitions]
 
@@ -90,7 +98,8 @@ class Fetch:
     def read(self) -> list[Found]:
         """What each partition gives now."""
         request, version = self.request, self.context.api_version
-        left = min(request.max_bytes, self.node.settings.fetch_max_bytes)
+        self._started_ns = time.perf_counter_ns()
+        left = self._max_bytes
         at_least_one = version >= FIRST_BATCH_WHOLE_VERSION
         found = []
         for each, partition in zip(self._view.partitions, self._partitions, strict=True):
@@ -113,13 +122,15 @@ class Fetch:
             return await self.node.workers.run(self.context.peer, found.conversion())
         except KwireError as error:
             return failure(found.data.partition_index, error_code(error))
+        finally:
+            self._started_ns = time.perf_counter_ns()  # the wait is not the client's
 
     def is_enough(self, found: list[Found]) -> bool:
         """Whether nothing is to be waited for."""
         return (
             self.request.max_wait_ms <= 0
             or not found
-            or sum(one.size_bytes for one in found) >= self.request.min_bytes
+            or sum(one.size_bytes for one in found) >= min(self.request.min_bytes, self._max_bytes)
             or any(one.data.error_code or one.data.diverging_epoch.epoch >= 0 for one in found)
         )
 
@@ -128,12 +139,13 @@ class Fetch:
         view = self._view
         topics: dict[str | UUID, Any] = {}
         payloads = []
+        told = []
         for each, one in zip(view.partitions, found, strict=True):
             if one.size_bytes:
                 one.data.records = RECORDS_ELSEWHERE
             if not view.has_news(each, one.data):
                 continue
-            view.tell(each, one.data)
+            told.append((each, one.data))
             topic = topics.get(each.topic)
             if topic is None:
                 named = {"topic_id": each.topic} if isinstance(each.topic, UUID) else {"topic": each.topic}
@@ -142,7 +154,29 @@ class Fetch:
             if one.size_bytes:
                 payloads.append(one.payload)
         body = FetchResponse(session_id=view.session_id, responses=list(topics.values()))
-        return SplicedResponse(body=body, payloads=payloads) if payloads else body
+        answer = SplicedResponse(body=body, payloads=payloads) if payloads else body
+        if self._is_throttled(answer):
+            if not view.is_incremental:  # Kafka creates a session with the first response that is sent
+                self.node.fetch_sessions.forget(view.session_id)
+            return FetchResponse(session_id=view.session_id if view.is_incremental else NO_SESSION)
+        for each, one in told:
+            view.tell(each, one)
+        return answer
+
+    def _is_throttled(self, answer: Answer) -> bool:
+        """Count the response for the client's quotas; one above them is not sent, and not counted as sent."""
+        context, throttling = self.context, self.node.throttling
+        if throttling.limit(QuotaType.FETCH, context) is None:
+            bandwidth_ms, size_bytes = 0, 0
+        else:
+            size_bytes = response_size(answer, context.api_version)
+            bandwidth_ms = throttling.record(QuotaType.FETCH, context, size_bytes)
+        context.thread_ns += time.perf_counter_ns() - self._started_ns
+        context.is_time_recorded = True
+        context.throttle_ms = max(bandwidth_ms, throttling.record_time(context))
+        if context.throttle_ms and size_bytes:
+            throttling.unrecord(QuotaType.FETCH, context, size_bytes)
+        return context.throttle_ms > 0
 
 
 class Waiting(Generic[Result]):
@@ -178,6 +212,15 @@ class Waiting(Generic[Result]):
         self._timer.cancel()
         for partition in self._fetch.watched:
             partition.watchers.discard(self._grown)
+
+
+def response_size(answer: Answer, version: int) -> int:
+    """The size of a response as Kafka counts it for quotas: with its correlation id, without the length."""
+    body = answer.body if isinstance(answer, SplicedResponse) else answer
+    size_bytes = CORRELATION_ID_BYTES + body.encoded_size(version=version)
+    if isinstance(answer, SplicedResponse):
+        size_bytes += sum(sum(map(piece_bytes, payload)) - len(RECORDS_ELSEWHERE) for payload in answer.payloads)
+    return size_bytes
 
 
 def refuse(request: Any, code: ErrorCode, what: str) -> FetchResponse:

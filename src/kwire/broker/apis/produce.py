@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
+from kwire.broker.throttling import QuotaType
 from kwire.broker.topics import Partition, Topic
 from kwire.broker.transactions.partitions import check_produced
 from kwire.errors import BrokerError, KwireError
@@ -51,6 +52,8 @@ WITHOUT_LOG_START = frozenset(
     }
 )
 """Errors after which Kafka does not say where the log starts."""
+LENGTH_BYTES = 4
+"""Before the frame; they do not count for quotas."""
 ADMIN_CLIENT = "__admin_client"
 """The client id that may write to internal topics."""
 
@@ -103,6 +106,7 @@ def append_all(node: Node, context: RequestContext, request: Any) -> Generator[W
         answers.append(
             ProduceResponse.TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=partitions)
         )
+    context.throttle_ms = node.throttling.record(QuotaType.PRODUCE, context, context.request_bytes - LENGTH_BYTES)
     context.peer.must_close |= failed and request.acks == 0
     return ProduceResponse(responses=answers)
 

@@ -1,4 +1,4 @@
-"""Security: logging in, TLS, access control, quotas that are kept.
+"""Security: logging in, TLS, access control, quotas.
 
 Security            one node's, with everything below
 SaslSession         logging in on one connection

@@ -1,4 +1,4 @@
-"""Quotas: kept and told, not enforced; a test that sets one can read it back.
+"""Quotas: validated, stored, found by filters and by client. kwire.broker.throttling enforces them.
 
 Each is a record of the metadata log (ClientQuotaRecord): an entity, which is a user, a client id, both, or an address,
 where a name of None is the default of its kind; a key; a number.
@@ -31,6 +31,7 @@ CLIENT_KEYS: dict[str, int | None] = {
 IP_KEYS: dict[str, int | None] = {"connection_creation_rate": MAX_INT32}
 FRACTION = 1e-6
 EXACT, DEFAULT, SPECIFIED = range(3)
+BY_USER, BY_CLIENT, BY_BOTH = frozenset({USER}), frozenset({CLIENT_ID}), frozenset({USER, CLIENT_ID})
 
 Entity = frozenset[tuple[str, str | None]]
 Commit = Callable[[Sequence[tuple[Message, int]]], object]
@@ -42,6 +43,7 @@ class Quotas:
     def __init__(self, image: MetadataImage, commit: Commit) -> None:
         self._commit = commit
         self._quotas: dict[Entity, dict[str, float]] = {}
+        self._levels: dict[str, set[frozenset[str]]] = {}  # key -> kinds of entities that ever had one
         image.subscribe("ClientQuotaRecord", self._apply)
 
     def alter(self, parts: Iterable[tuple[str, str | None]], ops: Iterable[Any], *, validate_only: bool) -> None:
@@ -69,6 +71,7 @@ class Quotas:
         ]
         if records:
             self._commit(records)
+        self._levels.clear()
 
     def find(self, components: Iterable[Any], *, strict: bool) -> dict[Entity, Mapping[str, float]]:
         """Quotas of entities that fit a request's filter. Raises BrokerError."""
@@ -94,6 +97,45 @@ class Quotas:
             and named <= {kind for kind, _ in entity}
         }
 
+    def limit(self, key: str, user: str, client_id: str) -> tuple[tuple[str, str], float] | None:
+        """Find the quota of a client: ((user, client id) that share a measure, limit); None where there is none.
+
+        An empty user or client id does not count. Which of the two count depends on the kinds of quotas that were ever
+        set for the key, and where those differ, on the most specific quota of the client.
+        """
+        levels = self._levels.get(key)
+        if not levels:
+            return None
+        if levels == {BY_CLIENT}:
+            tags = "", client_id
+        elif levels == {BY_USER}:
+            tags = user, ""
+        elif levels == {BY_BOTH}:
+            tags = user, client_id
+        else:
+            tags = self._tags(key, user, client_id)
+        limit = self._first(key, candidates(*tags))
+        return None if limit is None else (tags, limit)
+
+    def _tags(self, key: str, user: str, client_id: str) -> tuple[str, str]:
+        """What counts of a client that several kinds of quotas can match."""
+        if self._first(key, [entity_of(user, client_id), entity_of(user, None)]) is not None:
+            return user, client_id
+        if self._first(key, [frozenset({(USER, user)})]) is not None:
+            return user, ""
+        if self._first(key, [entity_of(None, client_id), entity_of(None, None)]) is not None:
+            return user, client_id
+        if self._first(key, [frozenset({(USER, None)})]) is not None:
+            return user, ""
+        return "", client_id
+
+    def _first(self, key: str, entities: Iterable[Entity]) -> float | None:
+        for entity in entities:
+            limit = self._quotas.get(entity, {}).get(key)
+            if limit is not None:
+                return limit
+        return None
+
     def _apply(self, record: Any) -> None:
         entity = frozenset((part.entity_type, part.entity_name) for part in record.entity)
         quotas = self._quotas.setdefault(entity, {})
@@ -101,8 +143,23 @@ class Quotas:
             quotas.pop(record.key, None)
         else:
             quotas[record.key] = record.value
+            self._levels.setdefault(record.key, set()).add(frozenset(kind for kind, _ in entity))
         if not quotas:
             del self._quotas[entity]
+
+
+def entity_of(user: str | None, client_id: str | None) -> Entity:
+    """The entity of a user and a client id, None for the default of each."""
+    return frozenset({(USER, user), (CLIENT_ID, client_id)})
+
+
+def candidates(user: str, client_id: str) -> list[Entity]:
+    """The entities whose quota a client can have, the most specific one first."""
+    if user and client_id:
+        return [entity_of(*each) for each in ((user, client_id), (user, None), (None, client_id), (None, None))]
+    if user:
+        return [frozenset({(USER, name)}) for name in (user, None)]
+    return [frozenset({(CLIENT_ID, name)}) for name in (client_id, None)] if client_id else []
 
 
 def check_entity(pairs: list[tuple[str, str | None]]) -> dict[str, int | None]:
