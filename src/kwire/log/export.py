@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
 from kwire.errors import LogError, OptionError
 from kwire.log.driver_errors import cause
 from kwire.log.file_system import FileSystem
+from kwire.log.free_space import SMALLEST_SHARE, need_space
 from kwire.log.part_journal import PartJournal, fingerprint
 from kwire.log.relisting import steady
 from kwire.records.columns import COLUMNS
@@ -105,6 +106,8 @@ def export_logs(
     check_target(target, one_file)
     for log in logs:
         partition_file(target, log, shape)
+    if records == Range():
+        need_space(files, target, sum(log.size_bytes for log in logs) // SMALLEST_SHARE)
     arguments = columns, records, isolation, progress
     if one_file:
         with whole_file(target, files) as stream, open_format(stream, shape, columns, as_base64) as output:

@@ -256,6 +256,14 @@ class FileSystem:
         except OSError as error:
             raise LogError(f"cannot be opened: {cause(error)}", path) from error
 
+    def free_bytes(self, path: str) -> int:
+        """Bytes that this user may still write to the disk of a file or directory."""
+        try:
+            disk = os.statvfs(path)
+        except OSError as error:
+            raise LogError(f"cannot tell how much space is free: {cause(error)}", path) from error
+        return disk.f_bavail * disk.f_frsize
+
     def exists(self, path: str) -> bool:
         """Whether there is a file or directory of this name."""
         return os.path.exists(path)

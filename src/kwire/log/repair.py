@@ -21,6 +21,7 @@ from kwire.log.directory_lock import LOCK_FILE, DirectoryLock
 from kwire.log.driver_errors import cause
 from kwire.log.file_names import SEGMENT_FILE, segment_file
 from kwire.log.file_system import FileSystem
+from kwire.log.free_space import directory_bytes, need_space
 from kwire.log.partition_log import PartitionLog
 from kwire.log.quarantine import Quarantine, copy_range
 from kwire.log.reindex import rebuild_indexes
@@ -213,6 +214,7 @@ def repair_into(
             _remove_tree(path)  # an interrupted run was about to finish
         if files.exists(path) and (not files.is_directory(path) or files.list(path)):
             raise LogError("it is there and not empty; name a directory that is not", path)
+    need_space(files, target, directory_bytes(each.log for each in plan.partitions))
     for path in (target, quarantined):
         _make_anew(files, path + PART)
     builder = _Builder(plan, files, Quarantine(files, quarantined + PART), advance, links=False)
@@ -307,6 +309,7 @@ def _in_place(plan: Plan, files: FileSystem, root: str, advance: Advance | None)
         n += 1
     final = f"{root}.quarantine-{n}"
     part = final + PART
+    need_space(files, root, sum(_bytes_in_place(each) for partition in plan.touched for each in partition.segments))
     _make_anew(files, part)
     builder = _Builder(plan, files, Quarantine(files, part), advance, links=True)
     quarantine = builder.quarantine
@@ -336,6 +339,14 @@ def _in_place(plan: Plan, files: FileSystem, root: str, advance: Advance | None)
         _remove_tree(f"{final}/{STAGING}")
     quarantine.directory = final
     return quarantine
+
+
+def _bytes_in_place(segment: SegmentPlan) -> int:
+    """What one segment takes on the disk while it is repaired in place: built, kept in quarantine, and in its place."""
+    size = segment.found.segment.size_bytes
+    if segment.rewrites:
+        return 3 * size
+    return size if segment.rebuilds or segment.is_dropped else 0
 
 
 def _changed(files: FileSystem, built: str, partition: PartitionPlan) -> set[str]:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, fields, replace
 
 from kwire.errors import OptionError
 from kwire.log.convert.column_conversion import ColumnConversion, columns_can
+from kwire.log.free_space import SMALLEST_SHARE
 from kwire.records import Batch, Compression, down_convert, read_batches, up_convert
 from kwire.records.append_error import RejectedRecords
 from kwire.records.attributes import CODEC_MASK
@@ -44,6 +45,11 @@ class TargetFormat:
     magic: int | None = None
     codec: Compression | None = None
     level: int | None = None
+
+    def least_bytes(self, size_bytes: int) -> int:
+        """What logs of size_bytes take in this format at least."""
+        keeps_size = self.magic is None and self.codec in (None, Compression.NONE)
+        return size_bytes if keeps_size else size_bytes // SMALLEST_SHARE
 
     def __post_init__(self) -> None:
         if self.magic not in (None, 0, 1, 2):

@@ -34,6 +34,7 @@ from kwire.log.convert.batch_format import Loss, TargetFormat
 from kwire.log.convert.new_log import remove_tree
 from kwire.log.convert.partition import ConvertedPartition, ToldBytes, convert_partition
 from kwire.log.file_system import FileSystem
+from kwire.log.free_space import need_space
 from kwire.log.log_directory import LogDirectory
 from kwire.log.open_store import open_store
 from kwire.log.part_journal import PartJournal, fingerprint
@@ -115,6 +116,8 @@ def convert_directory(
     if not accept_loss and target.magic in (0, 1):
         check_loss(examine(source, target, wanted, jobs=jobs))
     part = f"{directory}.part"
+    if not files.exists(part):
+        need_space(files, part, target.least_bytes(sum(source[key].size_bytes for key in wanted)))
     journal = PartJournal(files, part, settings_of(source, target))
     done = journal.keep({name_of(key): fingerprint(source[key]) for key in wanted})
     if files.exists(part):
@@ -122,6 +125,8 @@ def convert_directory(
             if name not in done:
                 path = f"{part}/{name}"
                 remove_tree(files, path) if files.is_directory(path) else files.remove(path)
+    todo = [key for key in wanted if name_of(key) not in done]
+    need_space(files, part, target.least_bytes(sum(source[key].size_bytes for key in todo)))
     files.make_directory(part)
     found = [ConvertedPartition.from_json(done[name]) for name in sorted(done)]
     progress(sum(each.source_bytes for each in found))
@@ -131,7 +136,6 @@ def convert_directory(
         key = each.topic, each.partition
         journal.add(name_of(key), fingerprint(source[key]), each.to_json())
 
-    todo = [key for key in wanted if name_of(key) not in done]
     run([job_of(source, key, target, part, now_ms) for key in todo], jobs, progress, files, finished)
     if whole:
         copy_rest(source, part, files)

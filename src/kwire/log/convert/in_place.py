@@ -21,6 +21,7 @@ from kwire.log.convert.directory import check_loss, convertible, examine
 from kwire.log.convert.new_log import LARGEST_SEGMENT_BYTES, pieces
 from kwire.log.convert.partition import ConvertedPartition, ToldBytes, converter_for, told
 from kwire.log.file_system import FileSystem
+from kwire.log.free_space import need_space
 from kwire.log.log_config import MAX_INT64, LogConfig
 from kwire.log.log_directory import LogDirectory
 from kwire.log.log_manager import LogManager
@@ -65,6 +66,9 @@ def convert_in_place(
     wanted = convertible(directory, keys)
     if not accept_loss and target.magic in (0, 1):
         check_loss(examine(directory, target, wanted))
+    # one segment after another: the new one beside the old one
+    largest = max((segment.size_bytes for key in wanted for segment in directory[key].segments), default=0)
+    need_space(file_system or FileSystem(), directory.url, target.least_bytes(largest))
     manager = LogManager.open(
         path,
         now_ms=now_ms,

@@ -26,6 +26,7 @@ from kwire.log.convert.directory import check_target, finish_directory, name_of
 from kwire.log.convert.new_log import LARGEST_SEGMENT_BYTES, NewLog, remove_tree
 from kwire.log.export import whole_file
 from kwire.log.file_system import FileSystem
+from kwire.log.free_space import SMALLEST_SHARE, need_space
 from kwire.log.log_manager import random_id
 from kwire.log.restore.ordered_rows import MAX_SORT_BYTES, rows_in_order
 from kwire.log.restore.parquet_input import TAKEN, open_input
@@ -131,6 +132,8 @@ def restore_directory(
         "batch_size": min(BATCH_BYTES, segment_bytes // 2),
     }
     ColumnWriter(**settings)  # refuses a level that the codec has not, before anything is written
+    if only is None:
+        need_space(files, part, source.size_bytes // SMALLEST_SHARE)
     files.make_directory(part)
     targets: dict[TopicPartition, Target] = {}
     try:

@@ -112,6 +112,11 @@ class Input:
             if file.topic is None and "topic" not in file.columns and topic is None:
                 raise OptionError(f"{file.path}: no column 'topic' and no directory topic=...: name the topic")
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all files."""
+        return sum(int(self._fs.info(file.path)["size"] or 0) for file in self.files)
+
     def pieces(self) -> dict[TopicPartition, list[Piece]]:
         """What each row group has of each partition, in the order of files and row groups.
 

@@ -53,7 +53,7 @@ class SegmentFindings:
     """What one segment's file was found to be.
 
     end, end_offset: position and offset behind the last good batch; no offset where a bad place is behind it.
-    bad: in file order. epochs: batches whose leader epoch alone is wrong.
+    magic: of the last good batch so far. bad: in file order. epochs: batches whose leader epoch alone is wrong.
     is_unreadable: the operating system refused a part of the file, so nothing is known of what follows.
     fills: position of a bad place -> batches of other files that belong there.
     """
@@ -64,6 +64,7 @@ class SegmentFindings:
     next_offset: int
     is_unreadable: bool = False
     end_offset: int | None = None
+    magic: int = 2
     bad: list[Bad] = field(default_factory=list)
     epochs: list[Odd] = field(default_factory=list)
     fills: dict[int, list[Piece]] = field(default_factory=dict)
@@ -202,6 +203,7 @@ class _Verifier:
 
     def _segment(self, segment: Segment) -> None:
         found = SegmentFindings(segment=segment, size_bytes=segment.size_bytes, next_offset=segment.base_offset)
+        found.magic = self.found.segments[-1].magic if self.found.segments else found.magic
         self.found.segments.append(found)
         with ExitStack() as files:
             offset_index = time_index = None
@@ -244,6 +246,7 @@ class _Verifier:
         if isinstance(each, Good):
             self.has_inner_holes |= each.has_holes(found.end_offset)
             found.end_offset = int(each.last[-1]) + 1
+            found.magic = int(each.magic[-1])
             found.end = int(each.position[-1] + each.size[-1])
             if offset_index:
                 offset_index.good(each)

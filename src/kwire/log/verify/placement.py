@@ -93,7 +93,8 @@ def gap_findings(
         missing = f"; {', '.join(names)} is missing, and its index is here" if names else ""
         what = f"offsets {_range((first, last))} are in no segment{missing}"
         place = before.segment.url, Kind.MISSING_RECORDS
-        if may_compact is False or names:
+        # a conversion to magic 0 or 1 leaves out control batches
+        if (may_compact is False and before.magic == 2) or names:
             yield Finding(*place, _LOST, what, before.size_bytes, 0, (first, last))
         else:
             doubtful.append(Finding(*place, _GAP, what, before.size_bytes, 0, (first, last)))

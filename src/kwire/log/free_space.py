@@ -1,0 +1,38 @@
+"""Whether a disk has room, asked before a long write begins and not when it fails hours later."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from kwire.errors import LogError
+from kwire.log.file_system import FileSystem
+from kwire.log.partition_log import PartitionLog
+
+__all__ = ["SMALLEST_SHARE", "directory_bytes", "need_space"]
+
+SMALLEST_SHARE = 10  # what is compressed anew takes at least one part in so many of its source
+UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+def need_space(files: FileSystem, path: str, size_bytes: int) -> None:
+    """Raise LogError unless the disk of path, which need not exist yet, has size_bytes free."""
+    place = os.path.abspath(path)
+    while not files.exists(place):
+        place = os.path.dirname(place)
+    free = files.free_bytes(place)
+    if free < size_bytes:
+        what = f"not enough space: at least {_text(size_bytes)} will be written, {_text(free)} are free on this disk"
+        raise LogError(f"{what}; free some, or write to another disk", place)
+
+
+def directory_bytes(logs: Iterable[PartitionLog]) -> int:
+    """Bytes of all files of partitions, as listed."""
+    return sum(entry.size_bytes for log in logs for entry in log.listing.values())
+
+
+def _text(size_bytes: int) -> str:
+    size, unit = float(size_bytes), 0
+    while size >= 1024 and unit < len(UNITS) - 1:
+        size, unit = size / 1024, unit + 1
+    return f"{size:.1f} {UNITS[unit]}" if unit else f"{size_bytes} bytes"
