@@ -49,7 +49,7 @@ class PrebuiltSource(DataSource):
     def schema(self) -> str:
         from kwire.spark.columns import render_ddl
 
-        return render_ddl(self._columns())
+        return render_ddl(self._columns(), self.options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return PrebuiltReader(

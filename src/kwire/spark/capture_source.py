@@ -23,6 +23,7 @@ from kwire.spark.option_values import (
     parse_storage,
     refuse_unknown,
 )
+from kwire.spark.spark_options import asked_options, own_options, schema_ddl
 from kwire.spark.topics import nearest
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class CaptureOptions:
 
 def parse_options(options: Mapping[str, str]) -> CaptureOptions:
     """Check the options of one query; raises OptionError naming the option and what would be right."""
-    given = {key.lower(): value for key, value in options.items()}
+    given = own_options(options)
     refuse_unknown(given, NAMES, "kafka-capture", PAGE)
     return CaptureOptions(
         paths=parse_paths(given),
@@ -257,11 +258,11 @@ class KafkaCaptureSource(DataSource):
 
     def schema(self) -> str:
         """The columns that the options choose, as DDL. Raises OptionError."""
-        return ", ".join(f"{name} {kind}" for name, kind in column_types(parse_options(self.options)).items())
+        return schema_ddl(column_types(parse_options(self.options)), self.options)
 
     def reader(self, schema: StructType) -> CaptureReader:
         """A reader. A schema may choose columns; it does not convert. Raises OptionError."""
-        options = parse_options(self.options)
+        options = parse_options(asked_options(self.options, schema))
         types = column_types(options)
         asked = {field.name: field.dataType.simpleString() for field in schema.fields}
         for name, kind in asked.items():

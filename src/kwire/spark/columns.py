@@ -6,10 +6,12 @@ Source: KafkaRecordToRowConverter (spark-sql-kafka-0-10). All columns are nullab
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError
 from kwire.spark.option_values import check_columns
+from kwire.spark.spark_options import schema_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -49,9 +51,9 @@ def choose_columns(options: Options) -> tuple[str, ...]:
     return options.columns
 
 
-def render_ddl(columns: tuple[str, ...]) -> str:
-    """A schema in Spark's DDL, for example `offset bigint, partition int`."""
-    return ", ".join(f"{name} {TYPES[name]}" for name in columns)
+def render_ddl(columns: tuple[str, ...], given: Mapping[str, str]) -> str:
+    """A schema in Spark's DDL, for example `offset bigint, partition int`. given: the options as Spark gave them."""
+    return schema_ddl({name: TYPES[name] for name in columns}, given)
 
 
 def columns_of_schema(schema: StructType, options: Options) -> tuple[str, ...]:

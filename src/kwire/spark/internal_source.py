@@ -23,6 +23,7 @@ from kwire.spark.option_values import (
     parse_storage,
     refuse_unknown,
 )
+from kwire.spark.spark_options import asked_options, own_options, schema_ddl
 from kwire.spark.topics import TopicPartition, nearest
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class InternalOptions:
 
 def parse_options(options: Mapping[str, str]) -> InternalOptions:
     """Check the options of one query; raises OptionError naming the option and what would be right."""
-    given = {key.lower(): value for key, value in options.items()}
+    given = own_options(options)
     refuse_unknown(given, NAMES, "kafka-internal", PAGE)
     mode: Mode = parse_choice(given, "mode", "current", ("current", "history"))
     topic, kind = _topic_and_kind(given, mode)
@@ -189,11 +190,11 @@ class KafkaInternalSource(DataSource):
 
     def schema(self) -> str:
         """The columns that the options choose, as DDL. Raises OptionError."""
-        return ", ".join(f"{name} {kind}" for name, kind in column_types(parse_options(self.options)).items())
+        return schema_ddl(column_types(parse_options(self.options)), self.options)
 
     def reader(self, schema: StructType) -> InternalReader:
         """A reader. A schema may choose columns; it does not convert. Raises OptionError."""
-        options = parse_options(self.options)
+        options = parse_options(asked_options(self.options, schema))
         asked = {each.name: each.dataType.simpleString() for each in schema.fields}
         for name, kind in asked.items():
             if options.types.get(name) != kind:

@@ -20,6 +20,7 @@ from kwire.spark.query_options import (
     parse_query,
     parse_selection,
 )
+from kwire.spark.spark_options import own_options
 from kwire.spark.topics import Matching
 
 __all__ = ["LiveOptions", "parse_options"]
@@ -61,7 +62,7 @@ class LiveOptions(QueryOptions):
 
 def parse_options(options: Mapping[str, str], query: Query) -> LiveOptions:
     """Check the options of one query; raises OptionError naming the option and what would be right."""
-    given = {key.lower(): value for key, value in options.items()}
+    given = own_options(options)
     for name, reason in REFUSED.items():
         if name.lower() in given:
             raise OptionError(f"Option '{name}' is not supported: {reason}")

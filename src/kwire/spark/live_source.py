@@ -17,6 +17,7 @@ from kwire.errors import OptionError
 from kwire.spark.columns import choose_columns, columns_of_schema, render_ddl
 from kwire.spark.live_options import LiveOptions, parse_options
 from kwire.spark.offsets import OffsetRange, cut_ranges
+from kwire.spark.spark_options import asked_options
 from kwire.spark.stream_reader import LogStream
 
 if TYPE_CHECKING:
@@ -117,16 +118,16 @@ class KafkaLiveSource(DataSource):
 
     def schema(self) -> str:
         """The columns that the options choose, as DDL. Raises OptionError."""
-        return render_ddl(choose_columns(parse_options(self.options, "any")))
+        return render_ddl(choose_columns(parse_options(self.options, "any")), self.options)
 
     def reader(self, schema: StructType) -> LiveReader:
         """A reader for a batch query. Raises OptionError."""
-        options = parse_options(self.options, "batch")
+        options = parse_options(asked_options(self.options, schema), "batch")
         return LiveReader(options, columns_of_schema(schema, options))
 
     def streamReader(self, schema: StructType) -> LiveStreamReader:  # noqa: N802
         """A reader for a streaming query. Raises OptionError."""
-        options = parse_options(self.options, "stream")
+        options = parse_options(asked_options(self.options, schema), "stream")
         return LiveStreamReader(options, columns_of_schema(schema, options))
 
     def writer(self, schema: StructType, overwrite: bool) -> LiveWriter:
@@ -147,5 +148,5 @@ class KafkaLiveSource(DataSource):
         from kwire.spark.live_write_options import parse_write_options
         from kwire.spark.sink_columns import LIVE_TYPES, check_columns
 
-        options = parse_write_options(self.options)
+        options = parse_write_options(asked_options(self.options))
         return options, check_columns(schema, LIVE_TYPES, topic=options.topic)

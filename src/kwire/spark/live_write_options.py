@@ -13,11 +13,12 @@ from kwire.errors import OptionError
 from kwire.log.file_names import check_topic
 from kwire.spark.live_options import NAMES as READING_NAMES
 from kwire.spark.option_values import parse_flag, parse_positive, refuse_unknown
+from kwire.spark.spark_options import own_options
 
 __all__ = ["LiveWriteOptions", "parse_write_options"]
 
 PAGE = "docs/live.md"
-NAMES = ("topic", "transactional", "transactionalIdPrefix", "checkpointLocation")
+NAMES = ("topic", "transactional", "transactionalIdPrefix")
 REFUSED = {
     "kafka.key.serializer": "keys are written as they are; use DataFrame operations to serialize them",
     "kafka.value.serializer": "values are written as they are; use DataFrame operations to serialize them",
@@ -44,7 +45,7 @@ class LiveWriteOptions:
 
 def parse_write_options(options: Mapping[str, str]) -> LiveWriteOptions:
     """Check the options of one write; raises OptionError naming the option and what would be right."""
-    given = {key.lower(): value for key, value in options.items()}
+    given = own_options(options)
     for name, reason in REFUSED.items():
         if name.lower() in given:
             raise OptionError(f"Option '{name}' is not supported: {reason}")

@@ -16,6 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPa
 from kwire.spark.columns import choose_columns, columns_of_schema, render_ddl
 from kwire.spark.filters import Narrowing, narrow
 from kwire.spark.options import LogOptions, parse_options
+from kwire.spark.spark_options import asked_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,11 +98,11 @@ class KafkaLogSource(DataSource):
 
     def schema(self) -> str:
         """The columns that the options choose, as DDL. Raises OptionError."""
-        return render_ddl(choose_columns(parse_options(self.options, "any")))
+        return render_ddl(choose_columns(parse_options(self.options, "any")), self.options)
 
     def reader(self, schema: StructType) -> LogReader:
         """A reader of the schema's columns. Raises OptionError."""
-        options = parse_options(self.options)
+        options = parse_options(asked_options(self.options, schema))
         columns = columns_of_schema(schema, options)
         if not options.pushdown:
             return LogReader(options, columns)
@@ -117,7 +118,7 @@ class KafkaLogSource(DataSource):
         """A reader for a streaming query. Raises OptionError."""
         from kwire.spark.log_stream import LogStreamReader
 
-        options = parse_options(self.options, "stream")
+        options = parse_options(asked_options(self.options, schema), "stream")
         return LogStreamReader(options, columns_of_schema(schema, options))
 
     def writer(self, schema: StructType, overwrite: bool) -> LogWriter:
@@ -126,5 +127,5 @@ class KafkaLogSource(DataSource):
         from kwire.spark.log_write_options import parse_write_options
         from kwire.spark.sink_columns import LOG_TYPES, check_columns
 
-        options = parse_write_options(self.options)
+        options = parse_write_options(asked_options(self.options))
         return LogWriter(options, check_columns(schema, LOG_TYPES, topic=options.topic), overwrite=overwrite)

@@ -22,6 +22,7 @@ from kwire.spark.query_options import (
     parse_query,
     parse_selection,
 )
+from kwire.spark.spark_options import own_options
 from kwire.spark.topics import Matching, nearest
 
 Mode = Literal["FAILFAST", "DROPMALFORMED", "PERMISSIVE"]
@@ -69,7 +70,7 @@ class LogOptions(QueryOptions):
 
 def parse_options(options: Mapping[str, str], query: Query = "batch") -> LogOptions:
     """Check the options of one query; raises OptionError naming the option and what would be right."""
-    given = {key.lower(): value for key, value in options.items()}
+    given = own_options(options)
     _refuse_others(given, query)
     include_internal = parse_flag(given, "includeInternal", False)
     return LogOptions(
