@@ -22,9 +22,10 @@ from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+import kwire.spark  # noqa: F401 (before the session: Spark then runs the Python of this program)
 from kwire.broker import Broker
-from kwire.cli import main as kwire
 from kwire.cli.command import FINE, FOUND
+from kwire.cli.main import run as run_kwire
 
 ROOT = Path(__file__).parents[1]
 ARCHIVES = ROOT / "tests" / "data" / "logs"
@@ -208,7 +209,6 @@ def unpack(name: str, part: str = "data") -> Path:
 
 def session() -> SparkSession:
     """Spark inside this process, on two cores."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # its workers would take the first python3 on the PATH
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     logging = f"-Dlog4j2.configurationFile={ROOT / 'examples' / 'log4j2.properties'}"
     os.environ.setdefault("SPARK_SUBMIT_OPTS", f"{logging} {SHORT_LIVED}")
@@ -227,7 +227,7 @@ def session() -> SparkSession:
 
 def command(*arguments: str, expect: int = FINE) -> None:
     """A kwire command, as a user would type it, that is to end with this exit code."""
-    if kwire.run(arguments) != expect:
+    if run_kwire(arguments) != expect:
         raise SystemExit(f"kwire {' '.join(arguments)} failed")
 
 

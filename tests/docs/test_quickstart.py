@@ -16,12 +16,17 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "quickstart.md"
 BLOCK = re.compile(r"^```(sh|python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
+COMMANDS = Path(sys.executable).parent
 # Java and Spark's launcher write to standard error; standard output is compared.
 ENVIRONMENT = {
     **os.environ,
-    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-    "PYSPARK_PYTHON": sys.executable,
+    "PATH": f"{COMMANDS}{os.pathsep}{os.environ['PATH']}",
     "SPARK_LOCAL_IP": "127.0.0.1",
+}
+# As where the environment is not activated: the programs are run by its Python, and python3 is another one.
+NOT_ACTIVATED = {
+    **{name: value for name, value in ENVIRONMENT.items() if not name.startswith("PYSPARK")},
+    "PATH": os.pathsep.join(path for path in os.environ["PATH"].split(os.pathsep) if Path(path) != COMMANDS),
 }
 
 
@@ -40,9 +45,9 @@ def steps() -> list[tuple[str, str, str | None]]:
     return found
 
 
-def run(arguments: list[str], folder: Path, **options: str) -> str:
+def run(arguments: list[str], folder: Path, environment: dict[str, str] = ENVIRONMENT, **options: str) -> str:
     done = subprocess.run(
-        arguments, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=HANG_S, check=False, **options
+        arguments, cwd=folder, env=environment, capture_output=True, text=True, timeout=HANG_S, check=False, **options
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
@@ -74,5 +79,5 @@ def test_the_programs_run_in_one_go_and_print_what_the_page_shows(folder: Path) 
         run(["sh", "-eu"], folder, input=steps()[0][1])
     programs = [step for step in steps() if step[0] == "python"]
     program = "\n".join(source for _, source, _ in programs)
-    printed = run([sys.executable, "-c", program], folder)
+    printed = run([sys.executable, "-c", program], folder, NOT_ACTIVATED)
     assert printed.strip() == "".join(shown or "" for _, _, shown in programs).strip()
