@@ -434,3 +434,28 @@ def test_spark_reads_a_growing_directory_over_restarts(spark: SparkSession, logs
     assert sorted((row.partition, row.offset) for row in rows) == [(0, n) for n in range(70)] + [
         (1, n) for n in range(5)
     ]
+
+
+def test_a_checkpoint_of_kafka_live_is_refused_wherever_spark_hands_it_over(logs: LogManager) -> None:
+    write(logs, 0, 50)
+    stream = reader(logs)
+    of_live = Position({("t", 0): 30}).render("kafka-live")
+    for call in (
+        lambda: stream.latestOffset(of_live, stream.getDefaultReadLimit()),
+        lambda: stream.partitions(of_live, of_live),
+        lambda: stream.partitions(of_live, stream.latestOffset()),  # Spark 4.1 gives latestOffset no start
+    ):
+        with pytest.raises(OptionError, match="of a query on kafka-live, and this query is on kafka-log"):
+            call()
+    assert rows_between(stream, Position({("t", 0): 48}).render(), stream.latestOffset()) == [(0, 48), (0, 49)]
+
+
+def test_wrong_options_of_a_stream_are_what_the_query_fails_with(
+    logs: LogManager, spark: SparkSession, tmp_path: Path
+) -> None:
+    write(logs, 0, 5)
+    given = spark.readStream.format("kafka-log").option("endingOffsets", "latest").load(str(logs.path))
+    query = given.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    with pytest.raises(Exception, match="'endingOffsets': ending offset not valid in streaming queries") as caught:
+        query.awaitTermination()
+    assert "UnboundLocalError" not in str(caught.value)

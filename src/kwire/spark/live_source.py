@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from kwire.errors import OptionError
+from kwire.errors import KwireError, OptionError
 from kwire.spark.columns import choose_columns, columns_of_schema, render_ddl
 from kwire.spark.live_options import LiveOptions, parse_options
 from kwire.spark.offsets import OffsetRange, cut_ranges
 from kwire.spark.spark_options import asked_options
-from kwire.spark.stream_reader import LogStream
+from kwire.spark.stream_reader import LogStream, RefusedStream
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -125,10 +125,13 @@ class KafkaLiveSource(DataSource):
         options = parse_options(asked_options(self.options, schema), "batch")
         return LiveReader(options, columns_of_schema(schema, options))
 
-    def streamReader(self, schema: StructType) -> LiveStreamReader:  # noqa: N802
-        """A reader for a streaming query. Raises OptionError."""
-        options = parse_options(asked_options(self.options, schema), "stream")
-        return LiveStreamReader(options, columns_of_schema(schema, options))
+    def streamReader(self, schema: StructType) -> LiveStreamReader | RefusedStream:  # noqa: N802
+        """A reader for a streaming query; wrong options are errors of its first call."""
+        try:
+            options = parse_options(asked_options(self.options, schema), "stream")
+            return LiveStreamReader(options, columns_of_schema(schema, options))
+        except KwireError as error:
+            return RefusedStream(error)
 
     def writer(self, schema: StructType, overwrite: bool) -> LiveWriter:
         """A writer of a DataFrame with this schema. Raises OptionError."""

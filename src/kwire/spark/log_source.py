@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 
+from kwire.errors import KwireError
 from kwire.spark.columns import choose_columns, columns_of_schema, render_ddl
 from kwire.spark.filters import Narrowing, narrow
 from kwire.spark.options import LogOptions, parse_options
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from kwire.spark.log_sink import LogWriter
     from kwire.spark.log_stream import LogStreamReader
     from kwire.spark.position import TopicIds
+    from kwire.spark.stream_reader import RefusedStream
 
 
 # Up to Spark 4.3 a DataFrame keeps one plan of a Python source: a query that pushes filters replaces the plan of every
@@ -114,12 +116,16 @@ class KafkaLogSource(DataSource):
             return LogReader(options, columns)
         return PushdownLogReader(options, columns)
 
-    def streamReader(self, schema: StructType) -> LogStreamReader:  # noqa: N802 (Spark's name)
-        """A reader for a streaming query. Raises OptionError."""
+    def streamReader(self, schema: StructType) -> LogStreamReader | RefusedStream:  # noqa: N802 (Spark's name)
+        """A reader for a streaming query; wrong options are errors of its first call."""
         from kwire.spark.log_stream import LogStreamReader
+        from kwire.spark.stream_reader import RefusedStream
 
-        options = parse_options(asked_options(self.options, schema), "stream")
-        return LogStreamReader(options, columns_of_schema(schema, options))
+        try:
+            options = parse_options(asked_options(self.options, schema), "stream")
+            return LogStreamReader(options, columns_of_schema(schema, options))
+        except KwireError as error:
+            return RefusedStream(error)
 
     def writer(self, schema: StructType, overwrite: bool) -> LogWriter:
         """A writer of a DataFrame with this schema. Raises OptionError."""

@@ -12,11 +12,12 @@ import logging
 import math
 import time
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from kwire.errors import KwireError
 from kwire.spark.offsets import LATEST, AtOffsets, Everywhere, Limit, NoMatch, OffsetRange
 from kwire.spark.position import Offsets, Position, TopicIds
 from kwire.spark.stream import Limits, has_enough, next_ranges, rate_limit
@@ -31,7 +32,7 @@ except ImportError:  # Spark 4.1: no read limits, no Trigger.AvailableNow for Py
         """Stands in where Spark has no such interface."""
 
 
-__all__ = ["LogStream", "Places", "StreamOptions"]
+__all__ = ["LogStream", "Places", "RefusedStream", "StreamOptions"]
 
 logger = logging.getLogger("kwire.spark")
 
@@ -212,5 +213,32 @@ def moves_on(start: Limit, no_match: NoMatch) -> bool:
             return position == LATEST
         case AtOffsets(offsets):
             return LATEST in offsets.values()
+class RefusedStream(DataSourceStreamReader):
+    """Stands for a query that cannot start, and raises the reason at its first call.
+
+    Where streamReader() itself raises, Spark's runner fails with an UnboundLocalError of its own, and shows that.
+    Source: pyspark.sql.streaming.python_streaming_source_runner.main.
+    """
+
+    def __init__(self, reason: KwireError) -> None:
+        self.reason = reason
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Raise the reason."""
+        raise self.reason
+
+    def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
+        """Raise the reason."""
+        raise self.reason
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Raise the reason."""
+        raise self.reason
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        """Raise the reason."""
+        raise self.reason
+
+
         case _:
             return no_match == "latest"
