@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 NOW_MS = 1_760_000_000_000
 SMALL = LogConfig(segment_bytes=4096)
+MARK = {"#kafka-log": {}}  # in every checkpoint
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ def test_what_is_added_comes_once_new_segments_and_new_partitions_too(logs: LogM
     write(logs, 0, 50)
     stream = reader(logs, subscribePattern="t|u")
     start = stream.initialOffset()
-    assert start == {"t": {"0": 0}}
+    assert start == {"t": {"0": 0}, **MARK}
     start, rows = batch(stream, start)
     assert rows == [(0, n) for n in range(50)]
     assert batch(stream, start) == (start, [])
@@ -90,16 +91,17 @@ def test_what_is_added_comes_once_new_segments_and_new_partitions_too(logs: LogM
     write(logs, 1, 5)
     write(logs, 0, 2, topic="u")
     start, rows = batch(stream, start)
-    assert start == {"t": {"0": 80, "1": 5}, "u": {"0": 2}}
+    assert start == {"t": {"0": 80, "1": 5}, "u": {"0": 2}, **MARK}
     assert len(logs.logs["t", 0].segments) > 1
     assert sorted(rows) == sorted([(0, n) for n in range(50, 80)] + [(1, n) for n in range(5)] + [(0, 0), (0, 1)])
 
 
 def test_a_stream_without_offsets_starts_at_the_end_and_limits_are_kept(logs: LogManager) -> None:
     write(logs, 0, 50)
-    assert reader(logs, startingOffsets="latest").initialOffset() == {"t": {"0": 50}}
+    assert reader(logs, startingOffsets="latest").initialOffset() == {"t": {"0": 50}, **MARK}
     assert reader(logs, startingTimestamp=NOW_MS + 1, startingOffsetsByTimestampStrategy="latest").initialOffset() == {
-        "t": {"0": 50}
+        "t": {"0": 50},
+        **MARK,
     }
     limited = reader(logs, maxOffsetsPerTrigger=20)
     start, sizes = limited.initialOffset(), []
@@ -112,11 +114,14 @@ def test_a_stream_without_offsets_starts_at_the_end_and_limits_are_kept(logs: Lo
     assert sizes == [20, 20, 10]
     waiting = reader(logs, minOffsetsPerTrigger=70)
     first = waiting.latestOffset(waiting.initialOffset(), waiting.getDefaultReadLimit())
-    assert first == {"t": {"0": 60}}  # a query that is started takes what is there, as with Spark's source
+    assert first == {
+        "t": {"0": 60},
+        **MARK,
+    }  # a query that is started takes what is there, as with Spark's source
     write(logs, 0, 69)
     assert waiting.latestOffset(first, waiting.getDefaultReadLimit()) == first
     write(logs, 0, 1)
-    assert waiting.latestOffset(first, waiting.getDefaultReadLimit()) == {"t": {"0": 130}}
+    assert waiting.latestOffset(first, waiting.getDefaultReadLimit()) == {"t": {"0": 130}, **MARK}
 
 
 def test_the_first_batch_is_run_again_as_it_was_though_partitions_and_records_have_come(logs: LogManager) -> None:
@@ -140,7 +145,7 @@ def test_a_stream_that_starts_at_the_end_misses_nothing_that_comes_while_it_star
     write(logs, 0, 50)
     killed = reader(logs, **start)
     end = killed.latestOffset(killed.initialOffset())
-    assert end == {"t": {"0": 50}}
+    assert end == {"t": {"0": 50}, **MARK}
     write(logs, 0, 10)
     assert rows_between(killed, killed.initialOffset(), end) == []  # planned in the same run
     again = reader(logs, **start)
@@ -161,7 +166,7 @@ def test_available_now_reads_nothing_twice_that_came_before_the_start_was_looked
     write(logs, 0, 10)
     start = stream.initialOffset()
     for _ in range(2):
-        assert batch(stream, start) == ({"t": {"0": 60}}, [])
+        assert batch(stream, start) == ({"t": {"0": 60}, **MARK}, [])
 
 
 def test_a_batch_that_is_run_again_has_the_same_rows_in_the_same_tasks_whatever_became_of_its_files(
@@ -240,7 +245,7 @@ def test_deleted_records_and_partitions_fail_the_query_or_are_stepped_over(logs:
     logs.delete("t", 1, now_ms=NOW_MS)
     with pytest.raises(LogError, match="t-1 is gone; it was read up to offset 50"):
         batch(strict, end)
-    assert batch(lenient, end) == ({"t": {"0": 50}}, [])
+    assert batch(lenient, end) == ({"t": {"0": 50}, **MARK}, [])
     with pytest.raises(LogError, match=r"offsets \[50, 60\) of t-1 were deleted before they were read"):
         strict.partitions(end, planned)
     assert not lenient.partitions(end, planned)
@@ -260,7 +265,7 @@ def test_a_topic_that_is_deleted_and_created_again_is_noticed_by_its_id(
     write(logs, 0, 1, topic="u")
     strict = reader(logs)
     start, _ = batch(strict, strict.initialOffset())
-    assert start == {"t": {"0": 50, "1": 5}, "u": {"0": 1}, **OLD_ID}
+    assert start == {"t": {"0": 50, "1": 5}, "u": {"0": 1}, **OLD_ID, **MARK}
     for partition in (0, 1):
         logs.delete("t", partition, now_ms=NOW_MS)
     write(logs, 0, count, topic_id=NEW)
@@ -272,7 +277,7 @@ def test_a_topic_that_is_deleted_and_created_again_is_noticed_by_its_id(
             batch(again, start)
     lenient = reader(logs, failOnDataLoss=False)
     end, rows = batch(lenient, start)
-    assert end == {"t": {"0": count}, "u": {"0": 2}, **NEW_ID}
+    assert end == {"t": {"0": count}, "u": {"0": 2}, **NEW_ID, **MARK}
     assert rows == [*((0, n) for n in range(count)), (0, 1)]
     assert "the query will read the new topic from its beginning" in caplog.text
     assert batch(lenient, end) == (end, [])
@@ -300,7 +305,7 @@ def test_a_topic_that_is_created_again_while_a_batch_is_planned_gives_no_rows_of
     with pytest.raises(LogError, match=r"created again.*after this micro-batch was planned"):
         strict.partitions(start, end)
     assert rows_between(lenient, start, end) == []
-    assert batch(lenient, end) == ({"t": {"0": 80}, **NEW_ID}, [(0, n) for n in range(80)])
+    assert batch(lenient, end) == ({"t": {"0": 80}, **NEW_ID, **MARK}, [(0, n) for n in range(80)])
 
 
 def test_a_task_reads_no_record_of_a_topic_that_was_created_again_since_it_was_planned(
@@ -326,7 +331,7 @@ def test_checkpoints_without_topic_ids_and_directories_without_them_are_read_on(
     write(logs, 0, 50, topic_id=OLD)
     stream = reader(logs)
     end, rows = batch(stream, {"t": {"0": 40}})  # as 0.1 and Spark's own source write it
-    assert (end, rows) == ({"t": {"0": 50}, **OLD_ID}, [(0, n) for n in range(40, 50)])
+    assert (end, rows) == ({"t": {"0": 50}, **OLD_ID, **MARK}, [(0, n) for n in range(40, 50)])
     metadata = Path(logs.path, "t-0", "partition.metadata")
     for text in ("version: 0\ntopic_id: garbage\n", None):
         metadata.unlink()
@@ -334,7 +339,7 @@ def test_checkpoints_without_topic_ids_and_directories_without_them_are_read_on(
             metadata.write_text(text)
         assert batch(stream, end) == (end, [])  # what is known stays known
     assert "that will not be noticed" in caplog.text
-    assert batch(reader(logs), {"t": {"0": 40}}) == ({"t": {"0": 50}}, rows)
+    assert batch(reader(logs), {"t": {"0": 40}}) == ({"t": {"0": 50}, **MARK}, rows)
 
 
 @pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import uuid
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kwire.errors import LogError, Malformed, OptionError
-from kwire.spark.offsets import OffsetRange
+from kwire.spark.offsets import AtOffsets, OffsetRange, parse_limit
 from kwire.spark.position import Position
 from kwire.spark.stream import Limits, has_enough, next_ranges, parse_duration, rate_limit
 
@@ -34,6 +35,19 @@ def test_topic_ids_stand_in_names_without_partitions_so_that_others_find_the_sam
     for name in ("a#", "a#short", "a#AAAAAAAAAAAAAAAAAAAAAQ#"):
         with pytest.raises(Malformed, match="no uuid"):
             Position.parse({name: {}})
+
+
+def test_a_checkpoint_names_its_format_and_another_one_refuses_it() -> None:
+    position = Position({A0: 3}, {"a": OLD})
+    written = position.render("kafka-log")
+    assert written == {"a": {"0": 3}, "a#AAAAAAAAAAAAAAAAAAAAAQ": {}, "#kafka-log": {}}
+    assert Position.parse(written, "kafka-log") == Position.parse(written) == position
+    assert Position.parse(position.render(), "kafka-live") == position  # of kwire 0.1, or of Spark's Kafka source
+    with pytest.raises(
+        OptionError, match=r"of a query on kafka-log, and this query is on kafka-live.*\{\"a\": \{\"0\": 3\}\}"
+    ):
+        Position.parse(written, "kafka-live")
+    assert parse_limit("starting", None, None, json.dumps(written), is_stream=True) == AtOffsets({A0: 3})
 
 
 def test_a_limit_is_shared_out_by_volume() -> None:

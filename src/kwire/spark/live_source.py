@@ -91,6 +91,7 @@ class LiveReader(DataSourceReader):
 class LiveStreamReader(LogStream["LiveCluster"]):
     """Plans and reads the micro-batches of one streaming query."""
 
+    source = "kafka-live"
     options: LiveOptions
 
     def open(self) -> LiveCluster:

@@ -93,6 +93,7 @@ class LogStreamReader(LogStream[LogPlaces]):
 
     options: LogOptions
 
+    source = "kafka-log"
     def open(self) -> LogPlaces:
         """The log directories."""
         return LogPlaces(self.options)

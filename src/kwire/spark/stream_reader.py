@@ -88,6 +88,9 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[P])
     Spark keeps one such object for a running query and asks it from one thread; workers get copies for read().
     """
 
+    source: ClassVar[str]
+    """The format, which checkpoints name."""
+
     def __init__(self, options: StreamOptions, columns: tuple[str, ...]) -> None:
         self.options, self.columns = options, columns
         self._places: P | None = None
@@ -123,7 +126,9 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[P])
         Spark keeps no answer: it asks again when it plans the first micro-batch, and whenever that is run again.
         """
         self._is_first, self._is_first_planned = True, False
-        return self._position({(each.topic, each.partition): each.start for each in self.places.start()}).render()
+        return self._position({(each.topic, each.partition): each.start for each in self.places.start()}).render(
+            self.source
+        )
 
     def _position(self, offsets: Offsets) -> Position:
         return Position(offsets, self.places.topic_ids({topic for topic, _ in offsets}))
@@ -154,8 +159,10 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[P])
         found = self._target if self._target is not None else self._latest()
         self._seen = found
         if start is None:
-            return found.render()
-        begun = Position.parse(start)  # partitions that are gone are not in the end: next_ranges says what is lost
+            return found.render(self.source)
+        begun = Position.parse(
+            start, self.source
+        )  # partitions that are gone are not in the end: next_ranges says what is lost
         known_ids = {topic: known for topic, known in begun.topic_ids.items() if topic not in found.topic_ids}
         ids = found.topic_ids | known_ids
         begun = begun.without(begun.recreated(ids))
@@ -167,22 +174,22 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[P])
         known = {key: offset for key, offset in known.items() if key in latest}
         limits = self.options.limits
         if isinstance(limit, ReadAllAvailable) and self._target is None:
-            return Position(latest, ids).render()
+            return Position(latest, ids).render(self.source)
         waited_ms = (time.monotonic() - self._last_due) * 1000
         if self._target is None and not has_enough(limits, known, latest, waited_ms):
             return start
         self._last_due = time.monotonic()
         if limits.max_offsets is not None:
             latest = rate_limit(limits.max_offsets, known, latest)
-        return Position(latest, ids).render()
+        return Position(latest, ids).render(self.source)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         """What the progress of the query shows as the newest offsets."""
-        return self._seen.render() or None
+        return self._seen.render(self.source) if self._seen.offsets else None
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The tasks of one micro-batch; the same for the same offsets. Raises LogError for data that is gone."""
-        begun, ended = Position.parse(start), Position.parse(end)
+        begun, ended = Position.parse(start, self.source), Position.parse(end, self.source)
         if self._is_first:
             self._is_first_planned = True
             # A run before this one has planned it, and has seen fewer partitions, and earlier ends of them.
@@ -206,13 +213,6 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[P])
             self._places = None
 
 
-def moves_on(start: Limit, no_match: NoMatch) -> bool:
-    """Whether a start is another one when it is looked up later, since records have come meanwhile."""
-    match start:
-        case Everywhere(position):
-            return position == LATEST
-        case AtOffsets(offsets):
-            return LATEST in offsets.values()
 class RefusedStream(DataSourceStreamReader):
     """Stands for a query that cannot start, and raises the reason at its first call.
 
@@ -240,5 +240,12 @@ class RefusedStream(DataSourceStreamReader):
         raise self.reason
 
 
+def moves_on(start: Limit, no_match: NoMatch) -> bool:
+    """Whether a start is another one when it is looked up later, since records have come meanwhile."""
+    match start:
+        case Everywhere(position):
+            return position == LATEST
+        case AtOffsets(offsets):
+            return LATEST in offsets.values()
         case _:
             return no_match == "latest"
