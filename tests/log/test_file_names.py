@@ -150,6 +150,30 @@ def test_directories_that_are_no_logs_are_left_out_and_explained(copied: Copied)
     }  # fmt: skip
 
 
+def test_directories_with_names_of_partitions_and_nothing_of_kafkas_in_them_are_no_logs(tmp_path: Path) -> None:
+    # /etc has dbus-1 and polkit-1: two empty partitions, it seemed
+    for name in ("dbus-1", "polkit-1"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "polkit-1" / "rules.d").mkdir()
+    (tmp_path / "dbus-1" / "system.conf").write_text("")
+    with pytest.raises(LogError, match=r"no Kafka logs here: .*; found dbus-1/, polkit-1/"):
+        LogDirectory(tmp_path)
+    (tmp_path / "polkit-1" / "00000000000000000000.log").touch()
+    assert list(LogDirectory(tmp_path)) == [("dbus", 1), ("polkit", 1)]
+    (tmp_path / "polkit-1" / "00000000000000000000.log").unlink()
+    (tmp_path / "meta.properties").write_text("version=1\n")  # what a broker reads, and takes each of them for a log
+    assert list(LogDirectory(tmp_path)) == [("dbus", 1), ("polkit", 1)]
+
+
+def test_a_log_directory_of_a_broker_without_topics_is_empty_where_that_may_be(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="found an empty directory"):
+        LogDirectory(tmp_path, may_be_empty=True)
+    (tmp_path / "meta.properties").write_text("version=1\n")
+    assert not list(LogDirectory(tmp_path, may_be_empty=True))
+    with pytest.raises(LogError, match=r"found meta\.properties"):
+        LogDirectory(tmp_path)
+
+
 def test_a_path_without_logs_says_what_was_expected_and_found(tmp_path: Path) -> None:
     with pytest.raises(
         LogError, match=r"no Kafka logs here: expected a Kafka log directory .*; found an empty directory"

@@ -96,6 +96,27 @@ def test_what_is_added_comes_once_new_segments_and_new_partitions_too(logs: LogM
     assert sorted(rows) == sorted([(0, n) for n in range(50, 80)] + [(1, n) for n in range(5)] + [(0, 0), (0, 1)])
 
 
+def test_a_stream_may_start_before_a_topic_exists_but_not_where_no_broker_was(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with LogManager.open(tmp_path / "data", now_ms=NOW_MS, default_config=SMALL) as logs:
+        logs.write_checkpoints()
+        stream = reader(logs)
+        start = stream.initialOffset()
+        assert "none of the topics of this query is in" in caplog.text
+        assert batch(stream, start) == (start, [])
+        write(logs, 0, 5)
+        end, rows = batch(stream, start)
+        assert rows == [(0, n) for n in range(5)]
+        assert batch(stream, end) == (end, [])
+    (tmp_path / "unmounted").mkdir()
+    (tmp_path / "etc" / "polkit-1").mkdir(parents=True)
+    for place in ("unmounted", "etc"):
+        wrong = LogStreamReader(parse_options({"path": str(tmp_path / place)}, "stream"), ("offset",))
+        with pytest.raises(LogError, match="no Kafka logs here"):
+            wrong.initialOffset()
+
+
 def test_a_stream_without_offsets_starts_at_the_end_and_limits_are_kept(logs: LogManager) -> None:
     write(logs, 0, 50)
     assert reader(logs, startingOffsets="latest").initialOffset() == {"t": {"0": 50}, **MARK}

@@ -16,9 +16,13 @@ from kwire.errors import LogError, Malformed
 from kwire.log.cached_store import OpenStore
 from kwire.log.checkpoints import (
     CLEAN_SHUTDOWN,
+    CLEANER_OFFSETS,
     HIGH_WATERMARKS,
+    LEADER_EPOCHS,
     LOG_START_OFFSETS,
     META_PROPERTIES,
+    PARTITION_METADATA,
+    RECOVERY_POINTS,
     TopicPartition,
     parse_offset_checkpoint,
     parse_properties,
@@ -34,6 +38,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SEARCHED_DIRECTORIES = 8
+
+# What a broker writes beside partitions when it starts, and in each of them.
+KAFKAS_FILES = frozenset(
+    {CLEAN_SHUTDOWN, CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_START_OFFSETS, META_PROPERTIES, RECOVERY_POINTS}
+)
+PARTITIONS_FILES = frozenset({LEADER_EPOCHS, PARTITION_METADATA})
 
 EXPECTED = (
     "expected a Kafka log directory (with directories like orders-0), a partition's directory "
@@ -51,9 +61,17 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
     be read.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, opener: OpenStore = open_store, **storage_options: Any) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        opener: OpenStore = open_store,
+        may_be_empty: bool = False,
+        **storage_options: Any,
+    ) -> None:
         """path: local path, or URL for fsspec; storage_options go to its driver. opener: StoreCache.open, or none.
 
+        may_be_empty: whether what a broker has started in, before it had a topic, counts as a log directory.
         Raises LogError when there is nothing at path, when it cannot be read, and when there are no logs in it.
         """
         self.storage_options = storage_options
@@ -72,7 +90,9 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
             self.partitions = self._one_partition(store, only)
         else:
             self.partitions = self._all_partitions(store, entries)
-        if not self.partitions:
+            if KAFKAS_FILES.isdisjoint(self._names) and not any(map(self._is_partition, self.partitions.values())):
+                self.partitions = {}  # "polkit-1" is a name that a partition could have
+        if not self.partitions and not (may_be_empty and not KAFKAS_FILES.isdisjoint(self._names)):
             inside = self._log_directories_inside(entries)
             hint = f"; use {inside[0]}" if len(inside) == 1 else f"; use one of {', '.join(inside)}" if inside else ""
             raise LogError(f"no Kafka logs here: {EXPECTED}; found {_describe(entries)}{hint}", self.url)
@@ -135,6 +155,14 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
         except (LogError, Malformed) as error:
             self.ignored.append(Ignored(name=name, reason=f"unreadable: {error}"))
             return default
+
+    def _is_partition(self, log: PartitionLog) -> bool:
+        """Whether a file of Kafka's is in the directory: a name alone says little."""
+        try:
+            entries = self._store.list(log.directory)
+        except LogError:
+            return True  # reading it will say what is wrong
+        return any(SEGMENT_FILE.fullmatch(each.name) or each.name in PARTITIONS_FILES for each in entries)
 
     def _log_directories_inside(self, entries: list[Entry]) -> list[str]:
         """The log directories among the first few directories here: a parent was named by mistake."""

@@ -46,7 +46,7 @@ class LogPlaces:
 
     def _look(self) -> None:
         self._stores.refresh()
-        self.logs = open_logs(self.options.paths, self.options.storage, self._stores.open)
+        self.logs = open_logs(self.options.paths, self.options.storage, self._stores.open, is_stream=True)
 
     def partitions(self) -> list[TopicPartition]:
         """The partitions that the query reads; what the options name and is not there is data loss: LogError."""
@@ -56,6 +56,8 @@ class LogPlaces:
     def start(self) -> list[OffsetRange]:
         """Where a query without a checkpoint starts. Raises OptionError, LogError."""
         chosen = self.partitions()
+        if not chosen:
+            logger.warning("none of the topics of this query is in %s yet", ", ".join(self.options.paths))
         check_named("starting", self.options.start, chosen)
         return [resolve_range(key, self.logs[key], self.options) for key in chosen]
 
@@ -91,9 +93,9 @@ class LogPlaces:
 class LogStreamReader(LogStream[LogPlaces]):
     """Plans and reads the micro-batches of one streaming query."""
 
+    source = "kafka-log"
     options: LogOptions
 
-    source = "kafka-log"
     def open(self) -> LogPlaces:
         """The log directories."""
         return LogPlaces(self.options)

@@ -20,18 +20,26 @@ _ALTERNATIVES = re.compile(r"\{([^{}]*)\}")
 
 
 def open_logs(
-    paths: Iterable[str], storage: Mapping[str, Any], opener: OpenStore = open_store
+    paths: Iterable[str], storage: Mapping[str, Any], opener: OpenStore = open_store, *, is_stream: bool = False
 ) -> dict[TopicPartition, PartitionLog]:
-    """The partitions below all paths and globs. Raises LogError for a path without logs and for a partition twice."""
+    """The partitions below all paths and globs.
+
+    is_stream: topics may come later, so log directories of a broker that has none yet are fine.
+    Raises LogError for a path without logs and for a partition twice.
+    """
     found: dict[TopicPartition, PartitionLog] = {}
-    for path in paths:
-        for place in expand_glob(path, storage, opener):
-            for key, log in LogDirectory(place, opener=opener, **storage).partitions.items():
-                if key in found:
-                    raise LogError(
-                        f"{key[0]}-{key[1]} is here and in {found[key].url}; read such places one at a time", log.url
-                    )
-                found[key] = log
+    places = [place for path in paths for place in expand_glob(path, storage, opener)]
+    for place in places:
+        may_be_empty = is_stream or len(places) > 1  # one of several disks
+        directory = LogDirectory(place, opener=opener, may_be_empty=may_be_empty, **storage)
+        for key, log in directory.partitions.items():
+            if key in found:
+                raise LogError(
+                    f"{key[0]}-{key[1]} is here and in {found[key].url}; read such places one at a time", log.url
+                )
+            found[key] = log
+    if not found and not is_stream:
+        raise LogError("no partition in any of these log directories", ", ".join(places))
     return found
 
 

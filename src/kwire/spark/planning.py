@@ -45,6 +45,10 @@ def plan_tasks(options: LogOptions, narrowing: Narrowing) -> list[list[Split]]:
     """The splits of each task of a query. Raises OptionError, LogError."""
     logs = open_logs(options.paths, options.storage, StoreCache().open)
     chosen = choose_partitions(options, logs)
+    if not chosen and isinstance(options.selection, Matching):
+        if options.selection.pattern is None:
+            raise LogError(f"only internal topics in {', '.join(options.paths)}; to read them, set includeInternal")
+        logger.warning("no topic in %s matches subscribePattern", ", ".join(options.paths))
     check_named("starting", options.start, chosen)
     check_named("ending", options.end, chosen)
     # Offsets are resolved for all chosen partitions, also for those that filters rule out: what is refused does not
@@ -96,10 +100,6 @@ def choose_partitions(options: LogOptions, logs: Collection[TopicPartition]) -> 
         if options.fail_on_data_loss:
             raise LogError(f"{what}; to read what is there, set the option failOnDataLoss to false")
         logger.warning("%s", what)
-    if not chosen and isinstance(options.selection, Matching):
-        if options.selection.pattern is None:
-            raise LogError(f"only internal topics in {', '.join(options.paths)}; to read them, set includeInternal")
-        logger.warning("no topic in %s matches subscribePattern", ", ".join(options.paths))
     return chosen
 
 
