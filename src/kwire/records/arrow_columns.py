@@ -43,9 +43,24 @@ class ConstantColumns:
         """`rows` rows of the column."""
         built = self.built.get(name)
         if built is None or len(built) < rows:
-            value = pa.scalar(self.values[name], COLUMN_TYPES[name])
-            built = self.built[name] = pa.repeat(value, rows)
+            built = self.built[name] = repeated(self.values[name], COLUMN_TYPES[name], rows)
         return built if len(built) == rows else built.slice(0, rows)
+
+
+def repeated(value: str | int | None, kind: Any, rows: int) -> Any:
+    """A column of one value.
+
+    From buffers, since pa.scalar() and pa.array() import pandas where it is installed, which takes longer than reading
+    ten thousand records.
+    """
+    if value is None:
+        return pa.nulls(rows, kind)
+    if isinstance(value, int):
+        buffers = [None, pa.py_buffer(np.array([value], kind.to_pandas_dtype()))]
+    else:
+        data = value.encode()
+        buffers = [None, pa.py_buffer(np.array([0, len(data)], np.int32)), pa.py_buffer(data)]
+    return pa.repeat(pa.Array.from_buffers(kind, 1, buffers)[0], rows)
 
 
 class ArrowColumns:
