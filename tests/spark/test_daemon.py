@@ -1,0 +1,50 @@
+"""The daemon that starts Python workers warm: as Spark starts it, and what its workers have."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark.daemon")
+
+PROGRAM = """
+import gc, os, sys
+from kwire.spark.daemon import load
+load()
+assert {"numba", "pyarrow", "pyspark.worker"} <= set(sys.modules)
+assert "pandas" not in sys.modules and gc.get_freeze_count() > 10_000
+loaded = set(sys.modules)
+if os.fork() == 0:
+    from kwire.spark.filters import Narrowing
+    from kwire.spark.log_source import LogPartition, read_partition
+    from kwire.spark.options import parse_options
+    from kwire.spark.planning import plan_tasks
+
+    options = parse_options({"path": sys.argv[1]})
+    columns = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+    tasks = plan_tasks(options, Narrowing())
+    rows = sum(len(batch) for task in tasks for batch in read_partition(LogPartition(task), columns, options))
+    late = sorted(name for name in set(sys.modules) - loaded if "kernels" in name or name.startswith("numba"))
+    assert "pandas" not in sys.modules
+    print(rows, late, flush=True)
+    os._exit(0)
+assert os.wait()[1] == 0
+"""
+
+
+def test_a_forked_worker_reads_with_what_the_daemon_has_loaded(kafka_logs: dict[str, Path]) -> None:
+    words = [sys.executable, "-c", PROGRAM, str(kafka_logs["modern"] / "data" / "txn-0")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "626 []\n"
+
+
+def test_it_speaks_with_spark_as_sparks_own_daemon_does() -> None:
+    # Its port first on standard output, and nothing else; it ends when standard input does.
+    words = [sys.executable, "-m", "kwire.spark.daemon", "pyspark.worker"]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert (done.stderr, len(done.stdout)) == (b"", 4)
+    assert 0 < int.from_bytes(done.stdout, "big") < 1 << 16
