@@ -234,7 +234,7 @@ def test_the_topic_column_spreads_rows_and_the_option_wins_over_it(servers: str)
             write(batch(value=[b"a"], topic=[hostile]), options(servers))
         with pytest.raises(OptionError, match="topic name"):
             options(servers, topic=hostile)
-    with pytest.raises(BrokerError, match=r"topic 'firsst' is not there \(did you mean 'first'\?\); create it first"):
+    with pytest.raises(BrokerError, match=r"topic 'firsst' does not exist \(did you mean 'first'\?\); create it first"):
         write(batch(value=[b"a"], topic=["firsst"]), options(servers))
 
 
@@ -282,15 +282,17 @@ from kwire.spark.live_source import KafkaLiveSource
 from kwire.spark.log_source import KafkaLogSource
 from pyspark.sql.types import StringType, StructField, StructType
 schema = StructType([StructField("value", StringType())])
-topic = KafkaLiveSource({"kafka.bootstrap.servers": "localhost:1", "topic": "t", "transactionalidprefix": "p"})
+servers, folder = sys.argv[1:]
+topic = KafkaLiveSource({"kafka.bootstrap.servers": servers, "topic": "planned", "transactionalidprefix": "p"})
 writers = [topic.writer(schema, False), topic.streamWriter(schema, False)]
-writers.append(KafkaLogSource({"path": sys.argv[1], "topic": "t"}).writer(schema, False))
+writers.append(KafkaLogSource({"path": folder, "topic": "t"}).writer(schema, False))
 print(sorted({name.partition(".")[0] for name in sys.modules} & {"numba", "pyarrow", "numpy", "pandas", "fsspec"}))
 """
 
 
-def test_the_planner_imports_neither_numba_nor_pyarrow(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", PLANNER, str(tmp_path / "data")]
+def test_the_planner_imports_neither_numba_nor_pyarrow(servers: str, tmp_path: Path) -> None:
+    create(servers, "planned")
+    command = [sys.executable, "-c", PLANNER, servers, str(tmp_path / "data")]
     shown = subprocess.run(command, capture_output=True, text=True, check=True)
     assert shown.stdout == "[]\n"
 
@@ -428,7 +430,7 @@ def test_options_are_those_of_sparks_sink(servers: str) -> None:
             options(servers, **given)
 
 
-def test_columns_are_those_of_sparks_sink() -> None:
+def test_columns_are_those_of_sparks_sink(servers: str) -> None:
     from pyspark.sql import types as t
 
     headers = t.ArrayType(t.StructType([t.StructField("key", t.StringType()), t.StructField("value", t.BinaryType())]))
@@ -445,13 +447,14 @@ def test_columns_are_those_of_sparks_sink() -> None:
         return t.StructType([t.StructField(name, kinds[kind]) for name, kind in map(str.split, text.split(", "))])
 
     def columns(text: str, **more: str) -> tuple[str, ...]:
-        source = KafkaLiveSource({"kafka.bootstrap.servers": "localhost:1", **more})
+        source = KafkaLiveSource({"kafka.bootstrap.servers": servers, **more})
         return source.writer(schema(text), overwrite=False).columns
 
+    create(servers, "columns")
     everything = "value str, offset long, key bin, topic str, partition int"
     assert columns(everything) == ("key", "value", "topic", "partition")
-    assert columns(everything, topic="t") == ("key", "value", "partition")
-    assert columns("value bin, headers headers", topic="t") == ("value", "headers")
+    assert columns(everything, topic="columns") == ("key", "value", "partition")
+    assert columns("value bin, headers headers", topic="columns") == ("value", "headers")
     wrong = [
         ("key str, topic str", "Required attribute 'value' not found"),
         ("Value str, topic str", r"did you mean 'Value'\?"),
@@ -489,6 +492,17 @@ def test_spark_writes_batches_and_refuses_before_it_writes(spark: SparkSession, 
     with pytest.raises(Exception, match="no"):
         broken.write.format("kafka-live").options(**committed).mode("append").save()
     assert len(consume(servers, topic)) == 2000
+
+
+def test_a_topic_that_is_not_there_is_refused_before_a_task_starts(servers: str) -> None:
+    create(servers, "orders.paid")
+    from pyspark.sql.types import StructType
+
+    schema = StructType().add("value", "binary")
+    kafka = {"kafka.bootstrap.servers": servers, "transactionalIdPrefix": "p"}
+    with pytest.raises(BrokerError, match=r"topic 'order.paid' does not exist \(did you mean 'orders.paid'\?\)"):
+        KafkaLiveSource({**kafka, "topic": "order.paid"}).writer(schema, overwrite=False)
+    KafkaLiveSource({**kafka, "topic": "orders.paid"}).writer(schema, overwrite=False)
 
 
 def start_copy(spark: SparkSession, servers: str, checkpoint: str) -> StreamingQuery:

@@ -21,6 +21,17 @@ logger = logging.getLogger("kwire.spark")
 GONE = (1 << 63) - 1  # as the first offset of a partition that is not there any more: all of it was deleted
 
 
+def find_topic(client: Client, name: str) -> Topic:
+    """A topic that is to be written. Raises BrokerError, ConnectionFailed."""
+    found = client.metadata([name]).topics.get(name)
+    if found is None or found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        hint = nearest(name, client.metadata().topics)
+        raise BrokerError(f"topic {name!r} does not exist{hint}; create it first", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if found.error_code:
+        raise BrokerError(f"topic {name!r}: {found.error_code.name}", found.error_code)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class LiveBounds:
     """What a query can see of a partition: offsets [earliest, latest) under its isolation level."""

@@ -135,12 +135,21 @@ class KafkaLiveSource(DataSource):
             return RefusedStream(error)
 
     def writer(self, schema: StructType, overwrite: bool) -> LiveWriter:
-        """A writer of a DataFrame with this schema. Raises OptionError."""
+        """A writer of a DataFrame with this schema.
+
+        Raises OptionError, and as find_topic does for a topic that does not exist.
+        """
         if overwrite:
             raise OptionError("Save mode Overwrite is not allowed for Kafka: a topic is only added to, use mode append")
+        from kwire.client import Client
+        from kwire.spark.live_cluster import find_topic
         from kwire.spark.live_sink import LiveWriter
 
-        return LiveWriter(*self._to_write(schema))
+        options, columns = self._to_write(schema)
+        if options.topic is not None:  # before any task: those take seconds to start, and fail one after the other
+            with Client(**options.kafka) as client:
+                find_topic(client, options.topic)
+        return LiveWriter(options, columns)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> LiveStreamWriter:  # noqa: N802
         """A writer of micro-batches with this schema. overwrite: output mode complete. Raises OptionError."""

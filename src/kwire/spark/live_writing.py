@@ -26,9 +26,10 @@ from kwire.records import ColumnWriter
 from kwire.records.batch import FRAME_BYTES
 from kwire.records.default_batch import HEADER
 from kwire.spark.batch_marks import Mark, find_mark
+from kwire.spark.live_cluster import find_topic
 from kwire.spark.live_write_options import LiveWriteOptions
 from kwire.spark.partitioner import RowPartitioner
-from kwire.spark.topics import TopicPartition, nearest
+from kwire.spark.topics import TopicPartition
 
 __all__ = ["NULL_TOPIC", "Written", "rows_by_partition", "rows_by_topic", "write_task"]
 
@@ -176,15 +177,7 @@ class TaskWriter:
         if topic not in self._partitioners:
             with self._errors_explained():
                 self._producer.flush()  # answers to other requests come behind those
-            client = self._producer.client
-            found = client.metadata([topic]).topics.get(topic)
-            if found is None or found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                hint = nearest(topic, client.metadata().topics)
-                raise BrokerError(
-                    f"topic {topic!r} is not there{hint}; create it first", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                )
-            if found.error_code:
-                raise BrokerError(f"topic {topic!r}: {found.error_code.name}", found.error_code)
+            found = find_topic(self._producer.client, topic)
             self._partitioners[topic] = RowPartitioner(
                 topic,
                 len(found.partitions),
