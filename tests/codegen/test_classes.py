@@ -38,7 +38,7 @@ def test_generating_twice_gives_the_same_bytes_and_writes_nothing(tmp_path: Path
 
 def test_a_module_says_where_it_comes_from_and_what_every_field_is() -> None:
     source = (ROOT / "src/kwire/messages/fetch_request.py").read_text()
-    origin = "Generated from FetchRequest.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen"
+    origin = "Generated from FetchRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen"
     assert source.startswith(f'"""{origin}; change the generator.')
     assert '"""string; versions 12+; tag 0; nullable; default null; ignorable."""' in source
     assert '"""int64; versions 18+; tag 1; default 9223372036854775807; ignorable."""' in source

@@ -142,7 +142,15 @@ def test_attributes_keep_out_of_the_way_of_python_and_of_the_class() -> None:
 CATALOGUE = Path(__file__).parents[2] / "definitions"
 
 
-RELEASES = [("2.2.2", 90), ("2.8.2", 157), ("3.5.2", 189), ("3.9.1", 240), ("4.1.2", 279), ("4.4.0", 286)]
+RELEASES = [
+    ("2.0.1", 88),
+    ("2.2.2", 90),
+    ("2.8.2", 157),
+    ("3.5.2", 189),
+    ("3.9.1", 240),
+    ("4.1.2", 279),
+    ("4.4.0", 286),
+]
 
 
 @pytest.mark.parametrize(("release", "count"), RELEASES)

@@ -1,4 +1,4 @@
-"""Generated from DeleteTopicsResponse.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
+"""Generated from DeleteTopicsResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
 
 DeleteTopicsResponse: response, api key 20; versions 0-6; flexible 4+.
 """

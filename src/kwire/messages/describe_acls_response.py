@@ -1,4 +1,4 @@
-"""Generated from DescribeAclsResponse.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
+"""Generated from DescribeAclsResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
 
 DescribeAclsResponse: response, api key 29; versions 0-3; flexible 2+.
 """

@@ -1,4 +1,4 @@
-"""Generated from DescribeGroupsRequest.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
+"""Generated from DescribeGroupsRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
 
 DescribeGroupsRequest: request, api key 15; versions 0-6; flexible 5+; listeners broker, zkBroker.
 """

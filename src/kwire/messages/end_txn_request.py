@@ -1,4 +1,4 @@
-"""Generated from EndTxnRequest.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
+"""Generated from EndTxnRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
 
 EndTxnRequest: request, api key 26; versions 0-5; flexible 3+; listeners broker, zkBroker.
 """

@@ -1,4 +1,4 @@
-"""Generated from ExpireDelegationTokenResponse.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
+"""Generated from ExpireDelegationTokenResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
 
 ExpireDelegationTokenResponse: response, api key 40; versions 0-2; flexible 2+.
 """

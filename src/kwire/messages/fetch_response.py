@@ -1,4 +1,4 @@
-"""Generated from FetchResponse.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
+"""Generated from FetchResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
 
 FetchResponse: response, api key 1; versions 0-18; flexible 12+.
 """

@@ -1,4 +1,4 @@
-"""Generated from InitProducerIdResponse.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
+"""Generated from InitProducerIdResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
 
 InitProducerIdResponse: response, api key 22; versions 0-6; flexible 2+.
 """

@@ -1,4 +1,4 @@
-"""Generated from OffsetFetchResponse.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
+"""Generated from OffsetFetchResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
 
 OffsetFetchResponse: response, api key 9; versions 0-10; flexible 6+.
 """

@@ -1,4 +1,4 @@
-"""Generated from RenewDelegationTokenResponse.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
+"""Generated from RenewDelegationTokenResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
 
 RenewDelegationTokenResponse: response, api key 39; versions 0-2; flexible 2+.
 """

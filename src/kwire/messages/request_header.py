@@ -1,4 +1,4 @@
-"""Generated from RequestHeader.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
+"""Generated from RequestHeader.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
 
 RequestHeader: header; versions 0-2; flexible 2+.
 """

@@ -1,4 +1,4 @@
-"""Generated from SaslHandshakeResponse.json, Kafka 2.2.2 to 4.4.0, by kwire.codegen; change the generator.
+"""Generated from SaslHandshakeResponse.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen; change the generator.
 
 SaslHandshakeResponse: response, api key 17; versions 0-1; flexible none.
 """

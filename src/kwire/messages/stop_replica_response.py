@@ -1,4 +1,4 @@
-"""Generated from StopReplicaResponse.json, Kafka 2.2.2 to 3.9.2, by kwire.codegen; change the generator.
+"""Generated from StopReplicaResponse.json, Kafka 2.0.1 to 3.9.2, by kwire.codegen; change the generator.
 
 StopReplicaResponse: response, api key 5; versions 0-4; flexible 2+.
 """
