@@ -60,6 +60,19 @@ def test_a_killed_broker_leaves_notes_and_no_damage(kafka_logs: dict[str, Path])
     assert names == {"kafka_cleanshutdown", "index", "timeindex"}  # zeros behind the entries of active segments
 
 
+def test_a_new_segment_without_indexes_is_no_damage_while_a_broker_may_run(copied: Copied) -> None:
+    """Kafka makes the files with their first entries, so the active segment of a running broker may have none."""
+    data = copied("unclean/killed", "u-plain-0")
+    newest = max((data / "u-plain-0").glob("*.log"))
+    for kind in ("index", "timeindex"):
+        newest.with_suffix(f".{kind}").unlink()
+    assert real(LogDirectory(data)["u-plain", 0].verify()) == []
+    (data / ".kafka_cleanshutdown").touch()
+    assert {each.name for each in real(LogDirectory(data)["u-plain", 0].verify())} >= {
+        newest.with_suffix(".index").name
+    }
+
+
 @pytest.mark.requirement("G-05", "G-07", "G-08", "F-15", "F-23", "F-33", "D-07")
 def test_all_that_was_damaged_is_found_and_nothing_else(kafka_logs: dict[str, Path]) -> None:
     data = kafka_logs["unclean"] / "damaged" / "data"

@@ -344,6 +344,12 @@ class _Verifier:
         if fault is not None and fault.is_slow:
             judgement = Judgement(Severity.RECOVERS, "brokers read its whole entries; look-ups take longer", REBUILD)
         if fault is None:
+            if (
+                segment.is_active
+                and self.circumstances.is_clean is False
+                and kind in (Kind.OFFSET_INDEX, Kind.TIME_INDEX)
+            ):
+                return  # a broker makes the indexes of a new segment with their first entries
             file = self.log.store.url_of(self.log.path_of(segment_file(segment.base_offset, suffix)))
             self.tell(file, kind, judgement, "there is no such file")
             return
