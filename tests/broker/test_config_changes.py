@@ -148,6 +148,9 @@ def test_a_broker_describes_all_configs_of_kafka() -> None:
     with Broker(num_partitions=3, users={"alice": "secret"}) as broker, RawClient(broker) as client:
         entries = describe(client, BROKER, "1")
         assert len(entries) > 350
+        address = f"PLAINTEXT://{broker.bootstrap_servers}"
+        assert (entries["advertised.listeners"].value, entries["advertised.listeners"].config_source) == (address, 4)
+        assert entries["broker.id"].value == entries["node.id"].value == "1"
         assert (entries["num.partitions"].value, entries["num.partitions"].config_source) == ("3", 4)
         assert (entries["num.io.threads"].value, entries["num.io.threads"].config_source) == ("8", 5)
         assert entries["num.io.threads"].config_type == 3

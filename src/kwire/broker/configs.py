@@ -145,8 +145,10 @@ def broker_synonyms(node: Node, name: str, definition: ConfigDefinition | None) 
         found = configs.get((BROKER_RESOURCE, resource), {})
         if name in found:
             synonyms.append((name, found[name], source))
-    field = FIELDS.get(name)
-    if field is not None:
+    field, actual = FIELDS.get(name), of_this_node(node).get(name)
+    if actual is not None:
+        synonyms.append((name, actual, ConfigSource.STATIC_BROKER))
+    elif field is not None:
         default, given = render(field.default), render(getattr(node.given_settings, field.name))
         if given != default:
             synonyms.append((name, given, ConfigSource.STATIC_BROKER))
@@ -154,6 +156,18 @@ def broker_synonyms(node: Node, name: str, definition: ConfigDefinition | None) 
     elif definition is not None and definition.default is not None:
         synonyms.append((name, definition.default, ConfigSource.DEFAULT))
     return synonyms
+
+
+def of_this_node(node: Node) -> dict[str, str]:
+    """Return the configs that a Kafka broker has to be given and this one finds out."""
+    address = ",".join(f"{name}://{host}:{port}" for name, (host, port) in node.endpoints.items())
+    return {
+        "advertised.listeners": address,
+        "broker.id": str(node.node_id),
+        "log.dirs": str(node.log_manager.path),
+        "node.id": str(node.node_id),
+        "process.roles": "broker,controller",
+    }
 
 
 def broker_entry(name: str, synonyms: list[Synonym]) -> Entry:
