@@ -85,10 +85,10 @@ def fetch_jars(target: Path, pom: str, *properties: str) -> Path:
         check=False,
     )
     if done.returncode != 0:
-        raise Unavailable(
-            f"mvn could not fetch the jars of {target.name} from Maven Central (behind a proxy: ~/.m2/settings.xml): "
-            f"{(done.stdout + done.stderr).strip()[-500:]}"
-        )
+        lines = [line.removeprefix("[ERROR]").strip() for line in (done.stdout + done.stderr).splitlines()]
+        reason = max(lines, key=len, default="")[:400]  # the others say where to read more
+        where = "from Maven Central (behind a proxy: ~/.m2/settings.xml)"
+        raise Unavailable(f"mvn could not fetch the jars of {target.name} {where}: {reason}")
     try:
         staging.rename(target)
     except OSError:  # another process was first
