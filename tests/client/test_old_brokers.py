@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from kwire.broker import Broker
 from kwire.client import Client, OutgoingBatch, Producer
 from kwire.client.broker_connection import BrokerConnection
-from kwire.errors import BrokerError, OptionError, UnsupportedVersion
+from kwire.errors import BrokerError, ConnectionFailed, OptionError, UnsupportedVersion
 from kwire.records import Compression, Record, TimestampType, read_batches, write_batch
 from tests.client.test_client import create
 
@@ -121,3 +123,20 @@ def test_producer_ids_are_refused_where_the_broker_has_none(broker: Broker, spea
     transactional = Client(broker.bootstrap_servers, **{"transactional.id": "t"})
     with transactional, pytest.raises(OptionError, match=r"without transactions: leave transactional\.id out"):
         Producer(transactional)
+
+
+def test_a_broker_that_hangs_up_at_the_first_request_is_named_as_an_old_one() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def hang_up() -> None:
+            accepted, _ = listening.accept()
+            with accepted:
+                accepted.recv(1 << 16)
+
+        peer = threading.Thread(target=hang_up)
+        peer.start()
+        client = Client(f"127.0.0.1:{listening.getsockname()[1]}", **{"default.api.timeout.ms": "1"})
+        what = r"closed the connection when asked for its API versions, which brokers before Kafka 0\.10 do not support"
+        with client, pytest.raises(ConnectionFailed, match=what):
+            client.connection()
+        peer.join()
