@@ -186,7 +186,8 @@ def fill_compacted(servers: str) -> None:
     until(lambda: len(consume(servers, "compacted")) < 600)
     policy = ConfigEntry("cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, "compacted", incremental_configs=[policy])
-    settle(AdminClient({"bootstrap.servers": servers}).incremental_alter_configs([resource]))
+    admin = AdminClient({"bootstrap.servers": servers})
+    settle(admin.incremental_alter_configs([resource]))
     counts = [0]  # nothing is cleaned any more, once a pass that was under way is through
 
     def is_settled() -> bool:
