@@ -28,11 +28,12 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.broker.answers import SplicedResponse, encode_answer, piece_bytes
 from kwire.broker.context import ANONYMOUS, Peer
-from kwire.broker.dispatch import Call, answer, outcome, read_request
+from kwire.broker.dispatch import Call, answer, outcome, read_request, refuse
 from kwire.broker.node import Node
 from kwire.broker.poller import Poller
 from kwire.broker.receiver import LENGTH_BYTES, Receiver
 from kwire.broker.request_memory import RequestMemory
+from kwire.broker.security.errors import UnexpectedRequest
 from kwire.broker.security.tls import principal_of
 from kwire.broker.throttling import set_throttle_time
 from kwire.broker.turns import TURN_REQUESTS, Turns
@@ -230,6 +231,7 @@ class ClientConnection:
 
     def _handle(self, frame: bytes | memoryview) -> None:
         security = self.node.security
+        unexpected = None
         try:
             if security is not None:
                 if not self._greeted:
@@ -238,10 +240,17 @@ class ClientConnection:
                 if session is not None and session.takes_bare_tokens:
                     self._take_bare_token(session, frame)
                     return
-                security.check_request(self.peer, request_key(bytes(frame[:8]))[0])
+                try:
+                    security.check_request(self.peer, request_key(bytes(frame[:8]))[0])
+                except UnexpectedRequest as error:
+                    unexpected = error
             call = read_request(frame, self.peer)
         except KwireError as error:
             self.close(f"{type(error).__name__}: {error}")
+            return
+        if unexpected is not None:
+            self.peer.must_close = True
+            self._reply(call, refuse(call, unexpected))
             return
         started_ns = time.perf_counter_ns()
         found = answer(self.node, call)
@@ -313,6 +322,9 @@ class ClientConnection:
         if not call.expects_reply:
             if self.peer.must_close:  # acks=0 and an error: all that can be told
                 self.close("a request that is not answered failed")
+            return
+        if self.peer.must_close_silently:
+            self.close("it was refused")
             return
         context = call.context
         try:

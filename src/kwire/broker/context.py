@@ -22,7 +22,8 @@ class Peer:
     principal: who it is, once that is known. is_token_authenticated: whether it logged in with a delegation token.
     authentication: what the security handlers keep between two requests.
     client_software: (name, version) as the ApiVersions request gave them. must_close: end the connection after this
-    request, and after its answer if it has one. work_share: belongs to kwire.broker.workers.
+    request, and after its answer if it has one. must_close_silently: end it instead of answering. work_share: belongs
+    to kwire.broker.workers.
     """
 
     connection_id: str
@@ -35,6 +36,7 @@ class Peer:
     authentication: Any = None
     client_software: tuple[str, str] = ("unknown", "unknown")
     must_close: bool = False
+    must_close_silently: bool = False
     work_share: Share | None = None
 
 

@@ -24,7 +24,7 @@ from kwire.plan import Codec
 from kwire.protocol.error_codes import ErrorCode
 from kwire.protocol.frames import request_codec, request_key
 
-__all__ = ["Call", "answer", "outcome", "read_request"]
+__all__ = ["Call", "answer", "outcome", "read_request", "refuse"]
 
 log = logging.getLogger("kwire.broker")
 

@@ -34,6 +34,7 @@ from kwire.broker.context import ANONYMOUS
 from kwire.errors import OptionError
 from kwire.messages import (
     ApiVersionsRequest,
+    CreateTopicsRequest,
     DescribeConfigsRequest,
     MetadataRequest,
     SaslAuthenticateRequest,
@@ -226,8 +227,24 @@ def test_nothing_is_answered_before_the_login(broker: Broker) -> None:
             stranger.ask(MetadataRequest(topics=None), 12)
     with RawClient(broker) as stranger:
         stranger.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+        refused = stranger.ask(MetadataRequest(topics=None), 12)  # an error response, as Kafka gives
+        assert (refused.brokers, refused.topics, refused.cluster_id) == ([], [], None)
         with pytest.raises(Closed):
             stranger.ask(MetadataRequest(topics=None), 12)
+
+
+def test_a_handshake_alone_does_not_renew_a_session() -> None:
+    settings = {"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "users": PASSWORDS, "connections_max_reauth_ms": 500_000}
+    create = CreateTopicsRequest.CreatableTopic(name="never", num_partitions=1, replication_factor=1)
+    with Broker(**settings, **SMALL) as broker, RawClient(broker) as client:
+        client.log_in("alice", PASSWORDS["alice"])
+        broker.advance(500_001)
+        assert client.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1).error_code == 0
+        refused = client.ask(CreateTopicsRequest(topics=[create], timeout_ms=1000), 5)
+        assert [each.error_code for each in refused.topics] == [ErrorCode.ILLEGAL_SASL_STATE]
+        with pytest.raises(Closed):
+            client.ask(MetadataRequest(topics=None), 12)
+        assert broker.call(lambda node: node.topics.get("never")) is None
 
 
 def test_a_stranger_cannot_make_the_broker_keep_much(broker: Broker) -> None:

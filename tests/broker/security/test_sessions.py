@@ -9,6 +9,7 @@ import pytest
 from kwire.broker.clock import ManualClock
 from kwire.broker.context import ANONYMOUS, Peer
 from kwire.broker.security import AuthenticationFailed, SaslSession
+from kwire.broker.security.errors import UnexpectedRequest
 from kwire.broker.security.plain import PlainServer
 from kwire.errors import BrokerError
 from kwire.protocol.error_codes import ErrorCode
@@ -114,17 +115,44 @@ def test_a_session_that_was_not_renewed_in_time_is_over() -> None:
     connection.clock.advance(1000)
     assert METADATA in connection.allowed()
     connection.clock.advance(1)
-    assert connection.allowed() == {HANDSHAKE, AUTHENTICATE}
+    assert connection.allowed() == {HANDSHAKE}
     assert connection.log_in() == 1000
     assert METADATA in connection.allowed()
 
 
-def test_while_a_session_is_renewed_requests_go_on() -> None:
+@pytest.mark.parametrize("later_ms", [0, 1001])
+def test_a_handshake_alone_renews_nothing(later_ms: int) -> None:
     connection = Connection(max_lifetime_ms=1000)
     connection.log_in()
+    connection.clock.advance(later_ms)
     connection.session.handshake("PLAIN", 1)
+    assert connection.allowed() == {AUTHENTICATE}
+    with pytest.raises(UnexpectedRequest):  # which has a response
+        connection.session.check_request(METADATA)
+    assert connection.session.take(plain()).lifetime_ms == 1000
     assert METADATA in connection.allowed()
     assert connection.peer.principal == "User:alice"
+
+
+def test_a_session_is_renewed_once_a_second() -> None:
+    connection = Connection(max_lifetime_ms=10_000)
+    connection.log_in()
+    connection.log_in()
+    connection.clock.advance(999)
+    with pytest.raises(BrokerError) as caught:
+        connection.session.handshake("PLAIN", 1)
+    assert caught.value.code == ErrorCode.ILLEGAL_SASL_STATE
+    assert METADATA in connection.allowed()
+    connection.clock.advance(1)
+    assert connection.log_in() == 10_000
+
+
+def test_a_session_is_not_renewed_by_a_mechanism_that_is_not_offered() -> None:
+    connection = Connection(max_lifetime_ms=1000)
+    connection.log_in()
+    with pytest.raises(AuthenticationFailed) as caught:
+        connection.session.handshake("GSSAPI", 1)
+    assert caught.value.is_silent
 
 
 def test_a_session_is_renewed_by_the_same_user_with_the_same_mechanism() -> None:

@@ -115,3 +115,15 @@ def check_replicas(node: Node, broker_ids: list[int]) -> None:
     if len(broker_ids) > 1:
         what = f"The manual partition assignment includes the broker {broker_ids[0]} more than once."
         raise refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, what)
+
+
+def refuse(request: Any, code: ErrorCode, what: str) -> CreateTopicsResponse:
+    """The same error for every topic."""
+    return CreateTopicsResponse(
+        topics=[
+            CreateTopicsResponse.CreatableTopicResult(
+                name=topic.name, error_code=code, error_message=what, configs=None
+            )
+            for topic in request.topics
+        ]
+    )

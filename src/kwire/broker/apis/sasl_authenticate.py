@@ -36,6 +36,7 @@ def handle(
         step = session.take(request.auth_bytes)
     except AuthenticationFailed as error:
         context.peer.must_close = True
+        context.peer.must_close_silently = error.is_silent
         return later(node, SaslAuthenticateResponse(error_code=error.code, error_message=error.what))
     return SaslAuthenticateResponse(error_message=None, auth_bytes=step.token, session_lifetime_ms=step.lifetime_ms)
 

@@ -2,7 +2,8 @@
 
     0  bare tokens follow, in frames without headers    1  SaslAuthenticate requests follow (KIP-152)
 
-On a connection that needs no login, or has one that does not end, it is ILLEGAL_SASL_STATE.
+On a connection that needs no login, or has one that does not end, it is ILLEGAL_SASL_STATE; so is the second one within
+a second.
 Source: SaslServerAuthenticator.handleHandshakeRequest, kafka.server.KafkaApis.handleSaslHandshakeRequest.
 """
 
@@ -12,6 +13,7 @@ from typing import Any
 
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
+from kwire.broker.security.errors import AuthenticationFailed
 from kwire.errors import BrokerError
 from kwire.messages import SaslHandshakeResponse
 from kwire.protocol.error_codes import ErrorCode
@@ -29,6 +31,9 @@ def handle(node: Node, context: RequestContext, request: Any) -> SaslHandshakeRe
     mechanisms = list(security.mechanisms)
     try:
         session.handshake(request.mechanism, context.api_version)
+    except AuthenticationFailed as error:
+        context.peer.must_close_silently = error.is_silent
+        return SaslHandshakeResponse(error_code=error.code, mechanisms=mechanisms)
     except BrokerError as error:
         context.peer.must_close |= error.code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
         return SaslHandshakeResponse(error_code=error.code, mechanisms=mechanisms)

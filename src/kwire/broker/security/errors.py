@@ -5,12 +5,26 @@ from __future__ import annotations
 from kwire.errors import BrokerError
 from kwire.protocol.error_codes import ErrorCode
 
-__all__ = ["AuthenticationFailed"]
+__all__ = ["AuthenticationFailed", "UnexpectedRequest"]
 
 
 class AuthenticationFailed(BrokerError):
-    """A client that is not let in. what: for the client; None says no more than that its credentials are invalid."""
+    """A client that is not let in.
 
-    def __init__(self, what: str | None = None) -> None:
+    what: for the client; None says no more than that its credentials are invalid. is_silent: the connection ends
+    without a response.
+    """
+
+    def __init__(self, what: str | None = None, is_silent: bool = False) -> None:
         super().__init__(what or "", int(ErrorCode.SASL_AUTHENTICATION_FAILED))
-        self.args = (what,)  # Exception pickles by its args
+        self.is_silent = is_silent
+        self.args = (what, is_silent)  # Exception pickles by its args
+
+
+class UnexpectedRequest(BrokerError):
+    """A request in the middle of a login: it is refused with this error, and the connection ends."""
+
+    def __init__(self, api_key: int) -> None:
+        what = f"Unexpected Kafka request with api key {api_key} during SASL authentication."
+        super().__init__(what, int(ErrorCode.ILLEGAL_SASL_STATE))
+        self.args = (api_key,)

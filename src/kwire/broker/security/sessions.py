@@ -8,8 +8,9 @@
     DONE        anything                                itself, until the session is over
                 SaslHandshake, if sessions end          TOKENS, by the same mechanism, for the same user only (KIP-368)
 
-Anything else ends the connection. Bare tokens stand in frames of their own, without Kafka's headers, and a refusal has
-no answer there.
+Anything else ends the connection: in TOKENS after an error response, otherwise without one. So a client that has begun
+to log in again gets nothing until it has finished. It may begin once a second. Bare tokens stand in frames of their
+own, without Kafka's headers, and a refusal has no response there.
 Source: org.apache.kafka.common.security.authenticator.SaslServerAuthenticator; KIP-43, KIP-152, KIP-368.
 """
 
@@ -21,14 +22,15 @@ from typing import NamedTuple, Protocol
 
 from kwire.broker.clock import Clock
 from kwire.broker.context import Peer
-from kwire.broker.security.errors import AuthenticationFailed
+from kwire.broker.security.errors import AuthenticationFailed, UnexpectedRequest
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 __all__ = ["SaslSession", "State", "Step"]
 
 API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE = 18, 17, 36
 BEFORE_LOGIN = frozenset({API_VERSIONS, SASL_HANDSHAKE})
-REAUTHENTICATION_APIS = frozenset({SASL_HANDSHAKE, SASL_AUTHENTICATE})
+MIN_RENEWAL_INTERVAL_MS = 1000
+"""Source: KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS."""
 
 
 class SaslServer(Protocol):
@@ -72,6 +74,7 @@ class SaslSession:
         self._mechanism = ""
         self._server: SaslServer | None = None
         self._ends_at_ms: int | None = None
+        self._renewal_began_ms: int | None = None
         self._problem: AuthenticationFailed | None = None
 
     @property
@@ -85,34 +88,54 @@ class SaslSession:
         return self._ends_at_ms is not None and self._clock.now_ms() > self._ends_at_ms
 
     def check_request(self, api_key: int) -> None:
-        """Raises BrokerError for a request that must not be looked at; the connection has to end."""
+        """Check that a request may come now.
+
+        Raises UnexpectedRequest for one that is refused, another BrokerError for one that must not be read; the
+        connection has to end in both cases.
+        """
         if self.state == State.DONE:
-            if self.is_over and api_key not in REAUTHENTICATION_APIS:
+            if self.is_over and api_key != SASL_HANDSHAKE:
                 raise refusal(ErrorCode.ILLEGAL_SASL_STATE, "the session is over and was not renewed")
-            return
-        allowed = BEFORE_LOGIN if self.state == State.NEW else {SASL_AUTHENTICATE}
-        if self._is_renewal:  # requests that were on their way when the client began to log in again
-            return
-        if api_key not in allowed:
+        elif self.state == State.TOKENS:
+            if api_key != SASL_AUTHENTICATE:
+                raise UnexpectedRequest(api_key)
+        elif api_key not in BEFORE_LOGIN:
             raise refusal(ErrorCode.ILLEGAL_SASL_STATE, f"request with api key {api_key} before authentication")
 
     def handshake(self, mechanism: str, version: int) -> None:
-        """Choose a mechanism. Raises BrokerError: UNSUPPORTED_SASL_MECHANISM, ILLEGAL_SASL_STATE."""
+        """Choose a mechanism.
+
+        Raises BrokerError: ILLEGAL_SASL_STATE, after which the session goes on; UNSUPPORTED_SASL_MECHANISM, and
+        AuthenticationFailed when it cannot be renewed by that mechanism, after which the connection has to end.
+        """
         begin = self._mechanisms.get(mechanism)
         renews = self.state == State.DONE
-        if renews and self._ends_at_ms is None:
-            raise refusal(ErrorCode.ILLEGAL_SASL_STATE, "this session does not end, so it cannot be renewed")
+        if renews:
+            self._begin_renewal()
         if begin is None:
-            raise refusal(ErrorCode.UNSUPPORTED_SASL_MECHANISM, f"Unsupported SASL mechanism {mechanism}")
-        if renews and mechanism != self._mechanism:  # told when the first token comes, as Kafka does
+            what = f"Unsupported SASL mechanism {mechanism}"
+            if renews:
+                raise AuthenticationFailed(what, is_silent=True)
+            raise refusal(ErrorCode.UNSUPPORTED_SASL_MECHANISM, what)
+        if renews and mechanism != self._mechanism:  # noticed when the first token comes, as Kafka does
             self._problem = AuthenticationFailed(
                 f"SASL mechanism '{mechanism}' requested by client is not supported for re-authentication of mechanism "
-                f"'{self._mechanism}'"
+                f"'{self._mechanism}'",
+                is_silent=True,
             )
         self._server = begin()
         self._mechanism = mechanism
         self.state = State.TOKENS
         self.takes_bare_tokens = version == 0
+
+    def _begin_renewal(self) -> None:
+        """Raises BrokerError: ILLEGAL_SASL_STATE when the session cannot be renewed now."""
+        if self._ends_at_ms is None:
+            raise refusal(ErrorCode.ILLEGAL_SASL_STATE, "this session does not end, so it cannot be renewed")
+        now_ms, began_ms = self._clock.now_ms(), self._renewal_began_ms
+        if began_ms is not None and now_ms - began_ms < MIN_RENEWAL_INTERVAL_MS:
+            raise refusal(ErrorCode.ILLEGAL_SASL_STATE, "a session can be renewed once a second")
+        self._renewal_began_ms = now_ms
 
     def take(self, token: bytes) -> Step:
         """The next token. Raises AuthenticationFailed with the text for the client; the connection has to end."""
