@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import math
+import resource
 import socket
 import ssl
 import time
@@ -30,6 +32,9 @@ log = logging.getLogger("kwire.broker")
 BACKLOG = 1024
 SCRATCH_BYTES = 256 * 1024
 ACCEPTS_AT_ONCE = 64
+ACCEPT_PAUSE_S = 1.0
+KEPT_SHARE, KEPT_AT_LEAST = 16, 16
+"""Of the descriptors that the process may open, so many are kept for the files of logs: one in 16, or 16."""
 MIN_IDLE_CHECK_S, MAX_IDLE_CHECK_S = 0.05, 5
 STALLED_S = 30
 """How long a client may stop in the middle of a large request while others wait for memory: Kafka's clients give up a
@@ -57,6 +62,9 @@ class Server:
             scratch=bytearray(SCRATCH_BYTES),
         )
         self._idle_check: asyncio.TimerHandle | None = None
+        self._accept_again: asyncio.TimerHandle | None = None
+        self._paused_at = -math.inf
+        self._last_descriptor = last_descriptor()
         self.connections: set[ClientConnection] = set()
 
     def bind(self) -> None:
@@ -78,9 +86,9 @@ class Server:
 
     def listen(self) -> None:
         """Let clients in."""
-        for sock, listener in self._sockets:
+        for sock, _ in self._sockets:
             sock.listen(BACKLOG)
-            self._loop.add_reader(sock.fileno(), self._accept, sock, listener)
+        self._start_accepting()
         self._watch_idle()
 
     @staticmethod
@@ -102,10 +110,34 @@ class Server:
                 sock, address = listening.accept()
             except (BlockingIOError, InterruptedError):
                 return
-            except OSError:  # no file descriptors left: those who wait are served when others have gone
-                log.exception("cannot accept")
+            except ConnectionAbortedError:  # the client has gone already
+                continue
+            except OSError as error:
+                self._pause_accepting(error.strerror or str(error))
                 return
+            descriptor = sock.fileno()
             self._welcome(sock, address[0], address[1], listener)
+            if descriptor >= self._last_descriptor:
+                self._pause_accepting("only the file descriptors kept for logs are left")
+                return
+
+    def _pause_accepting(self, why: str) -> None:
+        """Let clients wait until descriptors are free, or for ACCEPT_PAUSE_S; log that once in that time."""
+        now = time.monotonic()
+        if now - self._paused_at >= ACCEPT_PAUSE_S:
+            self._paused_at = now
+            log.warning("no connections are accepted for now (%s), %s are open", why, len(self.connections))
+        for sock, _ in self._sockets:
+            self._loop.remove_reader(sock.fileno())
+        self._accept_again = self._loop.call_later(ACCEPT_PAUSE_S, self._start_accepting)
+
+    def _start_accepting(self) -> None:
+        if self._accept_again is not None:
+            self._accept_again.cancel()
+            self._accept_again = None
+        for sock, listener in self._sockets:
+            if sock.fileno() >= 0:
+                self._loop.add_reader(sock.fileno(), self._accept, sock, listener)
 
     def _welcome(self, sock: socket.socket, host: str, port: int, listener: Listener) -> None:
         settings = self.node.settings
@@ -145,6 +177,8 @@ class Server:
         self._per_host[host] -= 1
         if not self._per_host[host]:
             del self._per_host[host]
+        if self._accept_again is not None:  # its descriptor is free
+            self._start_accepting()
 
     def _watch_idle(self) -> None:
         limit = self.node.settings.connections_max_idle_ms / 1000
@@ -161,8 +195,10 @@ class Server:
 
     def close(self) -> None:
         """Stop listening and end every connection."""
-        if self._idle_check is not None:
-            self._idle_check.cancel()
+        for timer in (self._idle_check, self._accept_again):
+            if timer is not None:
+                timer.cancel()
+        self._accept_again = None
         for sock, _ in self._sockets:
             if sock.fileno() >= 0:
                 self._loop.remove_reader(sock.fileno())
@@ -170,3 +206,9 @@ class Server:
         for connection in list(self.connections):
             connection.close("the broker stops", level=logging.DEBUG)
         self._poller.close()
+
+
+def last_descriptor() -> float:
+    """The number of the last descriptor for connections; infinite where there is no limit."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return math.inf if soft == resource.RLIM_INFINITY else soft - max(KEPT_AT_LEAST, soft // KEPT_SHARE)

@@ -13,6 +13,7 @@ Source: Kafka's Utils.atomicMoveWithFallback, flushDir; FileRecords.
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import shutil
@@ -204,10 +205,14 @@ class FileSystem:
 
     def descriptor(self, file: OpenFile) -> int:
         """Open a file that has no descriptor; files that were not used for long give theirs back."""
-        try:
-            fd = os.open(file.url, os.O_RDWR | os.O_CLOEXEC)
-        except OSError as error:
-            raise LogError(f"cannot be opened: {cause(error)}", file.url) from error
+        while True:
+            try:
+                fd = os.open(file.url, os.O_RDWR | os.O_CLOEXEC)
+                break
+            except OSError as error:
+                if error.errno == errno.EMFILE and self._give_back_one():
+                    continue  # others in this process have taken what was left
+                raise LogError(f"cannot be opened: {cause(error)}", file.url) from error
         self._descriptors[file] = None
         if len(self._descriptors) > self.max_open_files:
             self._give_back_oldest()
@@ -220,6 +225,14 @@ class FileSystem:
                 return
             if old.give_back():
                 del self._descriptors[old]
+
+    def _give_back_one(self) -> bool:
+        """Give back the descriptor that was not used for the longest time; False when all are held."""
+        for old in list(self._descriptors):
+            if old.give_back():
+                del self._descriptors[old]
+                return True
+        return False
 
     def used(self, file: OpenFile) -> None:
         """Remember that a file's descriptor is in use."""
