@@ -10,8 +10,9 @@ import pytest
 
 from kwire import messages, records
 from kwire.broker import Broker
+from kwire.protocol.error_codes import ErrorCode
 from tests.broker.wire import RawClient
-from tests.waiting import HANG_MS
+from tests.waiting import HANG_MS, until
 
 TIME = 1_760_000_000_000
 BATCHES, VALUE_BYTES = 5, 1000
@@ -228,3 +229,17 @@ def test_topics_that_are_removed_end_the_wait(broker: Broker) -> None:
         removed = other.ask(messages.DeleteTopicsRequest(topic_names=["removed"]), 5)
         assert removed.responses[0].error_code == 0
         assert client.receive().responses[0].partitions[0].error_code != 0
+
+
+@pytest.mark.parametrize("version", [3, 11, 13])
+def test_a_fetch_that_waits_learns_that_its_topic_was_deleted(broker: Broker, version: int) -> None:
+    cls = messages.FetchRequest
+    with RawClient(broker) as waiting, RawClient(broker) as other:
+        create(other, "passing")
+        topic_id = broker.call(lambda node: node.topics.get("passing").topic_id)  # type: ignore[union-attr]
+        topic = cls.FetchTopic(topic="passing", topic_id=topic_id, partitions=[cls.FetchPartition(partition=1)])
+        waiting.send(cls(max_wait_ms=FOR_EVER_MS, min_bytes=1, topics=[topic]), version)
+        until(lambda: broker.call(lambda node: node.topics.partition("passing", 1).watchers))  # type: ignore[union-attr]
+        other.ask(messages.DeleteTopicsRequest(topic_names=["passing"], timeout_ms=1000), 3)
+        (partition,) = waiting.receive().responses[0].partitions
+    assert partition.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

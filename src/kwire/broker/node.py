@@ -106,6 +106,7 @@ class Node:
     def delete_logs(self, topic: Topic) -> None:
         """Remove a topic's logs. Who waits for records there is woken, to hear that the topic has gone."""
         now_ms = self.clock.now_ms()
+        topic.is_deleted = True
         for index, partition in topic.partitions.items():
             if partition.log is not None:
                 partition.log = None

@@ -48,8 +48,14 @@ class Partition:
 
     @property
     def opened(self) -> PartitionWriter:
-        """Its log. Raises BrokerError: KAFKA_STORAGE_ERROR when it could not be opened."""
+        """Its log.
+
+        Raises BrokerError: UNKNOWN_TOPIC_OR_PARTITION when the topic was deleted meanwhile, KAFKA_STORAGE_ERROR when
+        the log could not be opened.
+        """
         if self.log is None:
+            if self.topic.is_deleted:
+                raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {self.topic.name} was deleted")
             raise refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"the log of {self.name} is not open")
         return self.log
 
@@ -104,12 +110,16 @@ class Partition:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Topic:
-    """One topic. configs: its own settings, Kafka's dotted names to text; partitions: by index."""
+    """One topic. configs: its own settings, Kafka's dotted names to text; partitions: by index.
+
+    is_deleted: its logs have gone; whoever still waits for it has to be told.
+    """
 
     name: str
     topic_id: UUID
     configs: dict[str, str] = field(default_factory=dict)
     partitions: dict[int, Partition] = field(default_factory=dict)
+    is_deleted: bool = False
 
     @property
     def is_internal(self) -> bool:

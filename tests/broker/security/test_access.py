@@ -543,3 +543,45 @@ def can_say(request: Message, version: int) -> bool:
     except EncodeError:
         return False
     return True
+
+
+@pytest.mark.parametrize("version", [0, 11, 14, 15, 17])
+def test_a_follower_needs_rights_on_the_cluster_and_a_consumer_on_the_topic(version: int) -> None:
+    settings = {"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "acls": True, "super_users": "User:root", "users": USERS}
+    acl = m.CreateAclsRequest.AclCreation
+    fetch = m.FetchRequest
+
+    def allow(root: RawClient, kind: int, name: str, operation: int) -> None:
+        entry = acl(
+            resource_type=kind,
+            resource_name=name,
+            resource_pattern_type=3,
+            principal="User:nobody",
+            host="*",
+            operation=operation,
+            permission_type=3,
+        )
+        assert root.ask(m.CreateAclsRequest(creations=[entry]), 3).results[0].error_code == 0
+
+    with Broker(**settings) as broker, RawClient(broker) as root, RawClient(broker) as client:
+        root.log_in("root", USERS["root"])
+        client.log_in("nobody", USERS["nobody"])
+        topic = m.CreateTopicsRequest.CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+        topic_id = root.ask(m.CreateTopicsRequest(topics=[topic], timeout_ms=1000), 7).topics[0].topic_id
+        asked = fetch.FetchTopic(topic="t", topic_id=topic_id, partitions=[fetch.FetchPartition(partition=0)])
+
+        def outcome(replica_id: int) -> int:
+            state = fetch.ReplicaState(replica_id=replica_id)
+            in_state = version >= 15
+            request = fetch(
+                replica_id=-1 if in_state else replica_id,
+                replica_state=state if in_state else fetch.ReplicaState(),
+                topics=[asked],
+            )
+            return int(client.ask(request, version).responses[0].partitions[0].error_code)
+
+        assert outcome(-1) == outcome(7) == TOPIC
+        allow(root, TOPIC_RESOURCE, "t", 3)  # READ
+        assert (outcome(-1), outcome(7)) == (0, TOPIC)
+        allow(root, 4, "kafka-cluster", 9)  # CLUSTER_ACTION
+        assert outcome(7) == 0

@@ -7,7 +7,8 @@
 
 Waits up to max_wait_ms for min_bytes, unless a partition has an error or nothing was asked for; each append to one of
 the partitions looks again. max_bytes is a goal: the first partition with records gives one batch in any case (from
-version 3 on). Partitions get their turn in the order of the request, or of the session.
+version 3 on). Partitions get their turn in the order of the request, or of the session. Followers (replica_id from 0
+on) need CLUSTER_ACTION on the cluster, consumers READ on each topic.
 Source: kafka.server.KafkaApis.handleFetchRequest, ReplicaManager.fetchMessages, DelayedFetch 3.9.1.
 """
 
@@ -20,7 +21,7 @@ from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from kwire.broker.answers import RECORDS_ELSEWHERE, SplicedResponse, piece_bytes
-from kwire.broker.authorization import Operation, ResourceType
+from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.clock import TimerHandle
 from kwire.broker.context import RequestContext
 from kwire.broker.fetch_sessions import NO_SESSION, SessionPartition, View
@@ -37,6 +38,7 @@ API_KEY = 1
 VERSIONS = (0, 18)
 
 FIRST_BATCH_WHOLE_VERSION = 3
+REPLICA_STATE_VERSION = 15
 
 NEWEST_MAGIC = 2
 CORRELATION_ID_BYTES = 4
@@ -66,7 +68,7 @@ async def answer_converted(fetch: Fetch, found: list[Found]) -> Answer:
 class Fetch:
     """One request on its way."""
 
-    __slots__ = ("_max_bytes", "_partitions", "_started_ns", "_view", "context", "node", "request")
+    __slots__ = ("_max_bytes", "_may_follow", "_partitions", "_started_ns", "_view", "context", "node", "request")
 
     def __init__(self, node: Node, context: RequestContext, request: Any) -> None:
         self.node, self.context, self.request = node, context, request
@@ -76,19 +78,30 @@ class Fetch:
         if within_quota is not None:
             self._max_bytes = min(self._max_bytes, within_quota)
         self._view: View = node.fetch_sessions.view(request, context.api_version)
+        in_state = context.api_version >= REPLICA_STATE_VERSION
+        replica_id = request.replica_state.replica_id if in_state else request.replica_id
+        # None for a consumer: its rights are those on the topics
+        self._may_follow = (
+            node.may(context, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER) if replica_id >= 0 else None
+        )
         self._partitions = [self._resolve(each) for each in self._view.partitions]
 
     def _resolve(self, each: SessionPartition) -> Partition | ErrorCode:
         """The partition, or why there is none."""
+        if self._may_follow is False:
+            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         topics = self.node.topics
         by_id = isinstance(each.topic, UUID)
         topic = topics.with_id(each.topic) if isinstance(each.topic, UUID) else topics.get(each.topic)
         name = each.topic if topic is None else topic.name
-        if isinstance(name, str) and not self.node.may(self.context, Operation.READ, ResourceType.TOPIC, name):
+        if isinstance(name, str) and not (self._may_follow or self._may_read(name)):
             return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if topic is None:
             return ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return topic.partitions.get(each.index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def _may_read(self, topic: str) -> bool:
+        return self.node.may(self.context, Operation.READ, ResourceType.TOPIC, topic)
 
     @property
     def watched(self) -> list[Partition]:
