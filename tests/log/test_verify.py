@@ -64,7 +64,7 @@ def test_a_new_segment_without_indexes_is_no_damage_while_a_broker_may_run(copie
     """Kafka makes the files with their first entries, so the active segment of a running broker may have none."""
     data = copied("unclean/killed", "u-plain-0")
     newest = max((data / "u-plain-0").glob("*.log"))
-    for kind in ("index", "timeindex"):
+    for kind in ("index", "timeindex", "snapshot"):
         newest.with_suffix(f".{kind}").unlink()
     assert real(LogDirectory(data)["u-plain", 0].verify()) == []
     (data / ".kafka_cleanshutdown").touch()
