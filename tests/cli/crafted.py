@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from tests.records.building import batch, record
@@ -33,3 +34,13 @@ def hostile_log(data: Path) -> Path:
     segment(data / f"{HOSTILE}-0", batch(b"".join(records), count=3))
     segment(data / f"{MARKUP.replace('/', '')}-0", batch(b"".join(records), count=3))
     return data
+
+
+def policy(page: ElementTree.Element) -> str:
+    """The Content-Security-Policy of a page, which has one and has it before anything that it governs."""
+    head = page.find("head")
+    assert head is not None
+    metas = [each for each in head if each.attrib.get("http-equiv") == "Content-Security-Policy"]
+    assert len(metas) == 1
+    assert list(head).index(metas[0]) <= 1
+    return metas[0].attrib["content"]

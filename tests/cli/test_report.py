@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.crafted import ACTED_ON, MARKUP, hostile_log, segment
+from tests.cli.crafted import ACTED_ON, MARKUP, hostile_log, policy, segment
 from tests.records.building import batch, record
 
 from kwire.cli.report import render_report
@@ -51,6 +51,7 @@ def test_the_page_is_well_formed_and_needs_nothing_else(
     page = report(kafka_logs[archive] / "data")
     root = parsed(page)
     names = {node.tag for node in root.iter()}
+    assert policy(root).startswith("default-src 'none'; base-uri 'none'; form-action 'none'; style-src")
     assert not names & {"script", "img", "link", "iframe", "object", "embed", "use", "image", "foreignObject"}
     assert "url(" not in page
     assert "@import" not in page

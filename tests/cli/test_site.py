@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
-from tests.cli.crafted import ACTED_ON, MARKUP
+from tests.cli.crafted import ACTED_ON, MARKUP, policy
 from tests.schema.writing import common, field, message, request, tagged
 from tests.waiting import HANG_S
 
@@ -118,13 +118,21 @@ def test_a_broken_link_would_be_found(pages: dict[str, ElementTree.Element], sit
     assert ("index.html", "message/FetchRequest.html") in broken_links(pages, without)
 
 
+def test_every_page_may_load_nothing_but_the_sites_own_files(pages: dict[str, ElementTree.Element]) -> None:
+    for path, page in pages.items():
+        directives = policy(page).split("; ")
+        assert directives[0] == "default-src 'none'", path
+        assert "script-src 'self' file:" in directives, path
+        assert not any(node.tag == "script" and (node.text or "").strip() for node in page.iter()), path
+
+
 def test_nothing_outside_the_site_is_referred_to(pages: dict[str, ElementTree.Element], site: Site) -> None:
     for path, root in pages.items():
         assert not {node.tag for node in root.iter()} & {"img", "iframe", "object", "embed", "use", "image", "base"}
         assert all(not re.match(r"[a-z]+:|/", link) for link in links(root)), path
         assert not any(name.lower().startswith("on") for node in root.iter() for name in node.attrib)
     for name in ("site.css", "site.js", "index.html"):
-        assert "http" not in site[name]
+        assert "http" not in site[name].replace("http-equiv", "")
     assert "url(" not in site["site.css"]
     assert "@import" not in site["site.css"]
     # A page from a file may neither fetch nor be served modules.

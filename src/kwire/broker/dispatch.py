@@ -33,6 +33,9 @@ PRODUCE = 0
 VIEWED = frozenset({PRODUCE})
 """APIs whose request is read without copying its bytes: the frame is kept until their response is there."""
 
+UNEXPECTED = "The server experienced an unexpected error when processing the request."
+"""Kafka's text for UNKNOWN_SERVER_ERROR. The exception itself may name files or data, so only the log has it."""
+
 
 class Call:
     """A request on its way: what was asked, and by whom. request is None for ApiVersions of an unknown version."""
@@ -134,7 +137,7 @@ def outcome(call: Call, done: asyncio.Future[Any]) -> Any:
 def refuse(call: Call, error: Exception) -> Any:
     """The response for a request that failed as a whole."""
     context = call.context
-    code, what = ErrorCode.UNKNOWN_SERVER_ERROR, str(error)
+    code, what = ErrorCode.UNKNOWN_SERVER_ERROR, UNEXPECTED
     if isinstance(error, BrokerError):
         code = ErrorCode(error.code)
         what = error.what

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib import resources
 
 import kwire
+from kwire.cli.report.html_page import INLINE_STYLE, html_page
 from kwire.cli.report.markup import Markup, element
 
 __all__ = ["document", "made_by", "page_head", "tiles"]
@@ -15,15 +16,7 @@ __all__ = ["document", "made_by", "page_head", "tiles"]
 
 def document(title: str, body: Markup) -> str:
     """A whole page around a body element: one file, which names nothing outside itself."""
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", title),
-        element("style", _style()),
-    )
-    return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
+    return html_page(title, element("style", _style()), body=body, policy=INLINE_STYLE)
 
 
 @functools.cache

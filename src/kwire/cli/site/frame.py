@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import kwire
+from kwire.cli.report.html_page import OWN_FILES, html_page
 from kwire.cli.report.markup import Child, Markup, element, join
 from kwire.cli.site.protocol import Entry, Protocol, slug
 from kwire.schema.versions import Versions
@@ -17,16 +18,6 @@ PAGES = (("index.html", "Messages"), ("versions.html", "Versions"), ("names.html
 def page(protocol: Protocol, *content: Child, title: str, here: str) -> str:
     """A whole page. here: its path in the site; every reference is relative, so the site opens from anywhere."""
     root = "../" * here.count("/")
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", title if title == protocol.title else f"{title} · {protocol.title}"),
-        element("link", rel="stylesheet", href=f"{root}site.css"),
-        _script(f"{root}search-index.js"),
-        _script(f"{root}site.js"),
-    )
     links = [
         element("a", text, href=root + name, aria_current="page" if name == here else None) for name, text in PAGES
     ]
@@ -62,7 +53,14 @@ def page(protocol: Protocol, *content: Child, title: str, here: str) -> str:
         element("footer", element("p", foot)),
         data_root=root or None,
     )
-    return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
+    return html_page(
+        title if title == protocol.title else f"{title} · {protocol.title}",
+        element("link", rel="stylesheet", href=f"{root}site.css"),
+        _script(f"{root}search-index.js"),
+        _script(f"{root}site.js"),
+        body=body,
+        policy=OWN_FILES,
+    )
 
 
 def _script(source: str) -> Markup:
