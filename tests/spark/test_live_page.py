@@ -68,9 +68,11 @@ def test_links_inside_the_pages_lead_somewhere(page: Path) -> None:
 
 def test_the_examples_run_one_after_the_other(spark: SparkSession, tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", LIVE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     cls: Any = registry.get("CreateTopicsRequest")
-    topics = [cls.CreatableTopic(name=name, num_partitions=4, replication_factor=1) for name in ("events", "copies")]
+    topics = [
+        cls.CreatableTopic(name=name, num_partitions=4, replication_factor=1) for name in ("events", "copies", "counts")
+    ]
     with Broker() as broker, Client(broker.bootstrap_servers) as client:
         assert not any(each.error_code for each in client.request(cls(topics=topics, timeout_ms=9_000)).topics)
         names: dict[str, Any] = {}
@@ -81,3 +83,5 @@ def test_the_examples_run_one_after_the_other(spark: SparkSession, tmp_path: Pat
         options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "kafka.isolation.level": "read_committed"}
         copies = spark.read.format("kafka-live").options(**options, subscribe="copies").load()
         assert copies.select("key", "value").distinct().count() == copies.count() == 1000
+        counts = spark.read.format("kafka-live").options(**options, subscribe="counts").load()
+        assert [bytes(row.value) for row in counts.collect()] == [b"100"] * 10

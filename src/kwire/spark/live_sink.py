@@ -62,11 +62,17 @@ class LiveWriter(DataSourceArrowWriter):
         prepare_worker()
         from kwire.spark.live_writing import write_task
 
-        return TaskWritten(write_task(iterator, self.columns, self.options, task=task_number()))
+        mark = mark_of_task() if self.options.once_per_batch else None
+        return TaskWritten(write_task(iterator, self.columns, self.options, task=task_number(), mark=mark))
 
     def commit(self, messages: Messages) -> None:
         """All tasks have written. Raises BrokerError where a transaction cannot be committed."""
-        commit_all(self.options, written_by(messages))
+        written = written_by(messages)
+        if self.options.once_per_batch:
+            batch = next((each.mark.batch for each in written if each.mark is not None), 0)
+            commit_batch(self.options, written, batch, tasks=len(messages))
+        else:
+            commit_all(self.options, written)
 
     def abort(self, messages: Messages) -> None:
         """A task has failed: nothing of the others counts."""
@@ -107,7 +113,10 @@ def mark_of_task() -> Mark:
     context: Any = TaskContext.get()
     query, batch = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)
     if not query or not batch:
-        raise OptionError("Option 'transactional': this Spark does not tell tasks which batch they write")
+        raise OptionError(
+            "Option 'transactional' or 'oncePerBatch': Spark names no micro-batch to this task; write with "
+            "writeStream, or within foreachBatch (not with Spark Connect)"
+        )
     return Mark(query=query, batch=int(batch))
 
 

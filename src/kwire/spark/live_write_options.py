@@ -18,7 +18,7 @@ from kwire.spark.spark_options import own_options
 __all__ = ["LiveWriteOptions", "parse_write_options"]
 
 PAGE = "docs/live.md"
-NAMES = ("topic", "transactional", "transactionalIdPrefix")
+NAMES = ("topic", "transactional", "transactionalIdPrefix", "oncePerBatch")
 REFUSED = {
     "kafka.key.serializer": "keys are written as they are; use DataFrame operations to serialize them",
     "kafka.value.serializer": "values are written as they are; use DataFrame operations to serialize them",
@@ -34,13 +34,15 @@ class LiveWriteOptions:
     """Everything a write asked for. kafka: settings of the client, which may hold secrets and are in no repr.
 
     topic: of all rows, None where the column says. transactional_prefix: None without transactions.
-    batch_bytes: of a Kafka batch before compression.
+    batch_bytes: of a Kafka batch before compression. once_per_batch: whether a batch write in foreachBatch records the
+    micro-batch that it belongs to, as a stream does.
     """
 
     kafka: Mapping[str, str] = field(repr=False)
     topic: str | None
     transactional_prefix: str | None
     batch_bytes: int
+    once_per_batch: bool = False
 
 
 def parse_write_options(options: Mapping[str, str]) -> LiveWriteOptions:
@@ -64,6 +66,9 @@ def parse_write_options(options: Mapping[str, str]) -> LiveWriteOptions:
         check_topic(topic)
     batch_bytes = parse_positive(given, "kafka.batch.size") or DEFAULT_BATCH_BYTES
     prefix = parse_prefix(given)
+    once_per_batch = parse_flag(given, "oncePerBatch", False)
+    if once_per_batch and prefix is None:
+        raise OptionError("Option 'oncePerBatch' needs transactionalIdPrefix")
     settings = {key.removeprefix("kafka."): value for key, value in given.items() if key.startswith("kafka.")}
     settings.pop("transactional.id", None)
     settings.setdefault("default.api.timeout.ms", settings.get("delivery.timeout.ms", DELIVERY_TIMEOUT_MS))
@@ -82,6 +87,7 @@ def parse_write_options(options: Mapping[str, str]) -> LiveWriteOptions:
         topic=topic,
         transactional_prefix=prefix,
         batch_bytes=min(batch_bytes, parsed.max_request_size),
+        once_per_batch=once_per_batch,
     )
 
 
