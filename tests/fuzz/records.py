@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from tests import golden
-from tests.records.both_paths import through_both, through_columns, through_objects
+from tests.records.both_paths import through_columns, through_objects
 from tests.records.building import with_right_checksums
 
 from kwire.records.arrow_columns import ArrowColumns
@@ -72,11 +72,9 @@ def run(inputs: int, seed: int, guarded: bool = False) -> int:
             data = mutated(source.choice(corpus), corpus, source)
             settings: dict[str, Any] = {"max_decompressed_bytes": source.choice((100, 5000, 1 << 20))}
             try:
-                if guard:
-                    columns = through_columns(guard.holding(data), **settings)
-                    assert columns == through_objects(data, **settings)
-                else:
-                    through_both(data, **settings)
+                parts = {"max_rows": source.choice((1, 3, 32768)), "max_bytes": source.choice((1, 200, 8 << 20))}
+                columns = through_columns(guard.holding(data) if guard else data, **settings, **parts)
+                assert columns == through_objects(data, **settings)
             except BaseException:
                 print(f"seed {seed}, settings {settings}, input {data.hex()}", file=sys.stderr)
                 raise

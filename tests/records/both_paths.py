@@ -28,8 +28,6 @@ def through_objects(buf: bytes, **settings: Any) -> Outcome:
         for batch in read_batches(buf, **settings):
             try:
                 batch.check()
-                if batch.is_control:
-                    continue
                 found = [
                     (r.offset, in_arrow(r.timestamp), int(r.timestamp_type), r.key, r.value, r.headers)
                     for r in batch.records()
@@ -37,7 +35,7 @@ def through_objects(buf: bytes, **settings: Any) -> Outcome:
             except CorruptBatch as error:
                 errors.append(str(error))
             else:
-                rows += found
+                rows += [] if batch.is_control else found
     except CorruptBatch as error:
         errors.append(str(error))
     return Outcome(rows, errors)

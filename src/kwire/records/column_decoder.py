@@ -29,8 +29,13 @@ from kwire.records.kernels import crc32c as crc32c_kernels
 from kwire.records.kernels import output as o
 from kwire.records.kernels import table as t
 from kwire.records.kernels.checksums import check_legacy_crcs
-from kwire.records.kernels.default_records import parse_default_records
-from kwire.records.kernels.legacy_messages import parse_legacy_messages, scan_inner_messages, wrapped_value
+from kwire.records.kernels.default_records import parse_default_records, skip_records
+from kwire.records.kernels.legacy_messages import (
+    parse_legacy_messages,
+    scan_inner_messages,
+    skip_messages,
+    wrapped_value,
+)
 from kwire.records.legacy_batch import no_zstd
 from kwire.records.record_set import bad_header_text, read_batches
 from kwire.wire.checksum import crc32c
@@ -135,7 +140,7 @@ class ColumnDecoder:
         keep = (table[:, t.LAST_OFFSET] >= lowest_offset) & begins_in_time & (counts != 0)
         control = (magic == 2) & (attributes & CONTROL_FLAG != 0)
         if not self.include_control:
-            keep &= ~control
+            table[control, t.SHIFT] = 1  # they are checked, as Kafka's consumer does, and give no rows
         if aborted:
             keep &= control | ~self.in_aborted_transactions(table, aborted)
         fault = table[:, t.FAULT]
@@ -286,6 +291,11 @@ class ColumnDecoder:
     def decode_group(self, group: Table) -> Iterator[Any]:
         """Decode rows which are good as far as headers tell: record batches, an error for what turns out bad."""
         done = 0
+        if len(group) == 1 and (
+            group[0, t.COUNT] > self.max_rows or group[0, t.END] - group[0, t.START] > self.max_bytes
+        ):
+            yield from self.decode_large(group)
+            return
         while done < len(group):
             rest = group[done:]
             n_bytes = int((rest[:, t.END] - rest[:, t.START]).sum())
@@ -293,15 +303,34 @@ class ColumnDecoder:
             good = self.parse(rest, columns)
             rows = int(columns.state[o.ROWS])
             if rows:
-                batch = columns.finish(self.schema, self.constants)
-                if rows <= self.max_rows:
-                    yield batch
-                else:
-                    yield from (batch.slice(at, self.max_rows) for at in range(0, rows, self.max_rows))
+                yield columns.finish(self.schema, self.constants)
             if good < len(rest):
                 fault, record = int(columns.state[o.STOPPED_BY]), int(columns.state[o.STOPPED_AT])
                 yield self.batch_error(rest[good], fault, record)
             done += good + 1
+
+    def decode_large(self, group: Table) -> Iterator[Any]:
+        """Decode one batch in parts, so that a small one never becomes columns of millions of rows.
+
+        It is walked over first: a batch that turns out bad gives no rows.
+        """
+        row = group[0]
+        start, end = int(row[t.START]), int(row[t.END])
+        whole = ArrowColumns((), 0, 0)
+        if not self.parse(group, whole):
+            yield self.batch_error(row, int(whole.state[o.STOPPED_BY]), int(whole.state[o.STOPPED_AT]))
+            return
+        skip = skip_records if row[t.MAGIC] == 2 else skip_messages
+        while start < end:
+            count, after = skip(start, end, self.max_rows, self.max_bytes)
+            part = group.copy()
+            part[0, t.START], part[0, t.END], part[0, t.COUNT] = start, after, count
+            columns = ArrowColumns(self.columns, int(count), int(after - start))
+            parsed = self.parse(part, columns)
+            assert parsed, "a part of a batch was read once and not again"
+            if columns.state[o.ROWS]:
+                yield columns.finish(self.schema, self.constants)
+            start = int(after)
 
     def parse(self, table: Table, columns: ArrowColumns) -> int:
         """Run the kernel of each stretch of one family of magics. Returns the number of batches decoded."""

@@ -61,7 +61,8 @@ class ColumnReader:
     topic, partition: contents of the columns of these names, null if None.
     check_crc: verify the checksums of batches, and of messages inside compressed ones.
     max_decompressed_bytes: what one compressed batch may grow to, below 1 GiB.
-    max_rows, max_bytes: of an Arrow batch; more than max_bytes only where a single Kafka batch is larger.
+    max_rows, max_bytes: of an Arrow batch; more than max_bytes only where a single record is larger. A larger Kafka
+        batch is given in parts, after all of it has been checked.
     on_corrupt: called with each CorruptBatch, in the order of the rows; reading then goes on behind the batch. Without
         it the error is raised, after the rows before it.
     include_control: give the records of control batches too.

@@ -36,7 +36,7 @@ from kwire.records.attributes import (
     TimestampType,
 )
 from kwire.records.batch import Batch, to_int32, to_int64
-from kwire.records.faults import Fault
+from kwire.records.faults import MAX_HEADERS, Fault
 from kwire.records.record import Record, decode_header_key
 from kwire.wire.checksum import crc32c
 from kwire.wire.varint import read_varint, read_varlong
@@ -156,7 +156,7 @@ class DefaultBatch(Batch):
 
     def read_headers(self, body: bytes, at: int, count: int, index: int) -> tuple[Headers, int]:
         """The `count` headers that start at `at` of a record's body, and the position after them."""
-        if not 0 <= count <= len(body) - at:
+        if not 0 <= count <= min(len(body) - at, MAX_HEADERS):
             raise self.corrupt(Fault.HEADER_COUNT.text, index)
         headers: Headers = []
         fault = Fault.HEADER_KEY

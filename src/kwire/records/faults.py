@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import enum
 
-__all__ = ["Fault"]
+__all__ = ["MAX_HEADERS", "Fault"]
+
+MAX_HEADERS = 1 << 20
+"""Of one record. Kafka has no limit; but a header may take two bytes of a compressed batch, and fifty of memory."""
 
 
 class Fault(enum.IntEnum):
@@ -46,7 +49,7 @@ TEXTS = {
     Fault.RECORD_FIELDS: "a record's fields end early or hold a malformed number",
     Fault.KEY_LENGTH: "a key runs beyond its record",
     Fault.VALUE_LENGTH: "a value runs beyond its record",
-    Fault.HEADER_COUNT: "a record's header count is negative or larger than the record",
+    Fault.HEADER_COUNT: f"a record's header count is negative, larger than the record or above {MAX_HEADERS}",
     Fault.HEADER_KEY: "a header key's length is negative, malformed or runs beyond the record",
     Fault.HEADER_VALUE: "a header value's length is malformed or runs beyond the record",
     Fault.RECORD_SIZE: "a record's fields do not end where its length says",

@@ -17,7 +17,7 @@ from kwire.errors import Malformed, Truncated
 from kwire.records.attributes import NO_TIMESTAMP
 from kwire.records.batch import to_int64
 from kwire.records.default_batch import SMALLEST_RECORD_BYTES
-from kwire.records.faults import Fault
+from kwire.records.faults import MAX_HEADERS, Fault
 from kwire.wire.checksum import crc32c
 from kwire.wire.varint import read_varint, read_varlong
 
@@ -169,7 +169,7 @@ def scan_plain(section: memoryview, count: int, base_timestamp: int) -> SectionS
             if not record.skip(record.varint()):
                 return faulty(Fault.VALUE_LENGTH, index)
             headers = record.varint()
-            if not 0 <= headers <= length - record.pos:
+            if not 0 <= headers <= min(length - record.pos, MAX_HEADERS):
                 return faulty(Fault.HEADER_COUNT, index)
             for _ in range(headers):
                 fault = Fault.HEADER_KEY

@@ -24,7 +24,7 @@ from kwire.records.kernels.memory import (
 )
 from kwire.records.kernels.output import put_bytes, put_timestamp
 
-__all__ = ["parse_legacy_messages", "scan_inner_messages", "wrapped_value"]
+__all__ = ["parse_legacy_messages", "scan_inner_messages", "skip_messages", "wrapped_value"]
 
 BAD_WRAPPER_VALUE = int(Fault.WRAPPER_VALUE)
 BAD_INNER_SIZE = int(Fault.INNER_SIZE)
@@ -75,6 +75,20 @@ def scan_inner_messages(start, end):
         at += FRAME_BYTES + size
         count += 1
     return count, last, at, 0
+
+
+@njit(nogil=True, cache=True)
+def skip_messages(at, end, most, most_bytes):
+    """(number of inner messages, address after them), limited as in skip_records."""
+    start = at
+    messages = 0
+    while at < end and messages < most:
+        after = at + FRAME_BYTES + load_int32(at + 8)
+        if messages > 0 and after - start > most_bytes:
+            break
+        at = after
+        messages += 1
+    return messages, at
 
 
 @njit(nogil=True, cache=True)

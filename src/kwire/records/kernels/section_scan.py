@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from kwire.records.attributes import NO_TIMESTAMP
-from kwire.records.faults import Fault
+from kwire.records.faults import MAX_HEADERS, Fault
 from kwire.records.kernels.memory import load_uint8
 from kwire.records.section_scan import SectionScan
 
@@ -68,7 +68,7 @@ def scan_headers(at, end):
     if at == 0:
         return BAD_FIELDS, False
     canonical &= short
-    if count < 0 or count > end - at:
+    if count < 0 or count > end - at or count > MAX_HEADERS:
         return BAD_HEADER_COUNT, False
     for _ in range(count):
         length, at, short = read_number(at, end, 5)
