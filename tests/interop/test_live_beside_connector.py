@@ -188,7 +188,7 @@ class Running:
 def offsets(found: Any) -> Any:
     """Offsets by topic and partition; kafka-live also records ids, as names without partitions."""
     parsed = json.loads(found) if isinstance(found, str) else found
-    return {topic: partitions for topic, partitions in parsed.items() if partitions}
+    return parsed and {topic: partitions for topic, partitions in parsed.items() if partitions}  # null: no start yet
 
 
 def stream(spark: SparkSession, source: str, servers: str, folder: Path, options: Options) -> Streamed:
