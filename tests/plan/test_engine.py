@@ -38,6 +38,23 @@ def test_a_process_that_reads_little_never_imports_numba() -> None:
     assert output(program) == "False False False None"
 
 
+def test_a_few_large_messages_are_work_enough_for_the_kernels() -> None:
+    program = """
+from kwire.messages import MetadataResponse
+topic = MetadataResponse.MetadataResponseTopic(partitions=[
+    MetadataResponse.MetadataResponsePartition(partition_index=i, replica_nodes=[1, 2, 3], isr_nodes=[1, 2, 3])
+    for i in range(480)
+])
+message = MetadataResponse(topics=[topic])
+data = message.encode(version=9)
+before = engine._thread
+for _ in range(20):
+    MetadataResponse.decode(data, version=9)
+print(len(data) > 16_000, before, engine._thread is not None)
+"""
+    assert output(program) == "True None True"
+
+
 def test_a_process_that_goes_on_reading_gets_the_kernels_without_a_word() -> None:
     program = """
 codec = plan.codec(MetadataRequest.SPEC, 9, MetadataRequest)

@@ -124,6 +124,10 @@ class Codec:
     # The walker
 
     def _use_walker(self, may_switch: bool) -> None:
+        def count_bytes(size_bytes: int) -> None:
+            if may_switch:
+                engine.count_bytes(size_bytes)
+
         def switched() -> bool:
             entry = engine.count_call() if may_switch else None
             if entry is None or self.plan.depth > entry.MAX_DEPTH:
@@ -134,15 +138,23 @@ class Codec:
         def decode(data: Buffer, views: bool = False, lenient: bool = False) -> Any:
             if switched():
                 return self.decode(data, views, lenient)
-            return self._walk(data, 0, views, lenient, False)[0]
+            obj, end = self._walk(data, 0, views, lenient, False)
+            count_bytes(end)
+            return obj
 
         def decode_from(data: Buffer, pos: int, views: bool = False, lenient: bool = False) -> tuple[Any, int]:
             if switched():
                 return self.decode_from(data, pos, views, lenient)
-            return self._walk(data, pos, views, lenient, True)
+            obj, end = self._walk(data, pos, views, lenient, True)
+            count_bytes(end - pos)
+            return obj, end
 
         def encode(obj: Any) -> bytes:
-            return self.encode(obj) if switched() else self._write(obj)
+            if switched():
+                return self.encode(obj)
+            data = self._write(obj)
+            count_bytes(len(data))
+            return data
 
         self.decode, self.decode_from, self.encode = decode, decode_from, encode
 
