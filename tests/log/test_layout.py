@@ -16,6 +16,7 @@ from kwire.log.repair_mode import Mode
 from kwire.log.repair_plan import Plan, make_plan
 from kwire.log.verify import verify_directory
 from tests.log.damaging import batches_of, flip, key_of, tree
+from tests.log.faults import Stopped, StoppingFileSystem
 
 Copied = Callable[[str, str], Path]
 ORDERS = (0, 844, 2238, 3953, 5132, 6304, 7015)  # base offsets of orders-0's segments, and its end
@@ -119,6 +120,28 @@ def test_two_segments_that_changed_names_are_put_in_order(
     (data / "held").rename(two)
     assert {each.kind for each in found_in(data, name)} == {Kind.SEGMENT}
     check_repaired(data, name, wanted, tmp_path / "new")
+
+
+def test_segments_that_change_names_survive_a_stop_at_any_step(copied: Copied, tmp_path: Path) -> None:
+    data = copied("modern", "ids-0")
+    wanted = batches_of(data, "ids-0")
+    one, two = sorted((data / "ids-0").glob("*.log"))
+    one.rename(data / "held")
+    two.rename(one)
+    (data / "held").rename(two)
+    shutil.copytree(data, tmp_path / "before")
+    counting = StoppingFileSystem()
+    repair_in_place(plan_for(data), file_system=counting)
+    assert batches_of(data, "ids-0") == wanted
+    renames = [i for i, step in enumerate(counting.steps) if step.startswith("rename")]
+    assert len(renames) > 4
+    for stop_at in sorted({step + after for step in renames for after in (0, 1)} - {len(counting.steps)}):
+        shutil.rmtree(data)
+        shutil.copytree(tmp_path / "before", data)
+        with pytest.raises(Stopped):
+            repair_in_place(plan_for(data), file_system=StoppingFileSystem(stop_at))
+        repair_in_place(plan_for(data))
+        assert batches_of(data, "ids-0") == wanted, counting.steps[stop_at]
 
 
 @pytest.mark.parametrize("base", ORDERS[1:-2])

@@ -364,15 +364,21 @@ def _is_removed(name: str, staged: set[str], partition: PartitionPlan) -> bool:
 
 
 def _replace(files: FileSystem, built: str, partition: PartitionPlan) -> None:
-    """Put new files in the places of old ones, logs first; then take away what is no part of the log any more."""
+    """Put new files in the places of old ones, logs first; then take away what is no part of the log any more.
+
+    All new files are beside the old ones before the first one takes a place: where segments change names, what one of
+    them replaces may be another one's content, which the next run then finds under the other name.
+    """
     directory = partition.log.url
     staged = files.list(built)
-    for name in sorted(_changed(files, built, partition), key=lambda name: (not name.endswith(".log"), name)):
+    changed = sorted(_changed(files, built, partition), key=lambda name: (not name.endswith(".log"), name))
+    for name in changed:
         fresh = f"{directory}/{name}{FRESH}"
         files.copy(f"{built}/{name}", fresh)
         with files.open(fresh) as file:
             file.sync()
-        files.rename(fresh, f"{directory}/{name}")
+    for name in changed:
+        files.rename(f"{directory}/{name}{FRESH}", f"{directory}/{name}")
     for name in partition.log.file_names:
         if _is_removed(name, set(staged), partition) or name.endswith(FRESH):  # of a run that was interrupted
             files.remove(f"{directory}/{name}")
