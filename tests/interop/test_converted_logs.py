@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests import golden
-from tests.log.expected import Row, consumed
+from tests.interop.booted_logs import as_printed, booted, by_place
+from tests.log.expected import consumed
 from tools import kafka
 
 from kwire.log import LogDirectory
@@ -25,12 +25,9 @@ from kwire.records import Compression
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 
-PEER = Path(__file__).parent / "java" / "LogPeer.java"
-CONTROLLER = "127.0.0.1:21093"  # the metadata log of the directory names it as the only voter
 NOW = time.time_ns() // 1_000_000
 TOPICS = ("orders", "orders.recompressed", "txn", "ids", "compacted", "compacted-txn", "logappend", "trimmed")
 ISOLATIONS = ("read_uncommitted", "read_committed")
-Place = tuple[str, int]
 
 
 @pytest.fixture(scope="module")
@@ -41,43 +38,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return golden.extract("modern", tmp_path_factory.mktemp("logs"))
 
 
-@contextmanager
-def booted(directory: Path) -> Iterator[Callable[..., list[str]]]:
-    """Kafka on directory / "data"; gives read(isolation, *topics), the lines of what its consumer got."""
-    # its own cleaner would go on with compacted topics meanwhile
-    broker = kafka.KafkaBroker(directory, **{"controller.quorum.voters": "", "log.cleaner.enable": "false"})
-    listeners = [each for each in str(broker.settings["listeners"]).split(",") if "CONTROLLER" not in each]
-    broker.settings["listeners"] = ",".join([*listeners, f"CONTROLLER://{CONTROLLER}"])
-    broker.settings["controller.quorum.bootstrap.servers"] = CONTROLLER
-    # or the coordinator would abort the transaction that is open in there, sooner or later
-    broker.settings["transaction.abort.timed.out.transaction.cleanup.interval.ms"] = 3_600_000
-    classes = kafka.compile_java(PEER)
-
-    def read(*arguments: str) -> list[str]:
-        return kafka.java("LogPeer", broker.bootstrap_servers, "read", *arguments, classes=classes).splitlines()
-
-    with broker:
-        yield read
-
-
-def by_place(lines: list[str]) -> dict[Place, list[tuple[int, int, str, str]]]:
-    """(offset, timestamp, key, value) of LogPeer's lines by partition, in order."""
-    found: dict[Place, list[tuple[int, int, str, str]]] = {}
-    for line in lines:
-        topic, partition, offset, timestamp, key, value = line.split(" ")
-        found.setdefault((topic, int(partition)), []).append((int(offset), int(timestamp), key, value))
-    return {key: sorted(records) for key, records in found.items()}
-
-
-def as_printed(rows: list[Row]) -> list[tuple[int, int, str, str]]:
-    return [(row.offset, row.timestamp, *map(hexed, (row.key, row.value))) for row in rows]  # type: ignore[misc]
-
-
-def hexed(data: bytes | None) -> str:
-    return "-" if data is None else "x" + data.hex()
-
-
-def partitions(source: Path) -> list[Place]:
+def partitions(source: Path) -> list[tuple[str, int]]:
     return [key for key in LogDirectory(source / "data") if key[0] in TOPICS]
 
 

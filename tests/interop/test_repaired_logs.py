@@ -35,6 +35,8 @@ def repaired(source: Path, folder: Path, mode: Mode, *, in_place: bool) -> Path:
     data = folder / "data"
     if in_place:
         shutil.copytree(source, data)
+        alone = LogDirectory(data / "u-plain-1")  # its quarantine must not be where the broker looks
+        repair_in_place(make_plan(alone, verify_directory(alone), mode))
     directory = LogDirectory(data if in_place else source)
     plan = make_plan(directory, verify_directory(directory), mode)
     assert plan.left == []
@@ -97,6 +99,7 @@ def test_kafka_boots_on_a_repaired_directory_and_serves_what_was_whole(
     assert sorted(printed.splitlines()) == sorted(expected_lines(unclean, mode))
     log = (folder / "server.log").read_text(errors="replace")
     assert not re.findall(r"Corruption found.*|.*[Ii]nvalid offset.*|ERROR.*CorruptRecord.*", log)
+    assert "quarantine" not in log
     assert "Recovering unflushed segment" in log  # it did look: there is no mark of a clean stop
     assert {path: path.stat().st_size for path in before} == before
     transactions = {
