@@ -592,7 +592,7 @@ def test_updated_rows_of_a_batch_that_is_run_again_are_written_once(
             .trigger(availableNow=True)
             .start()
         )
-        query.awaitTermination(120)
+        query.awaitTermination(int(HANG_S))
         assert query.exception() is None
 
     write(batch(key=[b"a", b"b", b"a"], value=[b"1", b"2", b"3"]), options(servers, topic="updates.in"))

@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("pyspark.sql.datasource")
 
 from tests.spark.test_live_source import Cluster
+from tests.waiting import HANG_S
 
 import kwire.spark
 from kwire.broker import Broker
@@ -144,7 +145,7 @@ def test_the_lag_of_a_running_query_is_known_to_its_driver_and_to_the_cluster(
             .trigger(availableNow=True)
             .start()
         )
-        query.awaitTermination(120)
+        query.awaitTermination(int(HANG_S))
         assert query.exception() is None
         reports = [lag_of_progress(each) for each in query.recentProgress if each["numInputRows"]]
         assert reports[0]["behind"] == {
