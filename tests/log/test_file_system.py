@@ -128,3 +128,27 @@ def test_a_failed_append_leaves_nothing(tmp_path: Path) -> None:
         file.append(b"more")
     assert file.end == 5
     assert (tmp_path / "f").read_bytes() == b"whole"
+
+
+@pytest.mark.parametrize(("umask", "own", "kafkas"), [(0o022, 0o600, 0o644), (0o077, 0o600, 0o600)])
+def test_what_is_made_is_for_its_owner_unless_its_directory_lets_others_in(
+    tmp_path: Path, umask: int, own: int, kafkas: int
+) -> None:
+    def mode(path: Path) -> int:
+        return path.stat().st_mode & 0o777
+
+    files = FileSystem()
+    kafka = tmp_path / "made by Kafka"
+    kafka.mkdir()
+    kafka.chmod(0o755)
+    before = os.umask(umask)
+    try:
+        files.make_directory(str(tmp_path / "data" / "t-0"))
+        for directory in (tmp_path / "data" / "t-0", kafka):
+            files.open(str(directory / "opened"), create=True).close()
+            files.write_atomically(str(directory / "written"), b"x")
+    finally:
+        os.umask(before)
+    assert mode(tmp_path / "data" / "t-0") == 0o700
+    assert {mode(tmp_path / "data" / "t-0" / name) for name in ("opened", "written")} == {own}
+    assert {mode(kafka / name) for name in ("opened", "written")} == {kafkas}

@@ -33,7 +33,7 @@ class DirectoryLock:
         if self.path in locked_here:
             raise LogError("this process has opened the log directory already; close it there first", file)
         try:
-            self._fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise LogError(f"cannot be created: {cause(error)}", file) from error
         try:

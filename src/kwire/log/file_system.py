@@ -5,6 +5,9 @@
     rename, remove, make_directory           done for other processes; lasting once sync_directory was called
     write_atomically                         <path>.tmp, sync, rename, sync_directory: the old bytes or the new ones
 
+New directories are for their owner alone (0700). A new file is for those whom its directory lets in: 0600 in ours, 0644
+where a Kafka under another user made the directory and goes on reading it. The umask applies too.
+
 A file that is open costs a descriptor only while it is used: beyond `max_open_files` the one that was not used for the
 longest time gives its descriptor back and takes a new one when it is needed again. Who gives a descriptor away for
 longer than a call (sendfile) holds the file meanwhile.
@@ -28,6 +31,8 @@ __all__ = ["FileSystem", "OpenFile"]
 
 Data = bytes | bytearray | memoryview
 MOST_PARTS = 1024  # of one writev
+DIRECTORY_MODE = 0o700
+READ_AND_WRITE = 0o666
 ALLOWED_SHARE = 2  # one file in so many that this process may open is a log's
 
 
@@ -249,7 +254,8 @@ class FileSystem:
         """Open a file for reading and writing; create: make an empty one when there is none."""
         if create:
             try:
-                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
+                mode = os.stat(os.path.dirname(path) or ".").st_mode & READ_AND_WRITE
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode))
             except OSError as error:
                 raise LogError(f"cannot be created: {cause(error)}", path) from error
         return self.open_file_class(self, path, self.size(path))
@@ -324,7 +330,7 @@ class FileSystem:
     def make_directory(self, path: str) -> None:
         """Make a directory and those above it; one that is there stays."""
         try:
-            os.makedirs(path, exist_ok=True)
+            os.makedirs(path, DIRECTORY_MODE, exist_ok=True)
         except OSError as error:
             raise LogError(f"cannot be created: {cause(error)}", path) from error
 
