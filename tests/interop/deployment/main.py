@@ -16,7 +16,7 @@ from pathlib import Path
 from given import Given
 from pyspark.sql import SparkSession
 
-import kwire
+import kwire.spark  # before the session: Spark then runs the Python of this program
 
 
 def main(path: str) -> None:
