@@ -88,7 +88,8 @@ def open_segments(log: PartitionLog, start: int, end: int) -> Iterator[tuple[Seg
     """The segments of offsets [start, end), each with its file and the offset that is next.
 
     A file that is missing or was replaced since the listing has the directory listed again. Records that retention has
-    deleted meanwhile are passed over, as consumers pass over them.
+    deleted meanwhile are skipped, as consumers skip them. A segment that is missing between others which have not
+    changed is lost: then the LogError that names it is raised.
     """
     offset, tries = start, 0
     while True:
@@ -97,7 +98,7 @@ def open_segments(log: PartitionLog, start: int, end: int) -> Iterator[tuple[Seg
                 file = segment.open()
             except LogError:
                 again = log.reopened()
-                if tries == TRIES or is_gone(log) or not has_changed(log, again):
+                if tries == TRIES or is_gone(log) or not has_changed(log, again) or is_lost(segment, log, again):
                     raise
                 log, tries = again, tries + 1
                 break
@@ -111,6 +112,19 @@ def open_segments(log: PartitionLog, start: int, end: int) -> Iterator[tuple[Seg
             offset = end if segment.next_base is None else max(offset, segment.next_base)
         else:
             return
+
+
+def is_lost(segment: Segment, log: PartitionLog, again: PartitionLog) -> bool:
+    """Whether a segment is missing from a new listing, though neither retention nor compaction can have removed it.
+
+    Retention removes the oldest segments. Compaction puts a new file in place of an older one, which then has what is
+    left of the missing segment's records.
+    """
+    before = [each for each in again.segments if each.base_offset <= segment.base_offset]
+    if not before or before[-1].base_offset == segment.base_offset:
+        return False
+    name = before[-1].path.rpartition("/")[2]
+    return again.listing[name] == log.listing.get(name)
 
 
 class RangeReader:
