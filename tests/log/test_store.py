@@ -192,6 +192,7 @@ def test_the_directory_above_is_found_in_any_url() -> None:
 def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
     folder = tmp_path / "t-0"
     folder.mkdir()
+    (tmp_path / "meta.properties").touch()
     os.mkfifo(folder / "00000000000000000000.log")  # opening it would wait for a writer
     (folder / "00000000000000000005.log").symlink_to(tmp_path / "nowhere")
     log = LogDirectory(tmp_path)["t", 0]

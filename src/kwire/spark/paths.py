@@ -38,7 +38,7 @@ def open_logs(
                     f"{key[0]}-{key[1]} is here and in {found[key].url}; read such places one at a time", log.url
                 )
             found[key] = log
-    if not found and not is_stream:
+    if places and not found and not is_stream:
         raise LogError("no partition in any of these log directories", ", ".join(places))
     return found
 
