@@ -145,8 +145,6 @@ def test_kafka_python_shares_a_topic(broker: Broker) -> None:
             session_timeout_ms=SESSION_MS,
             heartbeat_interval_ms=100,
             auto_commit_interval_ms=100,
-            # a leader that assigns before it knows the topic's partitions gives out none until it looks again
-            metadata_max_age_ms=500,
         )
         consumers.append(consumer)
         while not stop.is_set():
