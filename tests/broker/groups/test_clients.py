@@ -146,6 +146,8 @@ def test_kafka_python_shares_a_topic(broker: Broker) -> None:
             heartbeat_interval_ms=100,
             auto_commit_interval_ms=100,
         )
+        # a leader that assigns before it has the topic's metadata gives out nothing, and looks again after minutes
+        until(lambda: consumer.partitions_for_topic("t"))
         consumers.append(consumer)
         while not stop.is_set():
             for partition, found in consumer.poll(timeout_ms=50).items():
