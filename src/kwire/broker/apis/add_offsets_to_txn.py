@@ -8,8 +8,6 @@ Source: kafka.server.KafkaApis.handleAddOffsetsToTxnRequest.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.groups.placement import partition_for
@@ -17,7 +15,7 @@ from kwire.broker.internal_topics import GROUP_METADATA_TOPIC, create_missing
 from kwire.broker.node import Node
 from kwire.broker.transactions import ProducerIdAndEpoch
 from kwire.errors import BrokerError
-from kwire.messages import AddOffsetsToTxnResponse
+from kwire.messages import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 25
@@ -26,7 +24,7 @@ VERSIONS = (0, 4)
 FENCED_KNOWN_FROM = 2
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> AddOffsetsToTxnResponse:
+def handle(node: Node, context: RequestContext, request: AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse:
     if not node.may(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
         raise refusal(
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, f"no access to transactional id {request.transactional_id}"

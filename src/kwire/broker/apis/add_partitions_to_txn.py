@@ -9,7 +9,7 @@ Source: kafka.server.KafkaApis.handleAddPartitionsToTxnRequest.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
@@ -17,7 +17,9 @@ from kwire.broker.node import Node
 from kwire.broker.topics import INTERNAL_TOPICS
 from kwire.broker.transactions import ProducerIdAndEpoch, TopicPartition
 from kwire.errors import BrokerError
-from kwire.messages import AddPartitionsToTxnResponse
+from kwire.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+from kwire.messages.add_partitions_to_txn_request import AddPartitionsToTxnTopic
+from kwire.messages.add_partitions_to_txn_response import AddPartitionsToTxnTopicResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 24
@@ -29,7 +31,7 @@ BATCHED_FROM = 4
 Results = dict[TopicPartition, ErrorCode]
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> AddPartitionsToTxnResponse:
+def handle(node: Node, context: RequestContext, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
     """Add, or ask, for every transaction in the request."""
     if context.api_version < BATCHED_FROM:
         producer = ProducerIdAndEpoch(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
@@ -55,7 +57,7 @@ def handle(node: Node, context: RequestContext, request: Any) -> AddPartitionsTo
     return AddPartitionsToTxnResponse(results_by_transaction=answered)
 
 
-def named(topics: Any) -> frozenset[TopicPartition]:
+def named(topics: Iterable[AddPartitionsToTxnTopic]) -> frozenset[TopicPartition]:
     return frozenset((topic.name, index) for topic in topics for index in topic.partitions)
 
 
@@ -99,13 +101,11 @@ def add(
     return results
 
 
-def by_topic(results: Results) -> list[Any]:
+def by_topic(results: Results) -> list[AddPartitionsToTxnTopicResult]:
     """Results as the response has them."""
-    topics: dict[str, Any] = {}
+    topics: dict[str, AddPartitionsToTxnTopicResult] = {}
     for (name, index), code in sorted(results.items()):
-        topic = topics.setdefault(
-            name, AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult(name=name, results_by_partition=[])
-        )
+        topic = topics.setdefault(name, AddPartitionsToTxnTopicResult(name=name, results_by_partition=[]))
         topic.results_by_partition.append(
             AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult(
                 partition_index=index, partition_error_code=code
@@ -114,6 +114,6 @@ def by_topic(results: Results) -> list[Any]:
     return list(topics.values())
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> AddPartitionsToTxnResponse:
+def refuse(request: AddPartitionsToTxnRequest, code: ErrorCode, what: str) -> AddPartitionsToTxnResponse:
     results = dict.fromkeys(named(request.v3_and_below_topics), code)
     return AddPartitionsToTxnResponse(error_code=code, results_by_topic_v3_and_below=by_topic(results))

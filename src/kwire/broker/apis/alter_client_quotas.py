@@ -8,21 +8,21 @@ Source: kafka.server.ControllerApis.handleAlterClientQuotas, org.apache.kafka.co
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.security.quotas import Quotas
 from kwire.errors import BrokerError
-from kwire.messages import AlterClientQuotasResponse
+from kwire.messages import AlterClientQuotasRequest, AlterClientQuotasResponse
+from kwire.messages.alter_client_quotas_request import EntryData
+from kwire.messages.alter_client_quotas_response import EntryData as EntryResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 49
 VERSIONS = (0, 1)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> AlterClientQuotasResponse:
+def handle(node: Node, context: RequestContext, request: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
     """Entity by entity."""
     if not node.may(context, Operation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER):
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
@@ -31,7 +31,7 @@ def handle(node: Node, context: RequestContext, request: Any) -> AlterClientQuot
     return AlterClientQuotasResponse(entries=[alter(quotas, entry, request.validate_only) for entry in request.entries])
 
 
-def alter(quotas: Quotas, entry: Any, validate_only: bool) -> Any:
+def alter(quotas: Quotas, entry: EntryData, validate_only: bool) -> EntryResult:
     """One entity."""
     parts = [(part.entity_type, part.entity_name) for part in entry.entity]
     try:
@@ -41,9 +41,9 @@ def alter(quotas: Quotas, entry: Any, validate_only: bool) -> Any:
     return result(entry, ErrorCode.NONE, None)
 
 
-def result(entry: Any, code: ErrorCode, what: str | None) -> Any:
+def result(entry: EntryData, code: ErrorCode, what: str | None) -> EntryResult:
     """The answer about one entity."""
-    return AlterClientQuotasResponse.EntryData(
+    return EntryResult(
         error_code=code,
         error_message=what,
         entity=[
@@ -53,6 +53,6 @@ def result(entry: Any, code: ErrorCode, what: str | None) -> Any:
     )
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> AlterClientQuotasResponse:
+def refuse(request: AlterClientQuotasRequest, code: ErrorCode, what: str) -> AlterClientQuotasResponse:
     """The same error for every entity."""
     return AlterClientQuotasResponse(entries=[result(entry, code, what) for entry in request.entries])

@@ -5,20 +5,18 @@ Source: kafka.server.ControllerApis.handleLegacyAlterConfigs, ConfigurationContr
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.config_changes import change, current
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
-from kwire.messages import AlterConfigsResponse
+from kwire.messages import AlterConfigsRequest, AlterConfigsResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 33
 VERSIONS = (0, 2)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> AlterConfigsResponse:
+def handle(node: Node, context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Change each resource."""
     responses = []
     for resource in request.resources:
@@ -41,7 +39,7 @@ def handle(node: Node, context: RequestContext, request: Any) -> AlterConfigsRes
     return AlterConfigsResponse(responses=responses)
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> AlterConfigsResponse:
+def refuse(request: AlterConfigsRequest, code: ErrorCode, what: str) -> AlterConfigsResponse:
     """The same error for every resource."""
     return AlterConfigsResponse(
         responses=[

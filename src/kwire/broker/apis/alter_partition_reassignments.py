@@ -9,21 +9,23 @@ Source: org.apache.kafka.controller.ReplicationControlManager.alterPartitionReas
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.apis.create_topics import check_replicas
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
-from kwire.messages import AlterPartitionReassignmentsResponse
+from kwire.messages import AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse
+from kwire.messages.alter_partition_reassignments_request import ReassignablePartition
+from kwire.messages.alter_partition_reassignments_response import ReassignablePartitionResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 45
 VERSIONS = (0, 1)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> AlterPartitionReassignmentsResponse:
+def handle(
+    node: Node, context: RequestContext, request: AlterPartitionReassignmentsRequest
+) -> AlterPartitionReassignmentsResponse:
     """Check each partition's target."""
     if not node.may(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER):
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
@@ -40,11 +42,9 @@ def handle(node: Node, context: RequestContext, request: Any) -> AlterPartitionR
     )
 
 
-def reassign(node: Node, name: str, partition: Any) -> Any:
+def reassign(node: Node, name: str, partition: ReassignablePartition) -> ReassignablePartitionResponse:
     """The result of one partition."""
-    result = AlterPartitionReassignmentsResponse.ReassignablePartitionResponse(
-        partition_index=partition.partition_index, error_message=None
-    )
+    result = ReassignablePartitionResponse(partition_index=partition.partition_index, error_message=None)
     try:
         topic = node.topics.get(name)
         if topic is None:
@@ -61,7 +61,9 @@ def reassign(node: Node, name: str, partition: Any) -> Any:
     return result
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> AlterPartitionReassignmentsResponse:
+def refuse(
+    request: AlterPartitionReassignmentsRequest, code: ErrorCode, what: str
+) -> AlterPartitionReassignmentsResponse:
     """The same error for the request and every partition."""
     cls = AlterPartitionReassignmentsResponse
     return cls(

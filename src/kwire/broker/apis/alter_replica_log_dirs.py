@@ -9,19 +9,17 @@ Source: kafka.server.ReplicaManager.alterReplicaLogDirs 4.4.0.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.messages import AlterReplicaLogDirsResponse
+from kwire.messages import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 34
 VERSIONS = (0, 2)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> AlterReplicaLogDirsResponse:
+def handle(node: Node, context: RequestContext, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
     """Check each replica's directory."""
     if not node.may(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER):
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
@@ -59,7 +57,7 @@ def response(codes: dict[str, dict[int, ErrorCode]]) -> AlterReplicaLogDirsRespo
     )
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> AlterReplicaLogDirsResponse:
+def refuse(request: AlterReplicaLogDirsRequest, code: ErrorCode, what: str) -> AlterReplicaLogDirsResponse:
     """The same error for every replica."""
     codes: dict[str, dict[int, ErrorCode]] = {}
     for directory in request.dirs:

@@ -5,12 +5,10 @@ Source: kafka.server.ControllerApis.handleAlterUserScramCredentials, org.apache.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.messages import AlterUserScramCredentialsResponse
+from kwire.messages import AlterUserScramCredentialsRequest, AlterUserScramCredentialsResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 51
@@ -19,7 +17,9 @@ VERSIONS = (0, 0)
 Result = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> AlterUserScramCredentialsResponse:
+def handle(
+    node: Node, context: RequestContext, request: AlterUserScramCredentialsRequest
+) -> AlterUserScramCredentialsResponse:
     """Carry out what can be."""
     if not node.may(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER):
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
@@ -35,9 +35,9 @@ def handle(node: Node, context: RequestContext, request: Any) -> AlterUserScramC
     )
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> AlterUserScramCredentialsResponse:
+def refuse(request: AlterUserScramCredentialsRequest, code: ErrorCode, what: str) -> AlterUserScramCredentialsResponse:
     """The same error for every user."""
-    users = dict.fromkeys(change.name for change in [*request.deletions, *request.upsertions])
+    users = dict.fromkeys([each.name for each in request.deletions] + [each.name for each in request.upsertions])
     return AlterUserScramCredentialsResponse(
         results=[Result(user=user, error_code=code, error_message=what) for user in users]
     )

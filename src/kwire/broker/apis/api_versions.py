@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any
 
 from kwire.broker import apis
 from kwire.broker.context import RequestContext
 from kwire.broker.features import FINALIZED, SUPPORTED, TRANSACTION_VERSION
 from kwire.broker.node import Node
-from kwire.messages import ApiVersionsResponse
+from kwire.messages import ApiVersionsRequest, ApiVersionsResponse
+from kwire.messages.api_versions_response import ApiVersion
 from kwire.protocol.error_codes import ErrorCode
 
 API_KEY = 18
@@ -31,15 +31,15 @@ TELEMETRY = frozenset({71, 72})
 
 
 @functools.cache
-def offered() -> list[Any]:
+def offered() -> list[ApiVersion]:
     """Every API with its versions."""
     return [
-        ApiVersionsResponse.ApiVersion(api_key=key, min_version=lowest, max_version=highest)
+        ApiVersion(api_key=key, min_version=lowest, max_version=highest)
         for key, (_, lowest, highest) in apis.served().items()
     ]
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> ApiVersionsResponse:
+def handle(node: Node, context: RequestContext, request: ApiVersionsRequest | None) -> ApiVersionsResponse:
     """The answer; request is None for a version that is not served."""
     if request is None:
         return refuse(request, ErrorCode.UNSUPPORTED_VERSION, "")
@@ -64,6 +64,6 @@ def handle(node: Node, context: RequestContext, request: Any) -> ApiVersionsResp
     )
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> ApiVersionsResponse:
+def refuse(request: ApiVersionsRequest | None, code: ErrorCode, what: str) -> ApiVersionsResponse:
     """An error, with the versions of ApiVersions itself, so that a client can ask again."""
     return ApiVersionsResponse(error_code=code, api_keys=[key for key in offered() if key.api_key == API_KEY])

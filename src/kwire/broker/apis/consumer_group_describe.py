@@ -8,8 +8,6 @@ Source: kafka.server.KafkaApis.handleConsumerGroupDescribe 4.0; ConsumerGroup.as
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.apis.consumer_group_heartbeat import check_enabled
 from kwire.broker.apis.describe_groups import allowed_operations
 from kwire.broker.authorization import NO_OPERATIONS, Operation, ResourceType
@@ -18,7 +16,9 @@ from kwire.broker.groups.consumer_group import ConsumerGroup
 from kwire.broker.groups.consumer_member import Assignment, ConsumerMember
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
-from kwire.messages import ConsumerGroupDescribeResponse
+from kwire.messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
+from kwire.messages.consumer_group_describe_response import Assignment as AssignmentMessage
+from kwire.messages.consumer_group_describe_response import DescribedGroup, Member
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 69
@@ -27,7 +27,7 @@ VERSIONS = (0, 1)
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> ConsumerGroupDescribeResponse:
+def handle(node: Node, context: RequestContext, request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
     check_enabled(node)
     response = ConsumerGroupDescribeResponse()
     for group_id in request.group_ids:
@@ -41,14 +41,14 @@ def handle(node: Node, context: RequestContext, request: Any) -> ConsumerGroupDe
     return response
 
 
-def describe(node: Node, context: RequestContext, group_id: str) -> Any:
+def describe(node: Node, context: RequestContext, group_id: str) -> DescribedGroup:
     """One group as it is. Raises BrokerError."""
     if not node.may(context, Operation.DESCRIBE, ResourceType.GROUP, group_id):
         raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {group_id}")
     if not group_id:
         raise refusal(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
     group: ConsumerGroup = node.groups.store.consumer_group(group_id)
-    described = ConsumerGroupDescribeResponse.DescribedGroup(
+    described = DescribedGroup(
         group_id=group_id,
         group_state=group.state,
         group_epoch=group.epoch,
@@ -69,9 +69,9 @@ def describe(node: Node, context: RequestContext, group_id: str) -> Any:
     return described
 
 
-def describe_member(node: Node, group: ConsumerGroup, member: ConsumerMember) -> Any:
+def describe_member(node: Node, group: ConsumerGroup, member: ConsumerMember) -> Member:
     """One member as it is."""
-    return ConsumerGroupDescribeResponse.Member(
+    return Member(
         member_id=member.member_id,
         instance_id=member.instance_id,
         rack_id=member.rack_id,
@@ -86,9 +86,9 @@ def describe_member(node: Node, group: ConsumerGroup, member: ConsumerMember) ->
     )
 
 
-def to_message(node: Node, assignment: Assignment) -> Any:
+def to_message(node: Node, assignment: Assignment) -> AssignmentMessage:
     """An assignment with topics' names; those that are not there any more are left out."""
-    return ConsumerGroupDescribeResponse.Assignment(
+    return AssignmentMessage(
         topic_partitions=[
             ConsumerGroupDescribeResponse.TopicPartitions(
                 topic_id=topic_id, topic_name=topic.name, partitions=sorted(partitions)
@@ -99,12 +99,12 @@ def to_message(node: Node, assignment: Assignment) -> Any:
     )
 
 
-def failed(group_id: str, code: ErrorCode, what: str) -> Any:
+def failed(group_id: str, code: ErrorCode, what: str) -> DescribedGroup:
     """A group that is not told of."""
-    return ConsumerGroupDescribeResponse.DescribedGroup(
+    return DescribedGroup(
         group_id=group_id, error_code=int(code), error_message=what, authorized_operations=NO_OPERATIONS
     )
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> ConsumerGroupDescribeResponse:
+def refuse(request: ConsumerGroupDescribeRequest, code: ErrorCode, what: str) -> ConsumerGroupDescribeResponse:
     return ConsumerGroupDescribeResponse(groups=[failed(group_id, code, what) for group_id in request.group_ids])

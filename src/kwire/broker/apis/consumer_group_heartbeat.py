@@ -8,19 +8,19 @@ Source: kafka.server.KafkaApis.handleConsumerGroupHeartbeat 4.0.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.messages import ConsumerGroupHeartbeatResponse
+from kwire.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 68
 VERSIONS = (0, 1)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> ConsumerGroupHeartbeatResponse:
+def handle(
+    node: Node, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse:
     check_enabled(node)
 
     def may_see(topic: str) -> bool:

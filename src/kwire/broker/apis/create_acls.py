@@ -7,23 +7,21 @@ Source: kafka.server.AclApis.handleCreateAcls, org.apache.kafka.controller.AclCo
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.security.acls import Acl, Acls
 from kwire.errors import BrokerError
-from kwire.messages import CreateAclsResponse
+from kwire.messages import CreateAclsRequest, CreateAclsResponse
+from kwire.messages.create_acls_request import AclCreation
+from kwire.messages.create_acls_response import AclCreationResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 30
 VERSIONS = (0, 3)
 
-Result = CreateAclsResponse.AclCreationResult
 
-
-def handle(node: Node, context: RequestContext, request: Any) -> CreateAclsResponse:
+def handle(node: Node, context: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse:
     """Add one after the other."""
     if not node.may(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER):
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
@@ -32,7 +30,7 @@ def handle(node: Node, context: RequestContext, request: Any) -> CreateAclsRespo
     return CreateAclsResponse(results=[create(node.security.acls, creation) for creation in request.creations])
 
 
-def create(acls: Acls, creation: Any) -> Any:
+def create(acls: Acls, creation: AclCreation) -> AclCreationResult:
     """Add one."""
     acl = Acl(
         resource_type=creation.resource_type,
@@ -46,10 +44,12 @@ def create(acls: Acls, creation: Any) -> Any:
     try:
         acls.add(acl)
     except BrokerError as error:
-        return Result(error_code=error.code, error_message=error.what)
-    return Result(error_message=None)
+        return AclCreationResult(error_code=error.code, error_message=error.what)
+    return AclCreationResult(error_message=None)
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> CreateAclsResponse:
+def refuse(request: CreateAclsRequest, code: ErrorCode, what: str) -> CreateAclsResponse:
     """The same error for every entry."""
-    return CreateAclsResponse(results=[Result(error_code=code, error_message=what) for _ in request.creations])
+    return CreateAclsResponse(
+        results=[AclCreationResult(error_code=code, error_message=what) for _ in request.creations]
+    )

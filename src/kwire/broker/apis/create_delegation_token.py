@@ -9,14 +9,12 @@ Source: kafka.server.KafkaApis.handleCreateTokenRequest, DelegationTokenControlM
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import ANONYMOUS, Peer, RequestContext
 from kwire.broker.node import Node
 from kwire.broker.security import Security
 from kwire.errors import BrokerError
-from kwire.messages import CreateDelegationTokenResponse
+from kwire.messages import CreateDelegationTokenRequest, CreateDelegationTokenResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 38
@@ -26,7 +24,7 @@ SINCE_REQUESTER = 3
 NO_TIME = -1
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> CreateDelegationTokenResponse:
+def handle(node: Node, context: RequestContext, request: CreateDelegationTokenRequest) -> CreateDelegationTokenResponse:
     """Create the token."""
     requester = context.principal
     owner = requester

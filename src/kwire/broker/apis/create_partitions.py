@@ -6,7 +6,6 @@ Source: kafka.server.ControllerApis.createPartitions, ReplicationControlManager.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from kwire.broker.apis.create_topics import check_replicas
 from kwire.broker.authorization import Operation, ResourceType
@@ -15,7 +14,8 @@ from kwire.broker.controller import MAX_PARTITIONS
 from kwire.broker.node import Node
 from kwire.broker.throttling import MutationQuota
 from kwire.errors import BrokerError
-from kwire.messages import CreatePartitionsResponse
+from kwire.messages import CreatePartitionsRequest, CreatePartitionsResponse
+from kwire.messages.create_partitions_request import CreatePartitionsTopic
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 37
@@ -24,7 +24,7 @@ VERSIONS = (0, 3)
 STRICT_QUOTA_VERSION = 3
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> CreatePartitionsResponse:
+def handle(node: Node, context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     """Raise each topic's number."""
     quota = node.throttling.mutations(context, strict_since=STRICT_QUOTA_VERSION)
     times = Counter(topic.name for topic in request.topics)
@@ -42,34 +42,38 @@ def handle(node: Node, context: RequestContext, request: Any) -> CreatePartition
     return CreatePartitionsResponse(results=list(results.values()))
 
 
-def grow(node: Node, context: RequestContext, asked: Any, quota: MutationQuota, *, validate_only: bool) -> None:
+def grow(
+    node: Node, context: RequestContext, change: CreatePartitionsTopic, quota: MutationQuota, *, validate_only: bool
+) -> None:
     """Raise one topic's number. Raises BrokerError."""
-    if not node.may(context, Operation.ALTER, ResourceType.TOPIC, asked.name):
+    if not node.may(context, Operation.ALTER, ResourceType.TOPIC, change.name):
         raise refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
-    topic = node.topics.get(asked.name)
+    topic = node.topics.get(change.name)
     if topic is None:
         raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
     now = len(topic.partitions)
-    if asked.count == now:
+    if change.count == now:
         raise refusal(ErrorCode.INVALID_PARTITIONS, f"Topic already has {now} partition(s).")
-    if asked.count < now:
-        what = f"The topic {topic.name} currently has {now} partition(s); {asked.count} would not be an increase."
+    if change.count < now:
+        what = f"The topic {topic.name} currently has {now} partition(s); {change.count} would not be an increase."
         raise refusal(ErrorCode.INVALID_PARTITIONS, what)
-    added = asked.count - now
+    added = change.count - now
     if added > MAX_PARTITIONS:
         raise refusal(ErrorCode.POLICY_VIOLATION, f"Excessively large number of partitions: {added}")
-    if asked.assignments is not None:
-        if len(asked.assignments) != added:
-            what = f"Attempted to add {added} additional partition(s), but only {len(asked.assignments)} assignment(s) "
+    if change.assignments is not None:
+        if len(change.assignments) != added:
+            what = (
+                f"Attempted to add {added} additional partition(s), but only {len(change.assignments)} assignment(s) "
+            )
             raise refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, what + "were specified.")
-        for each in asked.assignments:
+        for each in change.assignments:
             check_replicas(node, each.broker_ids)
     quota.record(added)
     if not validate_only:
-        node.controller.add_partitions(topic, asked.count)
+        node.controller.add_partitions(topic, change.count)
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> CreatePartitionsResponse:
+def refuse(request: CreatePartitionsRequest, code: ErrorCode, what: str) -> CreatePartitionsResponse:
     """The same error for every topic."""
     return CreatePartitionsResponse(
         results=[

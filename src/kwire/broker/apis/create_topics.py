@@ -10,7 +10,6 @@ Source: kafka.server.ControllerApis.createTopics, ReplicationControlManager.crea
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.configs import topic_entries
@@ -19,7 +18,9 @@ from kwire.broker.node import Node
 from kwire.broker.throttling import MutationQuota
 from kwire.broker.topics import METADATA_TOPIC
 from kwire.errors import BrokerError
-from kwire.messages import CreateTopicsResponse
+from kwire.messages import CreateTopicsRequest, CreateTopicsResponse
+from kwire.messages.create_topics_request import CreatableTopic
+from kwire.messages.create_topics_response import CreatableTopicResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 19
@@ -29,17 +30,17 @@ DEFAULT = -1
 STRICT_QUOTA_VERSION = 6
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> CreateTopicsResponse:
+def handle(node: Node, context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
     """Make each topic."""
     quota = node.throttling.mutations(context, strict_since=STRICT_QUOTA_VERSION)
     times = Counter(topic.name for topic in request.topics)
-    results: list[Any] = []
+    results: list[CreatableTopicResult] = []
     for topic in request.topics:
-        result = CreateTopicsResponse.CreatableTopicResult(name=topic.name, error_message=None, configs=None)
+        result = CreatableTopicResult(name=topic.name, error_message=None, configs=None)
         try:
             if times[topic.name] > 1:
                 raise refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            create(node, context, request, topic, result, quota)
+            create(node, context, topic, result, quota, validate_only=request.validate_only)
         except BrokerError as error:
             result.error_code, result.error_message = error.code, error.what or None
         if all(result.name != other.name for other in results):
@@ -48,7 +49,15 @@ def handle(node: Node, context: RequestContext, request: Any) -> CreateTopicsRes
     return CreateTopicsResponse(topics=results)
 
 
-def create(node: Node, context: RequestContext, request: Any, topic: Any, result: Any, quota: MutationQuota) -> None:
+def create(
+    node: Node,
+    context: RequestContext,
+    topic: CreatableTopic,
+    result: CreatableTopicResult,
+    quota: MutationQuota,
+    *,
+    validate_only: bool,
+) -> None:
     """Make one topic and fill in its result."""
     name = topic.name
     if not node.may(context, Operation.CREATE, ResourceType.CLUSTER, CLUSTER) and not node.may(
@@ -71,7 +80,7 @@ def create(node: Node, context: RequestContext, request: Any, topic: Any, result
         configs[config.name] = config.value
     node.controller.check_new_topic(name, partition_count, configs, replication_factor)
     quota.record(partition_count)
-    if not request.validate_only:
+    if not validate_only:
         made = node.controller.create_topic(name, partition_count, configs, replication_factor=replication_factor)
         result.topic_id = made.topic_id
     if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, name):
@@ -86,7 +95,7 @@ def create(node: Node, context: RequestContext, request: Any, topic: Any, result
     ]
 
 
-def check_assignments(node: Node, topic: Any) -> int:
+def check_assignments(node: Node, topic: CreatableTopic) -> int:
     """The number of partitions that are assigned by hand."""
     if topic.num_partitions != DEFAULT:
         what = "A manual partition assignment was specified, but numPartitions was not set to -1."
@@ -117,13 +126,11 @@ def check_replicas(node: Node, broker_ids: list[int]) -> None:
         raise refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, what)
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> CreateTopicsResponse:
+def refuse(request: CreateTopicsRequest, code: ErrorCode, what: str) -> CreateTopicsResponse:
     """The same error for every topic."""
     return CreateTopicsResponse(
         topics=[
-            CreateTopicsResponse.CreatableTopicResult(
-                name=topic.name, error_code=code, error_message=what, configs=None
-            )
+            CreatableTopicResult(name=topic.name, error_code=code, error_message=what, configs=None)
             for topic in request.topics
         ]
     )

@@ -7,44 +7,44 @@ Source: kafka.server.AclApis.handleDeleteAcls, org.apache.kafka.controller.AclCo
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.apis.describe_acls import filter_of
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.security.acls import Acls
 from kwire.errors import BrokerError
-from kwire.messages import DeleteAclsResponse
+from kwire.messages import DeleteAclsRequest, DeleteAclsResponse
+from kwire.messages.delete_acls_request import DeleteAclsFilter
+from kwire.messages.delete_acls_response import DeleteAclsFilterResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 31
 VERSIONS = (0, 3)
 
-Result = DeleteAclsResponse.DeleteAclsFilterResult
 
-
-def handle(node: Node, context: RequestContext, request: Any) -> DeleteAclsResponse:
+def handle(node: Node, context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
     """Remove filter by filter."""
     if not node.may(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER):
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
     if node.security is None or node.security.authorizer is None:
         raise refusal(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
-    return DeleteAclsResponse(filter_results=[remove(node.security.acls, asked) for asked in request.filters])
+    return DeleteAclsResponse(filter_results=[remove(node.security.acls, filter_) for filter_ in request.filters])
 
 
-def remove(acls: Acls, asked: Any) -> Any:
+def remove(acls: Acls, filter_: DeleteAclsFilter) -> DeleteAclsFilterResult:
     """Remove what one filter finds."""
     try:
-        found = acls.remove(filter_of(asked))
+        found = acls.remove(filter_of(filter_))
     except BrokerError as error:
-        return Result(error_code=error.code, error_message=error.what)
-    return Result(
+        return DeleteAclsFilterResult(error_code=error.code, error_message=error.what)
+    return DeleteAclsFilterResult(
         error_message=None,
         matching_acls=[DeleteAclsResponse.DeleteAclsMatchingAcl(error_message=None, **acl._asdict()) for acl in found],
     )
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> DeleteAclsResponse:
+def refuse(request: DeleteAclsRequest, code: ErrorCode, what: str) -> DeleteAclsResponse:
     """The same error for every filter."""
-    return DeleteAclsResponse(filter_results=[Result(error_code=code, error_message=what) for _ in request.filters])
+    return DeleteAclsResponse(
+        filter_results=[DeleteAclsFilterResult(error_code=code, error_message=what) for _ in request.filters]
+    )

@@ -7,13 +7,11 @@ Source: kafka.server.KafkaApis.handleDeleteGroupsRequest 3.9.1.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
-from kwire.messages import DeleteGroupsResponse
+from kwire.messages import DeleteGroupsRequest, DeleteGroupsResponse
 from kwire.messages.delete_groups_response import DeletableGroupResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
@@ -21,7 +19,7 @@ API_KEY = 42
 VERSIONS = (0, 3)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> DeleteGroupsResponse:
+def handle(node: Node, context: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
     return DeleteGroupsResponse(
         results=[delete(node, context, group_id) for group_id in dict.fromkeys(request.groups_names)]
     )
@@ -38,7 +36,7 @@ def delete(node: Node, context: RequestContext, group_id: str) -> DeletableGroup
     return DeletableGroupResult(group_id=group_id)
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> DeleteGroupsResponse:
+def refuse(request: DeleteGroupsRequest, code: ErrorCode, what: str) -> DeleteGroupsResponse:
     return DeleteGroupsResponse(
         results=[
             DeletableGroupResult(group_id=group_id, error_code=int(code), error_message=what)

@@ -6,13 +6,12 @@ Source: kafka.server.ReplicaManager.deleteRecordsOnLocalLog, UnifiedLog.maybeInc
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.errors import BrokerError, KwireError
-from kwire.messages import DeleteRecordsResponse
+from kwire.messages import DeleteRecordsRequest, DeleteRecordsResponse
+from kwire.messages.delete_records_request import DeleteRecordsPartition
 from kwire.messages.delete_records_response import DeleteRecordsPartitionResult as Answer
 from kwire.protocol.error_codes import ErrorCode, refusal
 
@@ -23,28 +22,29 @@ HIGH_WATERMARK = -1
 INVALID_LOW_WATERMARK = -1
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> DeleteRecordsResponse:
+def handle(node: Node, context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
     """Move each partition's start."""
     return DeleteRecordsResponse(
         topics=[
             DeleteRecordsResponse.DeleteRecordsTopicResult(
-                name=topic.name, partitions=[delete(node, context, topic.name, asked) for asked in topic.partitions]
+                name=topic.name,
+                partitions=[delete(node, context, topic.name, requested) for requested in topic.partitions],
             )
             for topic in request.topics
         ]
     )
 
 
-def delete(node: Node, context: RequestContext, topic: str, asked: Any) -> Answer:
+def delete(node: Node, context: RequestContext, topic: str, requested: DeleteRecordsPartition) -> Answer:
     """Move one partition's start."""
-    answer = Answer(partition_index=asked.partition_index, low_watermark=INVALID_LOW_WATERMARK)
+    answer = Answer(partition_index=requested.partition_index, low_watermark=INVALID_LOW_WATERMARK)
     try:
         if not node.may(context, Operation.DELETE, ResourceType.TOPIC, topic):
             raise refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"no access to topic {topic}")
-        partition = node.topics.partition(topic, asked.partition_index)
+        partition = node.topics.partition(topic, requested.partition_index)
         if partition is None:
             raise refusal(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{asked.partition_index}"
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{requested.partition_index}"
             )
         log = partition.opened
         if partition.topic.is_internal:
@@ -52,7 +52,7 @@ def delete(node: Node, context: RequestContext, topic: str, asked: Any) -> Answe
         if "delete" not in log.config.cleanup_policy:
             what = f"Records of partition {partition.name} can not be deleted due to the configured policy"
             raise refusal(ErrorCode.POLICY_VIOLATION, what)
-        offset = log.high_watermark if asked.offset == HIGH_WATERMARK else asked.offset
+        offset = log.high_watermark if requested.offset == HIGH_WATERMARK else requested.offset
         if not 0 <= offset <= log.high_watermark:
             raise refusal(ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset} of {partition.name}")
         log.delete_records(offset)

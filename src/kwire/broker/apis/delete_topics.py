@@ -7,7 +7,7 @@ Source: kafka.server.ControllerApis.deleteTopics 3.9.1.
 
 from __future__ import annotations
 
-from typing import Any
+from uuid import UUID
 
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
@@ -15,8 +15,9 @@ from kwire.broker.node import Node
 from kwire.broker.throttling import MutationQuota
 from kwire.broker.topics import METADATA_TOPIC, Topic
 from kwire.errors import BrokerError
-from kwire.messages import DeleteTopicsResponse
+from kwire.messages import DeleteTopicsRequest, DeleteTopicsResponse
 from kwire.messages.base import ZERO_UUID
+from kwire.messages.delete_topics_response import DeletableTopicResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 20
@@ -25,7 +26,7 @@ VERSIONS = (0, 6)
 BY_ID_VERSION, DISABLED_VERSION, STRICT_QUOTA_VERSION = 6, 3, 5
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> DeleteTopicsResponse:
+def handle(node: Node, context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
     """Remove each topic."""
     if not node.settings.delete_topic_enable:
         disabled = context.api_version >= DISABLED_VERSION
@@ -38,16 +39,18 @@ def handle(node: Node, context: RequestContext, request: Any) -> DeleteTopicsRes
     return DeleteTopicsResponse(responses=results)
 
 
-def asked(context: RequestContext, request: Any) -> list[tuple[str | None, Any]]:
+def asked(context: RequestContext, request: DeleteTopicsRequest) -> list[tuple[str | None, UUID]]:
     """(name, id) of what is to go, one of them given."""
     if context.api_version >= BY_ID_VERSION:
         return [(topic.name, topic.topic_id) for topic in request.topics]
     return [(name, ZERO_UUID) for name in request.topic_names]
 
 
-def delete(node: Node, context: RequestContext, name: str | None, topic_id: Any, quota: MutationQuota) -> Any:
+def delete(
+    node: Node, context: RequestContext, name: str | None, topic_id: UUID, quota: MutationQuota
+) -> DeletableTopicResult:
     """Remove one topic."""
-    result = DeleteTopicsResponse.DeletableTopicResult(name=name, topic_id=topic_id)
+    result = DeletableTopicResult(name=name, topic_id=topic_id)
     try:
         topic = find(node, context, name, topic_id)
         result.name, result.topic_id = topic.name, topic.topic_id
@@ -58,7 +61,7 @@ def delete(node: Node, context: RequestContext, name: str | None, topic_id: Any,
     return result
 
 
-def find(node: Node, context: RequestContext, name: str | None, topic_id: Any) -> Topic:
+def find(node: Node, context: RequestContext, name: str | None, topic_id: UUID) -> Topic:
     """The topic that is to go. Raises BrokerError."""
     if name is not None and topic_id != ZERO_UUID:
         raise refusal(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
@@ -75,12 +78,11 @@ def find(node: Node, context: RequestContext, name: str | None, topic_id: Any) -
     return topic
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> DeleteTopicsResponse:
+def refuse(request: DeleteTopicsRequest, code: ErrorCode, what: str) -> DeleteTopicsResponse:
     """The same error for every topic."""
     names = [(topic.name, topic.topic_id) for topic in request.topics] or [(n, ZERO_UUID) for n in request.topic_names]
     return DeleteTopicsResponse(
         responses=[
-            DeleteTopicsResponse.DeletableTopicResult(name=name, topic_id=uid, error_code=code, error_message=what)
-            for name, uid in names
+            DeletableTopicResult(name=name, topic_id=uid, error_code=code, error_message=what) for name, uid in names
         ]
     )

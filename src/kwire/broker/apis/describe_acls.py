@@ -8,20 +8,20 @@ Source: kafka.server.AclApis.handleDescribeAcls, DescribeAclsResponse.aclsResour
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.security.acls import AclFilter
-from kwire.messages import DescribeAclsResponse
+from kwire.messages import DescribeAclsRequest, DescribeAclsResponse
+from kwire.messages.delete_acls_request import DeleteAclsFilter
+from kwire.messages.describe_acls_response import DescribeAclsResource
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 29
 VERSIONS = (0, 3)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> DescribeAclsResponse:
+def handle(node: Node, context: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
     """What is found."""
     if not node.may(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER):
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
@@ -29,11 +29,11 @@ def handle(node: Node, context: RequestContext, request: Any) -> DescribeAclsRes
         raise refusal(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker")
     wanted = filter_of(request)
     wanted.check()
-    resources: dict[tuple[int, str, int], Any] = {}
+    resources: dict[tuple[int, str, int], DescribeAclsResource] = {}
     for acl in sorted(filter(wanted.matches, node.security.acls)):
         resource = resources.setdefault(
             acl[:3],
-            DescribeAclsResponse.DescribeAclsResource(
+            DescribeAclsResource(
                 resource_type=acl.resource_type, resource_name=acl.resource_name, pattern_type=acl.pattern_type, acls=[]
             ),
         )
@@ -45,14 +45,14 @@ def handle(node: Node, context: RequestContext, request: Any) -> DescribeAclsRes
     return DescribeAclsResponse(error_message=None, resources=list(resources.values()))
 
 
-def filter_of(asked: Any) -> AclFilter:
+def filter_of(request: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
     """The filter in a request, or in one element of DeleteAcls."""
     return AclFilter(
-        resource_type=asked.resource_type_filter,
-        resource_name=asked.resource_name_filter,
-        pattern_type=asked.pattern_type_filter,
-        principal=asked.principal_filter,
-        host=asked.host_filter,
-        operation=asked.operation,
-        permission_type=asked.permission_type,
+        resource_type=request.resource_type_filter,
+        resource_name=request.resource_name_filter,
+        pattern_type=request.pattern_type_filter,
+        principal=request.principal_filter,
+        host=request.host_filter,
+        operation=request.operation,
+        permission_type=request.permission_type,
     )

@@ -7,19 +7,17 @@ Source: kafka.server.KafkaApis.handleDescribeClientQuotasRequest, org.apache.kaf
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.messages import DescribeClientQuotasResponse
+from kwire.messages import DescribeClientQuotasRequest, DescribeClientQuotasResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 48
 VERSIONS = (0, 1)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> DescribeClientQuotasResponse:
+def handle(node: Node, context: RequestContext, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
     """What is found."""
     if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER):
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
@@ -43,6 +41,6 @@ def handle(node: Node, context: RequestContext, request: Any) -> DescribeClientQ
     )
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> DescribeClientQuotasResponse:
+def refuse(request: DescribeClientQuotasRequest, code: ErrorCode, what: str) -> DescribeClientQuotasResponse:
     """No entries, rather than none that fit."""
     return DescribeClientQuotasResponse(error_code=code, error_message=what, entries=None)

@@ -7,13 +7,11 @@ Source: kafka.server.KafkaApis.handleDescribeCluster 3.9.1; KIP-700, KIP-919.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.apis.metadata import CLUSTER_OPERATIONS
 from kwire.broker.authorization import CLUSTER, NO_OPERATIONS, Operation, ResourceType, operations_mask
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.messages import DescribeClusterResponse
+from kwire.messages import DescribeClusterRequest, DescribeClusterResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 60
@@ -22,7 +20,7 @@ VERSIONS = (0, 2)
 BROKERS = 1
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> DescribeClusterResponse:
+def handle(node: Node, context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
     """The answer for the client's listener."""
     if context.api_version >= 1 and request.endpoint_type != BROKERS:
         raise refusal(ErrorCode.MISMATCHED_ENDPOINT_TYPE, "The request was sent to an endpoint of the wrong type.")

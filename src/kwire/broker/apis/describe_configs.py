@@ -9,8 +9,6 @@ Source: kafka.server.ConfigHelper 3.9.1 and 4.4.0; KIP-133, KIP-226, KIP-569.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.configs import (
     Entry,
@@ -24,14 +22,16 @@ from kwire.broker.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, TOPIC_R
 from kwire.broker.node import Node
 from kwire.broker.topics import check_name
 from kwire.errors import BrokerError
-from kwire.messages import DescribeConfigsResponse
+from kwire.messages import DescribeConfigsRequest, DescribeConfigsResponse
+from kwire.messages.describe_configs_request import DescribeConfigsResource
+from kwire.messages.describe_configs_response import DescribeConfigsResourceResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 32
 VERSIONS = (0, 4)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> DescribeConfigsResponse:
+def handle(node: Node, context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     """Describe each resource."""
     results = []
     for resource in request.resources:
@@ -51,7 +51,7 @@ def handle(node: Node, context: RequestContext, request: Any) -> DescribeConfigs
     return DescribeConfigsResponse(results=results)
 
 
-def entries(node: Node, context: RequestContext, resource: Any) -> list[Entry]:
+def entries(node: Node, context: RequestContext, resource: DescribeConfigsResource) -> list[Entry]:
     """The settings of one resource. Raises BrokerError."""
     kind, name = resource.resource_type, resource.resource_name
     if kind == TOPIC_RESOURCE:
@@ -82,9 +82,9 @@ def entries(node: Node, context: RequestContext, resource: Any) -> list[Entry]:
     raise refusal(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
 
 
-def described(entry: Entry, version: int, *, with_synonyms: bool) -> Any:
+def described(entry: Entry, version: int, *, with_synonyms: bool) -> DescribeConfigsResourceResult:
     """One setting."""
-    return DescribeConfigsResponse.DescribeConfigsResourceResult(
+    return DescribeConfigsResourceResult(
         name=entry.name,
         value=entry.value,
         read_only=entry.read_only,
@@ -100,7 +100,7 @@ def described(entry: Entry, version: int, *, with_synonyms: bool) -> Any:
     )
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> DescribeConfigsResponse:
+def refuse(request: DescribeConfigsRequest, code: ErrorCode, what: str) -> DescribeConfigsResponse:
     """The same error for every resource."""
     return DescribeConfigsResponse(
         results=[

@@ -9,14 +9,13 @@ Source: kafka.server.KafkaApis.handleDescribeTokensRequest, DelegationTokenManag
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.apis.create_delegation_token import check_sender
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.security.delegation_tokens import DelegationToken
-from kwire.messages import DescribeDelegationTokenResponse
+from kwire.messages import DescribeDelegationTokenRequest, DescribeDelegationTokenResponse
+from kwire.messages.describe_delegation_token_response import DescribedDelegationToken
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 41
@@ -25,7 +24,9 @@ VERSIONS = (0, 3)
 SINCE_REQUESTER = 3
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> DescribeDelegationTokenResponse:
+def handle(
+    node: Node, context: RequestContext, request: DescribeDelegationTokenRequest
+) -> DescribeDelegationTokenResponse:
     """List the tokens that the sender may see."""
     tokens = check_sender(node, context.peer).tokens
     if not tokens.is_enabled:
@@ -52,11 +53,10 @@ def may_see(node: Node, context: RequestContext, token: DelegationToken) -> bool
     )
 
 
-def described(token: DelegationToken, hmac: bytes, version: int) -> Any:
+def described(token: DelegationToken, hmac: bytes, version: int) -> DescribedDelegationToken:
     """One token."""
-    cls = DescribeDelegationTokenResponse.DescribedDelegationToken
     kind, _, name = token.owner.partition(":")
-    result = cls(
+    result = DescribedDelegationToken(
         principal_type=kind,
         principal_name=name,
         issue_timestamp=token.issued_at_ms,

@@ -8,13 +8,12 @@ Stable. Source: kafka.server.KafkaApis.handleDescribeGroupsRequest 3.9.1; GroupM
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import NO_OPERATIONS, Operation, ResourceType, operations_mask
 from kwire.broker.context import RequestContext
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicState
+from kwire.broker.groups.consumer_group import ConsumerGroup
 from kwire.broker.node import Node
-from kwire.messages import DescribeGroupsResponse
+from kwire.messages import DescribeGroupsRequest, DescribeGroupsResponse
 from kwire.messages.describe_groups_response import DescribedGroup, DescribedGroupMember
 from kwire.protocol.error_codes import ErrorCode
 
@@ -26,7 +25,7 @@ DEAD = "Dead"
 GROUP_OPERATIONS = [Operation.READ, Operation.DELETE, Operation.DESCRIBE]
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> DescribeGroupsResponse:
+def handle(node: Node, context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
     response = DescribeGroupsResponse()
     for group_id in request.groups:
         if not node.may(context, Operation.DESCRIBE, ResourceType.GROUP, group_id):
@@ -44,7 +43,7 @@ def allowed_operations(node: Node, context: RequestContext, group_id: str) -> in
     return operations_mask([op for op in GROUP_OPERATIONS if node.may(context, op, ResourceType.GROUP, group_id)])
 
 
-def describe(group: Any, group_id: str, version: int) -> DescribedGroup:
+def describe(group: ClassicGroup | ConsumerGroup | None, group_id: str, version: int) -> DescribedGroup:
     """One group as it is."""
     if not isinstance(group, ClassicGroup):
         described = DescribedGroup(group_id=group_id, group_state=DEAD, authorized_operations=NO_OPERATIONS)
@@ -78,5 +77,5 @@ def failed(group_id: str, code: ErrorCode) -> DescribedGroup:
     return DescribedGroup(group_id=group_id, error_code=int(code), authorized_operations=NO_OPERATIONS)
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> DescribeGroupsResponse:
+def refuse(request: DescribeGroupsRequest, code: ErrorCode, what: str) -> DescribeGroupsResponse:
     return DescribeGroupsResponse(groups=[failed(group_id, code) for group_id in request.groups])

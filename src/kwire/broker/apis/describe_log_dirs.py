@@ -9,20 +9,19 @@ Source: kafka.server.ReplicaManager.describeLogDirs 3.9.1; KIP-113, KIP-827.
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.image import BROKER_RESOURCE
 from kwire.broker.node import Node
-from kwire.messages import DescribeLogDirsResponse
+from kwire.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 35
 VERSIONS = (0, 5)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> DescribeLogDirsResponse:
+def handle(node: Node, context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
     """The one directory there is; null asks for all partitions."""
     if not node.may(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER):
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
@@ -56,6 +55,6 @@ def is_cordoned(node: Node, directory: str) -> bool:
     return bool({"*", directory} & {each.strip() for each in configs.get("cordoned.log.dirs", "").split(",")})
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> DescribeLogDirsResponse:
+def refuse(request: DescribeLogDirsRequest, code: ErrorCode, what: str) -> DescribeLogDirsResponse:
     """No directory; the error where the version has a place for it."""
     return DescribeLogDirsResponse(error_code=code)

@@ -5,20 +5,19 @@ Source: kafka.server.KafkaApis.handleDescribeProducersRequest, UnifiedLog.active
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
-from kwire.messages import DescribeProducersResponse
+from kwire.messages import DescribeProducersRequest, DescribeProducersResponse
+from kwire.messages.describe_producers_response import PartitionResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 61
 VERSIONS = (0, 0)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> DescribeProducersResponse:
+def handle(node: Node, context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
     """Describe each partition."""
     return DescribeProducersResponse(
         topics=[
@@ -31,9 +30,9 @@ def handle(node: Node, context: RequestContext, request: Any) -> DescribeProduce
     )
 
 
-def describe(node: Node, context: RequestContext, topic: str, index: int) -> Any:
+def describe(node: Node, context: RequestContext, topic: str, index: int) -> PartitionResponse:
     """One partition's producers."""
-    answer = DescribeProducersResponse.PartitionResponse(partition_index=index)
+    answer = PartitionResponse(partition_index=index)
     try:
         if not node.may(context, Operation.READ, ResourceType.TOPIC, topic):
             raise refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")

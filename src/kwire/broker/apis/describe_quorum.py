@@ -10,13 +10,11 @@ Source: org.apache.kafka.raft.KafkaRaftClient.handleDescribeQuorumRequest, Descr
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.topics import METADATA_TOPIC
-from kwire.messages import DescribeQuorumResponse
+from kwire.messages import DescribeQuorumRequest, DescribeQuorumResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 55
@@ -26,7 +24,7 @@ SINCE_NODES = 2
 NOT_HERE = "This server does not host this topic-partition."
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> DescribeQuorumResponse:
+def handle(node: Node, context: RequestContext, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
     """Describe the one quorum."""
     if not node.may(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER):
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
@@ -56,7 +54,7 @@ def handle(node: Node, context: RequestContext, request: Any) -> DescribeQuorumR
     )
 
 
-def unknown(request: Any) -> DescribeQuorumResponse:
+def unknown(request: DescribeQuorumRequest) -> DescribeQuorumResponse:
     """The response to a request for other partitions."""
     cls = DescribeQuorumResponse
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

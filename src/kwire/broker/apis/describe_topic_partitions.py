@@ -5,14 +5,12 @@ Source: kafka.server.handlers.DescribeTopicPartitionsRequestHandler 3.9.1; KIP-9
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.apis.metadata import TOPIC_OPERATIONS
 from kwire.broker.authorization import Operation, ResourceType, operations_mask
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.topics import Topic
-from kwire.messages import DescribeTopicPartitionsResponse
+from kwire.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 from kwire.messages.describe_topic_partitions_response import DescribeTopicPartitionsResponseTopic as Answer
 from kwire.protocol.error_codes import ErrorCode, refusal
 
@@ -23,7 +21,9 @@ MAX_PARTITIONS = 2000
 """Kafka's max.request.partition.size.limit."""
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> DescribeTopicPartitionsResponse:
+def handle(
+    node: Node, context: RequestContext, request: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse:
     """A page, from the cursor on; the next cursor when there is more. No topics ask for all."""
     cursor = request.cursor
     names = {topic.name for topic in request.topics} or {topic.name for topic in node.topics}
@@ -91,7 +91,7 @@ def describe(node: Node, context: RequestContext, topic: Topic, start: int, room
     )
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> DescribeTopicPartitionsResponse:
+def refuse(request: DescribeTopicPartitionsRequest, code: ErrorCode, what: str) -> DescribeTopicPartitionsResponse:
     """The same error for every topic."""
     return DescribeTopicPartitionsResponse(
         topics=[Answer(name=topic.name, error_code=code) for topic in request.topics]

@@ -6,21 +6,21 @@ Source: kafka.server.KafkaApis.handleDescribeTransactionsRequest, TransactionCoo
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
 
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.transactions import TransactionMetadata
 from kwire.errors import BrokerError
-from kwire.messages import DescribeTransactionsResponse
+from kwire.messages import DescribeTransactionsRequest, DescribeTransactionsResponse
+from kwire.messages.describe_transactions_response import TransactionState
 from kwire.protocol.error_codes import ErrorCode
 
 API_KEY = 65
 VERSIONS = (0, 0)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> DescribeTransactionsResponse:
+def handle(node: Node, context: RequestContext, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
     states = []
     for transactional_id in request.transactional_ids:
         if not node.may(context, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transactional_id):
@@ -33,12 +33,12 @@ def handle(node: Node, context: RequestContext, request: Any) -> DescribeTransac
     return DescribeTransactionsResponse(transaction_states=states)
 
 
-def described(node: Node, context: RequestContext, transaction: TransactionMetadata) -> Any:
+def described(node: Node, context: RequestContext, transaction: TransactionMetadata) -> TransactionState:
     """One transaction, with the topics that the sender may know of."""
     topics: dict[str, list[int]] = defaultdict(list)
     for topic, index in sorted(transaction.partitions):
         topics[topic].append(index)
-    return DescribeTransactionsResponse.TransactionState(
+    return TransactionState(
         transactional_id=transaction.transactional_id,
         transaction_state=transaction.state.label,
         transaction_timeout_ms=transaction.timeout_ms,
@@ -53,11 +53,11 @@ def described(node: Node, context: RequestContext, transaction: TransactionMetad
     )
 
 
-def refused(transactional_id: str, code: ErrorCode) -> Any:
-    return DescribeTransactionsResponse.TransactionState(transactional_id=transactional_id, error_code=code)
+def refused(transactional_id: str, code: ErrorCode) -> TransactionState:
+    return TransactionState(transactional_id=transactional_id, error_code=code)
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> DescribeTransactionsResponse:
+def refuse(request: DescribeTransactionsRequest, code: ErrorCode, what: str) -> DescribeTransactionsResponse:
     return DescribeTransactionsResponse(
         transaction_states=[refused(transactional_id, code) for transactional_id in request.transactional_ids]
     )

@@ -6,24 +6,25 @@ Source: kafka.server.KafkaApis.handleDescribeUserScramCredentialsRequest, org.ap
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.messages import DescribeUserScramCredentialsResponse
+from kwire.messages import DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse
+from kwire.messages.describe_user_scram_credentials_response import CredentialInfo
+from kwire.messages.describe_user_scram_credentials_response import DescribeUserScramCredentialsResult as Result
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 50
 VERSIONS = (0, 0)
 
-Result = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
-Info = DescribeUserScramCredentialsResponse.CredentialInfo
 TWICE = "Cannot describe SCRAM credentials for the same user twice in a single request: "
 UNKNOWN = "Attempt to describe a user credential that does not exist: "
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> DescribeUserScramCredentialsResponse:
+def handle(
+    node: Node, context: RequestContext, request: DescribeUserScramCredentialsRequest
+) -> DescribeUserScramCredentialsResponse:
     """The users asked for, or all."""
     if not node.may(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER):
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
@@ -34,11 +35,11 @@ def handle(node: Node, context: RequestContext, request: Any) -> DescribeUserScr
     )
 
 
-def result(user: str, times: int, iterations: dict[int, int] | None) -> Any:
+def result(user: str, times: int, iterations: dict[int, int] | None) -> Result:
     """One user, asked for so many times."""
     if times > 1:
         return Result(user=user, error_code=ErrorCode.DUPLICATE_RESOURCE, error_message=TWICE + user)
     if iterations is None:
         return Result(user=user, error_code=ErrorCode.RESOURCE_NOT_FOUND, error_message=UNKNOWN + user)
-    infos = [Info(mechanism=mechanism, iterations=number) for mechanism, number in iterations.items()]
+    infos = [CredentialInfo(mechanism=mechanism, iterations=number) for mechanism, number in iterations.items()]
     return Result(user=user, error_message=None, credential_infos=infos)

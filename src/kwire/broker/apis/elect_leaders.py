@@ -10,13 +10,12 @@ ElectLeadersRequest.getErrorResponse 4.4.0.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
-from kwire.messages import ElectLeadersResponse
+from kwire.messages import ElectLeadersRequest, ElectLeadersResponse
+from kwire.messages.elect_leaders_response import PartitionResult, ReplicaElectionResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 43
@@ -26,7 +25,7 @@ PREFERRED, UNCLEAN = 0, 1
 SINCE_ERROR_CODE = 1
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> ElectLeadersResponse:
+def handle(node: Node, context: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
     """Check each partition."""
     try:
         return ElectLeadersResponse(replica_election_results=results(node, context, request))
@@ -37,23 +36,24 @@ def handle(node: Node, context: RequestContext, request: Any) -> ElectLeadersRes
         return response
 
 
-def results(node: Node, context: RequestContext, request: Any) -> list[Any]:
+def results(node: Node, context: RequestContext, request: ElectLeadersRequest) -> list[ReplicaElectionResult]:
     """The results of all topics. Raises BrokerError."""
     if not node.may(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER):
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
     asked = request.topic_partitions
     if request.election_type not in (PREFERRED, UNCLEAN) and (asked is None or asked):
         raise refusal(ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")
-    cls = ElectLeadersResponse.ReplicaElectionResult
     if asked is None:
-        return [cls(topic=topic.name, partition_result=[]) for topic in node.topics]
+        return [ReplicaElectionResult(topic=topic.name, partition_result=[]) for topic in node.topics]
     return [
-        cls(topic=each.topic, partition_result=[elect(node, each.topic, index) for index in each.partitions])
+        ReplicaElectionResult(
+            topic=each.topic, partition_result=[elect(node, each.topic, index) for index in each.partitions]
+        )
         for each in asked
     ]
 
 
-def elect(node: Node, name: str, index: int) -> Any:
+def elect(node: Node, name: str, index: int) -> PartitionResult:
     """The result of one partition."""
     topic = node.topics.get(name)
     if topic is None:
@@ -62,18 +62,18 @@ def elect(node: Node, name: str, index: int) -> Any:
         code, what = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}"
     else:
         code, what = ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
-    return ElectLeadersResponse.PartitionResult(partition_id=index, error_code=code, error_message=what)
+    return PartitionResult(partition_id=index, error_code=code, error_message=what)
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> ElectLeadersResponse:
+def refuse(request: ElectLeadersRequest, code: ErrorCode, what: str) -> ElectLeadersResponse:
     """The same error for the request and every partition."""
     return ElectLeadersResponse(
         error_code=code,
         replica_election_results=[
-            ElectLeadersResponse.ReplicaElectionResult(
+            ReplicaElectionResult(
                 topic=each.topic,
                 partition_result=[
-                    ElectLeadersResponse.PartitionResult(partition_id=index, error_code=code, error_message=what)
+                    PartitionResult(partition_id=index, error_code=code, error_message=what)
                     for index in each.partitions
                 ],
             )

@@ -8,14 +8,12 @@ Source: kafka.server.KafkaApis.handleEndTxnRequest.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.transactions import ProducerIdAndEpoch
 from kwire.errors import BrokerError
-from kwire.messages import EndTxnResponse
+from kwire.messages import EndTxnRequest, EndTxnResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 26
@@ -25,7 +23,7 @@ FENCED_KNOWN_FROM = 2
 BUMPING_FROM = 5
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> EndTxnResponse:
+def handle(node: Node, context: RequestContext, request: EndTxnRequest) -> EndTxnResponse:
     if not node.may(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
         raise refusal(
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, f"no access to transactional id {request.transactional_id}"

@@ -8,20 +8,18 @@ Source: org.apache.kafka.controller.DelegationTokenControlManager.expireDelegati
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.apis.create_delegation_token import NO_TIME, check_sender
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
-from kwire.messages import ExpireDelegationTokenResponse
+from kwire.messages import ExpireDelegationTokenRequest, ExpireDelegationTokenResponse
 from kwire.protocol.error_codes import ErrorCode
 
 API_KEY = 40
 VERSIONS = (0, 2)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> ExpireDelegationTokenResponse:
+def handle(node: Node, context: RequestContext, request: ExpireDelegationTokenRequest) -> ExpireDelegationTokenResponse:
     """Change the token's expiry time."""
     try:
         tokens = check_sender(node, context.peer).tokens

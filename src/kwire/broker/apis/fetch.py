@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 from uuid import UUID
 
 from kwire.broker.answers import RECORDS_ELSEWHERE, SplicedResponse, piece_bytes
@@ -30,7 +30,8 @@ from kwire.broker.partition_fetch import Found, error_code, failure, fetch_parti
 from kwire.broker.throttling import QuotaType
 from kwire.broker.topics import Partition
 from kwire.errors import KwireError
-from kwire.messages import FetchResponse
+from kwire.messages import FetchRequest, FetchResponse
+from kwire.messages.fetch_response import FetchableTopicResponse
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records.request_magic import fetch_magic
 
@@ -47,7 +48,7 @@ Answer = FetchResponse | SplicedResponse
 Result = TypeVar("Result")
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> Answer | Awaitable[Answer]:
+def handle(node: Node, context: RequestContext, request: FetchRequest) -> Answer | Awaitable[Answer]:
     """The answer, or a future of it."""
     fetch = Fetch(node, context, request)
     found = fetch.read()
@@ -70,7 +71,7 @@ class Fetch:
 
     __slots__ = ("_max_bytes", "_may_follow", "_partitions", "_started_ns", "_view", "context", "node", "request")
 
-    def __init__(self, node: Node, context: RequestContext, request: Any) -> None:
+    def __init__(self, node: Node, context: RequestContext, request: FetchRequest) -> None:
         self.node, self.context, self.request = node, context, request
         self._started_ns = time.perf_counter_ns()
         self._max_bytes = min(request.max_bytes, node.settings.fetch_max_bytes)
@@ -150,7 +151,7 @@ class Fetch:
     def respond(self, found: list[Found]) -> Answer:
         """The response, with the partitions that the session's client has to hear of."""
         view = self._view
-        topics: dict[str | UUID, Any] = {}
+        topics: dict[str | UUID, FetchableTopicResponse] = {}
         payloads = []
         told = []
         for each, one in zip(view.partitions, found, strict=True):
@@ -161,8 +162,11 @@ class Fetch:
             told.append((each, one.data))
             topic = topics.get(each.topic)
             if topic is None:
-                named = {"topic_id": each.topic} if isinstance(each.topic, UUID) else {"topic": each.topic}
-                topic = topics[each.topic] = FetchResponse.FetchableTopicResponse(partitions=[], **named)
+                topic = topics[each.topic] = (
+                    FetchableTopicResponse(topic_id=each.topic, partitions=[])
+                    if isinstance(each.topic, UUID)
+                    else FetchableTopicResponse(topic=each.topic, partitions=[])
+                )
             topic.partitions.append(one.data)
             if one.size_bytes:
                 payloads.append(one.payload)
@@ -236,6 +240,6 @@ def response_size(answer: Answer, version: int) -> int:
     return size_bytes
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> FetchResponse:
+def refuse(request: FetchRequest, code: ErrorCode, what: str) -> FetchResponse:
     """An error of the session."""
     return FetchResponse(error_code=code, session_id=0)

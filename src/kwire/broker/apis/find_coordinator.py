@@ -9,12 +9,10 @@ Source: kafka.server.KafkaApis.handleFindCoordinatorRequest 3.9.1.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.messages import FindCoordinatorResponse
+from kwire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from kwire.protocol.error_codes import ErrorCode
 
 API_KEY = 10
@@ -28,7 +26,7 @@ RESOURCES = {
 }
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> FindCoordinatorResponse:
+def handle(node: Node, context: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     host, port = node.endpoint(context.listener)
     if context.api_version >= SEVERAL_KEYS_VERSION:
         response = FindCoordinatorResponse()
@@ -52,7 +50,7 @@ def check(node: Node, context: RequestContext, key_type: int, key: str) -> Error
     return ErrorCode.NONE if node.may(context, Operation.DESCRIBE, resource, key) else code
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> FindCoordinatorResponse:
+def refuse(request: FindCoordinatorRequest, code: ErrorCode, what: str) -> FindCoordinatorResponse:
     nowhere = FindCoordinatorResponse(error_code=int(code), error_message=what, node_id=-1, host="", port=-1)
     nowhere.coordinators = [
         FindCoordinatorResponse.Coordinator(

@@ -6,13 +6,11 @@ Source: org.apache.kafka.server.ClientMetricsManager.processGetTelemetrySubscrip
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.client_metrics import MAX_PUSH_BYTES
 from kwire.broker.context import RequestContext
 from kwire.broker.identifiers import new_uuid
 from kwire.broker.node import Node
-from kwire.messages import GetTelemetrySubscriptionsResponse
+from kwire.messages import GetTelemetrySubscriptionsRequest, GetTelemetrySubscriptionsResponse
 from kwire.messages.base import ZERO_UUID
 from kwire.records import Compression
 
@@ -22,7 +20,9 @@ VERSIONS = (0, 0)
 ACCEPTED = [Compression.ZSTD, Compression.LZ4, Compression.GZIP, Compression.SNAPPY]
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> GetTelemetrySubscriptionsResponse:
+def handle(
+    node: Node, context: RequestContext, request: GetTelemetrySubscriptionsRequest
+) -> GetTelemetrySubscriptionsResponse:
     """Return the client's subscription."""
     instance_id = new_uuid() if request.client_instance_id == ZERO_UUID else request.client_instance_id
     instance = node.client_metrics.get(instance_id, context)

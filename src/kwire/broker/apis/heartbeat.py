@@ -7,19 +7,17 @@ REBALANCE_IN_PROGRESS tells it to join again. Source: kafka.server.KafkaApis.han
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.messages import HeartbeatResponse
+from kwire.messages import HeartbeatRequest, HeartbeatResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 12
 VERSIONS = (0, 4)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> HeartbeatResponse:
+def handle(node: Node, context: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
     if not node.may(context, Operation.READ, ResourceType.GROUP, request.group_id):
         raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {request.group_id}")
     node.groups.heartbeat(request.group_id, request.member_id, request.group_instance_id, request.generation_id)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import IntEnum
-from typing import Any
 
 from kwire.broker.config_changes import change, current
 from kwire.broker.config_definitions import ConfigType, Resource, definitions
@@ -17,7 +16,8 @@ from kwire.broker.context import RequestContext
 from kwire.broker.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, TOPIC_RESOURCE
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
-from kwire.messages import IncrementalAlterConfigsResponse
+from kwire.messages import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
+from kwire.messages.incremental_alter_configs_request import AlterConfigsResource
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 44
@@ -40,7 +40,9 @@ class ConfigOperation(IntEnum):
     SUBTRACT = 3
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> IncrementalAlterConfigsResponse:
+def handle(
+    node: Node, context: RequestContext, request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
     """Change each resource."""
     responses = []
     for resource in request.resources:
@@ -57,7 +59,7 @@ def handle(node: Node, context: RequestContext, request: Any) -> IncrementalAlte
     return IncrementalAlterConfigsResponse(responses=responses)
 
 
-def changed(node: Node, resource: Any) -> dict[str, str | None]:
+def changed(node: Node, resource: AlterConfigsResource) -> dict[str, str | None]:
     """The values after the operations, None for none. Raises BrokerError."""
     times = Counter(config.name for config in resource.configs)
     twice = [name for name, count in times.items() if count > 1]
@@ -101,7 +103,7 @@ def not_a_list(kind: int, name: str, operation: int) -> str:
     return f"Can't {verb} to key {name} because its type is not LIST."
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> IncrementalAlterConfigsResponse:
+def refuse(request: IncrementalAlterConfigsRequest, code: ErrorCode, what: str) -> IncrementalAlterConfigsResponse:
     """The same error for every resource."""
     return IncrementalAlterConfigsResponse(
         responses=[

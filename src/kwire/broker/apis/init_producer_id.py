@@ -9,14 +9,12 @@ Source: kafka.server.KafkaApis.handleInitProducerIdRequest.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.transactions import NO_PRODUCER, ProducerIdAndEpoch
 from kwire.errors import BrokerError
-from kwire.messages import InitProducerIdResponse
+from kwire.messages import InitProducerIdRequest, InitProducerIdResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.records.attributes import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
@@ -26,7 +24,7 @@ VERSIONS = (0, 5)
 FENCED_KNOWN_FROM = 4
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> InitProducerIdResponse:
+def handle(node: Node, context: RequestContext, request: InitProducerIdRequest) -> InitProducerIdResponse:
     check_access(node, context, request.transactional_id)
     given = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     if (given.producer_id == NO_PRODUCER_ID) != (given.producer_epoch == NO_PRODUCER_EPOCH):
@@ -55,5 +53,5 @@ def check_access(node: Node, context: RequestContext, transactional_id: str | No
             raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to any topic")
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> InitProducerIdResponse:
+def refuse(request: InitProducerIdRequest, code: ErrorCode, what: str) -> InitProducerIdResponse:
     return InitProducerIdResponse(error_code=code, producer_epoch=NO_PRODUCER_EPOCH)

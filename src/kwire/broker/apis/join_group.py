@@ -11,14 +11,13 @@ group.consumer.migration.policy made it so. Source: kafka.server.KafkaApis.handl
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Any
 
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.groups.answers import LaterAnswer
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
-from kwire.messages import JoinGroupResponse
+from kwire.messages import JoinGroupRequest, JoinGroupResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 11
@@ -27,7 +26,9 @@ VERSIONS = (0, 9)
 NULL_NAMES_VERSION = 7
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> JoinGroupResponse | Awaitable[JoinGroupResponse]:
+def handle(
+    node: Node, context: RequestContext, request: JoinGroupRequest
+) -> JoinGroupResponse | Awaitable[JoinGroupResponse]:
     if context.api_version == 0:
         request.rebalance_timeout_ms = request.session_timeout_ms
     later: LaterAnswer[JoinGroupResponse] = LaterAnswer()
@@ -56,5 +57,5 @@ def fit(response: JoinGroupResponse, version: int) -> JoinGroupResponse:
     return response
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> JoinGroupResponse:
+def refuse(request: JoinGroupRequest, code: ErrorCode, what: str) -> JoinGroupResponse:
     return JoinGroupResponse(member_id=request.member_id, error_code=int(code))

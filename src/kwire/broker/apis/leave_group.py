@@ -7,8 +7,6 @@ Up to version 2 the one member's result is the response's. Source: kafka.server.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
@@ -22,7 +20,7 @@ VERSIONS = (0, 5)
 MEMBERS_VERSION = 3
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> LeaveGroupResponse:
+def handle(node: Node, context: RequestContext, request: LeaveGroupRequest) -> LeaveGroupResponse:
     if not node.may(context, Operation.READ, ResourceType.GROUP, request.group_id):
         raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {request.group_id}")
     one = context.api_version < MEMBERS_VERSION

@@ -9,13 +9,11 @@ Source: kafka.server.KafkaApis.handleListConfigResources 4.4.0.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, TOPIC_RESOURCE
 from kwire.broker.node import Node
-from kwire.messages import ListConfigResourcesResponse
+from kwire.messages import ListConfigResourcesRequest, ListConfigResourcesResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 74
@@ -26,7 +24,7 @@ TYPES = (GROUP_RESOURCE, CLIENT_METRICS_RESOURCE, BROKER_LOGGER_RESOURCE, BROKER
 """In the order of Kafka's responses."""
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> ListConfigResourcesResponse:
+def handle(node: Node, context: RequestContext, request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
     """List the resources of the types asked for."""
     if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER):
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")

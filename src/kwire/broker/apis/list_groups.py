@@ -7,18 +7,16 @@ Source: kafka.server.KafkaApis.handleListGroupsRequest 3.9.1.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.messages import ListGroupsResponse
+from kwire.messages import ListGroupsRequest, ListGroupsResponse
 
 API_KEY = 16
 VERSIONS = (0, 5)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> ListGroupsResponse:
+def handle(node: Node, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
     sees_all = node.may(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER)
     return ListGroupsResponse(
         groups=[

@@ -14,15 +14,14 @@ legacyFetchOffsetsBefore 3.9.1.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.partition_fetch import READ_COMMITTED, check_leader_epoch
 from kwire.broker.topics import Partition
 from kwire.errors import BrokerError, KwireError
-from kwire.messages import ListOffsetsResponse
+from kwire.messages import ListOffsetsRequest, ListOffsetsResponse
+from kwire.messages.list_offsets_request import ListOffsetsPartition
 from kwire.messages.list_offsets_response import ListOffsetsPartitionResponse as Answer
 from kwire.protocol.error_codes import ErrorCode, refusal
 
@@ -35,25 +34,25 @@ NONE_FOUND = -1
 LEADER_EPOCH_VERSION = 4
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> ListOffsetsResponse:
+def handle(node: Node, context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """Look each partition up."""
     topics = []
     for topic in request.topics:
         allowed = node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
         seen: set[int] = set()
         partitions = []
-        for asked in topic.partitions:
-            if asked.partition_index in seen and context.api_version > 0:
-                partitions.append(failure(asked.partition_index, ErrorCode.INVALID_REQUEST))
+        for requested in topic.partitions:
+            if requested.partition_index in seen and context.api_version > 0:
+                partitions.append(failure(requested.partition_index, ErrorCode.INVALID_REQUEST))
                 continue
-            seen.add(asked.partition_index)
-            partition = node.topics.partition(topic.name, asked.partition_index)
+            seen.add(requested.partition_index)
+            partition = node.topics.partition(topic.name, requested.partition_index)
             if not allowed:
-                partitions.append(failure(asked.partition_index, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+                partitions.append(failure(requested.partition_index, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
             elif partition is None:
-                partitions.append(failure(asked.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+                partitions.append(failure(requested.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
             else:
-                partitions.append(look_up(node, context, request, partition, asked))
+                partitions.append(look_up(context, request, partition, requested))
         topics.append(ListOffsetsResponse.ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
     return ListOffsetsResponse(topics=topics)
 
@@ -63,26 +62,31 @@ def failure(index: int, code: ErrorCode) -> Answer:
     return Answer(partition_index=index, error_code=code)
 
 
-def look_up(node: Node, context: RequestContext, request: Any, partition: Partition, asked: Any) -> Answer:
+def look_up(
+    context: RequestContext,
+    request: ListOffsetsRequest,
+    partition: Partition,
+    requested: ListOffsetsPartition,
+) -> Answer:
     """The answer of one partition."""
     try:
         if context.api_version == 0:
-            offsets = offsets_before(partition, asked.timestamp, asked.max_num_offsets)
-            return Answer(partition_index=asked.partition_index, old_style_offsets=offsets)
-        check_leader_epoch(partition, asked.current_leader_epoch)
-        timestamp, offset, epoch = find(partition, context.api_version, request.isolation_level, asked.timestamp)
+            offsets = offsets_before(partition, requested.timestamp, requested.max_num_offsets)
+            return Answer(partition_index=requested.partition_index, old_style_offsets=offsets)
+        check_leader_epoch(partition, requested.current_leader_epoch)
+        timestamp, offset, epoch = find(partition, context.api_version, request.isolation_level, requested.timestamp)
     except BrokerError as error:
-        return failure(asked.partition_index, ErrorCode(error.code))
+        return failure(requested.partition_index, ErrorCode(error.code))
     except KwireError:
-        return failure(asked.partition_index, ErrorCode.KAFKA_STORAGE_ERROR)
-    answer = Answer(partition_index=asked.partition_index, timestamp=timestamp, offset=offset)
+        return failure(requested.partition_index, ErrorCode.KAFKA_STORAGE_ERROR)
+    answer = Answer(partition_index=requested.partition_index, timestamp=timestamp, offset=offset)
     if context.api_version >= LEADER_EPOCH_VERSION:
         answer.leader_epoch = epoch
     return answer
 
 
 def find(partition: Partition, version: int, isolation_level: int, timestamp: int) -> tuple[int, int, int]:
-    """(timestamp, offset, leader epoch) of what was asked for, each -1 where there is none."""
+    """(timestamp, offset, leader epoch) of what was requested for, each -1 where there is none."""
     log = partition.opened
     if timestamp < LATEST and version < FIRST_VERSION_WITH.get(timestamp, 0):
         raise refusal(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} in version {version}")

@@ -6,19 +6,19 @@ Source: org.apache.kafka.controller.ReplicationControlManager.listPartitionReass
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.messages import ListPartitionReassignmentsResponse
+from kwire.messages import ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 46
 VERSIONS = (0, 0)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> ListPartitionReassignmentsResponse:
+def handle(
+    node: Node, context: RequestContext, request: ListPartitionReassignmentsRequest
+) -> ListPartitionReassignmentsResponse:
     """Return the empty list."""
     if not node.may(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER):
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")

@@ -9,14 +9,12 @@ Source: kafka.server.KafkaApis.handleListTransactionsRequest, TransactionStateMa
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.groups.topic_regex import TopicRegex
 from kwire.broker.node import Node
 from kwire.broker.transactions import TransactionState
-from kwire.messages import ListTransactionsResponse
+from kwire.messages import ListTransactionsRequest, ListTransactionsResponse
 
 API_KEY = 66
 VERSIONS = (0, 2)
@@ -24,7 +22,7 @@ VERSIONS = (0, 2)
 STATES = {state.label: state for state in TransactionState}
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> ListTransactionsResponse:
+def handle(node: Node, context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
     """Those that the sender may know of. Raises BrokerError for a wrong pattern."""
     states = {STATES[name] for name in request.state_filters if name in STATES}
     producer_ids = set(request.producer_id_filters)

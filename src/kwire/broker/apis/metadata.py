@@ -12,7 +12,7 @@ Source: kafka.server.KafkaApis.handleTopicMetadataRequest 3.9.1.
 
 from __future__ import annotations
 
-from typing import Any
+from uuid import UUID
 
 from kwire.broker.authorization import CLUSTER, NO_OPERATIONS, Operation, ResourceType, operations_mask
 from kwire.broker.context import RequestContext
@@ -20,8 +20,10 @@ from kwire.broker.internal_topics import create_missing
 from kwire.broker.node import Node
 from kwire.broker.topics import Topic
 from kwire.errors import BrokerError
-from kwire.messages import MetadataResponse
+from kwire.messages import MetadataRequest, MetadataResponse
 from kwire.messages.base import ZERO_UUID
+from kwire.messages.metadata_request import MetadataRequestTopic
+from kwire.messages.metadata_response import MetadataResponseTopic
 from kwire.protocol.error_codes import ErrorCode
 
 API_KEY = 3
@@ -48,12 +50,11 @@ CLUSTER_OPERATIONS = [
 ]
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> MetadataResponse:
+def handle(node: Node, context: RequestContext, request: MetadataRequest) -> MetadataResponse:
     """The answer for the client's listener."""
     version = context.api_version
     topics = request.topics
-    all_topics = topics is None or (version == 0 and not topics)
-    if all_topics:
+    if topics is None or (version == 0 and not topics):
         found = [
             describe(node, context, request, topic)
             for topic in node.topics
@@ -82,14 +83,16 @@ def handle(node: Node, context: RequestContext, request: Any) -> MetadataRespons
     return response
 
 
-def one(node: Node, context: RequestContext, request: Any, asked: Any) -> Any:
+def one(
+    node: Node, context: RequestContext, request: MetadataRequest, requested: MetadataRequestTopic
+) -> MetadataResponseTopic:
     """The answer about one topic that was asked for, by name or by id."""
-    if asked.topic_id != ZERO_UUID:  # whatever the name is: Java leaves it empty, not null
-        topic = node.topics.with_id(asked.topic_id)
+    if requested.topic_id != ZERO_UUID:  # whatever the name is: Java leaves it empty, not null
+        topic = node.topics.with_id(requested.topic_id)
         if topic is None or not node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic.name):
-            return failed(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id=asked.topic_id)
+            return failed(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id=requested.topic_id)
         return describe(node, context, request, topic)
-    name = asked.name
+    name = requested.name or ""
     if not node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, name):
         return failed(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
     topic = node.topics.get(name)
@@ -108,14 +111,14 @@ def one(node: Node, context: RequestContext, request: Any, asked: Any) -> Any:
     return describe(node, context, request, topic)
 
 
-def failed(code: ErrorCode, name: str | None, *, topic_id: Any = ZERO_UUID) -> Any:
+def failed(code: ErrorCode, name: str | None, *, topic_id: UUID = ZERO_UUID) -> MetadataResponseTopic:
     """The answer about a topic that there is nothing to tell of."""
-    return MetadataResponse.MetadataResponseTopic(
+    return MetadataResponseTopic(
         error_code=code, name=name, topic_id=topic_id, topic_authorized_operations=NO_OPERATIONS
     )
 
 
-def describe(node: Node, context: RequestContext, request: Any, topic: Topic) -> Any:
+def describe(node: Node, context: RequestContext, request: MetadataRequest, topic: Topic) -> MetadataResponseTopic:
     """The answer about a topic that is there."""
     operations = NO_OPERATIONS
     if context.api_version >= 8 and request.include_topic_authorized_operations:
@@ -123,7 +126,7 @@ def describe(node: Node, context: RequestContext, request: Any, topic: Topic) ->
             [op for op in TOPIC_OPERATIONS if node.may(context, op, ResourceType.TOPIC, topic.name)]
         )
     me = [node.node_id]
-    return MetadataResponse.MetadataResponseTopic(
+    return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,

@@ -11,14 +11,13 @@ Source: kafka.server.KafkaApis.handleOffsetCommitRequest 3.9.1; OffsetMetadataMa
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.groups.offset_requests import Commits, Outcome, answer_topics, commit_each, of_all
 from kwire.broker.groups.offsets import NO_RETENTION
 from kwire.broker.node import Node
-from kwire.messages import OffsetCommitResponse, OffsetCommitValue
+from kwire.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetCommitValue
+from kwire.messages.offset_commit_request import OffsetCommitRequestPartition
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 8
@@ -28,7 +27,7 @@ TOPIC_ID_VERSION = 10
 NO_TIMESTAMP = -1
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> OffsetCommitResponse:
+def handle(node: Node, context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse:
     if not node.may(context, Operation.READ, ResourceType.GROUP, request.group_id):
         raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {request.group_id}")
     now_ms = node.clock.now_ms()
@@ -43,7 +42,7 @@ def handle(node: Node, context: RequestContext, request: Any) -> OffsetCommitRes
     return respond(request, outcome)
 
 
-def to_value(partition: Any, retention_time_ms: int, now_ms: int) -> OffsetCommitValue:
+def to_value(partition: OffsetCommitRequestPartition, retention_time_ms: int, now_ms: int) -> OffsetCommitValue:
     """What is kept of a partition's commit."""
     return OffsetCommitValue(
         offset=partition.committed_offset,
@@ -54,7 +53,7 @@ def to_value(partition: Any, retention_time_ms: int, now_ms: int) -> OffsetCommi
     )
 
 
-def commit(node: Node, context: RequestContext, request: Any, commits: Commits) -> None:
+def commit(node: Node, context: RequestContext, request: OffsetCommitRequest, commits: Commits) -> None:
     """Commit what is fine. Raises BrokerError."""
     group = node.groups.offsets.check_commit(
         request.group_id,
@@ -68,7 +67,7 @@ def commit(node: Node, context: RequestContext, request: Any, commits: Commits) 
     node.groups.offsets.commit(request.group_id, commits)
 
 
-def respond(request: Any, outcome: Outcome) -> OffsetCommitResponse:
+def respond(request: OffsetCommitRequest, outcome: Outcome) -> OffsetCommitResponse:
     """The outcome in the request's order."""
     kind = OffsetCommitResponse
     return kind(
@@ -76,5 +75,5 @@ def respond(request: Any, outcome: Outcome) -> OffsetCommitResponse:
     )
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> OffsetCommitResponse:
+def refuse(request: OffsetCommitRequest, code: ErrorCode, what: str) -> OffsetCommitResponse:
     return respond(request, of_all(request, code))

@@ -5,20 +5,18 @@ Source: kafka.server.KafkaApis.handleOffsetDeleteRequest 3.9.1; OffsetMetadataMa
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.groups.offset_requests import check_partition
 from kwire.broker.node import Node
-from kwire.messages import OffsetDeleteResponse
+from kwire.messages import OffsetDeleteRequest, OffsetDeleteResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 47
 VERSIONS = (0, 0)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> OffsetDeleteResponse:
+def handle(node: Node, context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
     if not node.may(context, Operation.DELETE, ResourceType.GROUP, request.group_id):
         raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {request.group_id}")
     if not request.group_id:

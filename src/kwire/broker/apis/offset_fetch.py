@@ -11,15 +11,18 @@ Source: kafka.server.KafkaApis.handleOffsetFetchRequest 3.9.1; OffsetMetadataMan
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
 from kwire.messages import OffsetFetchRequest, OffsetFetchResponse
 from kwire.messages.base import ZERO_UUID
-from kwire.messages.offset_fetch_request import OffsetFetchRequestTopics
+from kwire.messages.offset_fetch_request import OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from kwire.messages.offset_fetch_response import (
+    OffsetFetchResponseGroup,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
 from kwire.messages.offset_fetch_response import OffsetFetchResponsePartitions as Partition
 from kwire.protocol.error_codes import ErrorCode, refusal
 
@@ -30,12 +33,12 @@ GROUP_ERROR_VERSION, GROUPS_VERSION, TOPIC_ID_VERSION = 2, 8, 10
 NO_OFFSET, NO_EPOCH = -1, -1
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> OffsetFetchResponse:
+def handle(node: Node, context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
     version = context.api_version
     if version >= GROUPS_VERSION:
         groups = [fetch_group(node, context, group, request.require_stable) for group in request.groups]
         return OffsetFetchResponse(groups=groups)
-    one = OffsetFetchRequest.OffsetFetchRequestGroup(
+    one = OffsetFetchRequestGroup(
         group_id=request.group_id,
         topics=None
         if request.topics is None
@@ -55,9 +58,11 @@ def handle(node: Node, context: RequestContext, request: Any) -> OffsetFetchResp
     return OffsetFetchResponse(topics=old_topics(found.topics), error_code=found.error_code)
 
 
-def fetch_group(node: Node, context: RequestContext, group: Any, require_stable: bool) -> Any:
+def fetch_group(
+    node: Node, context: RequestContext, group: OffsetFetchRequestGroup, require_stable: bool
+) -> OffsetFetchResponseGroup:
     """One group's offsets: those asked for, or all of topics that the sender may see."""
-    response = OffsetFetchResponse.OffsetFetchResponseGroup(group_id=group.group_id)
+    response = OffsetFetchResponseGroup(group_id=group.group_id)
     try:
         if not node.may(context, Operation.DESCRIBE, ResourceType.GROUP, group.group_id):
             raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {group.group_id}")
@@ -80,7 +85,7 @@ def fetch_group(node: Node, context: RequestContext, group: Any, require_stable:
         if group.topics is None and code is not ErrorCode.NONE:
             continue
         response.topics.append(
-            OffsetFetchResponse.OffsetFetchResponseTopics(
+            OffsetFetchResponseTopics(
                 name=name,
                 topic_id=topic_id if by_id else ZERO_UUID,
                 partitions=[
@@ -131,10 +136,10 @@ def without(index: int, code: ErrorCode) -> Partition:
     )
 
 
-def old_topics(topics: list[Any]) -> list[Any]:
+def old_topics(topics: list[OffsetFetchResponseTopics]) -> list[OffsetFetchResponseTopic]:
     """The same in the structs of versions 0 to 7."""
     return [
-        OffsetFetchResponse.OffsetFetchResponseTopic(
+        OffsetFetchResponseTopic(
             name=topic.name,
             partitions=[
                 OffsetFetchResponse.OffsetFetchResponsePartition(
@@ -151,16 +156,13 @@ def old_topics(topics: list[Any]) -> list[Any]:
     ]
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> OffsetFetchResponse:
+def refuse(request: OffsetFetchRequest, code: ErrorCode, what: str) -> OffsetFetchResponse:
     """In each place where some version has one: the response, its groups, its partitions."""
     failed = [
-        OffsetFetchResponse.OffsetFetchResponseTopics(
+        OffsetFetchResponseTopics(
             name=topic.name, partitions=[without(index, code) for index in topic.partition_indexes]
         )
         for topic in request.topics or ()
     ]
-    groups = [
-        OffsetFetchResponse.OffsetFetchResponseGroup(group_id=group.group_id, error_code=int(code))
-        for group in request.groups
-    ]
+    groups = [OffsetFetchResponseGroup(group_id=group.group_id, error_code=int(code)) for group in request.groups]
     return OffsetFetchResponse(topics=old_topics(failed), error_code=int(code), groups=groups)

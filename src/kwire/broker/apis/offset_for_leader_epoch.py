@@ -7,14 +7,13 @@ Source: kafka.server.KafkaApis.handleOffsetForLeaderEpochRequest, Partition.last
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.partition_fetch import check_leader_epoch
 from kwire.errors import BrokerError
-from kwire.messages import OffsetForLeaderEpochResponse
+from kwire.messages import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+from kwire.messages.offset_for_leader_epoch_request import OffsetForLeaderPartition
 from kwire.messages.offset_for_leader_epoch_response import EpochEndOffset as Answer
 from kwire.protocol.error_codes import ErrorCode
 
@@ -22,28 +21,29 @@ API_KEY = 23
 VERSIONS = (0, 4)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> OffsetForLeaderEpochResponse:
+def handle(node: Node, context: RequestContext, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
     """Look each partition up."""
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(
-                topic=topic.topic, partitions=[look_up(node, context, topic.topic, asked) for asked in topic.partitions]
+                topic=topic.topic,
+                partitions=[look_up(node, context, topic.topic, requested) for requested in topic.partitions],
             )
             for topic in request.topics
         ]
     )
 
 
-def look_up(node: Node, context: RequestContext, topic: str, asked: Any) -> Answer:
+def look_up(node: Node, context: RequestContext, topic: str, requested: OffsetForLeaderPartition) -> Answer:
     """The answer of one partition."""
     if not node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic):
-        return Answer(partition=asked.partition, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    partition = node.topics.partition(topic, asked.partition)
+        return Answer(partition=requested.partition, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    partition = node.topics.partition(topic, requested.partition)
     if partition is None:
-        return Answer(partition=asked.partition, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return Answer(partition=requested.partition, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     try:
-        check_leader_epoch(partition, asked.current_leader_epoch)
-        epoch, end_offset = partition.opened.end_offset_for(asked.leader_epoch)
+        check_leader_epoch(partition, requested.current_leader_epoch)
+        epoch, end_offset = partition.opened.end_offset_for(requested.leader_epoch)
     except BrokerError as error:
-        return Answer(partition=asked.partition, error_code=error.code)
-    return Answer(partition=asked.partition, leader_epoch=epoch, end_offset=end_offset)
+        return Answer(partition=requested.partition, error_code=error.code)
+    return Answer(partition=requested.partition, leader_epoch=epoch, end_offset=end_offset)

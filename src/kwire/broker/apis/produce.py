@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Awaitable, Callable, Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
@@ -24,7 +24,8 @@ from kwire.broker.throttling import QuotaType
 from kwire.broker.topics import Partition, Topic
 from kwire.broker.transactions.partitions import check_produced
 from kwire.errors import BrokerError, KwireError
-from kwire.messages import ProduceResponse
+from kwire.messages import ProduceRequest, ProduceResponse
+from kwire.messages.produce_request import PartitionProduceData, TopicProduceData
 from kwire.messages.produce_response import PartitionProduceResponse as Answer
 from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.records.append_error import DecompressesToTooMuch, RejectedRecords
@@ -32,7 +33,6 @@ from kwire.records.append_work import quick_bytes
 
 if TYPE_CHECKING:
     from kwire.log.partition_writer import Prepared
-    from kwire.messages.produce_request import PartitionProduceData
 
     Work = Callable[[], Prepared]
 
@@ -58,7 +58,9 @@ ADMIN_CLIENT = "__admin_client"
 """The client id that may write to internal topics."""
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> ProduceResponse | Awaitable[ProduceResponse]:
+def handle(
+    node: Node, context: RequestContext, request: ProduceRequest
+) -> ProduceResponse | Awaitable[ProduceResponse]:
     """Append to each partition; the response comes later if some of the records take long to check."""
     steps = append_all(node, context, request)
     try:
@@ -87,7 +89,9 @@ async def finish(
             return response
 
 
-def append_all(node: Node, context: RequestContext, request: Any) -> Generator[Work, Prepared, ProduceResponse]:
+def append_all(
+    node: Node, context: RequestContext, request: ProduceRequest
+) -> Generator[Work, Prepared, ProduceResponse]:
     """Append to each partition. Yields work that takes long, and is sent what comes of it."""
     refused = check_request(node, context, request)
     now_ms = node.clock.now_ms()
@@ -111,7 +115,7 @@ def append_all(node: Node, context: RequestContext, request: Any) -> Generator[W
     return ProduceResponse(responses=answers)
 
 
-def check_request(node: Node, context: RequestContext, request: Any) -> BrokerError | None:
+def check_request(node: Node, context: RequestContext, request: ProduceRequest) -> BrokerError | None:
     """Why nothing of the request is appended."""
     if request.acks not in ACKS:
         return refusal(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {request.acks}, it can be -1, 0 or 1")
@@ -121,7 +125,7 @@ def check_request(node: Node, context: RequestContext, request: Any) -> BrokerEr
     return None
 
 
-def find_topic(node: Node, context: RequestContext, data: Any) -> Topic | BrokerError:
+def find_topic(node: Node, context: RequestContext, data: TopicProduceData) -> Topic | BrokerError:
     """The topic that records are for, or why they cannot go there."""
     if context.api_version >= TOPIC_ID_VERSION:
         topic = node.topics.with_id(data.topic_id)
@@ -141,7 +145,7 @@ def find_topic(node: Node, context: RequestContext, data: Any) -> Topic | Broker
 
 
 def append(
-    node: Node, context: RequestContext, request: Any, topic: Topic, each: PartitionProduceData, now_ms: int
+    node: Node, context: RequestContext, request: ProduceRequest, topic: Topic, each: PartitionProduceData, now_ms: int
 ) -> Generator[Work, Prepared, Answer]:
     """Append to one partition; see append_all."""
     partition = topic.partitions.get(each.index)
@@ -208,7 +212,7 @@ def failure(index: int, error: KwireError, partition: Partition | None = None) -
     return answer
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> ProduceResponse:
+def refuse(request: ProduceRequest, code: ErrorCode, what: str) -> ProduceResponse:
     """The same error for every partition."""
     return ProduceResponse(
         responses=[

@@ -7,14 +7,13 @@ Source: org.apache.kafka.server.ClientMetricsManager.processPushTelemetryRequest
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 from kwire.broker.client_metrics import MAX_PUSH_BYTES
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.errors import DecodeError
-from kwire.messages import PushTelemetryResponse
+from kwire.messages import PushTelemetryRequest, PushTelemetryResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.records import Compression
 from kwire.records.compression import TooLarge, expand
@@ -26,7 +25,7 @@ RESERVED = frozenset({UUID(int=0), UUID(int=1)})
 MAX_DECOMPRESSED_BYTES = 16 * MAX_PUSH_BYTES
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> PushTelemetryResponse:
+def handle(node: Node, context: RequestContext, request: PushTelemetryRequest) -> PushTelemetryResponse:
     """Check the push."""
     instance_id, metrics = request.client_instance_id, request.metrics
     if instance_id in RESERVED:

@@ -7,20 +7,18 @@ Source: org.apache.kafka.controller.DelegationTokenControlManager.renewDelegatio
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.apis.create_delegation_token import NO_TIME, check_sender
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
-from kwire.messages import RenewDelegationTokenResponse
+from kwire.messages import RenewDelegationTokenRequest, RenewDelegationTokenResponse
 from kwire.protocol.error_codes import ErrorCode
 
 API_KEY = 39
 VERSIONS = (0, 2)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> RenewDelegationTokenResponse:
+def handle(node: Node, context: RequestContext, request: RenewDelegationTokenRequest) -> RenewDelegationTokenResponse:
     """Extend the token."""
     try:
         tokens = check_sender(node, context.peer).tokens

@@ -10,12 +10,11 @@ Source: SaslServerAuthenticator.handleSaslToken, kafka.server.KafkaApis.handleSa
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.security.errors import AuthenticationFailed
-from kwire.messages import SaslAuthenticateResponse
+from kwire.messages import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kwire.protocol.error_codes import ErrorCode
 
 API_KEY = 36
@@ -23,7 +22,7 @@ VERSIONS = (0, 2)
 
 
 def handle(
-    node: Node, context: RequestContext, request: Any
+    node: Node, context: RequestContext, request: SaslAuthenticateRequest
 ) -> SaslAuthenticateResponse | asyncio.Future[SaslAuthenticateResponse]:
     """The broker's next token."""
     session = None if node.security is None else node.security.session(context.peer)

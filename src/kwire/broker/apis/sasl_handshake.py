@@ -9,20 +9,18 @@ Source: SaslServerAuthenticator.handleHandshakeRequest, kafka.server.KafkaApis.h
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.security.errors import AuthenticationFailed
 from kwire.errors import BrokerError
-from kwire.messages import SaslHandshakeResponse
+from kwire.messages import SaslHandshakeRequest, SaslHandshakeResponse
 from kwire.protocol.error_codes import ErrorCode
 
 API_KEY = 17
 VERSIONS = (0, 1)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> SaslHandshakeResponse:
+def handle(node: Node, context: RequestContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
     """Which mechanisms there are, and whether the client's is one."""
     security = node.security
     session = None if security is None else security.session(context.peer)

@@ -8,13 +8,12 @@ Followers wait until the leader's assignment is written. Source: kafka.server.Ka
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Any
 
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.groups.answers import LaterAnswer
 from kwire.broker.node import Node
-from kwire.messages import SyncGroupResponse
+from kwire.messages import SyncGroupRequest, SyncGroupResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 14
@@ -23,7 +22,9 @@ VERSIONS = (0, 5)
 NAMES_VERSION = 5
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> SyncGroupResponse | Awaitable[SyncGroupResponse]:
+def handle(
+    node: Node, context: RequestContext, request: SyncGroupRequest
+) -> SyncGroupResponse | Awaitable[SyncGroupResponse]:
     if context.api_version >= NAMES_VERSION and (request.protocol_type is None or request.protocol_name is None):
         raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "protocol type and name have to be there")
     if not node.may(context, Operation.READ, ResourceType.GROUP, request.group_id):

@@ -10,8 +10,6 @@ OffsetMetadataManager.commitTransactionalOffset, CoordinatorRuntime.scheduleTran
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.groups.offset_requests import Commits, Outcome, answer_topics, commit_each, of_all
@@ -20,7 +18,8 @@ from kwire.broker.internal_topics import GROUP_METADATA_TOPIC
 from kwire.broker.node import Node
 from kwire.broker.transactions.admission import ClientSupport, admit
 from kwire.broker.transactions.metadata import ProducerIdAndEpoch
-from kwire.messages import OffsetCommitValue, TxnOffsetCommitResponse
+from kwire.messages import OffsetCommitValue, TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from kwire.messages.txn_offset_commit_request import TxnOffsetCommitRequestPartition
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 28
@@ -29,7 +28,7 @@ VERSIONS = (0, 6)
 TOPIC_ID_VERSION = 6
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> TxnOffsetCommitResponse:
+def handle(node: Node, context: RequestContext, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
     if not node.may(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
         raise refusal(
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, f"no access to transactional id {request.transactional_id}"
@@ -50,7 +49,7 @@ def handle(node: Node, context: RequestContext, request: Any) -> TxnOffsetCommit
     return respond(request, outcome)
 
 
-def to_value(partition: Any, now_ms: int) -> OffsetCommitValue:
+def to_value(partition: TxnOffsetCommitRequestPartition, now_ms: int) -> OffsetCommitValue:
     """What is kept of a partition's commit."""
     return OffsetCommitValue(
         offset=partition.committed_offset,
@@ -60,7 +59,7 @@ def to_value(partition: Any, now_ms: int) -> OffsetCommitValue:
     )
 
 
-def commit(node: Node, context: RequestContext, request: Any, commits: Commits) -> None:
+def commit(node: Node, context: RequestContext, request: TxnOffsetCommitRequest, commits: Commits) -> None:
     """Commit what is fine, as part of the transaction. Raises BrokerError."""
     node.groups.offsets.check_commit(
         request.group_id,
@@ -75,7 +74,7 @@ def commit(node: Node, context: RequestContext, request: Any, commits: Commits) 
     node.groups.offsets.commit(request.group_id, commits, producer)
 
 
-def check_transaction(node: Node, version: int, request: Any) -> None:
+def check_transaction(node: Node, version: int, request: TxnOffsetCommitRequest) -> None:
     """Whether the producer's transaction has the group's partition, or gets it now. Raises BrokerError."""
     support = ClientSupport.of_offset_commit(version)
     if support is not ClientSupport.ADD and not node.settings.transaction_partition_verification_enable:
@@ -93,7 +92,7 @@ def check_transaction(node: Node, version: int, request: Any) -> None:
         raise refusal(code, f"group {request.group_id} is not part of a transaction of producer {producer.producer_id}")
 
 
-def respond(request: Any, outcome: Outcome) -> TxnOffsetCommitResponse:
+def respond(request: TxnOffsetCommitRequest, outcome: Outcome) -> TxnOffsetCommitResponse:
     """The outcome in the request's order."""
     kind = TxnOffsetCommitResponse
     return kind(
@@ -101,5 +100,5 @@ def respond(request: Any, outcome: Outcome) -> TxnOffsetCommitResponse:
     )
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> TxnOffsetCommitResponse:
+def refuse(request: TxnOffsetCommitRequest, code: ErrorCode, what: str) -> TxnOffsetCommitResponse:
     return respond(request, of_all(request, code))

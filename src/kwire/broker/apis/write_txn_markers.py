@@ -9,22 +9,22 @@ Source: kafka.server.KafkaApis.handleWriteTxnMarkersRequest.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.transactions import Marker, TopicPartition
 from kwire.broker.transactions.partitions import write_marker
 from kwire.errors import BrokerError, EncodeError, LogError
-from kwire.messages import WriteTxnMarkersResponse
+from kwire.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from kwire.messages.write_txn_markers_request import WritableTxnMarker
+from kwire.messages.write_txn_markers_response import WritableTxnMarkerResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 API_KEY = 27
 VERSIONS = (0, 2)
 
 
-def handle(node: Node, context: RequestContext, request: Any) -> WriteTxnMarkersResponse:
+def handle(node: Node, context: RequestContext, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
     if not node.may(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER) and not node.may(
         context, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER
     ):
@@ -32,11 +32,11 @@ def handle(node: Node, context: RequestContext, request: Any) -> WriteTxnMarkers
     return WriteTxnMarkersResponse(markers=[result(node, each) for each in request.markers])
 
 
-def result(node: Node, asked: Any) -> Any:
+def result(node: Node, request: WritableTxnMarker) -> WritableTxnMarkerResult:
     """What came of one marker, by partition."""
-    marker = Marker(asked.producer_id, asked.producer_epoch, asked.transaction_result, asked.coordinator_epoch)
-    return WriteTxnMarkersResponse.WritableTxnMarkerResult(
-        producer_id=asked.producer_id,
+    marker = Marker(request.producer_id, request.producer_epoch, request.transaction_result, request.coordinator_epoch)
+    return WritableTxnMarkerResult(
+        producer_id=request.producer_id,
         topics=[
             WriteTxnMarkersResponse.WritableTxnMarkerTopicResult(
                 name=topic.name,
@@ -47,7 +47,7 @@ def result(node: Node, asked: Any) -> Any:
                     for index in topic.partition_indexes
                 ],
             )
-            for topic in asked.topics
+            for topic in request.topics
         ],
     )
 
@@ -65,10 +65,10 @@ def outcome(node: Node, partition: TopicPartition, marker: Marker) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def refuse(request: Any, code: ErrorCode, what: str) -> WriteTxnMarkersResponse:
+def refuse(request: WriteTxnMarkersRequest, code: ErrorCode, what: str) -> WriteTxnMarkersResponse:
     return WriteTxnMarkersResponse(
         markers=[
-            WriteTxnMarkersResponse.WritableTxnMarkerResult(
+            WritableTxnMarkerResult(
                 producer_id=each.producer_id,
                 topics=[
                     WriteTxnMarkersResponse.WritableTxnMarkerTopicResult(
