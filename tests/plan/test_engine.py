@@ -69,6 +69,20 @@ print(engine.kernels() is not None, codec.decode is not decode, codec.encode(exp
     assert output(program) == "True True True"
 
 
+def test_a_codec_switches_to_the_kernels_once() -> None:
+    """A second switch would free the tables whose addresses the first one's functions have, perhaps amid a call."""
+    program = """
+codec = plan.codec(MetadataRequest.SPEC, 9, MetadataRequest)
+decode, encode = codec.decode, codec.encode      # those of the walker, as another thread may still have them
+engine.load()
+decode(wire)
+switched = codec.decode, codec.decode_from, codec.encode
+encode(decode(wire))
+print(switched == (codec.decode, codec.decode_from, codec.encode))
+"""
+    assert output(program) == "True"
+
+
 def test_threads_read_while_the_kernels_come() -> None:
     program = """
 import threading

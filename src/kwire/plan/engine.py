@@ -79,7 +79,7 @@ def count_call() -> ModuleType | None:
     """Called by a codec for each call that the walker serves; the kernels once they are there."""
     global _calls
     _calls += 1
-    if _calls == CALLS_BEFORE_LOADING:
+    if _calls >= CALLS_BEFORE_LOADING and _thread is None:  # not ==: threads that count at once may skip a number
         load_in_background()
     return _loaded
 

@@ -10,6 +10,7 @@ share a codec.
 
 from __future__ import annotations
 
+import threading
 from array import array
 from collections.abc import Callable
 from typing import Any
@@ -35,6 +36,7 @@ DECODE_EIGHTHS, ENCODE_EIGHTHS = 12, 9
 LARGE_INPUT = 1 << 15
 """Bytes of a message from which it pays to cut large fields out of the input: a copy less, a few calls more."""
 LARGE_OUTPUT, MAX_SPARE = 1 << 18, 1 << 24
+_switching = threading.Lock()
 _spare: list[bytearray] = []
 """A buffer between calls, for messages from LARGE_OUTPUT bytes up: the memory of two such at once goes back to the
 system with every call, and its page faults cost ten times the copying. One at most, of MAX_SPARE bytes at most.
@@ -100,6 +102,7 @@ class Codec:
         self._type, self._patch = type, patch
         self._readers: dict[tuple[bool, bool], Reader] = {}
         self._writer: Writer | None = None
+        self._job: tuple[array[int], array[int], array[int]] | None = None
         entry = None if kernels is False else engine.load() if kernels else engine.kernels()
         if entry is not None and plan.depth <= entry.MAX_DEPTH:
             self._use_kernels(entry)
@@ -132,7 +135,9 @@ class Codec:
             entry = engine.count_call() if may_switch else None
             if entry is None or self.plan.depth > entry.MAX_DEPTH:
                 return False
-            self._use_kernels(entry)
+            with _switching:
+                if self._job is None:
+                    self._use_kernels(entry)
             return True
 
         def decode(data: Buffer, views: bool = False, lenient: bool = False) -> Any:
@@ -183,7 +188,7 @@ class Codec:
         rows = array("q", [word for row in self.plan.rows for word in row])
         pool = array("b", self.plan.pool + bytes(8))
         job = array("q", [rows.buffer_info()[0], pool.buffer_info()[0], DECODE_EIGHTHS, ENCODE_EIGHTHS])
-        self._job = rows, pool, job  # the kernels have their addresses
+        self._job = rows, pool, job  # kept, and never replaced: the kernels have their addresses
         address = job.buffer_info()[0]
         kernel_decode, decode_at, kernel_encode = entry.decode, entry.decode_at, entry.encode
         partial, partial_views = entry.decoding.PARTIAL, entry.decoding.PARTIAL | entry.decoding.VIEWS
