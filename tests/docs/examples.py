@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 from tests.golden import DATA, extract
 
-from kwire import messages, records
+from kwire import records
 
 __all__ = ["BLOCK", "ON_SPARK", "PAGES", "ROOT", "blocks", "fill", "in_place", "names_of", "needs_spark"]
 
 ROOT = Path(__file__).parents[2]
 PAGES = {path.name: path for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"))}
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-ON_SPARK = ("README.md", "capture.md", "internal.md", "spark.md")
+ON_SPARK = ("capture.md", "internal.md", "spark.md")
 NOW_MS = 1_760_000_000_000
 
 
@@ -60,7 +60,6 @@ def names_of(page: str, data: Path) -> dict[str, Any]:
             "now_ms": NOW_MS,
         },
         "writing-logs.md": {"batch": one_batch()},
-        "README.md": {"data": messages.MetadataResponse().encode(version=9), "rows": some},
         "spark.md": {"path": str(data)},
         "internal.md": {"path": str(data)},
     }
@@ -79,7 +78,6 @@ def in_place(source: str, data: Path, folder: Path) -> str:
         "kafka.pcap": str(folder / "k391.clean.pcap"),
         "s3://bucket/tiered": str(folder / "encrypted"),
         "private.pem": str(folder / "private.pem"),
-        "s3://backups/kafka": str(data),
         'LogDirectory("DIR")': f'LogDirectory("{data}")',
         '"NEW"': f'"{folder / "new"}"',
         "records.BatchBuilder(": "BatchBuilder(",

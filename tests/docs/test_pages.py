@@ -15,6 +15,7 @@ from kwire.cli.main import build
 
 # Pages whose examples another test runs, in an order or with parts of its own.
 RUN_ELSEWHERE = {
+    "README.md": "tests/docs/test_readme.py",
     "deployment.md": "tests/interop/test_spark_deployment.py",
     "evolution.md": "tests/docs/test_evolution.py",
     "functions.md": "tests/spark/test_functions.py",
