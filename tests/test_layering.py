@@ -26,6 +26,7 @@ ORDER = [
     "client",
     "capture",
     "spark",
+    "pages",
     "cli",
 ]
 # What a package may not know although it stands below (the last column of the table, and "records and messages stay
@@ -38,6 +39,10 @@ STRANGERS = {
     ("spark", "broker"),
     ("capture", "broker"),
     ("client", "broker"),
+    ("pages", "spark"),
+    ("pages", "broker"),
+    ("pages", "client"),
+    ("pages", "capture"),
 }
 # Third-party packages that only their owners import.
 OWNERS = {

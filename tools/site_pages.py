@@ -38,6 +38,10 @@ MODULES = (
     "kwire.spark",
     "kwire.spark.functions",
     "kwire.spark.jobs",
+    "kwire.pages.log_report",
+    "kwire.pages.damage_report",
+    "kwire.pages.encoding_report",
+    "kwire.pages.site.render",
 )
 DOCS = ROOT / "docs"
 LINK = re.compile(r"\[([^]]*)\]\(([^)#\s:]+)(#[^)\s]*)?\)")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.crafted import segment
-from tests.cli.test_escaping import on_terminal
+from tests.pages.test_escaping import on_terminal
 from tests.records.building import batch, record
 from tests.waiting import HANG_S
 

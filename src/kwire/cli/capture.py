@@ -12,8 +12,8 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND, add_command
-from kwire.cli.quantities import bytes_text, time_text
 from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.pages.quantities import bytes_text, time_text
 
 if TYPE_CHECKING:
     from kwire.capture import CaptureCounts, Exchange

@@ -19,9 +19,9 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND, add_command
-from kwire.cli.escaping import json_line, printable
 from kwire.cli.rows import Format, Row, write_rows
 from kwire.errors import EncodeError, OptionError, render_path
+from kwire.pages.escaping import json_line, printable
 
 if TYPE_CHECKING:
     from kwire.plan import Annotation, Codec, Note

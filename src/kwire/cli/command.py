@@ -18,8 +18,8 @@ from typing import ParamSpec
 import typer
 
 from kwire.cli import terminal
-from kwire.cli.escaping import printable
 from kwire.errors import KwireError, OptionError
+from kwire.pages.escaping import printable
 
 __all__ = ["FINE", "FOUND", "USAGE", "add_command", "if_interrupted"]
 

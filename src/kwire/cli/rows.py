@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kwire.cli import terminal
-from kwire.cli.escaping import json_line, printable
+from kwire.pages.escaping import json_line, printable
 
 __all__ = ["Column", "Format", "write_rows"]
 

@@ -11,9 +11,9 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND, add_command
-from kwire.cli.escaping import json_line, printable
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import OptionError, SchemaError
+from kwire.pages.escaping import json_line, printable
 
 if TYPE_CHECKING:
     from kwire.schema import Field, Message, Struct
@@ -51,8 +51,8 @@ def register(app: typer.Typer) -> None:
     # which take their options from here
     from kwire.cli.schema_advise import advise
     from kwire.cli.schema_diff import diff
+    from kwire.cli.schema_docs import docs
     from kwire.cli.schema_size import size
-    from kwire.cli.site.command import docs
 
     group = typer.Typer(
         name="schema", help="Check, show and compile message definitions.", no_args_is_help=True, rich_markup_mode=None

@@ -84,7 +84,7 @@ def advise(
             left = ", ".join(each.path for each in fields if each.path not in counts)
             terminal.warn(f"not counted, as they lie in more than one struct that may be null: {left}")
     if into is not None:
-        from kwire.cli.report.encodings import render_encodings
+        from kwire.pages.encoding_report import render_encodings
 
         into.write_text(
             render_encodings(rows, title=f"{message.name} version {version}", count=len(found), size_bytes=total),

@@ -17,8 +17,8 @@ from typing import Any, Literal
 
 import kwire
 from kwire.cli import terminal
-from kwire.cli.escaping import printable
 from kwire.cli.rows import Format, write_rows
+from kwire.pages.escaping import printable
 
 __all__ = ["Shape", "Shown", "write_findings"]
 

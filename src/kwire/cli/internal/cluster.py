@@ -12,9 +12,9 @@ from kwire.cli.command import FINE
 from kwire.cli.internal.moment import parse_moment, require_topic, shown_time, tell_problems
 from kwire.cli.internal.record_table import write_history
 from kwire.cli.log.directories import open_directory
-from kwire.cli.quantities import time_text
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import LogError, OptionError
+from kwire.pages.quantities import time_text
 
 if TYPE_CHECKING:
     from kwire.log import LogDirectory

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
-from kwire.cli.escaping import printable
 from kwire.cli.log.selection import parse_time
-from kwire.cli.quantities import time_text
 from kwire.errors import OptionError
+from kwire.pages.escaping import printable
+from kwire.pages.quantities import time_text
 
 if TYPE_CHECKING:
     from kwire.log import LogDirectory

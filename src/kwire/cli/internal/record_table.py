@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kwire.cli.command import FINE, FOUND
-from kwire.cli.escaping import compact_json
 from kwire.cli.internal.moment import shown_time, tell_problem
 from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.pages.escaping import compact_json
 
 if TYPE_CHECKING:
     from kwire.log.internal import TypedRecord

@@ -11,9 +11,9 @@ import typer
 from kwire.cli.internal.moment import matching, parse_moment, require_topic, shown_time, tell_problems
 from kwire.cli.internal.record_table import write_history
 from kwire.cli.log.directories import open_directory
-from kwire.cli.quantities import duration_text
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import OptionError
+from kwire.pages.quantities import duration_text
 
 if TYPE_CHECKING:
     from kwire.log.internal import TypedRecord

@@ -13,9 +13,9 @@ from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND, if_interrupted
 from kwire.cli.log.directories import open_directory, selected
 from kwire.cli.log.selection import Selection
-from kwire.cli.quantities import bytes_text
 from kwire.cli.rows import Column, Format, write_rows
 from kwire.errors import OptionError
+from kwire.pages.quantities import bytes_text
 
 __all__ = ["convert"]
 

@@ -12,15 +12,15 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
-from kwire.cli.escaping import printable
 from kwire.cli.log.directories import check_path, open_directory, selected
 from kwire.cli.log.files import BatchReader, LogFile, kind_of, log_file
 from kwire.cli.log.kafka_decoded import InternalTopic, decoded_reading
 from kwire.cli.log.kafka_lines import Lines
 from kwire.cli.log.selection import Selection, parse_offsets, parse_time
-from kwire.cli.quantities import time_text
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import DecodeError, KwireError, OptionError
+from kwire.pages.escaping import printable
+from kwire.pages.quantities import time_text
 
 if TYPE_CHECKING:
     from kwire.records import Batch, Record

@@ -12,9 +12,9 @@ from kwire.cli import terminal
 from kwire.cli.command import FINE, if_interrupted
 from kwire.cli.log.directories import bytes_of, open_directory, selected
 from kwire.cli.log.selection import MAX_OFFSET, Selection, parse_offsets, parse_time
-from kwire.cli.quantities import bytes_text
 from kwire.cli.rows import Column, Format, write_rows
 from kwire.errors import OptionError
+from kwire.pages.quantities import bytes_text
 
 if TYPE_CHECKING:
     from kwire.log import export as exporting

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kwire.cli import terminal
-from kwire.cli.escaping import printable
 from kwire.cli.log.files import BatchReader, LogFile, open_file
 from kwire.cli.log.kafka_lines import Lines, Reading, batch_line, producer_line, record_lines, starting_line
 from kwire.cli.log.selection import Selection
 from kwire.errors import DecodeError, KwireError
+from kwire.pages.escaping import printable
 
 __all__ = ["KafkaDump"]
 

@@ -185,8 +185,8 @@ def _control(batch: Batch, record: Record, lines: Lines) -> str:
     untold = control.type.name == "LEADER_CHANGE" and lines is not Lines.KAFKA_4_3
     if name is None or lines is Lines.KAFKA_2_8 or untold:
         return f" controlType: {control.type.name}({control.type_id})"
-    from kwire.cli.escaping import compact_json
     from kwire.messages import registry
+    from kwire.pages.escaping import compact_json
 
     label, message = name
     try:

@@ -11,11 +11,11 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
-from kwire.cli.escaping import printable
 from kwire.cli.log.directories import open_directory, selected
 from kwire.cli.log.selection import Selection
-from kwire.cli.quantities import bytes_text, time_text
 from kwire.cli.rows import Column, Format, Row, write_rows
+from kwire.pages.escaping import printable
+from kwire.pages.quantities import bytes_text, time_text
 
 if TYPE_CHECKING:
     from kwire.log import PartitionLog

@@ -12,12 +12,12 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND, if_interrupted
-from kwire.cli.escaping import printable
 from kwire.cli.log.directories import bytes_of, open_directory, selected
 from kwire.cli.log.selection import Selection
-from kwire.cli.quantities import bytes_text, count_text
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import OptionError
+from kwire.pages.escaping import printable
+from kwire.pages.quantities import bytes_text, count_text
 
 if TYPE_CHECKING:
     from kwire.log import LogDirectory, PartitionLog

@@ -10,10 +10,10 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
-from kwire.cli.escaping import printable
 from kwire.cli.log.directories import bytes_of, open_directory, selected
 from kwire.cli.log.selection import Selection
 from kwire.errors import OptionError
+from kwire.pages.escaping import printable
 
 __all__ = ["report"]
 
@@ -35,8 +35,8 @@ def report(
     logs = selected(directory, Selection(topics=topic or (), partitions=partition or ()))
     if output.is_dir() or not output.parent.is_dir():
         raise OptionError(f"{output}: not the name of a file in a directory that exists")
-    from kwire.cli.report import render_report
     from kwire.log.statistics import count_topics
+    from kwire.pages.log_report import render_report
 
     with terminal.progress("Reading records", bytes_of(logs)) as bar:
         topics = count_topics(logs, bar.advance)

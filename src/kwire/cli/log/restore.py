@@ -12,9 +12,9 @@ import typer
 from kwire.cli import terminal
 from kwire.cli.command import FINE, if_interrupted
 from kwire.cli.log.convert import Codec
-from kwire.cli.quantities import bytes_text
 from kwire.cli.rows import Column, Format, write_rows
 from kwire.errors import Malformed, OptionError
+from kwire.pages.quantities import bytes_text
 
 __all__ = ["restore"]
 

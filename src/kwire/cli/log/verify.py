@@ -11,12 +11,12 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
-from kwire.cli.escaping import printable
 from kwire.cli.log.directories import bytes_of, open_directory, selected
 from kwire.cli.log.selection import Selection
-from kwire.cli.quantities import bytes_text, count_text
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import OptionError
+from kwire.pages.escaping import printable
+from kwire.pages.quantities import bytes_text, count_text
 
 if TYPE_CHECKING:
     from kwire.log.damage import Damage
@@ -77,7 +77,7 @@ def verify(
     rows = damage_rows(damages, directory.url)
     write_rows(rows if shape is Format.TABLE else map(_public, rows), COLUMNS, shape)
     if report is not None:
-        from kwire.cli.report.damage import render_damage
+        from kwire.pages.damage_report import render_damage
 
         page = render_damage(found, source=path, root=directory.url, made_at=datetime.datetime.now(datetime.UTC))
         try:

@@ -1,5 +1,1 @@
-"""The HTML report: numbers from kwire.log.statistics in, one self-contained page out. Renders only."""
-
-from kwire.cli.report.page import render_report
-
-__all__ = ["render_report"]
+"""Deprecated: the HTML pages are in `kwire.pages`."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import kwire
-from kwire.cli.report.html_page import OWN_FILES, html_page
-from kwire.cli.report.markup import Child, Markup, element, join
-from kwire.cli.site.protocol import Entry, Protocol, slug
+from kwire.pages.html_page import OWN_FILES, html_page
+from kwire.pages.markup import Child, Markup, element, join
+from kwire.pages.site.protocol import Entry, Protocol, slug
 from kwire.schema.versions import Versions
 
 __all__ = ["entry_link", "kind_text", "name_link", "page", "plural", "table", "version_strip"]

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from importlib import resources
 
 import kwire
-from kwire.cli.report.html_page import INLINE_STYLE, html_page
-from kwire.cli.report.markup import Markup, element
+from kwire.pages.html_page import INLINE_STYLE, html_page
+from kwire.pages.markup import Markup, element
 
 __all__ = ["document", "made_by", "page_head", "tiles"]
 

@@ -11,8 +11,8 @@ import datetime
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kwire.cli.quantities import count_text, duration_text, percent_text
-from kwire.cli.report.markup import Child, Markup, element, join
+from kwire.pages.markup import Child, Markup, element, join
+from kwire.pages.quantities import count_text, duration_text, percent_text
 
 __all__ = ["Bar", "Part", "nice_ceiling", "ranked_bars", "sparkline", "stacked_bar", "strip", "time_bars"]
 

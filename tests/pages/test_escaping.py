@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.crafted import ACTED_ON, HOSTILE, hostile_log
 
-from kwire.cli.escaping import json_line, printable
+from kwire.pages.escaping import json_line, printable
 
 
 def is_harmless(text: str) -> bool:

@@ -6,12 +6,12 @@ import datetime
 from collections import Counter
 from collections.abc import Sequence
 
-from kwire.cli.quantities import bytes_text, count_text
-from kwire.cli.report.charts import HEIGHT
-from kwire.cli.report.frame import document, made_by, page_head, tiles
-from kwire.cli.report.markup import Child, Markup, element, join
 from kwire.log.damage import Damage, Severity
 from kwire.log.verify import DirectoryFindings, PartitionFindings
+from kwire.pages.charts import HEIGHT
+from kwire.pages.document import document, made_by, page_head, tiles
+from kwire.pages.markup import Child, Markup, element, join
+from kwire.pages.quantities import bytes_text, count_text
 
 __all__ = ["render_damage"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwire.cli.report.markup import Child, Markup, element, join
-from kwire.cli.site.frame import name_link, plural, table, version_strip
-from kwire.cli.site.protocol import Entry, Protocol, slug
+from kwire.pages.markup import Child, Markup, element, join
+from kwire.pages.site.frame import name_link, plural, table, version_strip
+from kwire.pages.site.protocol import Entry, Protocol, slug
 from kwire.schema.model import Field, Message, Struct
 from kwire.schema.rendering import render_default, versions_text
 from kwire.schema.versions import Versions

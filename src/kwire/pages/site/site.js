@@ -21,7 +21,7 @@
     return node;
   }
 
-  // What kwire.cli.site.protocol.slug makes of a name that is plain; others have no link of their own.
+  // What kwire.pages.site.protocol.slug makes of a name that is plain; others have no link of their own.
   function plain(name) {
     return /^[A-Za-z0-9]{1,80}$/.test(name) ? name : null;
   }

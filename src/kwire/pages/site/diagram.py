@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kwire.cli.report.markup import Markup, element, join
+from kwire.pages.markup import Markup, element, join
 from kwire.schema.layout import Mark, Marked, Slot, Width
 
 __all__ = ["NARROW", "WIDE", "draw", "size_text", "width_text"]

@@ -6,7 +6,7 @@ definition are escaped, and should one not be, it can neither run nor send anyth
 
 from __future__ import annotations
 
-from kwire.cli.report.markup import Child, Markup, element
+from kwire.pages.markup import Child, Markup, element
 
 __all__ = ["INLINE_STYLE", "OWN_FILES", "html_page"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 
-from kwire.cli.quantities import bytes_text, count_text, percent_text, ratio_text, time_text
-from kwire.cli.report.charts import sparkline, stacked_bar
-from kwire.cli.report.frame import document, made_by, page_head, tiles
-from kwire.cli.report.markup import Child, Markup, element, join
-from kwire.cli.report.topic import codec_parts, topic_section
 from kwire.log.statistics import TopicStatistics
+from kwire.pages.charts import sparkline, stacked_bar
+from kwire.pages.document import document, made_by, page_head, tiles
+from kwire.pages.markup import Child, Markup, element, join
+from kwire.pages.quantities import bytes_text, count_text, percent_text, ratio_text, time_text
+from kwire.pages.topic_section import codec_parts, topic_section
 
 __all__ = ["render_report"]
 

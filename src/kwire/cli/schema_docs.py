@@ -29,9 +29,9 @@ def docs(
 
     It works from the file system: open index.html. Files of an earlier run with other definitions stay.
     """
-    from kwire.cli.site.protocol import kafka, of_definitions
-    from kwire.cli.site.render import render_site
     from kwire.codegen import write_files
+    from kwire.pages.site.protocol import kafka, of_definitions
+    from kwire.pages.site.render import render_site
 
     if paths:
         messages = sound_definitions(paths, dialect)

@@ -17,11 +17,11 @@ from tests.cli.crafted import ACTED_ON, MARKUP, policy
 from tests.schema.writing import common, field, message, request, tagged
 from tests.waiting import HANG_S
 
-from kwire.cli.site.diagram import NARROW, WIDE, draw
-from kwire.cli.site.protocol import Protocol, kafka, of_definitions, slug
-from kwire.cli.site.render import render_site
 from kwire.codegen import write_files
 from kwire.messages import registry
+from kwire.pages.site.diagram import NARROW, WIDE, draw
+from kwire.pages.site.protocol import Protocol, kafka, of_definitions, slug
+from kwire.pages.site.render import render_site
 from kwire.schema import parse
 from kwire.schema.layout import compare, layout, layouts
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kwire.cli.quantities import bytes_text, count_text, duration_text, percent_text, ratio_text, time_text
-from kwire.cli.report.charts import Bar, Part, ranked_bars, stacked_bar, strip, time_bars
-from kwire.cli.report.markup import Child, Markup, element, join
 from kwire.log.statistics import MAX_KEYS, CodecCount, PartitionStatistics, TopicStatistics
+from kwire.pages.charts import Bar, Part, ranked_bars, stacked_bar, strip, time_bars
+from kwire.pages.markup import Child, Markup, element, join
+from kwire.pages.quantities import bytes_text, count_text, duration_text, percent_text, ratio_text, time_text
 
 __all__ = ["codec_parts", "topic_section"]
 

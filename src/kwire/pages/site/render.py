@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from importlib import resources
 
-from kwire.cli.site.message_page import message_page
-from kwire.cli.site.overview import index_page, names_page, versions_page
-from kwire.cli.site.protocol import Place, Protocol
+from kwire.pages.site.message_page import message_page
+from kwire.pages.site.overview import index_page, names_page, versions_page
+from kwire.pages.site.protocol import Place, Protocol
 from kwire.schema.rendering import versions_text
 
 __all__ = ["render_site"]
@@ -29,12 +29,12 @@ def render_site(protocol: Protocol) -> dict[str, str]:
 
 
 def _asset(name: str) -> str:
-    return resources.files("kwire.cli.site").joinpath(name).read_text("utf-8")
+    return resources.files("kwire.pages.site").joinpath(name).read_text("utf-8")
 
 
 def _style() -> str:
     """The report's style sheet, and what the site has besides."""
-    return resources.files("kwire.cli.report").joinpath("style.css").read_text("utf-8") + _asset("site.css")
+    return resources.files("kwire.pages").joinpath("style.css").read_text("utf-8") + _asset("site.css")
 
 
 def _search_index(protocol: Protocol) -> str:

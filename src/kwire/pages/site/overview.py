@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kwire.cli.report.markup import Child, Markup, element, join
-from kwire.cli.site.frame import entry_link, page, plural, table, version_strip
-from kwire.cli.site.protocol import Api, Entry, Place, Protocol, slug
+from kwire.pages.markup import Child, Markup, element, join
+from kwire.pages.site.frame import entry_link, page, plural, table, version_strip
+from kwire.pages.site.protocol import Api, Entry, Place, Protocol, slug
 from kwire.schema.model import Message
 from kwire.schema.rendering import versions_text
 from kwire.schema.versions import NONE, Versions

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 
-from kwire.cli.escaping import printable
+from kwire.pages.escaping import printable
 
 __all__ = ["Child", "Markup", "element", "join"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kwire.cli.report.markup import Child, Markup, element, join
-from kwire.cli.site.diagram import NARROW, WIDE, draw, width_text
-from kwire.cli.site.fields import field_section
-from kwire.cli.site.frame import entry_link, kind_text, name_link, page, plural, version_strip
-from kwire.cli.site.protocol import Entry, Protocol
+from kwire.pages.markup import Child, Markup, element, join
+from kwire.pages.site.diagram import NARROW, WIDE, draw, width_text
+from kwire.pages.site.fields import field_section
+from kwire.pages.site.frame import entry_link, kind_text, name_link, page, plural, version_strip
+from kwire.pages.site.protocol import Entry, Protocol
 from kwire.schema.layout import Layout, Mark, Marked, Run, compare, layouts
 from kwire.schema.versions import Versions
 

@@ -12,11 +12,11 @@ import pytest
 from tests.cli.crafted import ACTED_ON, MARKUP, hostile_log, policy, segment
 from tests.records.building import batch, record
 
-from kwire.cli.report import render_report
-from kwire.cli.report.charts import Bar, nice_ceiling, stacked_bar, time_bars
-from kwire.cli.report.charts import Part as StackPart
-from kwire.cli.report.markup import Markup, element, join
 from kwire.log.statistics import TopicStatistics
+from kwire.pages.charts import Bar, nice_ceiling, stacked_bar, time_bars
+from kwire.pages.charts import Part as StackPart
+from kwire.pages.log_report import render_report
+from kwire.pages.markup import Markup, element, join
 
 NOW = datetime.datetime(2026, 1, 2, 3, 4, tzinfo=datetime.UTC)
 

@@ -1,0 +1,5 @@
+"""The command line, for tests of pages that a command writes."""
+
+from tests.cli.conftest import kwire
+
+__all__ = ["kwire"]
