@@ -15,8 +15,7 @@ import cramjam
 import pytest
 
 from kwire.errors import KwireError, LogError, OptionError
-from kwire.log import LogDirectory, PartitionLog, plan_splits, read_split
-from kwire.log.tiered import open_tiered
+from kwire.log import LogDirectory, PartitionLog, open_tiered, plan_splits, read_split
 from kwire.log.tiered.encryption import unwrap
 from kwire.log.tiered.manifest import decode_sizes, parse_manifest
 from kwire.records.columns import COLUMNS

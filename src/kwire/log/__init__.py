@@ -5,7 +5,7 @@ from kwire.log.damage import Damage, Severity
 from kwire.log.file_names import Ignored
 from kwire.log.file_system import FileSystem
 from kwire.log.log_config import LogConfig
-from kwire.log.log_directory import LogDirectory
+from kwire.log.log_directory import LogDirectory, open_tiered
 from kwire.log.log_manager import LogManager
 from kwire.log.partition_log import PartitionLog
 from kwire.log.partition_writer import Appended, PartitionWriter
@@ -33,6 +33,7 @@ __all__ = [
     "Severity",
     "Split",
     "TimestampAndOffset",
+    "open_tiered",
     "plan_splits",
     "read_split",
 ]

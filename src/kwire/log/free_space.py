@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 
 from kwire.errors import LogError
 from kwire.log.file_system import FileSystem
-from kwire.log.partition_log import PartitionLog
 
-__all__ = ["SMALLEST_SHARE", "directory_bytes", "need_space"]
+__all__ = ["SMALLEST_SHARE", "need_space"]
 
 SMALLEST_SHARE = 10  # what is compressed anew takes at least one part in so many of its source
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
@@ -24,11 +22,6 @@ def need_space(files: FileSystem, path: str, size_bytes: int) -> None:
     if free < size_bytes:
         what = f"not enough space: at least {_text(size_bytes)} will be written, {_text(free)} are free on this disk"
         raise LogError(f"{what}; free some, or write to another disk", place)
-
-
-def directory_bytes(logs: Iterable[PartitionLog]) -> int:
-    """Bytes of all files of partitions, as listed."""
-    return sum(entry.size_bytes for log in logs for entry in log.listing.values())
 
 
 def _text(size_bytes: int) -> str:

@@ -165,6 +165,11 @@ class PartitionLog:
         """Bytes of all `.log` files, as listed."""
         return sum(segment.size_bytes for segment in self.segments)
 
+    @property
+    def directory_bytes(self) -> int:
+        """Bytes of all files of the directory, as listed."""
+        return sum(entry.size_bytes for entry in self.listing.values())
+
     def path_of(self, name: str) -> str:
         """A file of this directory, relative to the store."""
         return f"{self.directory}/{name}" if self.directory else name

@@ -21,7 +21,7 @@ from kwire.log.directory_lock import LOCK_FILE, DirectoryLock
 from kwire.log.driver_errors import cause
 from kwire.log.file_names import SEGMENT_FILE, segment_file
 from kwire.log.file_system import FileSystem
-from kwire.log.free_space import directory_bytes, need_space
+from kwire.log.free_space import need_space
 from kwire.log.partition_log import PartitionLog
 from kwire.log.quarantine import Quarantine, copy_range
 from kwire.log.reindex import rebuild_indexes
@@ -214,7 +214,7 @@ def repair_into(
             _remove_tree(path)  # an interrupted run was about to finish
         if files.exists(path) and (not files.is_directory(path) or files.list(path)):
             raise LogError("it is there and not empty; name a directory that is not", path)
-    need_space(files, target, directory_bytes(each.log for each in plan.partitions))
+    need_space(files, target, sum(each.log.directory_bytes for each in plan.partitions))
     for path in (target, quarantined):
         _make_anew(files, path + PART)
     builder = _Builder(plan, files, Quarantine(files, quarantined + PART), advance, links=False)

@@ -21,7 +21,7 @@ from kwire.log.cleaner.offset_map import DEFAULT_LOAD_FACTOR, DEFAULT_MEMORY_BYT
 from kwire.log.cleaner_checkpoints import CleanerCheckpoints
 from kwire.log.file_names import parse_partition_directory
 from kwire.log.file_system import FileSystem
-from kwire.log.free_space import directory_bytes, need_space
+from kwire.log.free_space import need_space
 from kwire.log.log_config import SETTINGS as TOPIC_CONFIGS
 from kwire.log.log_config import LogConfig
 from kwire.log.log_directory import LogDirectory
@@ -227,7 +227,7 @@ def copy_logs(path: str, target: str, chosen: Chosen, *, metadata: bool = True) 
     if files.exists(target) and (not files.is_directory(target) or files.list(target)):
         raise OptionError(f"{target}: is there and not empty")
     copied = [log for key, log in LogDirectory(path).items() if (metadata and key[0] == METADATA_TOPIC) or chosen(*key)]
-    need_space(files, target, directory_bytes(copied))
+    need_space(files, target, sum(log.directory_bytes for log in copied))
     files.make_directory(target)
     for name in files.list(path):
         source, which = f"{path}/{name}", parse_partition_directory(name)

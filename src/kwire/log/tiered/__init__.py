@@ -1,6 +1,5 @@
 """Segments in tiered storage, as Aiven's plugin for Kafka stores them, presented as a log directory."""
 
-from kwire.log.tiered.open_tiered import open_tiered
 from kwire.log.tiered.store import TieredStore
 
-__all__ = ["TieredStore", "open_tiered"]
+__all__ = ["TieredStore"]
