@@ -21,6 +21,7 @@ ORDER = [
     "messages",
     "protocol",
     "records",
+    "storage",
     "log",
     "broker",
     "client",
@@ -38,6 +39,7 @@ STRANGERS = {
     ("messages", "codegen"),
     ("spark", "broker"),
     ("capture", "broker"),
+    ("capture", "log"),
     ("client", "broker"),
     ("pages", "spark"),
     ("pages", "broker"),
@@ -51,11 +53,11 @@ OWNERS = {
     "llvmlite": {"plan", "records"},
     "cramjam": {"records"},
     "isal": {"records"},
-    "fsspec": {"log"},
+    "fsspec": {"storage", "log"},
     "typer": {"cli"},
     "rich": {"cli"},
     "uvloop": {"broker"},
-    "cryptography": {"log"},
+    "cryptography": {"storage"},
 }
 
 

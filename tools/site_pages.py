@@ -25,7 +25,7 @@ MODULES = (
     "kwire.log",
     "kwire.log.convert",
     "kwire.log.cleaner",
-    "kwire.log.tiered",
+    "kwire.storage",
     "kwire.log.internal",
     "kwire.records",
     "kwire.messages.registry",

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from kwire.log.file_system import FileSystem
+from kwire.storage.file_system import FileSystem
 from tests.broker.security.raw_client import RawClient as Client
 from tests.broker.test_connection import asks, fetches, produces
 

@@ -14,7 +14,7 @@ import pytest
 from kwire.capture import CaptureCounts, Exchange, read_capture
 from kwire.capture.packets import FIN, Segment, read_segments
 from kwire.errors import KwireError, LogError, Malformed
-from kwire.log.store import LocalStore
+from kwire.storage.store import LocalStore
 
 SETS = ("k391", "k282")
 Key = tuple[int, str, bytes]  # client port, direction, frame

@@ -13,9 +13,9 @@ from tests.log.cleaner.compared import log_content
 
 from kwire.cli.main import run as run_kwire
 from kwire.log import LogDirectory, LogManager
-from kwire.log.checkpoints import parse_offset_checkpoint
 from kwire.log.cleaner import Cleaner
 from kwire.log.cleaner.offline import OfflineSettings, compact, preview, stored_topic_configs
+from kwire.storage.checkpoints import parse_offset_checkpoint
 
 NOW = "1800000000000"
 TXN = ("--topic", "logappend", "--now", NOW, "--config", "delete.retention.ms=0")

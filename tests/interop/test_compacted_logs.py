@@ -21,10 +21,10 @@ from kwire.log.cleaner import Cleaner
 from kwire.log.cleaner.offline import OfflineSettings, compact
 from kwire.log.cleaner.offset_map import SLOT_BYTES
 from kwire.log.cleaner_checkpoints import CleanerCheckpoints
-from kwire.log.file_system import FileSystem
 from kwire.log.log_config import LogConfig
 from kwire.log.log_directory import LogDirectory
 from kwire.log.partition_writer import PartitionWriter
+from kwire.storage.file_system import FileSystem
 
 JAVA = Path(kafka.ROOT) / "tools" / "java" / "CleanLog.java"
 DAY_MS = 1440 * MINUTE_MS

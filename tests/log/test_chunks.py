@@ -11,8 +11,8 @@ import pytest
 from kwire.errors import CorruptBatch
 from kwire.log import LogDirectory, PartitionLog, arrow, partition_log, plan_splits, read_split
 from kwire.log.chunks import Chunks
-from kwire.log.store import LocalFile
 from kwire.records.columns import COLUMNS
+from kwire.storage.store import LocalFile
 from tests.log.expected import read_arrow, read_objects, rows_of
 
 Copied = Callable[[str, str], Path]

@@ -18,10 +18,11 @@ from pathlib import Path
 
 import pytest
 
-from kwire.log import FileSystem, LogConfig, LogDirectory, LogManager, PartitionWriter, directory_lock
+from kwire.log import FileSystem, LogConfig, LogDirectory, LogManager, PartitionWriter
 from kwire.records import read_batches
-from tests.log.faults import Stopped, StoppingFileSystem
+from kwire.storage import directory_lock
 from tests.log.writing import NOW, batch, numbered, open_log, records_of
+from tests.storage.faults import Stopped, StoppingFileSystem
 
 CONFIG = LogConfig(index_interval_bytes=256, segment_index_bytes=4096, segment_bytes=900, retention_ms=-1)
 Values = dict[int, bytes | None]

@@ -17,8 +17,8 @@ import pytest
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import LogDirectory
 from kwire.log.export import Range, export_logs
-from kwire.log.file_system import FileSystem
 from kwire.records.columns import COLUMNS, arrow_schema
+from kwire.storage.file_system import FileSystem
 from tests import golden
 from tests.log.expected import ISOLATIONS, consumed, read_objects, rows_of
 

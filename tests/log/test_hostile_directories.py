@@ -15,8 +15,8 @@ import pytest
 from kwire.errors import KwireError
 from kwire.log import LogManager
 from kwire.records import read_batches
-from tests.log.faults import StoppingFileSystem
 from tests.log.writing import NOW, SMALL, batch, numbered
+from tests.storage.faults import StoppingFileSystem
 
 ROUNDS = 250
 

@@ -16,7 +16,7 @@ from kwire.log.repair_mode import Mode
 from kwire.log.repair_plan import Plan, make_plan
 from kwire.log.verify import verify_directory
 from tests.log.damaging import batches_of, flip, key_of, tree
-from tests.log.faults import Stopped, StoppingFileSystem
+from tests.storage.faults import Stopped, StoppingFileSystem
 
 Copied = Callable[[str, str], Path]
 ORDERS = (0, 844, 2238, 3953, 5132, 6304, 7015)  # base offsets of orders-0's segments, and its end

@@ -11,9 +11,9 @@ import pytest
 
 from kwire.errors import LogError, OptionError
 from kwire.log import LogConfig, LogDirectory, LogManager
-from kwire.log.checkpoints import parse_offset_checkpoint, parse_properties
-from tests.log.faults import Stopped, StoppingFileSystem
+from kwire.storage.checkpoints import parse_offset_checkpoint, parse_properties
 from tests.log.writing import NOW, SMALL, numbered, records_of
+from tests.storage.faults import Stopped, StoppingFileSystem
 from tests.waiting import HANG_S
 
 

@@ -12,9 +12,9 @@ import pytest
 from kwire.log import LogConfig, LogManager, PartitionWriter
 from kwire.log.offset_index import OffsetIndex
 from kwire.log.producer_snapshot import parse_producer_snapshot
-from kwire.log.store import LocalFile
 from kwire.log.time_index import TimeIndex
 from kwire.records import Record, read_batches, write_batch
+from kwire.storage.store import LocalFile
 from tests.log.expected import Consumed, consumed, dumped_indexes, offsets, row
 from tests.log.writing import NOW, SMALL, batch, differences, files_of, numbered, open_log, record, records_of
 

@@ -12,12 +12,12 @@ from kwire.errors import LogError
 from kwire.log import LogDirectory
 from kwire.log.damage import Kind
 from kwire.log.export import export_logs
-from kwire.log.file_system import FileSystem
 from kwire.log.partition_log import PartitionLog
 from kwire.log.reindex import rebuild_indexes
 from kwire.log.statistics import count_topics
-from kwire.log.store import Entry, LocalStore
 from kwire.log.verify import verify_directory
+from kwire.storage.file_system import FileSystem
+from kwire.storage.store import Entry, LocalStore
 from tests.log.damaging import flip
 
 Copied = Callable[[str, str], Path]

@@ -10,8 +10,8 @@ import pytest
 
 from kwire.errors import LogError
 from kwire.log import FileSystem, LogManager
-from kwire.log.file_system import OpenFile
 from kwire.records import BatchBuilder
+from kwire.storage.file_system import OpenFile
 
 NOW = 1_760_000_000_000
 Data = bytes | bytearray | memoryview

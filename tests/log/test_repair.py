@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 
 from kwire.errors import LogError
 from kwire.log import LogDirectory
-from kwire.log.directory_lock import DirectoryLock
-from kwire.log.file_system import FileSystem
 from kwire.log.producer_snapshot import parse_producer_snapshot
 from kwire.log.quarantine import Quarantine
 from kwire.log.repair import repair_in_place, repair_into
 from kwire.log.repair_mode import Mode
 from kwire.log.repair_plan import Plan, make_index_plan, make_plan
 from kwire.log.verify import verify_directory
+from kwire.storage.directory_lock import DirectoryLock
+from kwire.storage.file_system import FileSystem
 from tests.log.damaging import LOGS, batches_of, copy_of, damage, flip, key_of, tree
 from tests.log.expected import consumed, read_objects
-from tests.log.faults import Stopped, StoppingFileSystem
+from tests.storage.faults import Stopped, StoppingFileSystem
 
 Copied = Callable[[str, str], Path]
 QUICK = settings(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kwire.log import LogDirectory, Segment
-from kwire.log.headers import HeaderWalk
+from kwire.storage.header_walk import HeaderWalk
 from tests.log.expected import read_arrow, read_objects
 
 Copied = Callable[[str, str], Path]

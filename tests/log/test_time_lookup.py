@@ -9,7 +9,7 @@ import pytest
 
 from kwire.log import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, MAX_TIMESTAMP, LogDirectory
 from kwire.log.segment import Segment
-from kwire.log.store import Entry, LocalStore
+from kwire.storage.store import Entry, LocalStore
 from tests.log.expected import ARCHIVES, offsets
 
 

@@ -21,10 +21,10 @@ from kwire.log.damage import Kind
 from kwire.log.producer_snapshot import parse_producer_snapshot, render_producer_snapshot
 from kwire.log.repair import repair_in_place
 from kwire.log.repair_plan import make_index_plan
-from kwire.log.store import LocalStore, StoredFile
 from kwire.log.verify import verify_directory
 from kwire.log.verify.batches import Bad, Good, SegmentScan
 from kwire.log.verify.resync import WINDOW_BYTES
+from kwire.storage.store import LocalStore, StoredFile
 from kwire.wire.checksum import crc32c
 from tests.log.damaging import LOGS, batches_of, copy_of, damage, flip, key_of
 from tests.records.building import batch, record
@@ -384,7 +384,7 @@ def test_files_of_the_metadata_log_are_verified(copied: Copied) -> None:
 def test_a_running_broker_is_told(copied: Copied) -> None:
     data = copied("modern", "orders-0")
     (data / ".kafka_cleanshutdown").unlink()
-    program = "from kwire.log.directory_lock import DirectoryLock; import sys; DirectoryLock(sys.argv[1])"
+    program = "from kwire.storage.directory_lock import DirectoryLock; import sys; DirectoryLock(sys.argv[1])"
     holder = f"{program}; print(flush=True); input()"
 
     def told() -> str:

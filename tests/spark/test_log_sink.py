@@ -16,10 +16,10 @@ from kwire.broker import Broker
 from kwire.client import Client
 from kwire.errors import KwireError, LogError, OptionError
 from kwire.log import LogDirectory
-from kwire.log.directory_lock import DirectoryLock
 from kwire.records import read_batches
 from kwire.records.partitioner import partitions_of_keys
 from kwire.spark.log_write_options import parse_write_options
+from kwire.storage.directory_lock import DirectoryLock
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
 

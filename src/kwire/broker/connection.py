@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from kwire.broker.answers import Piece
     from kwire.broker.clock import TimerHandle
     from kwire.broker.security.sessions import SaslSession
-    from kwire.log.file_system import OpenFile
     from kwire.log.log_reads import FilePart
+    from kwire.storage.file_system import OpenFile
 
 __all__ = ["ClientConnection", "Shared"]
 

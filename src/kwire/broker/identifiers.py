@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from kwire.log.checkpoints import render_uuid as uuid_text
+from kwire.storage.checkpoints import render_uuid as uuid_text
 
 __all__ = ["new_uuid", "uuid_text"]
 

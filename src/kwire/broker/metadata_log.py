@@ -18,14 +18,14 @@ from uuid import UUID
 from kwire.broker.metadata_records import QUORUM_STATE, StoredMetadata, committed
 from kwire.broker.metadata_snapshot import SnapshotRecords, snapshot_name, write_snapshot
 from kwire.broker.topics import METADATA_TOPIC
-from kwire.log.file_system import FileSystem
-from kwire.log.headers import HEADER_BYTES, NO_TIMESTAMP, parse_header
 from kwire.log.log_config import LogConfig
 from kwire.log.partition_writer import PartitionWriter
 from kwire.messages import LeaderChangeMessage
 from kwire.messages.base import Message
 from kwire.protocol.record_values import write_metadata_record
 from kwire.records import AppendOrigin, BatchBuilder, ControlRecordType, write_control_batch
+from kwire.storage.file_system import FileSystem
+from kwire.storage.header_walk import HEADER_BYTES, NO_TIMESTAMP, parse_header
 
 if TYPE_CHECKING:
     from kwire.broker.clock import Clock

@@ -14,10 +14,10 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from kwire import messages as m
 from kwire.errors import LogError
-from kwire.log.file_system import FileSystem
 from kwire.messages.base import Message
 from kwire.protocol.record_values import write_metadata_record
 from kwire.records import BatchBuilder, ControlRecordType, write_control_batch
+from kwire.storage.file_system import FileSystem
 
 __all__ = ["SnapshotRecords", "snapshot_name", "write_snapshot"]
 

@@ -22,8 +22,8 @@ from kwire.broker.settings import Settings
 from kwire.broker.throttling import Throttling
 from kwire.broker.topics import Topic
 from kwire.errors import LogError
-from kwire.log.file_system import FileSystem
 from kwire.messages.base import ZERO_UUID
+from kwire.storage.file_system import FileSystem
 
 if TYPE_CHECKING:
     from kwire.broker.groups.coordinator import GroupCoordinator

@@ -25,7 +25,6 @@ from kwire.broker.listeners import PROTOCOLS, parse_listeners
 from kwire.broker.metadata_log import MetadataLog
 from kwire.broker.metadata_records import read_metadata
 from kwire.broker.topics import METADATA_TOPIC
-from kwire.log.checkpoints import parse_uuid
 from kwire.log.log_manager import LogManager
 from kwire.messages import (
     BeginTransactionRecord,
@@ -39,6 +38,7 @@ from kwire.messages import (
     ZkMigrationStateRecord,
 )
 from kwire.messages.base import ZERO_UUID, Message
+from kwire.storage.checkpoints import parse_uuid
 
 if TYPE_CHECKING:
     from kwire.broker.node import Node

@@ -5,7 +5,7 @@ What a crash of the machine would lose is lost anyway; other processes see every
 
 from __future__ import annotations
 
-from kwire.log.file_system import FileSystem, OpenFile
+from kwire.storage.file_system import FileSystem, OpenFile
 
 __all__ = ["TemporaryFiles"]
 

@@ -11,8 +11,8 @@ from kwire.capture.conversation import Conversation
 from kwire.capture.exchange import Address, Exchange
 from kwire.capture.packets import PacketCounts, Segment, read_segments
 from kwire.errors import LogError, Malformed
-from kwire.log.open_store import open_store
-from kwire.log.store import parent_of
+from kwire.storage.open_store import open_store
+from kwire.storage.store import parent_of
 
 __all__ = ["CaptureCounts", "read_capture"]
 

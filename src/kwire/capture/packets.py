@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kwire.errors import Malformed
-from kwire.log.store import StoredFile
+from kwire.storage.store import StoredFile
 
 __all__ = ["FIN", "RST", "SYN", "PacketCounts", "Segment", "read_segments"]
 

@@ -129,7 +129,7 @@ def _properties(path: str) -> dict[str, Any]:
 
     from kwire.broker.security.jaas import JAAS_CONFIG, users_of_properties
     from kwire.broker.settings import Settings
-    from kwire.log.checkpoints import parse_properties
+    from kwire.storage.checkpoints import parse_properties
 
     try:
         given = parse_properties(Path(path).read_bytes())

@@ -14,13 +14,13 @@ import pyarrow as pa
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log.chunk_order import ChunkOrder
 from kwire.log.chunks import Chunks
-from kwire.log.headers import HeaderWalk
 from kwire.log.offset_order import LARGEST_OFFSET
 from kwire.log.relisting import TRIES, has_changed, is_gone, steady
 from kwire.log.segment import Segment
-from kwire.log.store import StoredFile
 from kwire.log.transaction_index import AbortedTransaction
 from kwire.records.columns import COLUMNS, ColumnReader, arrow_schema
+from kwire.storage.header_walk import HeaderWalk
+from kwire.storage.store import StoredFile
 
 if TYPE_CHECKING:
     from kwire.log.partition_log import Isolation, PartitionLog

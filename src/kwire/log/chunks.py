@@ -10,8 +10,8 @@ from __future__ import annotations
 import struct
 
 from kwire.errors import CorruptBatch
-from kwire.log.headers import OVERHEAD_BYTES
-from kwire.log.store import StoredFile
+from kwire.storage.header_walk import OVERHEAD_BYTES
+from kwire.storage.store import StoredFile
 
 SIZE = struct.Struct(">i")
 SIZE_POSITION = 8

@@ -8,8 +8,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from kwire.errors import Malformed
-from kwire.log.checkpoints import CLEANER_OFFSETS, TopicPartition, parse_offset_checkpoint, render_offset_checkpoint
-from kwire.log.file_system import FileSystem
+from kwire.storage.checkpoints import CLEANER_OFFSETS, TopicPartition, parse_offset_checkpoint, render_offset_checkpoint
+from kwire.storage.file_system import FileSystem
 
 __all__ = ["CleanerCheckpoints"]
 

@@ -5,8 +5,8 @@ Until then readers that found them may go on.
 
 from __future__ import annotations
 
-from kwire.log.file_system import FileSystem
 from kwire.log.segment_writer import SegmentWriter
+from kwire.storage.file_system import FileSystem
 
 __all__ = ["DelayedRemoval"]
 

@@ -23,12 +23,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
 
 from kwire.errors import LogError, OptionError
-from kwire.log.driver_errors import cause
-from kwire.log.file_system import FileSystem
-from kwire.log.free_space import SMALLEST_SHARE, need_space
 from kwire.log.part_journal import PartJournal, fingerprint
 from kwire.log.relisting import steady
 from kwire.records.columns import COLUMNS
+from kwire.storage.driver_errors import cause
+from kwire.storage.file_system import FileSystem
+from kwire.storage.free_space import SMALLEST_SHARE, need_space
 from kwire.target_paths import path_inside
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from collections.abc import Sequence
 
 from kwire.errors import LogError
 from kwire.log import offset_index, time_index, transaction_index
-from kwire.log.file_system import FileSystem, OpenFile
 from kwire.log.time_index import NO_TIMESTAMP
 from kwire.log.transaction_index import TransactionIndexEntry
+from kwire.storage.file_system import FileSystem, OpenFile
 
 __all__ = ["InvalidOffset", "OffsetIndexWriter", "TimeIndexWriter", "TransactionIndexWriter"]
 

@@ -9,8 +9,14 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from kwire.errors import Malformed
-from kwire.log.checkpoints import LEADER_EPOCHS, LeaderEpoch, end_offset_for, parse_leader_epochs, render_leader_epochs
-from kwire.log.file_system import FileSystem
+from kwire.storage.checkpoints import (
+    LEADER_EPOCHS,
+    LeaderEpoch,
+    end_offset_for,
+    parse_leader_epochs,
+    render_leader_epochs,
+)
+from kwire.storage.file_system import FileSystem
 
 __all__ = ["LeaderEpochs"]
 

@@ -13,8 +13,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire.errors import LogError, Malformed
-from kwire.log.cached_store import OpenStore
-from kwire.log.checkpoints import (
+from kwire.log.file_names import SEGMENT_FILE, Ignored, explain_directory, parse_partition_directory
+from kwire.log.partition_log import PartitionLog
+from kwire.storage.cached_store import OpenStore
+from kwire.storage.checkpoints import (
     CLEAN_SHUTDOWN,
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,
@@ -27,10 +29,8 @@ from kwire.log.checkpoints import (
     parse_offset_checkpoint,
     parse_properties,
 )
-from kwire.log.file_names import SEGMENT_FILE, Ignored, explain_directory, parse_partition_directory
-from kwire.log.open_store import open_store
-from kwire.log.partition_log import PartitionLog
-from kwire.log.store import Entry, Store, parent_of
+from kwire.storage.open_store import open_store
+from kwire.storage.store import Entry, Store, parent_of
 
 if TYPE_CHECKING:
     from kwire.log.damage import Damage
@@ -239,7 +239,7 @@ def open_tiered(
     pairs, for encrypted segments. storage_options go to the driver of the URL.
     Raises LogError, OptionError.
     """
-    from kwire.log.tiered.store import SCHEME
+    from kwire.storage.tiered.store import SCHEME
 
     text = SCHEME + os.fspath(url).removeprefix(SCHEME)
     if private_keys:

@@ -23,7 +23,12 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor
 
 from kwire.errors import LogError, Malformed, OptionError
-from kwire.log.checkpoints import (
+from kwire.log.cleaner_checkpoints import CleanerCheckpoints
+from kwire.log.file_names import MARKED_DIRECTORY, check_topic, parse_partition_directory
+from kwire.log.log_config import LogConfig
+from kwire.log.partition_writer import PartitionWriter
+from kwire.log.recovery import Progress
+from kwire.storage.checkpoints import (
     CLEAN_SHUTDOWN,
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,
@@ -36,13 +41,8 @@ from kwire.log.checkpoints import (
     render_offset_checkpoint,
     render_properties,
 )
-from kwire.log.cleaner_checkpoints import CleanerCheckpoints
-from kwire.log.directory_lock import DirectoryLock
-from kwire.log.file_names import MARKED_DIRECTORY, check_topic, parse_partition_directory
-from kwire.log.file_system import FileSystem
-from kwire.log.log_config import LogConfig
-from kwire.log.partition_writer import PartitionWriter
-from kwire.log.recovery import Progress
+from kwire.storage.directory_lock import DirectoryLock
+from kwire.storage.file_system import FileSystem
 
 __all__ = ["LogManager"]
 

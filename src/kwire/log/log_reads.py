@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kwire.errors import LogError
-from kwire.log.file_system import OpenFile
-from kwire.log.headers import HeaderWalk
 from kwire.log.segment_list import SegmentList
 from kwire.log.time_lookup import TimestampAndOffset
 from kwire.log.transaction_index import AbortedTransaction
+from kwire.storage.file_system import OpenFile
+from kwire.storage.header_walk import HeaderWalk
 
 __all__ = ["Fetched", "FilePart"]
 

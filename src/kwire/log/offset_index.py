@@ -17,7 +17,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kwire.log.store import StoredFile
+from kwire.storage.store import StoredFile
 
 ENTRY = struct.Struct(">ii")
 assert ENTRY.size == 8

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from kwire.errors import OptionError
-from kwire.log.file_system import FileSystem
 from kwire.log.partition_log import PartitionLog
+from kwire.storage.file_system import FileSystem
 
 __all__ = ["PartJournal", "fingerprint"]
 

@@ -15,19 +15,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from kwire.errors import CorruptBatch, LogError, Malformed, OptionError
-from kwire.log.checkpoints import (
-    LEADER_EPOCHS,
-    PARTITION_METADATA,
-    LeaderEpoch,
-    parse_leader_epochs,
-    parse_partition_metadata,
-)
 from kwire.log.chunks import Chunks
 from kwire.log.file_names import Ignored, PartitionFiles, SegmentFiles, decide_files
 from kwire.log.offset_order import in_order
 from kwire.log.producer_snapshot import parse_producer_snapshot
 from kwire.log.segment import Segment
-from kwire.log.store import Entry, Store
 from kwire.log.time_lookup import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
@@ -39,6 +31,14 @@ from kwire.log.time_lookup import (
 from kwire.log.transaction_index import AbortedTransaction
 from kwire.log.transactions import aborted_transactions, open_transactions
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, Batch, Record, read_batches
+from kwire.storage.checkpoints import (
+    LEADER_EPOCHS,
+    PARTITION_METADATA,
+    LeaderEpoch,
+    parse_leader_epochs,
+    parse_partition_metadata,
+)
+from kwire.storage.store import Entry, Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

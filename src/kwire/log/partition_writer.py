@@ -20,12 +20,8 @@ from typing import Any
 
 from kwire.errors import BrokerError, LogError, Malformed, OptionError
 from kwire.log import log_reads, retention
-from kwire.log.background_sync import BackgroundSync
-from kwire.log.checkpoints import PARTITION_METADATA, parse_partition_metadata, render_partition_metadata
 from kwire.log.delayed_removal import DelayedRemoval
 from kwire.log.file_names import check_topic
-from kwire.log.file_system import FileSystem
-from kwire.log.headers import BatchHeader
 from kwire.log.leader_epochs import LeaderEpochs
 from kwire.log.log_config import LogConfig
 from kwire.log.log_reads import Fetched
@@ -54,6 +50,10 @@ from kwire.records.append_work import is_quick
 from kwire.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.records.request_magic import PRODUCE_ZSTD_VERSION, check_produced
 from kwire.records.whole_batch import Acceptance, WholeBatch, take_whole_batch
+from kwire.storage.background_sync import BackgroundSync
+from kwire.storage.checkpoints import PARTITION_METADATA, parse_partition_metadata, render_partition_metadata
+from kwire.storage.file_system import FileSystem
+from kwire.storage.header_walk import BatchHeader
 
 __all__ = ["Appended", "PartitionWriter", "Prepared"]
 

@@ -27,7 +27,7 @@ INVALID_TXN_STATE, TRANSACTION_COORDINATOR_FENCED = 48, 52
 
 
 class ProducerBatch(Protocol):
-    """What is asked of a batch: a header of kwire.log.headers or a Batch of kwire.records."""
+    """What is asked of a batch: a header of kwire.storage.header_walk or a Batch of kwire.records."""
 
     @property
     def base_offset(self) -> int: ...

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kwire.log.file_system import FileSystem, OpenFile
-from kwire.log.store import StoredFile
+from kwire.storage.file_system import FileSystem, OpenFile
+from kwire.storage.store import StoredFile
 from kwire.target_paths import path_inside
 
 __all__ = ["Quarantine", "QuarantinedBytes", "copy_range"]

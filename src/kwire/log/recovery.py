@@ -19,8 +19,6 @@ from dataclasses import dataclass
 
 from kwire.errors import CorruptBatch, Malformed
 from kwire.log.file_names import SEGMENT_FILE, segment_file
-from kwire.log.file_system import FileSystem, OpenFile
-from kwire.log.headers import PREFIX, HeaderWalk
 from kwire.log.index_writer import LARGEST_RELATIVE, InvalidOffset
 from kwire.log.leader_epochs import LeaderEpochs
 from kwire.log.log_config import LogConfig
@@ -32,6 +30,8 @@ from kwire.log.snapshot_files import SnapshotFiles
 from kwire.log.transaction_index import TransactionIndexEntry
 from kwire.records import AppendOrigin, Batch, ControlRecord, parse_control_record, read_batches
 from kwire.records.batch import FRAME_BYTES
+from kwire.storage.file_system import FileSystem, OpenFile
+from kwire.storage.header_walk import PREFIX, HeaderWalk
 
 __all__ = [
     "Loaded",

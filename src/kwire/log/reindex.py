@@ -11,13 +11,13 @@ from collections.abc import Collection, Sequence
 
 from kwire.errors import BrokerError, LogError, Malformed
 from kwire.log.file_names import segment_file
-from kwire.log.file_system import FileSystem
-from kwire.log.headers import HeaderWalk
 from kwire.log.leader_epochs import LeaderEpochs
 from kwire.log.log_config import LogConfig
 from kwire.log.producer_state import ProducerStates
 from kwire.log.recovery import OffsetOverflow, checked_batches, learn, recover_segment
 from kwire.log.segment_writer import SegmentWriter
+from kwire.storage.file_system import FileSystem
+from kwire.storage.header_walk import HeaderWalk
 
 __all__ = ["rebuild_indexes"]
 

@@ -16,18 +16,18 @@ import shutil
 from collections.abc import Callable
 
 from kwire.errors import LogError
-from kwire.log.checkpoints import LEADER_EPOCHS, META_PROPERTIES, PARTITION_METADATA
-from kwire.log.directory_lock import LOCK_FILE, DirectoryLock
-from kwire.log.driver_errors import cause
 from kwire.log.file_names import SEGMENT_FILE, segment_file
-from kwire.log.file_system import FileSystem
-from kwire.log.free_space import need_space
 from kwire.log.partition_log import PartitionLog
 from kwire.log.quarantine import Quarantine, copy_range
 from kwire.log.reindex import rebuild_indexes
 from kwire.log.repair_plan import PartitionPlan, Plan, SegmentPlan
-from kwire.log.store import LocalStore, Store, StoredFile
 from kwire.log.verify.batches import Bad, Odd
+from kwire.storage.checkpoints import LEADER_EPOCHS, META_PROPERTIES, PARTITION_METADATA
+from kwire.storage.directory_lock import LOCK_FILE, DirectoryLock
+from kwire.storage.driver_errors import cause
+from kwire.storage.file_system import FileSystem
+from kwire.storage.free_space import need_space
+from kwire.storage.store import LocalStore, Store, StoredFile
 from kwire.target_paths import path_inside
 
 __all__ = ["repair_in_place", "repair_into"]

@@ -12,7 +12,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kwire.errors import LogError, Malformed
-from kwire.log.checkpoints import (
+from kwire.log.damage import Damage, Kind
+from kwire.log.file_names import SEGMENT_FILE, segment_file
+from kwire.log.log_directory import LogDirectory
+from kwire.log.partition_log import PartitionLog
+from kwire.log.repair_mode import Mode
+from kwire.log.segment import Segment
+from kwire.log.verify import DirectoryFindings, PartitionFindings, SegmentFindings
+from kwire.log.verify.batches import Bad, Odd
+from kwire.log.verify.layout import Layout
+from kwire.log.verify.topic_facts import TopicFacts
+from kwire.storage.checkpoints import (
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,
     LEADER_EPOCHS,
@@ -23,18 +33,8 @@ from kwire.log.checkpoints import (
     render_offset_checkpoint,
     render_partition_metadata,
 )
-from kwire.log.damage import Damage, Kind
-from kwire.log.file_names import SEGMENT_FILE, segment_file
-from kwire.log.headers import HeaderWalk
-from kwire.log.log_directory import LogDirectory
-from kwire.log.partition_log import PartitionLog
-from kwire.log.repair_mode import Mode
-from kwire.log.segment import Segment
-from kwire.log.store import parent_of
-from kwire.log.verify import DirectoryFindings, PartitionFindings, SegmentFindings
-from kwire.log.verify.batches import Bad, Odd
-from kwire.log.verify.layout import Layout
-from kwire.log.verify.topic_facts import TopicFacts
+from kwire.storage.header_walk import HeaderWalk
+from kwire.storage.store import parent_of
 
 __all__ = ["PartitionPlan", "Plan", "SegmentPlan", "make_index_plan", "make_plan"]
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 from kwire.errors import CorruptBatch, LogError
 from kwire.log.file_names import SegmentFiles
-from kwire.log.headers import HEADER_BYTES, NO_TIMESTAMP, BatchHeader, HeaderWalk, is_zero_tail, parse_header
 from kwire.log.offset_index import OffsetIndex
-from kwire.log.store import Store, StoredFile
 from kwire.log.time_index import TimeIndex
 from kwire.log.transaction_index import TransactionIndexEntry, parse_transaction_index
+from kwire.storage.header_walk import HEADER_BYTES, NO_TIMESTAMP, BatchHeader, HeaderWalk, is_zero_tail, parse_header
+from kwire.storage.store import Store, StoredFile
 
 INDEX_TRIES = 8  # entries that may point nowhere before the index is not asked any more
 

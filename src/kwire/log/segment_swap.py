@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from kwire.log.file_system import FileSystem
 from kwire.log.index_writer import LARGEST_RELATIVE
 from kwire.log.segment_list import SegmentList
 from kwire.log.segment_writer import SegmentWriter
 from kwire.records import read_batches
+from kwire.storage.file_system import FileSystem
 
 __all__ = ["split", "swap"]
 

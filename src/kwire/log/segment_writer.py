@@ -13,8 +13,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kwire.log.file_names import segment_file
-from kwire.log.file_system import FileSystem, OpenFile
-from kwire.log.headers import NO_TIMESTAMP, BatchHeader, HeaderWalk
 from kwire.log.index_writer import (
     LARGEST_RELATIVE,
     InvalidOffset,
@@ -24,6 +22,8 @@ from kwire.log.index_writer import (
 )
 from kwire.log.log_config import LogConfig
 from kwire.log.time_lookup import TimestampAndOffset, records_of
+from kwire.storage.file_system import FileSystem, OpenFile
+from kwire.storage.header_walk import NO_TIMESTAMP, BatchHeader, HeaderWalk
 
 __all__ = ["BatchPlace", "SegmentWriter"]
 

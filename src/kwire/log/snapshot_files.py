@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable
 
 from kwire.errors import Malformed
 from kwire.log.file_names import SEGMENT_FILE, segment_file
-from kwire.log.file_system import FileSystem, OpenFile
 from kwire.log.producer_state import ProducerStates
+from kwire.storage.file_system import FileSystem, OpenFile
 
 __all__ = ["SnapshotFiles"]
 

@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kwire.errors import DecodeError, LogError
-from kwire.log.headers import CODEC_MASK, BatchHeader
 from kwire.log.partition_log import PartitionLog
 from kwire.log.relisting import TRIES, has_changed, is_gone, steady
 from kwire.log.segment import Segment
 from kwire.log.splits import Split, plan_splits, read_split
 from kwire.records import ControlRecordType, parse_control_record, read_batches
+from kwire.storage.header_walk import CODEC_MASK, BatchHeader
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kwire.log.offset_index import used_bytes
-from kwire.log.store import StoredFile
+from kwire.storage.store import StoredFile
 
 ENTRY = struct.Struct(">qi")
 assert ENTRY.size == 12

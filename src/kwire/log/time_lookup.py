@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kwire.log.headers import NO_TIMESTAMP, BatchHeader, HeaderWalk
 from kwire.log.segment import Segment
-from kwire.log.store import StoredFile
 from kwire.records import Batch, Record, read_batches
+from kwire.storage.header_walk import NO_TIMESTAMP, BatchHeader, HeaderWalk
+from kwire.storage.store import StoredFile
 
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2

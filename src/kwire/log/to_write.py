@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kwire.log.headers import BatchHeader, parse_header
 from kwire.log.recovery import control_record_of
 from kwire.records import ControlRecord, ValidatedRecords, read_batches
 from kwire.records.append_checks import AppendInfo
 from kwire.records.default_batch import HEADER
 from kwire.records.whole_batch import WholeBatch
+from kwire.storage.header_walk import BatchHeader, parse_header
 
 __all__ = ["ToWrite", "as_given", "numbered", "numbered_whole", "with_markers"]
 

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 
 from kwire.errors import CorruptBatch, LogError
-from kwire.log.headers import BatchHeader, HeaderWalk
 from kwire.log.segment import Segment
-from kwire.log.store import StoredFile
 from kwire.log.transaction_index import AbortedTransaction, TransactionIndexEntry
 from kwire.records import ControlRecordType, parse_control_record, read_batches
+from kwire.storage.header_walk import BatchHeader, HeaderWalk
+from kwire.storage.store import StoredFile
 
 MOST_ENTRIES_CHECKED = 100
 

@@ -22,7 +22,10 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from kwire.errors import LogError, OptionError
-from kwire.log.checkpoints import (
+from kwire.log.file_names import MARKED_DIRECTORY, parse_partition_directory
+from kwire.spark.log_write_options import LogWriteOptions
+from kwire.spark.worker import prepare_worker
+from kwire.storage.checkpoints import (
     CLEAN_SHUTDOWN,
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,
@@ -30,11 +33,8 @@ from kwire.log.checkpoints import (
     META_PROPERTIES,
     RECOVERY_POINTS,
 )
-from kwire.log.directory_lock import LOCK_FILE, DirectoryLock
-from kwire.log.file_names import MARKED_DIRECTORY, parse_partition_directory
-from kwire.log.file_system import FileSystem
-from kwire.spark.log_write_options import LogWriteOptions
-from kwire.spark.worker import prepare_worker
+from kwire.storage.directory_lock import LOCK_FILE, DirectoryLock
+from kwire.storage.file_system import FileSystem
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,7 +14,6 @@ from pyspark.sql.datasource import InputPartition
 
 from kwire.errors import LogError
 from kwire.log import PartitionLog, plan_splits
-from kwire.log.cached_store import StoreCache
 from kwire.spark.log_source import LogPartition, read_partition
 from kwire.spark.offsets import OffsetRange, check_named, cut_ranges
 from kwire.spark.options import LogOptions
@@ -23,6 +22,7 @@ from kwire.spark.planning import choose_partitions, resolve_range
 from kwire.spark.position import Offsets, TopicIds
 from kwire.spark.stream_reader import LogStream
 from kwire.spark.topics import TopicPartition
+from kwire.storage.cached_store import StoreCache
 
 if TYPE_CHECKING:
     import pyarrow as pa

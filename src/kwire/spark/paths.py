@@ -10,10 +10,10 @@ from typing import Any
 
 from kwire.errors import LogError
 from kwire.log import LogDirectory, PartitionLog
-from kwire.log.cached_store import OpenStore
 from kwire.log.file_names import MARKED_DIRECTORY
-from kwire.log.open_store import open_store
 from kwire.spark.topics import TopicPartition
+from kwire.storage.cached_store import OpenStore
+from kwire.storage.open_store import open_store
 
 _MAGIC = re.compile(r"[*?\[{]")
 _ALTERNATIVES = re.compile(r"\{([^{}]*)\}")

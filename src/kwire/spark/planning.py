@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from kwire.errors import LogError
 from kwire.log import PartitionLog, Split, plan_splits
-from kwire.log.cached_store import StoreCache
-from kwire.log.headers import HeaderWalk
 from kwire.log.segment import Segment
 from kwire.spark.filters import Narrowing
 from kwire.spark.offsets import OffsetRange, check_named, offsets_per_task, resolve
 from kwire.spark.options import Isolation, LogOptions
 from kwire.spark.paths import open_logs
 from kwire.spark.topics import Matching, TopicPartition, nearest, select
+from kwire.storage.cached_store import StoreCache
+from kwire.storage.header_walk import HeaderWalk
 
 # Small splits share a task until they come to this many bytes; to open one costs as much as reading OPEN_COST_BYTES.
 TASK_BYTES = 32 << 20

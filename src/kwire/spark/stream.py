@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from kwire.errors import LogError, OptionError
-from kwire.log.checkpoints import render_uuid
 from kwire.spark.offsets import OffsetRange
 from kwire.spark.option_values import parse_positive
 from kwire.spark.position import Offsets, Position, TopicIds
 from kwire.spark.topics import TopicPartition
+from kwire.storage.checkpoints import render_uuid
 
 __all__ = [
     "Limits",

@@ -19,8 +19,8 @@ from kwire.log.cleaner_checkpoints import CleanerCheckpoints
 from kwire.records import write_batch
 from tests.log.cleaner import kafka_cleaned
 from tests.log.cleaner.compared import log_content, segment_files
-from tests.log.faults import Stopped, StoppingFileSystem
 from tests.log.writing import NOW, record
+from tests.storage.faults import Stopped, StoppingFileSystem
 
 EXPECTED = json.loads(kafka_cleaned.EXPECTED.read_text())
 CONFIG = LogConfig(

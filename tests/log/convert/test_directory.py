@@ -15,15 +15,15 @@ import pytest
 
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import LogDirectory
-from kwire.log.checkpoints import parse_offset_checkpoint
 from kwire.log.convert import LossRefused, TargetFormat, convert_directory, examine
 from kwire.log.damage import Severity
 from kwire.log.log_manager import LogManager
 from kwire.log.verify import verify_directory
 from kwire.records import Compression
 from kwire.records.columns import COLUMNS
+from kwire.storage.checkpoints import parse_offset_checkpoint
 from tests.log.expected import ISOLATIONS, read_objects
-from tests.log.faults import Stopped, StoppingFileSystem
+from tests.storage.faults import Stopped, StoppingFileSystem
 
 NOW = 1_770_000_000_000
 ZSTD = TargetFormat(codec=Compression.ZSTD)

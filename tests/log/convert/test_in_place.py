@@ -16,7 +16,7 @@ from kwire.log.log_manager import LogManager
 from kwire.log.verify import verify_directory
 from kwire.records import Compression
 from tests.log.expected import Row, read_objects
-from tests.log.faults import Stopped, StoppingFileSystem
+from tests.storage.faults import Stopped, StoppingFileSystem
 
 NOW = 1_770_000_000_000
 ZSTD = TargetFormat(codec=Compression.ZSTD)

@@ -23,7 +23,7 @@ from kwire.log.restore import restore_directory
 from kwire.log.verify import verify_directory
 from kwire.records import Compression
 from tests.log.expected import Row, read_objects
-from tests.log.faults import Stopped, StoppingFileSystem
+from tests.storage.faults import Stopped, StoppingFileSystem
 
 NOW = 1_770_000_000_000
 KEYS = [("orders", 1), ("txn", 0), ("compacted", 0), ("trimmed", 0), ("logappend", 1), ("orders.recompressed", 0)]

@@ -20,10 +20,10 @@ from kwire.broker.identifiers import new_uuid
 from kwire.broker.image import MetadataImage
 from kwire.broker.security.scram import ScramCredential, ScramMechanism
 from kwire.broker.settings import Settings
-from kwire.log.checkpoints import render_uuid
 from kwire.messages import DelegationTokenRecord, RemoveDelegationTokenRecord
 from kwire.messages.base import Message
 from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.storage.checkpoints import render_uuid
 
 __all__ = ["DelegationToken", "DelegationTokens"]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from kwire.errors import CorruptBatch, OptionError
 
 if TYPE_CHECKING:
-    from kwire.log.store import StoredFile
     from kwire.records import Batch
+    from kwire.storage.store import StoredFile
 
 __all__ = ["KINDS", "BatchReader", "LogFile", "kind_of", "log_file"]
 
@@ -50,7 +50,7 @@ class LogFile:
 
 def open_file(url: str) -> StoredFile:
     """The file at a path or URL. Raises LogError."""
-    from kwire.log.open_store import open_store
+    from kwire.storage.open_store import open_store
 
     return open_store(url).open("")
 

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from kwire.errors import LogError, Malformed
 from kwire.log.cleaner.retention import LastRecord
-from kwire.log.headers import HeaderWalk
 from kwire.log.log_config import LogConfig
 from kwire.log.partition_log import PartitionLog
 from kwire.log.producer_state import ProducerStates
 from kwire.log.recovery import control_record_of
 from kwire.log.segment import Segment
 from kwire.log.segment_writer import SegmentWriter
-from kwire.log.store import StoredFile
 from kwire.log.transaction_index import TransactionIndexEntry
 from kwire.records import AppendOrigin, read_batches
+from kwire.storage.header_walk import HeaderWalk
+from kwire.storage.store import StoredFile
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -20,13 +20,13 @@ from kwire.log.cleaner.log_state import stored_state
 from kwire.log.cleaner.offset_map import DEFAULT_LOAD_FACTOR, DEFAULT_MEMORY_BYTES, OffsetMap
 from kwire.log.cleaner_checkpoints import CleanerCheckpoints
 from kwire.log.file_names import parse_partition_directory
-from kwire.log.file_system import FileSystem
-from kwire.log.free_space import need_space
 from kwire.log.log_config import SETTINGS as TOPIC_CONFIGS
 from kwire.log.log_config import LogConfig
 from kwire.log.log_directory import LogDirectory
 from kwire.log.log_manager import METADATA_TOPIC, LogManager
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
+from kwire.storage.file_system import FileSystem
+from kwire.storage.free_space import need_space
 from kwire.target_paths import path_inside
 
 __all__ = ["Compaction", "OfflineSettings", "compact", "copy_logs", "preview", "stored_topic_configs"]

@@ -21,13 +21,13 @@ from dataclasses import dataclass, fields, replace
 
 from kwire.errors import OptionError
 from kwire.log.convert.column_conversion import ColumnConversion, columns_can
-from kwire.log.free_space import SMALLEST_SHARE
 from kwire.records import Batch, Compression, down_convert, read_batches, up_convert
 from kwire.records.append_error import RejectedRecords
 from kwire.records.attributes import CODEC_MASK
 from kwire.records.compressor import compress
 from kwire.records.conversion import Lost
 from kwire.records.default_batch import CRC_START, HEADER
+from kwire.storage.free_space import SMALLEST_SHARE
 from kwire.wire.checksum import crc32c
 
 __all__ = ["BatchConverter", "Loss", "TargetFormat", "recompress"]

@@ -18,7 +18,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kwire.errors import Malformed, OptionError
-from kwire.log.checkpoints import (
+from kwire.log.convert.batch_format import Loss, TargetFormat
+from kwire.log.convert.new_log import remove_tree
+from kwire.log.convert.partition import ConvertedPartition, ToldBytes, convert_partition
+from kwire.log.log_directory import LogDirectory
+from kwire.log.part_journal import PartJournal, fingerprint
+from kwire.storage.checkpoints import (
     CLEAN_SHUTDOWN,
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,
@@ -30,14 +35,9 @@ from kwire.log.checkpoints import (
     render_clean_shutdown,
     render_offset_checkpoint,
 )
-from kwire.log.convert.batch_format import Loss, TargetFormat
-from kwire.log.convert.new_log import remove_tree
-from kwire.log.convert.partition import ConvertedPartition, ToldBytes, convert_partition
-from kwire.log.file_system import FileSystem
-from kwire.log.free_space import need_space
-from kwire.log.log_directory import LogDirectory
-from kwire.log.open_store import open_store
-from kwire.log.part_journal import PartJournal, fingerprint
+from kwire.storage.file_system import FileSystem
+from kwire.storage.free_space import need_space
+from kwire.storage.open_store import open_store
 from kwire.target_paths import path_inside
 
 __all__ = ["LossRefused", "check_target", "convert_directory", "examine", "finish_directory", "name_of"]

@@ -15,13 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kwire.errors import OptionError
-from kwire.log.checkpoints import TopicPartition
 from kwire.log.convert.batch_format import BatchConverter, TargetFormat
 from kwire.log.convert.directory import check_loss, convertible, examine
 from kwire.log.convert.new_log import LARGEST_SEGMENT_BYTES, pieces
 from kwire.log.convert.partition import ConvertedPartition, ToldBytes, converter_for, told
-from kwire.log.file_system import FileSystem
-from kwire.log.free_space import need_space
 from kwire.log.log_config import MAX_INT64, LogConfig
 from kwire.log.log_directory import LogDirectory
 from kwire.log.log_manager import LogManager
@@ -30,9 +27,12 @@ from kwire.log.partition_log import PartitionLog, segment_batches
 from kwire.log.partition_writer import PartitionWriter
 from kwire.log.segment import Segment
 from kwire.log.segment_writer import SegmentWriter
-from kwire.log.store import LocalStore
 from kwire.records import AppendOrigin
 from kwire.records.append_checks import analyze_append
+from kwire.storage.checkpoints import TopicPartition
+from kwire.storage.file_system import FileSystem
+from kwire.storage.free_space import need_space
+from kwire.storage.store import LocalStore
 
 __all__ = ["convert_in_place"]
 

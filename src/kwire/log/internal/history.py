@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kwire.errors import CorruptBatch, LogError
-from kwire.log.checkpoints import TopicPartition
 from kwire.log.internal.typed_record import DAMAGE, UNKNOWN, Decoder, TypedRecord, decode_control
 from kwire.log.offset_order import in_order
 from kwire.log.partition_log import PartitionLog, segment_batches
+from kwire.storage.checkpoints import TopicPartition
 
 if TYPE_CHECKING:
     from kwire.records import Batch

@@ -21,16 +21,16 @@ import numpy as np
 import pyarrow as pa
 
 from kwire.errors import EncodeError, LogError, OptionError
-from kwire.log.checkpoints import META_PROPERTIES, TopicPartition, render_properties
 from kwire.log.convert.directory import check_target, finish_directory, name_of
 from kwire.log.convert.new_log import LARGEST_SEGMENT_BYTES, NewLog, remove_tree
 from kwire.log.export import whole_file
-from kwire.log.file_system import FileSystem
-from kwire.log.free_space import SMALLEST_SHARE, need_space
 from kwire.log.log_manager import random_id
 from kwire.log.restore.ordered_rows import MAX_SORT_BYTES, rows_in_order
 from kwire.log.restore.parquet_input import TAKEN, open_input
 from kwire.records import ColumnWriter, Compression, RejectedRecords, TimestampType
+from kwire.storage.checkpoints import META_PROPERTIES, TopicPartition, render_properties
+from kwire.storage.file_system import FileSystem
+from kwire.storage.free_space import SMALLEST_SHARE, need_space
 from kwire.target_paths import path_inside
 
 __all__ = ["RestoredPartition", "restore_directory"]

@@ -22,11 +22,9 @@ import numpy.typing as npt
 from kwire.errors import CorruptBatch
 from kwire.log.chunks import Chunks
 from kwire.log.damage import Kind
-from kwire.log.headers import CODEC_MASK, HEADER_BYTES, BatchHeader, is_zero_tail, parse_header
 from kwire.log.index_writer import LARGEST_RELATIVE
 from kwire.log.offset_order import ceiling_of, outside, overlapping
 from kwire.log.segment import Segment
-from kwire.log.store import StoredFile
 from kwire.log.verify.resync import Range, next_good
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, read_batches
 from kwire.records.column_decoder import CRC_BY_KERNEL
@@ -34,6 +32,8 @@ from kwire.records.columns import ColumnReader
 from kwire.records.kernels import crc32c as crc32c_kernels
 from kwire.records.kernels import table as t
 from kwire.records.kernels.checksums import check_legacy_crcs
+from kwire.storage.header_walk import CODEC_MASK, HEADER_BYTES, BatchHeader, is_zero_tail, parse_header
+from kwire.storage.store import StoredFile
 from kwire.wire.checksum import crc32c
 
 __all__ = ["Bad", "Good", "Odd", "SegmentScan"]

@@ -13,7 +13,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from kwire.errors import KwireError, LogError, Malformed
-from kwire.log.checkpoints import (
+from kwire.log.damage import Damage, Kind, Severity
+from kwire.log.file_names import MARKED_DIRECTORY
+from kwire.log.log_directory import LogDirectory
+from kwire.log.partition_log import PartitionLog
+from kwire.log.relisting import has_changed, is_gone
+from kwire.log.verify.judgement import METADATA_TOPIC, Circumstances, Judgement
+from kwire.log.verify.metadata import BOOTSTRAP, verify_metadata_files, verify_metadata_snapshot
+from kwire.log.verify.partition import PartitionFindings, verify_partition
+from kwire.log.verify.topic_facts import TopicFacts
+from kwire.storage.checkpoints import (
     CLEAN_SHUTDOWN,
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,
@@ -25,18 +34,9 @@ from kwire.log.checkpoints import (
     parse_properties,
     parse_uuid,
 )
-from kwire.log.damage import Damage, Kind, Severity
-from kwire.log.directory_lock import is_held
-from kwire.log.file_names import MARKED_DIRECTORY
-from kwire.log.log_directory import LogDirectory
-from kwire.log.open_store import open_store
-from kwire.log.partition_log import PartitionLog
-from kwire.log.relisting import has_changed, is_gone
-from kwire.log.store import LocalStore, Store, parent_of
-from kwire.log.verify.judgement import METADATA_TOPIC, Circumstances, Judgement
-from kwire.log.verify.metadata import BOOTSTRAP, verify_metadata_files, verify_metadata_snapshot
-from kwire.log.verify.partition import PartitionFindings, verify_partition
-from kwire.log.verify.topic_facts import TopicFacts
+from kwire.storage.directory_lock import is_held
+from kwire.storage.open_store import open_store
+from kwire.storage.store import LocalStore, Store, parent_of
 
 __all__ = [
     "DirectoryFindings",

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kwire.log.checkpoints import LeaderEpoch
 from kwire.log.damage import Kind
 from kwire.log.verify.batches import Good, Odd
+from kwire.storage.checkpoints import LeaderEpoch
 
 __all__ = ["LeaderEpochCheck"]
 

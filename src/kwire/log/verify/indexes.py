@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kwire.log.store import StoredFile
 from kwire.log.verify.batches import Bad, Good
+from kwire.storage.store import StoredFile
 
 __all__ = ["IndexFault", "OffsetIndexCheck", "TimeIndexCheck"]
 

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 
 from kwire.errors import CorruptBatch, LogError, Malformed
 from kwire.log.damage import Damage, Kind, Severity
-from kwire.log.headers import is_zero_tail
 from kwire.log.partition_log import PartitionLog
-from kwire.log.store import Store
 from kwire.log.verify.judgement import METADATA_TOPIC
 from kwire.records import ControlRecordType, parse_control_record, read_batches
+from kwire.storage.header_walk import is_zero_tail
+from kwire.storage.store import Store
 
 __all__ = ["BOOTSTRAP", "verify_metadata_files", "verify_metadata_snapshot"]
 

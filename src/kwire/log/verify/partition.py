@@ -12,13 +12,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from kwire.errors import LogError, Malformed
-from kwire.log.checkpoints import (
-    LEADER_EPOCHS,
-    PARTITION_METADATA,
-    LeaderEpoch,
-    parse_leader_epochs,
-    parse_partition_metadata,
-)
 from kwire.log.damage import Damage, Kind, Severity
 from kwire.log.file_names import MAX_OFFSET, SEGMENT_FILE, segment_file
 from kwire.log.partition_log import PartitionLog
@@ -41,6 +34,13 @@ from kwire.log.verify.judgement import (
 from kwire.log.verify.layout import Layout, Piece, lay_out
 from kwire.log.verify.placement import Finding, gap_findings, layout_findings
 from kwire.log.verify.producers import Producers
+from kwire.storage.checkpoints import (
+    LEADER_EPOCHS,
+    PARTITION_METADATA,
+    LeaderEpoch,
+    parse_leader_epochs,
+    parse_partition_metadata,
+)
 
 __all__ = ["PartitionFindings", "SegmentFindings", "verify_partition"]
 

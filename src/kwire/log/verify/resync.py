@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kwire.errors import CorruptBatch
-from kwire.log.headers import BatchHeader, parse_header
-from kwire.log.store import StoredFile
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, read_batches
 from kwire.records.kernels.find_batch import find_header
+from kwire.storage.header_walk import BatchHeader, parse_header
+from kwire.storage.store import StoredFile
 
 __all__ = ["Range", "next_good", "valid_batch"]
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kwire.errors import OptionError
-from kwire.log.checkpoints import TopicPartition
 from kwire.spark.jobs.journal import Journal, Row
 from kwire.spark.jobs.result import frame_of
 from kwire.spark.jobs.runner import Item, ToldProgress, raise_failures, run_items
 from kwire.spark.paths import expand_files, open_logs
+from kwire.storage.checkpoints import TopicPartition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -179,9 +179,9 @@ def advise(
     directories, whose coordinators' topics and metadata log are read. journal: as for verify.
     Raises OptionError, LogError, JobFailed.
     """
-    from kwire.log.open_store import open_store
     from kwire.log.part_journal import fingerprint
-    from kwire.log.store import parent_of
+    from kwire.storage.open_store import open_store
+    from kwire.storage.store import parent_of
 
     options = dict(storage or {})
     files = [file for each in as_list(captures) for file in expand_files(each, options)]

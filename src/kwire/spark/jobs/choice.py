@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from kwire.errors import OptionError
 from kwire.log import PartitionLog
-from kwire.log.checkpoints import TopicPartition
+from kwire.storage.checkpoints import TopicPartition
 
 __all__ = ["Logs", "choose"]
 

@@ -59,7 +59,7 @@ class CompactLog:
     def __call__(self, item: Item, attempt: str) -> Row:
         from kwire.log.cleaner import offline
         from kwire.log.cleaner_checkpoints import CleanerCheckpoints
-        from kwire.log.file_system import FileSystem
+        from kwire.storage.file_system import FileSystem
 
         key, files, directory = tuple(item.subject), FileSystem(), f"{attempt}/logs"
 

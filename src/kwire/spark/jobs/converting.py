@@ -52,7 +52,7 @@ class ConvertLog:
 
     def __call__(self, item: Item, attempt: str) -> Row:
         from kwire.log.convert.partition import convert_partition
-        from kwire.log.file_system import FileSystem
+        from kwire.storage.file_system import FileSystem
 
         files, made = FileSystem(), f"{attempt}/log" if attempt else None
         converted = convert_partition(item.subject, self.target, directory=made, file_system=files, now_ms=self.now_ms)

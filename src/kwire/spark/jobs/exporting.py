@@ -55,7 +55,7 @@ class ExportLog:
 
     def __call__(self, item: Item, attempt: str) -> Row:
         from kwire.log.export import export_logs
-        from kwire.log.file_system import FileSystem
+        from kwire.storage.file_system import FileSystem
 
         files = FileSystem()
         assert item.place is not None

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kwire.errors import LogError, OptionError
-from kwire.log.file_system import FileSystem
+from kwire.storage.file_system import FileSystem
 
 __all__ = ["Journal", "put_in_place", "remove"]
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kwire.errors import OptionError
-from kwire.log.checkpoints import TopicPartition, parse_uuid, render_uuid
 from kwire.spark.jobs.journal import Row, put_in_place
 from kwire.spark.jobs.new_directory import NewDirectory
 from kwire.spark.jobs.result import JobResult, rows_of
 from kwire.spark.jobs.runner import Item, ToldProgress, raise_failures, run_items
+from kwire.storage.checkpoints import TopicPartition, parse_uuid, render_uuid
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -87,8 +87,8 @@ class RestoreLog:
     storage: Mapping[str, Any] = field(repr=False)
 
     def __call__(self, item: Item, attempt: str) -> Row:
-        from kwire.log.file_system import FileSystem
         from kwire.log.restore import restore_directory
+        from kwire.storage.file_system import FileSystem
 
         topic, partition, inputs, topic_id = item.subject
         files, directory, table = FileSystem(), f"{attempt}/logs", f"{attempt}/offsets.parquet"
@@ -243,8 +243,8 @@ def join_tables(paths: Sequence[str], target: str) -> None:
     from pyarrow import parquet
 
     from kwire.log.export import whole_file
-    from kwire.log.file_system import FileSystem
     from kwire.log.restore.directory import OFFSET_TABLE
+    from kwire.storage.file_system import FileSystem
 
     with (
         whole_file(target, FileSystem()) as stream,

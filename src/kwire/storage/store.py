@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kwire.errors import LogError
-from kwire.log.driver_errors import cause, explain
+from kwire.storage.driver_errors import cause, explain
 
 LOCAL_WINDOW_BYTES = 4096
 REMOTE_WINDOW_BYTES = 1 << 20
@@ -76,7 +76,7 @@ class StoredFile(Protocol):
 class Store(Protocol):
     """A root directory, local or behind a URL.
 
-    url, options: what kwire.log.open_store takes to open the same place in another process or on another machine.
+    url, options: what kwire.storage.open_store takes to open the same place in another process or on another machine.
     """
 
     url: str

@@ -24,8 +24,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from kwire.errors import LogError
-from kwire.log.driver_errors import cause
-from kwire.log.store import DescriptorFile
+from kwire.storage.driver_errors import cause
+from kwire.storage.store import DescriptorFile
 
 __all__ = ["FileSystem", "OpenFile"]
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from kwire.log.store import Store, open_files
+from kwire.storage.store import Store, open_files
 
 __all__ = ["open_store"]
 
@@ -14,12 +14,12 @@ __all__ = ["open_store"]
 def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> Store:
     """The store at a local path, `file://` URL or any other URL fsspec knows (`options`: its storage options).
 
-    `tiered+` in front of any of them: segments in tiered storage there, see kwire.log.tiered.
+    `tiered+` in front of any of them: segments in tiered storage there, see kwire.storage.tiered.
     Raises LogError when the URL's driver is unknown or not installed.
     """
     text = os.fspath(url)
     if text.startswith("tiered+"):
-        from kwire.log.tiered.store import TieredStore
+        from kwire.storage.tiered.store import TieredStore
 
         return TieredStore(text, options or {})
     return open_files(text, options or {})

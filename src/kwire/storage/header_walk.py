@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kwire.errors import CorruptBatch
-from kwire.log.store import StoredFile
 from kwire.records.default_batch import add_to_sequence
+from kwire.storage.store import StoredFile
 
 OVERHEAD_BYTES = 12  # offset and size, which size does not count
 PREFIX = struct.Struct(">qiib")  # magic is at the same place in every format

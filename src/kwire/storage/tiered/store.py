@@ -27,12 +27,12 @@ from functools import partial
 from typing import Any
 
 from kwire.errors import LogError, Malformed, OptionError
-from kwire.log.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, parse_uuid
-from kwire.log.headers import HeaderWalk
-from kwire.log.store import Entry, Store, StoredFile, open_files
-from kwire.log.tiered.encryption import OVERHEAD_BYTES, Decrypt, KeyRing
-from kwire.log.tiered.files import MemoryFile, SegmentFile, read_index
-from kwire.log.tiered.manifest import Manifest, parse_manifest
+from kwire.storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, parse_uuid
+from kwire.storage.header_walk import HeaderWalk
+from kwire.storage.store import Entry, Store, StoredFile, open_files
+from kwire.storage.tiered.encryption import OVERHEAD_BYTES, Decrypt, KeyRing
+from kwire.storage.tiered.files import MemoryFile, SegmentFile, read_index
+from kwire.storage.tiered.manifest import Manifest, parse_manifest
 
 SCHEME = "tiered+"
 TOPIC_DIRECTORY = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<id>[A-Za-z0-9_-]{22})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from kwire.errors import LogError
-from kwire.log.file_system import FileSystem
+from kwire.storage.file_system import FileSystem
 
 __all__ = ["SMALLEST_SHARE", "need_space"]
 

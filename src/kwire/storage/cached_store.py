@@ -12,8 +12,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kwire.log.open_store import open_store
-from kwire.log.store import REMOTE_WINDOW_BYTES, Entry, FsspecStore, Listing, Store, StoredFile
+from kwire.storage.open_store import open_store
+from kwire.storage.store import REMOTE_WINDOW_BYTES, Entry, FsspecStore, Listing, Store, StoredFile
 
 __all__ = ["CachedStore", "OpenStore", "StoreCache"]
 

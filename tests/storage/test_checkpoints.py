@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kwire.errors import LogError, Malformed
 from kwire.log import LeaderEpoch, LogDirectory
-from kwire.log.checkpoints import (
+from kwire.storage.checkpoints import (
     end_offset_for,
     parse_leader_epochs,
     parse_offset_checkpoint,

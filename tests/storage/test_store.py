@@ -15,9 +15,9 @@ import pytest
 
 from kwire.errors import LogError
 from kwire.log import LogDirectory, plan_splits, read_split
-from kwire.log.open_store import open_store
-from kwire.log.store import LocalStore, parent_of
 from kwire.records.columns import COLUMNS
+from kwire.storage.open_store import open_store
+from kwire.storage.store import LocalStore, parent_of
 from tests.log.expected import ISOLATIONS, read_arrow, read_objects, rows_of
 from tests.object_store import ObjectStore
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from kwire.errors import LogError
-from kwire.log import cached_store
-from kwire.log.cached_store import CachedStore, StoreCache
-from kwire.log.open_store import open_store
-from kwire.log.store import LocalStore
+from kwire.storage import cached_store
+from kwire.storage.cached_store import CachedStore, StoreCache
+from kwire.storage.open_store import open_store
+from kwire.storage.store import LocalStore
 from tests.object_store import ObjectStore
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire

@@ -10,11 +10,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from kwire.errors import LogError, Malformed
-from kwire.log.store import Store, StoredFile
-from kwire.log.tiered.encryption import Decrypt
-from kwire.log.tiered.manifest import Manifest
 from kwire.records.attributes import Compression
 from kwire.records.compression import TooLarge, expand
+from kwire.storage.store import Store, StoredFile
+from kwire.storage.tiered.encryption import Decrypt
+from kwire.storage.tiered.manifest import Manifest
 
 KEPT_CHUNKS = 4
 MAX_CHUNK_BYTES = 256 << 20  # of a chunk that has to be whole in memory; the plugin's default is 4 MiB

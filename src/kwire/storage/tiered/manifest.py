@@ -28,9 +28,9 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from kwire.errors import LogError, Malformed
-from kwire.log.checkpoints import parse_uuid
 from kwire.records.attributes import Compression
 from kwire.records.compression import TooLarge, expand
+from kwire.storage.checkpoints import parse_uuid
 
 MAX_INT32 = (1 << 31) - 1
 MAX_OFFSET = (1 << 63) - 1

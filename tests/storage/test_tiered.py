@@ -16,9 +16,9 @@ import pytest
 
 from kwire.errors import KwireError, LogError, OptionError
 from kwire.log import LogDirectory, PartitionLog, open_tiered, plan_splits, read_split
-from kwire.log.tiered.encryption import unwrap
-from kwire.log.tiered.manifest import decode_sizes, parse_manifest
 from kwire.records.columns import COLUMNS
+from kwire.storage.tiered.encryption import unwrap
+from kwire.storage.tiered.manifest import decode_sizes, parse_manifest
 from tests.golden import DATA
 from tests.log.expected import ISOLATIONS, read_arrow, read_objects, rows_of
 
@@ -351,7 +351,7 @@ def test_the_command_line_takes_tiered_urls(objects: Path, capsys: pytest.Captur
 
 
 def test_one_size_and_none(objects: Path) -> None:
-    from kwire.log.tiered.manifest import Fields
+    from kwire.storage.tiered.manifest import Fields
 
     fields = Fields({}, "m", "chunkIndex")
     for values, encoded in (([], "00000000"), ([7], "0000000100000007")):

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from kwire.errors import LogError
-from kwire.log.directory_lock import DirectoryLock
+from kwire.storage.directory_lock import DirectoryLock
 
 HOLD = """
 import sys
-from kwire.log.directory_lock import DirectoryLock
+from kwire.storage.directory_lock import DirectoryLock
 lock = DirectoryLock(sys.argv[1])
 print("locked", flush=True)
 sys.stdin.read()

@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from kwire.log.file_system import Data, FileSystem, OpenFile
+from kwire.storage.file_system import Data, FileSystem, OpenFile
 
 
 class Stopped(BaseException):

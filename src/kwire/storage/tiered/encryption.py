@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kwire.errors import LogError, OptionError
-from kwire.log.tiered.manifest import Encryption
+from kwire.storage.tiered.manifest import Encryption
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateNumbers

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 
 from kwire.errors import LogError
-from kwire.log.driver_errors import cause
-from kwire.log.file_system import OpenFile
+from kwire.storage.driver_errors import cause
+from kwire.storage.file_system import OpenFile
 
 __all__ = ["BackgroundSync"]
 

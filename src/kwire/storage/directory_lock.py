@@ -14,7 +14,7 @@ import struct
 import sys
 
 from kwire.errors import LogError
-from kwire.log.driver_errors import cause
+from kwire.storage.driver_errors import cause
 
 __all__ = ["DirectoryLock", "is_held"]
 

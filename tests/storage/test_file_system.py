@@ -9,7 +9,7 @@ import pytest
 
 from kwire.errors import LogError
 from kwire.log import FileSystem
-from tests.log.faults import Stopped, StoppingFileSystem
+from tests.storage.faults import Stopped, StoppingFileSystem
 
 
 def test_appending_reading_and_cutting(tmp_path: Path) -> None:
