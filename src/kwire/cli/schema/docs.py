@@ -9,20 +9,21 @@ import typer
 
 from kwire.cli.command import FOUND
 from kwire.cli.rows import Format
-from kwire.cli.schema import Dialect, Into, Shape, Words, say_written, sound_definitions
+from kwire.cli.schema.definitions import say_written, sound_definitions
+from kwire.cli.schema.options import Dialect, DialectOption, Output, Shape
 
 __all__ = ["docs"]
 
 
 def docs(
-    into: Into,
+    into: Output,
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="[PATH...]", help="Definition files, or directories of them; without, Kafka's protocol."
         ),
     ] = None,
-    dialect: Words = Dialect.STRICT,
+    dialect: DialectOption = Dialect.STRICT,
     shape: Shape = Format.TABLE,
 ) -> int:
     """Write a site: a page a message with a diagram of each version, its fields, versions by release, and a search.

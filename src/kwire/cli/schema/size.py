@@ -12,7 +12,8 @@ from kwire.cli import terminal
 from kwire.cli.codec import read_input
 from kwire.cli.command import FINE
 from kwire.cli.rows import Column, Format, Row, write_rows
-from kwire.cli.schema import Dialect, Name, Release, Shape, Words, message_of
+from kwire.cli.schema.definitions import message_of
+from kwire.cli.schema.options import Dialect, DialectOption, Name, Release, Shape
 from kwire.errors import EncodeError, OptionError
 from kwire.wire.integer_encoding import ENCODINGS, FORMS
 
@@ -33,7 +34,7 @@ def size(
     values: Values = None,
     version: Version = None,
     kafka: Release = None,
-    dialect: Words = Dialect.STRICT,
+    dialect: DialectOption = Dialect.STRICT,
     shape: Shape = Format.TABLE,
 ) -> int:
     """Show the smallest size of each version in bytes, and what each element of its arrays adds at least.

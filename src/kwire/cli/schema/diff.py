@@ -12,8 +12,8 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
-from kwire.cli.schema import Dialect, Words
-from kwire.cli.schema_findings import Shape, Shown, write_findings
+from kwire.cli.schema.findings import Shape, Shown, write_findings
+from kwire.cli.schema.options import Dialect, DialectOption
 from kwire.errors import OptionError, SchemaError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def diff(
     history: History = None,
     allow: Allow = None,
     like_kafka: LikeKafka = False,
-    dialect: Words = Dialect.STRICT,
+    dialect: DialectOption = Dialect.STRICT,
     shape: Output = Shape.TEXT,
 ) -> int:
     """Compare definitions: what would break peers and stored data. Exit code 1 if anything would."""

@@ -16,8 +16,9 @@ import typer
 from kwire.cli import terminal
 from kwire.cli.command import FINE
 from kwire.cli.rows import Column, Format, write_rows
-from kwire.cli.schema import Dialect, Name, Release, Shape, Words, message_of
-from kwire.cli.schema_size import cost_of
+from kwire.cli.schema.definitions import message_of
+from kwire.cli.schema.options import Dialect, DialectOption, Name, Release, Shape
+from kwire.cli.schema.size import cost_of
 from kwire.errors import Malformed, OptionError
 from kwire.wire.integer_encoding import FORMS
 
@@ -54,7 +55,7 @@ def advise(
     bodies: Bodies,
     into: Page = None,
     kafka: Release = None,
-    dialect: Words = Dialect.STRICT,
+    dialect: DialectOption = Dialect.STRICT,
     shape: Shape = Format.TABLE,
 ) -> int:
     """Count the integers of messages, field by field, and what each encoding of KIP-625 would cost or save.

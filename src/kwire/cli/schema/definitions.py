@@ -1,0 +1,68 @@
+"""Definitions and messages that arguments name, and the report of files written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kwire.cli import terminal
+from kwire.cli.command import FINE
+from kwire.cli.rows import Format
+from kwire.cli.schema.options import Dialect
+from kwire.errors import OptionError
+from kwire.pages.escaping import json_line, printable
+
+if TYPE_CHECKING:
+    from kwire.schema import Message
+
+__all__ = ["count_of", "existing_paths", "message_of", "say_written", "sound_definitions"]
+
+
+def existing_paths(paths: list[Path]) -> list[Path]:
+    """paths. Raises OptionError for one that is not there."""
+    for path in paths:
+        if not path.exists():
+            raise OptionError(f"{path} is not there")
+    return paths
+
+
+def message_of(name: str, kafka: str | None, dialect: Dialect = Dialect.STRICT) -> Message:
+    """The message of that name, or of a definition file. Raises OptionError, SchemaError."""
+    from kwire.schema import load
+
+    if name.endswith(".json") or Path(name).is_file():
+        existing_paths([Path(name)])
+        return load(name, dialect=dialect.value)
+    from kwire.messages import registry
+
+    return registry.get(name, kafka).SPEC
+
+
+def sound_definitions(paths: list[Path], dialect: Dialect) -> list[Message] | None:
+    """The definitions of the files and directories; None after saying what is wrong with them.
+
+    Raises OptionError for a path that is not there or holds no definition.
+    """
+    from kwire.schema import check_all
+
+    messages, errors = check_all(existing_paths(paths), dialect=dialect.value)
+    if errors:
+        for error in errors:
+            terminal.warn(printable(str(error)))
+        return None
+    if not messages:
+        raise OptionError(f"no .json files in {', '.join(map(str, paths))}")
+    return messages
+
+
+def say_written(paths: list[Path], shape: Format) -> int:
+    """Say which files were written; the exit code."""
+    if shape is Format.TABLE:
+        terminal.warn(f"{count_of(len(paths), 'file')} written")
+    else:
+        print(json_line([str(path) for path in paths]))
+    return FINE
+
+
+def count_of(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,81 @@
+"""`kwire schema generate` and `kwire schema import`: classes from definitions, definitions from jars."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kwire.cli import terminal
+from kwire.cli.command import FINE, FOUND
+from kwire.cli.rows import Format, write_rows
+from kwire.cli.schema.definitions import count_of, existing_paths, say_written, sound_definitions
+from kwire.cli.schema.options import Dialect, DialectOption, Output, Paths, Shape
+from kwire.errors import OptionError
+from kwire.pages.escaping import printable
+
+__all__ = ["generate", "import_"]
+
+
+def generate(
+    paths: Paths,
+    into: Output,
+    dialect: DialectOption = Dialect.STRICT,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Write nothing; exit code 1 if a file there is missing, stale or of no definition."
+        ),
+    ] = False,
+    shape: Shape = Format.TABLE,
+) -> int:
+    """Write Python classes for definitions: a package, one module a message."""
+    from kwire.codegen import package_files, stale_files, write_files
+
+    messages = sound_definitions(paths, dialect)
+    if messages is None:
+        return FOUND
+    twice = {m.name for m in messages if sum(other.name == m.name for other in messages) > 1}
+    if twice:
+        raise OptionError(f"several definitions are named {', '.join(sorted(twice))}")
+    files = package_files([m for m in messages if m.valid])
+    if not check:
+        return say_written(write_files(files, into), shape)
+    stale = stale_files(files, into)
+    if shape is not Format.TABLE:
+        write_rows(({"path": path, "problem": problem} for path, problem in stale.items()), (), shape)
+    else:
+        for path, problem in stale.items():
+            print(printable(f"{path}: {problem}"))
+        terminal.warn(f"{count_of(len(stale), 'file')} to generate again" if stale else "every file is fresh")
+    return FOUND if stale else FINE
+
+
+def import_(
+    sources: Annotated[list[Path], typer.Argument(metavar="JAR|DIR...", help="Kafka's jars, or folders of sources.")],
+    into: Output,
+    base: Annotated[
+        Path | None, typer.Option("--base", help="Another release in the same folder: keep what differs from it.")
+    ] = None,
+    shape: Shape = Format.TABLE,
+) -> int:
+    """Write the definitions of Kafka's jars or sources as facts, without prose. Several sources get a folder each."""
+    from kwire.schema import import_definitions
+    from kwire.schema.catalogue import keep_differences, module_name
+
+    written: list[Path] = []
+    for source in existing_paths(sources):
+        target = into / module_name(source) if len(sources) > 1 or base is not None else into
+        try:
+            found = import_definitions(source, target)
+        except ExceptionGroup as group:
+            for error in group.exceptions:
+                terminal.warn(printable(str(error)))
+            return FOUND
+        if not found:
+            terminal.warn(f"{source} has no definitions")
+        written += found
+    if base is not None:
+        written = keep_differences(into, base)
+    return say_written(written, shape)
