@@ -21,6 +21,7 @@ ORDER = [
     "messages",
     "protocol",
     "records",
+    "internal_topics",
     "storage",
     "log",
     "broker",

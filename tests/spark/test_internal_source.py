@@ -11,10 +11,10 @@ import pytest
 from tests.log.internal.dumps import batch, keyed, log_of
 
 from kwire.errors import LogError, OptionError
+from kwire.internal_topics.cluster_rows import ClusterPart, cluster_rows
+from kwire.internal_topics.group_rows import LogEnds, group_row
 from kwire.log import LogDirectory
 from kwire.log.internal import read_group_records, record_row, replay_cluster, replay_groups
-from kwire.log.internal.cluster_rows import ClusterPart, cluster_rows
-from kwire.log.internal.group_rows import LogEnds, group_row
 from kwire.messages import registry
 from kwire.spark.internal_columns import COLUMNS, HISTORY_COLUMNS, TOPICS, arrow_type
 from kwire.spark.internal_source import InternalReader, column_types, parse_options

@@ -8,14 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.broker.topics import Topic
+from kwire.internal_topics.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 
 if TYPE_CHECKING:
     from kwire.broker.node import Node
 
-__all__ = ["GROUP_METADATA_TOPIC", "TRANSACTION_STATE_TOPIC", "create_missing"]
+__all__ = ["create_missing"]
 
-GROUP_METADATA_TOPIC = "__consumer_offsets"
-TRANSACTION_STATE_TOPIC = "__transaction_state"
 SMALLEST_SEGMENT_BYTES = 1 << 20
 """Minimum of segment.bytes since Kafka 4.0 (KIP-1030)."""
 CODECS = ("producer", "gzip", "snappy", "lz4", "zstd")
@@ -27,7 +26,7 @@ def create_missing(node: Node, name: str) -> Topic:
     if topic is not None:
         return topic
     settings = node.settings
-    if name == GROUP_METADATA_TOPIC:
+    if name == GROUPS_TOPIC:
         codec = settings.offsets_topic_compression_codec
         configs = {
             "compression.type": CODECS[codec] if 0 <= codec < len(CODECS) else "producer",
@@ -35,7 +34,7 @@ def create_missing(node: Node, name: str) -> Topic:
             **segment_size(settings.offsets_topic_segment_bytes),
         }
         return node.controller.create_topic(name, settings.offsets_topic_num_partitions, configs)
-    if name == TRANSACTION_STATE_TOPIC:
+    if name == TRANSACTIONS_TOPIC:
         configs = {
             "compression.type": "uncompressed",
             "cleanup.policy": "compact",

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from kwire.broker.metadata_records import QUORUM_STATE, StoredMetadata, committed
 from kwire.broker.metadata_snapshot import SnapshotRecords, snapshot_name, write_snapshot
-from kwire.broker.topics import METADATA_TOPIC
+from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.log_config import LogConfig
 from kwire.log.partition_writer import PartitionWriter
 from kwire.messages import LeaderChangeMessage

@@ -24,7 +24,7 @@ from kwire.broker.image import NO_LEADER, TOPIC_RESOURCE
 from kwire.broker.listeners import PROTOCOLS, parse_listeners
 from kwire.broker.metadata_log import MetadataLog
 from kwire.broker.metadata_records import read_metadata
-from kwire.broker.topics import METADATA_TOPIC
+from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.log_manager import LogManager
 from kwire.messages import (
     BeginTransactionRecord,

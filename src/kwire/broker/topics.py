@@ -11,16 +11,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from kwire.internal_topics.names import COORDINATOR_TOPICS
 from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.records.append_settings import AppendOrigin
 
 if TYPE_CHECKING:
     from kwire.log.partition_writer import Appended, PartitionWriter, Prepared
 
-__all__ = ["INTERNAL_TOPICS", "METADATA_TOPIC", "Partition", "Topic", "TopicRegistry", "check_name"]
+__all__ = ["Partition", "Topic", "TopicRegistry", "check_name"]
 
-METADATA_TOPIC = "__cluster_metadata"
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 MAX_NAME = 249
 
@@ -124,7 +123,7 @@ class Topic:
     @property
     def is_internal(self) -> bool:
         """Whether the broker keeps its own state there."""
-        return self.name in INTERNAL_TOPICS
+        return self.name in COORDINATOR_TOPICS
 
 
 class TopicRegistry:

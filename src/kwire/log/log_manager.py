@@ -23,6 +23,7 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor
 
 from kwire.errors import LogError, Malformed, OptionError
+from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.cleaner_checkpoints import CleanerCheckpoints
 from kwire.log.file_names import MARKED_DIRECTORY, check_topic, parse_partition_directory
 from kwire.log.log_config import LogConfig
@@ -46,7 +47,6 @@ from kwire.storage.file_system import FileSystem
 
 __all__ = ["LogManager"]
 
-METADATA_TOPIC = "__cluster_metadata"  # KRaft's own log, of which LogManager knows nothing
 NO_LOGS = ("remote-log-index-cache",)
 LONGEST_NAME = 255
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kwire.internal_topics.names import GROUPS_TOPIC, METADATA_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -17,9 +19,6 @@ TASKS = "array<struct<subtopology:string,partitions:array<int>>>"
 ENDPOINTS = "array<struct<name:string,host:string,port:int,security_protocol:string>>"
 FEATURES = "array<struct<name:string,min:int,max:int>>"
 STRINGS, INTS = "array<string>", "array<int>"
-
-GROUPS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
-SHARE_STATE, METADATA = "__share_group_state", "__cluster_metadata"
 
 COLUMNS: dict[str, dict[str, str]] = {
     "groups": {
@@ -230,10 +229,10 @@ HISTORY_COLUMNS = {
 """column -> type, in mode history, where key and value are Kafka's JSON form and raw bytes base64."""
 
 TOPICS = {
-    **dict.fromkeys(COLUMNS, METADATA),
-    **dict.fromkeys(("groups", "members", "offsets"), GROUPS),
-    "transactions": TRANSACTIONS,
-    "share": SHARE_STATE,
+    **dict.fromkeys(COLUMNS, METADATA_TOPIC),
+    **dict.fromkeys(("groups", "members", "offsets"), GROUPS_TOPIC),
+    "transactions": TRANSACTIONS_TOPIC,
+    "share": SHARE_STATE_TOPIC,
 }
 """kind -> the internal topic it is read from."""
 

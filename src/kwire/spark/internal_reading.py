@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kwire.errors import LogError
+from kwire.internal_topics.cluster_rows import ClusterPart, cluster_rows
+from kwire.internal_topics.group_rows import LogEnds, group_row, member_rows, offset_rows, share_row, transaction_row
 from kwire.log import PartitionLog
 from kwire.log.internal import (
     Problems,
@@ -26,8 +28,6 @@ from kwire.log.internal import (
     replay_transactions,
     topic_names,
 )
-from kwire.log.internal.cluster_rows import ClusterPart, cluster_rows
-from kwire.log.internal.group_rows import LogEnds, group_row, member_rows, offset_rows, share_row, transaction_row
 from kwire.spark.internal_columns import arrow_type
 from kwire.spark.paths import open_logs
 from kwire.spark.topics import TopicPartition

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kwire.cli.internal.cluster import Part
-from kwire.log.internal.cluster_rows import ClusterPart
+from kwire.internal_topics.cluster_rows import ClusterPart
 
 SECRETS = ("test-salt-0123456", "dGVzdC1zYWx0LTAxMjM0NTY=", "qWzJ6Xx99SYVQreIInlXxJbFh/N6Sijl/9xo9e6zuAs=", "AjdQKp2bv")
 

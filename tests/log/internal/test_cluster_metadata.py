@@ -12,9 +12,9 @@ import pytest
 from tests.log.internal.dumps import NOW, batch, log_of
 
 from kwire.errors import LogError
+from kwire.internal_topics.cluster_rows import ClusterPart, cluster_rows
 from kwire.log import LogDirectory
 from kwire.log.internal import Cluster, list_snapshots, read_cluster_records, replay_cluster, topic_names
-from kwire.log.internal.cluster_rows import ClusterPart, cluster_rows
 from kwire.messages import registry
 from kwire.protocol import write_metadata_record
 

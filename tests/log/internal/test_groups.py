@@ -9,9 +9,9 @@ from uuid import UUID
 import pytest
 from tests.log.internal.dumps import NOW, batch, dumped, keyed, log_of, marker
 
+from kwire.internal_topics.group_rows import LogEnds, group_row, member_rows, offset_rows
 from kwire.log import LogDirectory
 from kwire.log.internal import Groups, read_group_records, replay_groups, topic_names
-from kwire.log.internal.group_rows import LogEnds, group_row, member_rows, offset_rows
 from kwire.messages import registry
 
 Committed = dict[tuple[str, str, int], int]

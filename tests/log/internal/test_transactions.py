@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tests.log.internal.dumps import batch, dumped, keyed, log_of
 
+from kwire.internal_topics.group_rows import transaction_row
+from kwire.internal_topics.transactions_state import STATES
 from kwire.log import LogDirectory
 from kwire.log.internal import replay_transactions
-from kwire.log.internal.group_rows import transaction_row
-from kwire.log.internal.transactions import STATES
 from kwire.messages import registry
 
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.groups.placement import partition_for
-from kwire.broker.internal_topics import GROUP_METADATA_TOPIC, create_missing
+from kwire.broker.internal_topics import create_missing
 from kwire.broker.node import Node
 from kwire.broker.transactions import ProducerIdAndEpoch
 from kwire.errors import BrokerError
+from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.messages import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
@@ -31,8 +32,8 @@ def handle(node: Node, context: RequestContext, request: AddOffsetsToTxnRequest)
         )
     if not node.may(context, Operation.READ, ResourceType.GROUP, request.group_id):
         raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {request.group_id}")
-    offsets = create_missing(node, GROUP_METADATA_TOPIC)
-    partition = (GROUP_METADATA_TOPIC, partition_for(request.group_id, len(offsets.partitions)))
+    offsets = create_missing(node, GROUPS_TOPIC)
+    partition = (GROUPS_TOPIC, partition_for(request.group_id, len(offsets.partitions)))
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     try:
         node.transactions.add_partitions(request.transactional_id, producer, frozenset({partition}))

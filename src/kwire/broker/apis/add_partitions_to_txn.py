@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.broker.topics import INTERNAL_TOPICS
 from kwire.broker.transactions import ProducerIdAndEpoch, TopicPartition
 from kwire.errors import BrokerError
+from kwire.internal_topics.names import COORDINATOR_TOPICS
 from kwire.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from kwire.messages.add_partitions_to_txn_request import AddPartitionsToTxnTopic
 from kwire.messages.add_partitions_to_txn_response import AddPartitionsToTxnTopicResult
@@ -70,7 +70,7 @@ def check_access(
     refused = {
         name
         for name in {name for name, _ in partitions}
-        if name in INTERNAL_TOPICS or not node.may(context, Operation.WRITE, ResourceType.TOPIC, name)
+        if name in COORDINATOR_TOPICS or not node.may(context, Operation.WRITE, ResourceType.TOPIC, name)
     }
     codes = {True: ErrorCode.TOPIC_AUTHORIZATION_FAILED, False: ErrorCode.OPERATION_NOT_ATTEMPTED}
     return {(name, index): codes[name in refused] for name, index in partitions} if refused else {}

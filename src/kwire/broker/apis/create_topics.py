@@ -16,8 +16,8 @@ from kwire.broker.configs import topic_entries
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.throttling import MutationQuota
-from kwire.broker.topics import METADATA_TOPIC
 from kwire.errors import BrokerError
+from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.messages import CreateTopicsRequest, CreateTopicsResponse
 from kwire.messages.create_topics_request import CreatableTopic
 from kwire.messages.create_topics_response import CreatableTopicResult

@@ -13,8 +13,9 @@ from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.throttling import MutationQuota
-from kwire.broker.topics import METADATA_TOPIC, Topic
+from kwire.broker.topics import Topic
 from kwire.errors import BrokerError
+from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.messages import DeleteTopicsRequest, DeleteTopicsResponse
 from kwire.messages.base import ZERO_UUID
 from kwire.messages.delete_topics_response import DeletableTopicResult

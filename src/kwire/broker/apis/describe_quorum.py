@@ -13,7 +13,7 @@ from __future__ import annotations
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.broker.topics import METADATA_TOPIC
+from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.messages import DescribeQuorumRequest, DescribeQuorumResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 

@@ -14,10 +14,10 @@ from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.groups.offset_requests import Commits, Outcome, answer_topics, commit_each, of_all
 from kwire.broker.groups.offsets_log import Producer
-from kwire.broker.internal_topics import GROUP_METADATA_TOPIC
 from kwire.broker.node import Node
 from kwire.broker.transactions.admission import ClientSupport, admit
 from kwire.broker.transactions.metadata import ProducerIdAndEpoch
+from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.messages import OffsetCommitValue, TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from kwire.messages.txn_offset_commit_request import TxnOffsetCommitRequestPartition
 from kwire.protocol.error_codes import ErrorCode, refusal
@@ -80,13 +80,13 @@ def check_transaction(node: Node, version: int, request: TxnOffsetCommitRequest)
     if support is not ClientSupport.ADD and not node.settings.transaction_partition_verification_enable:
         return
     index = node.groups.store.partition_of(request.group_id)
-    partition = node.topics.partition(GROUP_METADATA_TOPIC, index)
+    partition = node.topics.partition(GROUPS_TOPIC, index)
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     if partition is not None:
         entry = partition.opened.producers.entries.get(producer.producer_id)
         if entry is not None and entry.transaction_first_offset is not None and entry.producer_epoch == producer[1]:
             return
-    this = (GROUP_METADATA_TOPIC, index)
+    this = (GROUPS_TOPIC, index)
     code = admit(node.transactions, request.transactional_id, producer, frozenset({this}), support).get(this)
     if code is not None:
         raise refusal(code, f"group {request.group_id} is not part of a transaction of producer {producer.producer_id}")

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from kwire.broker.groups.coordinator import GroupCoordinator
 from kwire.broker.groups.offsets_log import NO_PRODUCER, LoggedMarker, LoggedRecord, Producer
-from kwire.broker.internal_topics import GROUP_METADATA_TOPIC, create_missing
+from kwire.broker.internal_topics import create_missing
 from kwire.broker.topics import Partition, Topic
+from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.records import AppendOrigin, BatchBuilder, ControlRecordType, parse_control_record, read_batches
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def watch_topics(node: Node) -> None:
     def topic_changed(topic: Topic, exists: bool) -> None:
         if exists:
             node.groups.topics_changed()
-        elif topic.name != GROUP_METADATA_TOPIC:
+        elif topic.name != GROUPS_TOPIC:
             node.groups.topics_deleted([topic.name])
 
     node.image.topic_watchers.append(topic_changed)
@@ -53,14 +54,14 @@ class NodeOffsetsLog:
 
     def partition_count(self) -> int:
         """See OffsetsLog."""
-        topic = self._node.topics.get(GROUP_METADATA_TOPIC)
+        topic = self._node.topics.get(GROUPS_TOPIC)
         return self._node.settings.offsets_topic_num_partitions if topic is None else len(topic.partitions)
 
     def append(
         self, partition: int, records: Sequence[tuple[bytes, bytes | None]], producer: Producer = NO_PRODUCER
     ) -> int:
         """See OffsetsLog."""
-        topic = create_missing(self._node, GROUP_METADATA_TOPIC)
+        topic = create_missing(self._node, GROUPS_TOPIC)
         now_ms = self._node.clock.now_ms()
         builder = BatchBuilder(
             producer_id=producer.producer_id,
@@ -75,7 +76,7 @@ class NodeOffsetsLog:
 
     def replay(self) -> Iterator[LoggedRecord | LoggedMarker]:
         """See OffsetsLog."""
-        topic = self._node.topics.get(GROUP_METADATA_TOPIC)
+        topic = self._node.topics.get(GROUPS_TOPIC)
         for partition in () if topic is None else topic.partitions.values():
             if partition.log is not None:
                 yield from replay_partition(partition)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kwire.broker.features import SUPPORTED, TRANSACTION_VERSION
 from kwire.broker.groups.placement import partition_for
-from kwire.broker.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, create_missing
+from kwire.broker.internal_topics import create_missing
 from kwire.broker.node import Node
 from kwire.broker.topics import Partition
 from kwire.broker.transactions.admission import ClientSupport, admit, produce_error
@@ -18,6 +18,7 @@ from kwire.broker.transactions.log_records import read_key, read_value, write_ke
 from kwire.broker.transactions.metadata import ProducerIdAndEpoch, TopicPartition, TransactionMetadata
 from kwire.broker.transactions.producer_ids import ProducerIds
 from kwire.errors import DecodeError, OptionError, UnsupportedVersion
+from kwire.internal_topics.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kwire.messages import ProducerIdsRecord
 from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.records import AppendOrigin, BatchBuilder, read_batches
@@ -91,13 +92,13 @@ class TransactionStateLog:
 
     def replay(self) -> Iterator[TransactionMetadata]:
         """See TransactionLog. A record that cannot be read is left out, and the log says so."""
-        topic = self._node.topics.get(TRANSACTION_STATE_TOPIC)
+        topic = self._node.topics.get(TRANSACTIONS_TOPIC)
         for partition in () if topic is None else topic.partitions.values():
             if partition.log is not None:
                 yield from replay_partition(partition.name, partition.log)
 
     def _partition(self, transactional_id: str) -> Partition:
-        topic = create_missing(self._node, TRANSACTION_STATE_TOPIC)
+        topic = create_missing(self._node, TRANSACTIONS_TOPIC)
         return topic.partitions[partition_for(transactional_id, len(topic.partitions))]
 
     def _write(self, transactional_id: str, value: bytes | None) -> None:
@@ -155,7 +156,7 @@ def write_marker(node: Node, partition: TopicPartition, marker: Marker) -> None:
         coordinator_epoch=marker.coordinator_epoch,
         now_ms=node.clock.now_ms(),
     )
-    if found.topic.name == GROUP_METADATA_TOPIC:
+    if found.topic.name == GROUPS_TOPIC:
         node.groups.complete_transaction(marker.producer_id, marker.commit, (found.index,))
 
 

@@ -17,14 +17,14 @@ from kwire.errors import LogError, OptionError
 from kwire.pages.quantities import time_text
 
 if TYPE_CHECKING:
+    from kwire.internal_topics.cluster_state import ClusterState
     from kwire.log import LogDirectory
-    from kwire.log.internal import Cluster
 
 __all__ = ["cluster"]
 
 
 class Part(enum.StrEnum):
-    """What PART may be: kwire.log.internal.cluster_rows.ClusterPart, and two of the log itself."""
+    """What PART may be: kwire.internal_topics.cluster_rows.ClusterPart, and two of the log itself."""
 
     OVERVIEW = "overview"
     BROKERS = "brokers"
@@ -66,7 +66,8 @@ def cluster(
         raise OptionError(f"--history shows all records: leave {part} out")
     moment = parse_moment(at_offset, at_time)
     directory = open_directory(path)
-    from kwire.log.internal import METADATA_TOPIC, read_cluster_records, replay_cluster
+    from kwire.internal_topics.names import METADATA_TOPIC
+    from kwire.log.internal import read_cluster_records, replay_cluster
 
     require_topic(directory, METADATA_TOPIC)
     if history:
@@ -79,7 +80,7 @@ def cluster(
     if part is Part.OVERVIEW:
         write_rows(_overview(directory, state), COLUMNS[part], shape)
     else:
-        from kwire.log.internal.cluster_rows import ClusterPart, cluster_rows
+        from kwire.internal_topics.cluster_rows import ClusterPart, cluster_rows
 
         write_rows(cluster_rows(state, ClusterPart(part), redact=redact), COLUMNS[part], shape)
     return tell_problems(state.problems)
@@ -105,7 +106,7 @@ def _snapshots(directory: LogDirectory) -> Iterator[Row]:
         }
 
 
-def _overview(directory: LogDirectory, state: Cluster) -> Iterator[Row]:
+def _overview(directory: LogDirectory, state: ClusterState) -> Iterator[Row]:
     topics = state.topics.values()
     partitions = [each for topic in topics for each in topic.partitions.values()]
     facts: dict[str, Any] = {

@@ -14,8 +14,9 @@ from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import OptionError
 
 if TYPE_CHECKING:
+    from kwire.internal_topics.groups_state import Group, GroupsState
+    from kwire.internal_topics.typed_record import TypedRecord
     from kwire.log import LogDirectory
-    from kwire.log.internal import Group, Groups, TypedRecord
 
 __all__ = ["group"]
 
@@ -45,7 +46,8 @@ def group(
         raise OptionError("--offsets, --members or --history, one of them")
     moment = parse_moment(at_offset, at_time)
     directory = open_directory(path)
-    from kwire.log.internal import GROUPS_TOPIC, read_group_records, replay_groups
+    from kwire.internal_topics.names import GROUPS_TOPIC
+    from kwire.log.internal import read_group_records, replay_groups
 
     count = require_topic(directory, GROUPS_TOPIC)
     if at_offset is not None and count > 1 and name is None:
@@ -68,15 +70,15 @@ def _about(records: Iterator[TypedRecord], pattern: str | None) -> Iterator[Type
     """The records about the groups of a pattern; all without one."""
     import fnmatch
 
-    from kwire.log.internal.groups import group_of
+    from kwire.internal_topics.groups_state import group_of
 
     for record in records:
         if pattern is None or ((about := group_of(record)) is not None and fnmatch.fnmatchcase(about, pattern)):
             yield record
 
 
-def _groups(directory: LogDirectory, state: Groups, moment: Moment) -> Iterator[Row]:
-    from kwire.log.internal.group_rows import LogEnds, group_row
+def _groups(directory: LogDirectory, state: GroupsState, moment: Moment) -> Iterator[Row]:
+    from kwire.internal_topics.group_rows import LogEnds, group_row
 
     ends = LogEnds(None if moment.is_past else directory)
     for _, each in sorted(state.groups.items()):
@@ -84,8 +86,9 @@ def _groups(directory: LogDirectory, state: Groups, moment: Moment) -> Iterator[
 
 
 def _offsets(directory: LogDirectory, groups: list[Group], moment: Moment) -> Iterator[Row]:
-    from kwire.log.internal import SHARE_STATE_TOPIC, replay_share_state
-    from kwire.log.internal.group_rows import LogEnds, offset_rows, share_row
+    from kwire.internal_topics.group_rows import LogEnds, offset_rows, share_row
+    from kwire.internal_topics.names import SHARE_STATE_TOPIC
+    from kwire.log.internal import replay_share_state
 
     ends = LogEnds(None if moment.is_past else directory)
     names = _names(directory, groups, moment)
@@ -101,7 +104,7 @@ def _offsets(directory: LogDirectory, groups: list[Group], moment: Moment) -> It
 
 
 def _members(directory: LogDirectory, groups: list[Group], moment: Moment) -> Iterator[Row]:
-    from kwire.log.internal.group_rows import member_rows
+    from kwire.internal_topics.group_rows import member_rows
 
     names = _names(directory, groups, moment)
     for each in groups:

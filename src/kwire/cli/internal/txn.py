@@ -44,8 +44,9 @@ def txn(
         raise OptionError("--open or --history, not both")
     moment = parse_moment(at_offset, at_time)
     directory = open_directory(path)
-    from kwire.log.internal import TRANSACTIONS_TOPIC, read_transaction_records, replay_transactions
-    from kwire.log.internal.group_rows import transaction_row
+    from kwire.internal_topics.group_rows import transaction_row
+    from kwire.internal_topics.names import TRANSACTIONS_TOPIC
+    from kwire.log.internal import read_transaction_records, replay_transactions
 
     count = require_topic(directory, TRANSACTIONS_TOPIC)
     if at_offset is not None and count > 1 and name is None:

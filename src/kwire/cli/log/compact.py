@@ -47,8 +47,8 @@ def compact(
     --config overrides them, Kafka's defaults apply to the rest, and min.cleanable.dirty.ratio is 0. Partitions that are
     not named keep their files and checkpoints. Exit code 1 if a partition is damaged; it is left unchanged.
     """
+    from kwire.internal_topics.names import METADATA_TOPIC
     from kwire.log.cleaner import offline
-    from kwire.log.log_manager import METADATA_TOPIC
 
     directory = open_local_directory(path)
     if bool(topic) == every:

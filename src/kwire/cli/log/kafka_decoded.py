@@ -24,8 +24,8 @@ from kwire.cli.log.scala_order import partition_hash, string_hash, table_order
 from kwire.errors import Malformed, OptionError
 
 if TYPE_CHECKING:
+    from kwire.internal_topics.typed_record import Decoder
     from kwire.log.internal import TypedRecord
-    from kwire.log.internal.typed_record import Decoder
     from kwire.records import Record
 
 __all__ = ["InternalTopic", "decoded_reading"]
@@ -47,8 +47,8 @@ GROUP_TYPES = {Lines.KAFKA_2_8: range(3), Lines.KAFKA_3_9: range(9), Lines.KAFKA
 
 def decoded_reading(topic: InternalTopic, lines: Lines) -> Reading:
     """What that release's tool prints of a record. Raises OptionError where it has no such decoder."""
-    from kwire.log.internal.coordinator_records import coordinator_decoder
-    from kwire.log.internal.metadata_records import metadata_decoder
+    from kwire.internal_topics.coordinator_records import coordinator_decoder
+    from kwire.internal_topics.metadata_records import metadata_decoder
 
     release = RELEASES[lines]
     if topic is InternalTopic.CLUSTER_METADATA:
@@ -69,8 +69,8 @@ def decoded_reading(topic: InternalTopic, lines: Lines) -> Reading:
 
 
 def _typed(record: Record, decode: Decoder) -> TypedRecord:
+    from kwire.internal_topics.typed_record import UNKNOWN
     from kwire.log.internal import TypedRecord
-    from kwire.log.internal.typed_record import UNKNOWN
 
     typed = TypedRecord(
         topic="",
@@ -96,7 +96,7 @@ def _keyed(record: Record, decode: Decoder) -> TypedRecord:
 
 
 def _coordinator(decode: Decoder) -> Reading:
-    from kwire.log.internal.consumer_protocol import group_json
+    from kwire.internal_topics.consumer_protocol import group_json
 
     def read(record: Record) -> tuple[str | None, str | None]:
         typed = _keyed(record, decode)
@@ -221,7 +221,7 @@ def _group_json(group: Any) -> str:
 
 
 def _member_text(protocol_type: str, assignment: bytes) -> str:
-    from kwire.log.internal.consumer_protocol import PROTOCOL_TYPE, read_assignment
+    from kwire.internal_topics.consumer_protocol import PROTOCOL_TYPE, read_assignment
 
     if protocol_type != PROTOCOL_TYPE:
         return _hex(assignment)
@@ -239,7 +239,7 @@ def _hex(data: bytes) -> str:
 
 
 def _transaction_text(decode: Decoder, lines: Lines) -> Reading:
-    from kwire.log.internal.transactions import STATES
+    from kwire.internal_topics.transactions_state import STATES
 
     def read(record: Record) -> tuple[str | None, str | None]:
         typed = _keyed(record, decode)

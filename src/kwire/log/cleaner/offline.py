@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kwire.errors import CorruptBatch, LogError, OptionError
+from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.cleaner.cleaner import Cleaner
 from kwire.log.cleaner.cleaner_stats import CleanerStats
 from kwire.log.cleaner.cleaning_pass import CleaningPass
@@ -23,7 +24,7 @@ from kwire.log.file_names import parse_partition_directory
 from kwire.log.log_config import SETTINGS as TOPIC_CONFIGS
 from kwire.log.log_config import LogConfig
 from kwire.log.log_directory import LogDirectory
-from kwire.log.log_manager import METADATA_TOPIC, LogManager
+from kwire.log.log_manager import LogManager
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import need_space

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kwire.errors import Malformed, OptionError
+from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.convert.batch_format import Loss, TargetFormat
 from kwire.log.convert.new_log import remove_tree
 from kwire.log.convert.partition import ConvertedPartition, ToldBytes, convert_partition
@@ -42,7 +43,6 @@ from kwire.target_paths import path_inside
 
 __all__ = ["LossRefused", "check_target", "convert_directory", "examine", "finish_directory", "name_of"]
 
-METADATA_TOPIC = "__cluster_metadata"
 COPIED = (META_PROPERTIES, "bootstrap.checkpoint")
 MANY_BYTES = 64 << 20  # worth a process of its own
 

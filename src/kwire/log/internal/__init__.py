@@ -6,16 +6,8 @@ replay_groups, replay_transactions, replay_share_state, replay_cluster
                         the state at the end, or `at_offset`, or `at_time`
 """
 
-from kwire.log.internal.cluster_metadata import (
-    Snapshot,
-    list_snapshots,
-    read_cluster_records,
-    read_snapshot_records,
-    replay_cluster,
-)
-from kwire.log.internal.cluster_state import (
+from kwire.internal_topics.cluster_state import (
     Acl,
-    Cluster,
     DelegationToken,
     Endpoint,
     Node,
@@ -24,27 +16,32 @@ from kwire.log.internal.cluster_state import (
     Topic,
     Voter,
 )
-from kwire.log.internal.coordinator_records import GROUPS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
-from kwire.log.internal.group_members import AssignedPartitions, Member
-from kwire.log.internal.groups import CommittedOffset, Group, Groups, read_group_records, replay_groups
-from kwire.log.internal.history import Problems
-from kwire.log.internal.metadata_records import METADATA_TOPIC
-from kwire.log.internal.record_rows import record_row
-from kwire.log.internal.share_state import (
-    DeliveredRange,
-    SharePartition,
-    ShareState,
-    read_share_records,
-    replay_share_state,
+from kwire.internal_topics.cluster_state import ClusterState as Cluster
+from kwire.internal_topics.group_members import AssignedPartitions, Member
+from kwire.internal_topics.groups_state import CommittedOffset, Group
+from kwire.internal_topics.groups_state import GroupsState as Groups
+from kwire.internal_topics.names import GROUPS_TOPIC, METADATA_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
+from kwire.internal_topics.record_rows import record_row
+from kwire.internal_topics.share_state import DeliveredRange, SharePartition, ShareState
+from kwire.internal_topics.transactions_state import Transaction
+from kwire.internal_topics.transactions_state import TransactionsState as Transactions
+from kwire.internal_topics.typed_record import Problems, TypedRecord
+from kwire.log.internal.cluster_metadata import (
+    Snapshot,
+    list_snapshots,
+    read_cluster_records,
+    read_snapshot_records,
+    replay_cluster,
 )
-from kwire.log.internal.topic_names import topic_names
-from kwire.log.internal.transactions import (
-    Transaction,
-    Transactions,
+from kwire.log.internal.coordinator_topics import (
+    read_group_records,
+    read_share_records,
     read_transaction_records,
+    replay_groups,
+    replay_share_state,
     replay_transactions,
 )
-from kwire.log.internal.typed_record import TypedRecord
+from kwire.log.internal.topic_names import topic_names
 
 __all__ = [
     "GROUPS_TOPIC",

@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kwire.errors import CorruptBatch, LogError
-from kwire.log.internal.cluster_state import Cluster
-from kwire.log.internal.history import Problems, Source, damage_row, partitions_of, read_history, typed_records, usable
-from kwire.log.internal.metadata_records import METADATA_TOPIC, decode_metadata
-from kwire.log.internal.typed_record import TypedRecord
+from kwire.internal_topics.cluster_state import ClusterState
+from kwire.internal_topics.metadata_records import decode_metadata
+from kwire.internal_topics.names import METADATA_TOPIC
+from kwire.internal_topics.typed_record import Problems, TypedRecord, damage_row, typed_records, usable
+from kwire.log.internal.history import Source, partitions_of, read_history
 from kwire.log.partition_log import PartitionLog
 
 __all__ = [
@@ -84,13 +85,13 @@ def read_snapshot_records(source: Source, snapshot: Snapshot) -> Iterator[TypedR
         yield damage_row(METADATA_TOPIC, IN_SNAPSHOT, offset, error)
 
 
-def replay_cluster(source: Source, *, at_offset: int | None = None, at_time: int | None = None) -> Cluster:
+def replay_cluster(source: Source, *, at_offset: int | None = None, at_time: int | None = None) -> ClusterState:
     """The cluster at an offset or time, at the end of the log by default. Memory: the state, and a snapshot's file.
 
     Raises LogError where there is no metadata log, or no snapshot to begin with although the log begins later.
     """
     log = metadata_log(source)
-    cluster = Cluster()
+    cluster = ClusterState()
     for snapshot in reversed(list_snapshots(source)):
         if at_offset is not None and snapshot.end_offset > at_offset:
             continue
@@ -133,9 +134,9 @@ def _elections(log: PartitionLog, offset: int) -> Iterator[TypedRecord]:
         yield damage_row(log.topic, log.partition, offset, error)
 
 
-def _from_snapshot(source: Source, snapshot: Snapshot, at_time: int | None) -> Cluster | None:
+def _from_snapshot(source: Source, snapshot: Snapshot, at_time: int | None) -> ClusterState | None:
     """The cluster a snapshot has; None where it is not whole, or later than at_time."""
-    cluster = Cluster()
+    cluster = ClusterState()
     timestamp, finished = -1, False
     for record in usable(read_snapshot_records(source, snapshot), cluster.problems):
         if record.kind == "SNAPSHOT_HEADER":

@@ -9,39 +9,18 @@ behind bytes that are no batch with the next segment.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from kwire.errors import CorruptBatch, LogError
-from kwire.log.internal.typed_record import DAMAGE, UNKNOWN, Decoder, TypedRecord, decode_control
+from kwire.internal_topics.typed_record import Decoder, TypedRecord, damage_row, typed_records
 from kwire.log.offset_order import in_order
 from kwire.log.partition_log import PartitionLog, segment_batches
 from kwire.storage.checkpoints import TopicPartition
 
-if TYPE_CHECKING:
-    from kwire.records import Batch
-
-__all__ = ["Problems", "Source", "partitions_of", "read_history", "typed_records"]
+__all__ = ["Source", "partitions_of", "read_history"]
 
 Source = Mapping[TopicPartition, PartitionLog] | PartitionLog
 """Where internal topics are: a LogDirectory or other partitions by (topic, partition), or one partition's log."""
-
-MOST_KEPT = 1000
-
-
-@dataclass(slots=True, kw_only=True)
-class Problems:
-    """Records that could not be made part of a state: the first thousand of them, and how many there are."""
-
-    records: list[TypedRecord] = field(default_factory=list)
-    count: int = 0
-
-    def add(self, record: TypedRecord) -> None:
-        """One more."""
-        self.count += 1
-        if len(self.records) < MOST_KEPT:
-            self.records.append(record)
 
 
 def partitions_of(source: Source, topic: str) -> list[PartitionLog]:
@@ -86,57 +65,3 @@ def read_history(
                 expected = batch.last_offset + 1
         except CorruptBatch as error:
             yield damage_row(log.topic, log.partition, max(expected, segment.base_offset), error)
-
-
-def typed_records(topic: str, partition: int, batch: Batch, decoder: Decoder) -> Iterator[TypedRecord]:
-    """The records of one batch; a row of kind "damage" for what of it cannot be read."""
-    try:
-        batch.check()
-        for record in batch.records(check_crc=False):
-            typed = TypedRecord(
-                topic=topic,
-                partition=partition,
-                offset=record.offset,
-                timestamp=record.timestamp,
-                kind=UNKNOWN,
-                raw_key=record.key,
-                raw_value=record.value,
-                is_control=batch.is_control,
-                is_transactional=batch.is_transactional,
-                producer_id=batch.producer_id,
-                producer_epoch=batch.producer_epoch,
-            )
-            if batch.is_control:
-                decode_control(typed, record)
-            else:
-                decoder(typed)
-            yield typed
-    except CorruptBatch as error:
-        offset = batch.base_offset if batch.magic == 2 else batch.last_offset
-        yield damage_row(topic, partition, offset, error, batch.max_timestamp)
-
-
-def damage_row(topic: str, partition: int, offset: int, error: CorruptBatch, timestamp: int = -1) -> TypedRecord:
-    """The row that stands for records from offset on that cannot be read."""
-    return TypedRecord(
-        topic=topic,
-        partition=partition,
-        offset=offset,
-        timestamp=timestamp,
-        kind=DAMAGE,
-        error=str(error),
-        error_field="batch",
-        error_position=error.position,
-    )
-
-
-def usable(records: Iterable[TypedRecord], problems: Problems) -> Iterator[TypedRecord]:
-    """The records that state can be made of; the others go to problems.
-
-    A type that is not known is no problem: Kafka passes over it too.
-    """
-    for record in records:
-        if record.is_usable:
-            yield record
-        elif record.error is not None:
-            problems.add(record)

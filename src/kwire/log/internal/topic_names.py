@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from uuid import UUID
 
 from kwire.errors import LogError
+from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.internal.cluster_metadata import (
     list_snapshots,
     read_cluster_records,
@@ -15,7 +16,6 @@ from kwire.log.internal.cluster_metadata import (
     replay_cluster,
 )
 from kwire.log.internal.history import Source
-from kwire.log.internal.metadata_records import METADATA_TOPIC
 from kwire.log.partition_log import PartitionLog
 from kwire.messages import TopicRecord
 

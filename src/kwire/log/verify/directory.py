@@ -13,12 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from kwire.errors import KwireError, LogError, Malformed
+from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Damage, Kind, Severity
 from kwire.log.file_names import MARKED_DIRECTORY
 from kwire.log.log_directory import LogDirectory
 from kwire.log.partition_log import PartitionLog
 from kwire.log.relisting import has_changed, is_gone
-from kwire.log.verify.judgement import METADATA_TOPIC, Circumstances, Judgement
+from kwire.log.verify.judgement import Circumstances, Judgement
 from kwire.log.verify.metadata import BOOTSTRAP, verify_metadata_files, verify_metadata_snapshot
 from kwire.log.verify.partition import PartitionFindings, verify_partition
 from kwire.log.verify.topic_facts import TopicFacts

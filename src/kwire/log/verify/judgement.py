@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Kind, Severity
 from kwire.log.segment import Segment
 from kwire.log.verify.topic_facts import TopicFacts
 
-__all__ = ["METADATA_TOPIC", "Circumstances", "Judgement", "judge_batch", "judge_index", "judge_odd"]
+__all__ = ["Circumstances", "Judgement", "judge_batch", "judge_index", "judge_odd"]
 
-METADATA_TOPIC = "__cluster_metadata"
 SALVAGE = "kwire log repair keeps what is good on both sides"
 REBUILD = "kwire log index rebuilds it"
 

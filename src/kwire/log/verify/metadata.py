@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 
 from kwire.errors import CorruptBatch, LogError, Malformed
+from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Damage, Kind, Severity
 from kwire.log.partition_log import PartitionLog
-from kwire.log.verify.judgement import METADATA_TOPIC
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.storage.header_walk import is_zero_tail
 from kwire.storage.store import Store

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from kwire.errors import LogError, Malformed
+from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Damage, Kind, Severity
 from kwire.log.file_names import MAX_OFFSET, SEGMENT_FILE, segment_file
 from kwire.log.partition_log import PartitionLog
@@ -23,7 +24,6 @@ from kwire.log.verify.batches import Bad, Good, Odd, SegmentScan
 from kwire.log.verify.epochs import LeaderEpochCheck
 from kwire.log.verify.indexes import IndexFault, OffsetIndexCheck, TimeIndexCheck
 from kwire.log.verify.judgement import (
-    METADATA_TOPIC,
     REBUILD,
     Circumstances,
     Judgement,

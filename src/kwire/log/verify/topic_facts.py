@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
-    from kwire.log.internal.cluster_state import Cluster
+    from kwire.internal_topics.cluster_state import ClusterState
 
 __all__ = ["TopicFacts"]
 
@@ -32,7 +32,7 @@ class TopicFacts:
         return TopicFacts, (self.url, self.options)
 
     @cached_property
-    def _cluster(self) -> Cluster | None:
+    def _cluster(self) -> ClusterState | None:
         from kwire.log.internal.cluster_metadata import replay_cluster
         from kwire.log.log_directory import LogDirectory
 
@@ -41,7 +41,7 @@ class TopicFacts:
         except KwireError:
             return None  # no metadata log here, or a damaged one, which is reported as such
 
-    def _known(self) -> Cluster | None:
+    def _known(self) -> ClusterState | None:
         with self._lock:
             return self._cluster
 

@@ -146,7 +146,7 @@ def readers() -> Mapping[str, Callable[[Any], Iterator[TypedRecord]]]:
 
 def count_record(tally: EncodingTally, record: TypedRecord) -> None:
     """Count key and value of a record that is as it should be."""
-    from kwire.log.internal import METADATA_TOPIC
+    from kwire.internal_topics.names import METADATA_TOPIC
     from kwire.wire.varint import read_unsigned_varint
 
     if record.is_control or not record.is_usable:

@@ -17,17 +17,14 @@ Source: GroupCoordinatorShard.replay, GroupMetadataManager, OffsetMetadataManage
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from kwire.log.internal.coordinator_records import GROUPS_TOPIC, decode_group
-from kwire.log.internal.group_members import AssignedPartitions, Member, classic_member, fill_member
-from kwire.log.internal.history import Problems, Source, partitions_of, read_history, usable
-from kwire.log.internal.typed_record import TypedRecord
+from kwire.internal_topics.group_members import AssignedPartitions, Member, classic_member, fill_member
+from kwire.internal_topics.typed_record import Problems, TypedRecord
 
-__all__ = ["CommittedOffset", "Group", "Groups", "group_of", "read_group_records", "replay_groups"]
+__all__ = ["CommittedOffset", "Group", "GroupsState", "group_of"]
 
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 
@@ -113,7 +110,7 @@ class Group:
 
 
 @dataclass(slots=True, kw_only=True)
-class Groups:
+class GroupsState:
     """All groups by name, and the records that could not be read."""
 
     groups: dict[str, Group] = field(default_factory=dict)
@@ -155,44 +152,6 @@ class Groups:
                     group.offsets[key[1:]] = pending
             if not group.is_there:
                 del self.groups[name]
-
-
-def read_group_records(
-    source: Source,
-    *,
-    groups: Collection[str] | None = None,
-    at_offset: int | None = None,
-    at_time: int | None = None,
-) -> Iterator[TypedRecord]:
-    """Every record of `__consumer_offsets`, partition by partition, each in order; of some groups alone if given.
-
-    Markers of transactions and records that name no group are left out where groups are given.
-    Raises LogError without such a topic, or for files that cannot be read.
-    """
-    for log in partitions_of(source, GROUPS_TOPIC):
-        for record in read_history(log, decode_group, at_offset=at_offset, at_time=at_time):
-            if groups is None or group_of(record) in groups:
-                yield record
-
-
-def replay_groups(
-    source: Source,
-    *,
-    groups: Collection[str] | None = None,
-    at_offset: int | None = None,
-    at_time: int | None = None,
-) -> Groups:
-    """The groups (those named, or all) at an offset or time, at the end by default. Memory: the groups.
-
-    at_offset is of a partition: with several of them it makes sense for one group, which is in one alone.
-    Raises as read_group_records does.
-    """
-    state = Groups()
-    for log in partitions_of(source, GROUPS_TOPIC):
-        for record in usable(read_history(log, decode_group, at_offset=at_offset, at_time=at_time), state.problems):
-            if groups is None or record.is_control or group_of(record) in groups:
-                state.apply(record)
-    return state
 
 
 def group_of(record: TypedRecord) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from uuid import UUID
 
-from kwire.log.internal.cluster_state import Cluster, Endpoint, Node, Topic
+from kwire.internal_topics.cluster_state import ClusterState, Endpoint, Node, Topic
 from kwire.protocol import HIDDEN, is_secret_setting
 from kwire.schema.rendering import uuid_text
 
@@ -33,12 +33,12 @@ class ClusterPart(enum.StrEnum):
     TOKENS = "tokens"
 
 
-def cluster_rows(cluster: Cluster, part: ClusterPart, *, redact: bool = True) -> Iterator[Row]:
+def cluster_rows(cluster: ClusterState, part: ClusterPart, *, redact: bool = True) -> Iterator[Row]:
     """The rows of one part, in an order that is the same every time. redact: without secrets."""
     return PARTS[part](cluster, redact)
 
 
-def _brokers(cluster: Cluster, redact: bool) -> Iterator[Row]:
+def _brokers(cluster: ClusterState, redact: bool) -> Iterator[Row]:
     leads: dict[int, int] = {}
     for topic in cluster.topics.values():
         for partition in topic.partitions.values():
@@ -56,7 +56,7 @@ def _brokers(cluster: Cluster, redact: bool) -> Iterator[Row]:
         } | _node(broker)
 
 
-def _controllers(cluster: Cluster, redact: bool) -> Iterator[Row]:
+def _controllers(cluster: ClusterState, redact: bool) -> Iterator[Row]:
     for node_id, controller in sorted(cluster.controllers.items()):
         yield {"node_id": node_id, "is_leader": node_id == cluster.leader} | _node(controller)
 
@@ -80,7 +80,7 @@ def _ids(ids: Iterable[UUID]) -> list[str]:
     return [uuid_text(each) for each in ids]
 
 
-def _topics(cluster: Cluster, redact: bool) -> Iterator[Row]:
+def _topics(cluster: ClusterState, redact: bool) -> Iterator[Row]:
     for name, topic in sorted(cluster.topics.items()):
         partitions = topic.partitions.values()
         yield {
@@ -98,7 +98,7 @@ def _under_replicated(topic: Topic) -> int:
     return sum(not set(each.replicas) <= set(each.isr) for each in topic.partitions.values())
 
 
-def _partitions(cluster: Cluster, redact: bool) -> Iterator[Row]:
+def _partitions(cluster: ClusterState, redact: bool) -> Iterator[Row]:
     for name, topic in sorted(cluster.topics.items()):
         for number, each in sorted(topic.partitions.items()):
             yield {
@@ -119,7 +119,7 @@ def _partitions(cluster: Cluster, redact: bool) -> Iterator[Row]:
             }
 
 
-def _configs(cluster: Cluster, redact: bool) -> Iterator[Row]:
+def _configs(cluster: ClusterState, redact: bool) -> Iterator[Row]:
     for (kind, resource), settings in sorted(cluster.configs.items()):
         for name, value in sorted(settings.items()):
             secret = is_secret_setting(name)
@@ -132,7 +132,7 @@ def _configs(cluster: Cluster, redact: bool) -> Iterator[Row]:
             }
 
 
-def _quotas(cluster: Cluster, redact: bool) -> Iterator[Row]:
+def _quotas(cluster: ClusterState, redact: bool) -> Iterator[Row]:
     for entity, quotas in sorted(cluster.quotas.items(), key=lambda each: [(t, n or "") for t, n in each[0]]):
         for name, value in sorted(quotas.items()):
             yield {
@@ -142,7 +142,7 @@ def _quotas(cluster: Cluster, redact: bool) -> Iterator[Row]:
             }
 
 
-def _users(cluster: Cluster, redact: bool) -> Iterator[Row]:
+def _users(cluster: ClusterState, redact: bool) -> Iterator[Row]:
     def shown(secret: bytes) -> str:
         return HIDDEN if redact else base64.b64encode(secret).decode()
 
@@ -157,7 +157,7 @@ def _users(cluster: Cluster, redact: bool) -> Iterator[Row]:
         }
 
 
-def _acls(cluster: Cluster, redact: bool) -> Iterator[Row]:
+def _acls(cluster: ClusterState, redact: bool) -> Iterator[Row]:
     rows = [
         {
             "principal": each.principal,
@@ -174,12 +174,12 @@ def _acls(cluster: Cluster, redact: bool) -> Iterator[Row]:
     yield from sorted(rows, key=lambda row: list(row.values()))
 
 
-def _features(cluster: Cluster, redact: bool) -> Iterator[Row]:
+def _features(cluster: ClusterState, redact: bool) -> Iterator[Row]:
     for name, level in sorted((cluster.features | {"kraft.version": cluster.kraft_version}).items()):
         yield {"feature": name, "level": level}
 
 
-def _voters(cluster: Cluster, redact: bool) -> Iterator[Row]:
+def _voters(cluster: ClusterState, redact: bool) -> Iterator[Row]:
     for node_id, voter in sorted(cluster.voters.items()):
         yield {
             "node_id": node_id,
@@ -189,7 +189,7 @@ def _voters(cluster: Cluster, redact: bool) -> Iterator[Row]:
         }
 
 
-def _tokens(cluster: Cluster, redact: bool) -> Iterator[Row]:
+def _tokens(cluster: ClusterState, redact: bool) -> Iterator[Row]:
     for _, token in sorted(cluster.tokens.items()):
         yield {
             "token_id": HIDDEN if redact else token.token_id,
@@ -202,7 +202,7 @@ def _tokens(cluster: Cluster, redact: bool) -> Iterator[Row]:
         }
 
 
-PARTS: dict[ClusterPart, Callable[[Cluster, bool], Iterator[Row]]] = {
+PARTS: dict[ClusterPart, Callable[[ClusterState, bool], Iterator[Row]]] = {
     ClusterPart.BROKERS: _brokers,
     ClusterPart.CONTROLLERS: _controllers,
     ClusterPart.TOPICS: _topics,

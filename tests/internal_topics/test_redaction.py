@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.log.internal.redaction import redacted
+from kwire.internal_topics.redaction import redacted
 from kwire.protocol import HIDDEN, is_secret_setting
 
 SECRET = [

@@ -10,15 +10,12 @@ Source: TransactionLog, TransactionState of 3.9.1 and 4.x; KIP-98, KIP-890 (vers
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kwire.log.internal.coordinator_records import TRANSACTIONS_TOPIC, decode_transaction
-from kwire.log.internal.history import Problems, Source, partitions_of, read_history, usable
-from kwire.log.internal.typed_record import TypedRecord
+from kwire.internal_topics.typed_record import Problems, TypedRecord
 
-__all__ = ["STATES", "Transaction", "Transactions", "read_transaction_records", "replay_transactions"]
+__all__ = ["STATES", "Transaction", "TransactionsState"]
 
 STATES = (
     "Empty",
@@ -64,7 +61,7 @@ class Transaction:
 
 
 @dataclass(slots=True, kw_only=True)
-class Transactions:
+class TransactionsState:
     """All transactional ids, and the records that could not be read."""
 
     transactions: dict[str, Transaction] = field(default_factory=dict)
@@ -105,19 +102,3 @@ def _transaction(record: TypedRecord) -> Transaction:
         record_offset=record.offset,
         timestamp=record.timestamp,
     )
-
-
-def read_transaction_records(
-    source: Source, *, at_offset: int | None = None, at_time: int | None = None
-) -> Iterator[TypedRecord]:
-    """Every record of `__transaction_state`, partition by partition. Raises LogError as read_history does."""
-    for log in partitions_of(source, TRANSACTIONS_TOPIC):
-        yield from read_history(log, decode_transaction, at_offset=at_offset, at_time=at_time)
-
-
-def replay_transactions(source: Source, *, at_offset: int | None = None, at_time: int | None = None) -> Transactions:
-    """Transactional ids at an offset (of each partition) or time, at the end by default. Raises LogError."""
-    state = Transactions()
-    for record in usable(read_transaction_records(source, at_offset=at_offset, at_time=at_time), state.problems):
-        state.apply(record)
-    return state

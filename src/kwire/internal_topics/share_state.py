@@ -11,14 +11,12 @@ Source: ShareCoordinatorShard.replay, ShareGroupOffset, PersisterStateBatchCombi
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from kwire.log.internal.coordinator_records import SHARE_STATE_TOPIC, decode_share_state
-from kwire.log.internal.history import Problems, Source, partitions_of, read_history, usable
-from kwire.log.internal.typed_record import TypedRecord
+from kwire.internal_topics.typed_record import Problems, TypedRecord
 
 __all__ = [
     "DELIVERY_STATES",
@@ -26,8 +24,6 @@ __all__ = [
     "SharePartition",
     "ShareState",
     "merge_ranges",
-    "read_share_records",
-    "replay_share_state",
 ]
 
 DELIVERY_STATES = {0: "Available", 1: "Acquired", 2: "Acknowledged", 3: "Archiving", 4: "Archived"}
@@ -162,19 +158,3 @@ def merge_ranges(ranges: Iterable[DeliveredRange], start_offset: int = UNSET) ->
         else:
             merged.append(DeliveredRange(border, end - 1, state, count))
     return tuple(merged)
-
-
-def read_share_records(
-    source: Source, *, at_offset: int | None = None, at_time: int | None = None
-) -> Iterator[TypedRecord]:
-    """Every record of `__share_group_state`, partition by partition. Raises LogError as read_history does."""
-    for log in partitions_of(source, SHARE_STATE_TOPIC):
-        yield from read_history(log, decode_share_state, at_offset=at_offset, at_time=at_time)
-
-
-def replay_share_state(source: Source, *, at_offset: int | None = None, at_time: int | None = None) -> ShareState:
-    """Share partitions at an offset (of each partition) or time, at the end by default. Raises LogError."""
-    state = ShareState()
-    for record in usable(read_share_records(source, at_offset=at_offset, at_time=at_time), state.problems):
-        state.apply(record)
-    return state

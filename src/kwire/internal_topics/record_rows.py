@@ -8,10 +8,10 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from kwire.log.internal.consumer_protocol import group_json
-from kwire.log.internal.metadata_records import METADATA_TOPIC
-from kwire.log.internal.redaction import redacted
-from kwire.log.internal.typed_record import TypedRecord
+from kwire.internal_topics.consumer_protocol import group_json
+from kwire.internal_topics.names import METADATA_TOPIC
+from kwire.internal_topics.redaction import redacted
+from kwire.internal_topics.typed_record import TypedRecord
 from kwire.protocol import HIDDEN
 
 __all__ = ["record_row"]

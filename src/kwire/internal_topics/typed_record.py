@@ -15,17 +15,28 @@ Source: CoordinatorRecordSerde, MetadataRecordSerde (which skip or refuse what i
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kwire.errors import DecodeError, Malformed, UnsupportedVersion
+from kwire.errors import CorruptBatch, DecodeError, Malformed, UnsupportedVersion
 
 if TYPE_CHECKING:
     from kwire.messages.base import Message
-    from kwire.records import Record
+    from kwire.records import Batch, Record
 
-__all__ = ["DAMAGE", "UNKNOWN", "Decoder", "TypedRecord", "decode_control", "read_message"]
+__all__ = [
+    "DAMAGE",
+    "UNKNOWN",
+    "Decoder",
+    "Problems",
+    "TypedRecord",
+    "damage_row",
+    "decode_control",
+    "read_message",
+    "typed_records",
+    "usable",
+]
 
 UNKNOWN = "unknown"
 DAMAGE = "damage"
@@ -90,6 +101,23 @@ class TypedRecord:
         self.error_position = error.position if isinstance(error, DecodeError) else 0
 
 
+MOST_KEPT = 1000
+
+
+@dataclass(slots=True, kw_only=True)
+class Problems:
+    """Records that could not be made part of a state: the first thousand of them, and how many there are."""
+
+    records: list[TypedRecord] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, record: TypedRecord) -> None:
+        """One more."""
+        self.count += 1
+        if len(self.records) < MOST_KEPT:
+            self.records.append(record)
+
+
 Decoder = Callable[[TypedRecord], None]
 """Fills in kind, key, value and error of a record from its raw_key and raw_value."""
 
@@ -135,3 +163,57 @@ def decode_control(typed: TypedRecord, record: Record) -> None:
         typed.fail("value", error)
     else:
         typed.version = version
+
+
+def typed_records(topic: str, partition: int, batch: Batch, decoder: Decoder) -> Iterator[TypedRecord]:
+    """The records of one batch; a row of kind "damage" for what of it cannot be read."""
+    try:
+        batch.check()
+        for record in batch.records(check_crc=False):
+            typed = TypedRecord(
+                topic=topic,
+                partition=partition,
+                offset=record.offset,
+                timestamp=record.timestamp,
+                kind=UNKNOWN,
+                raw_key=record.key,
+                raw_value=record.value,
+                is_control=batch.is_control,
+                is_transactional=batch.is_transactional,
+                producer_id=batch.producer_id,
+                producer_epoch=batch.producer_epoch,
+            )
+            if batch.is_control:
+                decode_control(typed, record)
+            else:
+                decoder(typed)
+            yield typed
+    except CorruptBatch as error:
+        offset = batch.base_offset if batch.magic == 2 else batch.last_offset
+        yield damage_row(topic, partition, offset, error, batch.max_timestamp)
+
+
+def damage_row(topic: str, partition: int, offset: int, error: CorruptBatch, timestamp: int = -1) -> TypedRecord:
+    """The row that stands for records from offset on that cannot be read."""
+    return TypedRecord(
+        topic=topic,
+        partition=partition,
+        offset=offset,
+        timestamp=timestamp,
+        kind=DAMAGE,
+        error=str(error),
+        error_field="batch",
+        error_position=error.position,
+    )
+
+
+def usable(records: Iterable[TypedRecord], problems: Problems) -> Iterator[TypedRecord]:
+    """The records that state can be made of; the others go to problems.
+
+    A type that is not known is no problem: Kafka passes over it too.
+    """
+    for record in records:
+        if record.is_usable:
+            yield record
+        elif record.error is not None:
+            problems.add(record)

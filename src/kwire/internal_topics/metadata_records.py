@@ -7,13 +7,11 @@ Source: MetadataRecordSerde, RemoteLogMetadataSerde; org.apache.kafka.common.met
 from __future__ import annotations
 
 from kwire.errors import DecodeError, Malformed, Truncated, UnsupportedVersion
-from kwire.log.internal.typed_record import Decoder, TypedRecord, read_message
+from kwire.internal_topics.typed_record import Decoder, TypedRecord, read_message
 from kwire.protocol.record_values import FRAME_VERSION, MAX_NUMBER
 from kwire.wire.varint import read_unsigned_varint
 
-__all__ = ["METADATA_TOPIC", "decode_metadata", "metadata_decoder"]
-
-METADATA_TOPIC = "__cluster_metadata"
+__all__ = ["decode_metadata", "metadata_decoder"]
 
 
 def metadata_decoder(module: str = "metadata", *, kafka: str | None = None) -> Decoder:

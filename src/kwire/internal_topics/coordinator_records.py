@@ -15,24 +15,17 @@ import functools
 from typing import TYPE_CHECKING
 
 from kwire.errors import Truncated, UnsupportedVersion
-from kwire.log.internal.typed_record import Decoder, TypedRecord, read_message
+from kwire.internal_topics.typed_record import Decoder, TypedRecord, read_message
 
 if TYPE_CHECKING:
     from kwire.messages.base import Message
 
 __all__ = [
-    "GROUPS_TOPIC",
-    "SHARE_STATE_TOPIC",
-    "TRANSACTIONS_TOPIC",
     "coordinator_decoder",
     "decode_group",
     "decode_share_state",
     "decode_transaction",
 ]
-
-GROUPS_TOPIC = "__consumer_offsets"
-TRANSACTIONS_TOPIC = "__transaction_state"
-SHARE_STATE_TOPIC = "__share_group_state"
 
 
 def coordinator_decoder(module: str, *, kafka: str | None = None, types: range | None = None) -> Decoder:

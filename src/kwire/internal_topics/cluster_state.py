@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from kwire.log.internal.cluster_names import (
+from kwire.internal_topics.enums import (
     CONFIG_RESOURCES,
     OPERATIONS,
     PATTERNS,
@@ -24,12 +24,11 @@ from kwire.log.internal.cluster_names import (
     SECURITY_PROTOCOLS,
     word,
 )
-from kwire.log.internal.history import Problems
-from kwire.log.internal.typed_record import TypedRecord
+from kwire.internal_topics.typed_record import Problems, TypedRecord
 
 __all__ = [
     "Acl",
-    "Cluster",
+    "ClusterState",
     "DelegationToken",
     "Endpoint",
     "Node",
@@ -156,7 +155,7 @@ QuotaEntity = tuple[tuple[str, str | None], ...]  # (type, name) pairs; name Non
 
 
 @dataclass(slots=True, kw_only=True)
-class Cluster:
+class ClusterState:
     """The cluster at one point of its metadata log.
 
     end_offset, end_timestamp: state holds the records before this offset, the last of them of this time (-1 without).
@@ -249,7 +248,7 @@ def _endpoints(record: Any) -> tuple[Endpoint, ...]:
     )
 
 
-def _register_broker(cluster: Cluster, record: Any) -> None:
+def _register_broker(cluster: ClusterState, record: Any) -> None:
     cluster.brokers[record.broker_id] = Node(
         node_id=record.broker_id,
         epoch=record.broker_epoch,
@@ -264,7 +263,7 @@ def _register_broker(cluster: Cluster, record: Any) -> None:
     )
 
 
-def _register_controller(cluster: Cluster, record: Any) -> None:
+def _register_controller(cluster: ClusterState, record: Any) -> None:
     cluster.controllers[record.controller_id] = Node(
         node_id=record.controller_id,
         incarnation_id=record.incarnation_id,
@@ -273,23 +272,23 @@ def _register_controller(cluster: Cluster, record: Any) -> None:
     )
 
 
-def _unregister_broker(cluster: Cluster, record: Any) -> None:
+def _unregister_broker(cluster: ClusterState, record: Any) -> None:
     cluster.broker_of(record.broker_id)
     del cluster.brokers[record.broker_id]
 
 
-def _unregister_controller(cluster: Cluster, record: Any) -> None:
+def _unregister_controller(cluster: ClusterState, record: Any) -> None:
     cluster.controllers.pop(record.controller_id, None)
 
 
-def _fence(fenced: bool) -> Callable[[Cluster, Any], None]:
-    def change(cluster: Cluster, record: Any) -> None:
+def _fence(fenced: bool) -> Callable[[ClusterState, Any], None]:
+    def change(cluster: ClusterState, record: Any) -> None:
         cluster.brokers[record.id] = replace(cluster.broker_of(record.id), fenced=fenced)
 
     return change
 
 
-def _change_broker(cluster: Cluster, record: Any) -> None:
+def _change_broker(cluster: ClusterState, record: Any) -> None:
     broker = cluster.broker_of(record.broker_id)
     changed: dict[str, Any] = {}
     if record.fenced:
@@ -303,18 +302,18 @@ def _change_broker(cluster: Cluster, record: Any) -> None:
     cluster.brokers[record.broker_id] = replace(broker, **changed)
 
 
-def _topic(cluster: Cluster, record: Any) -> None:
+def _topic(cluster: ClusterState, record: Any) -> None:
     cluster.topics[record.name] = Topic(name=record.name, topic_id=record.topic_id)
     cluster._names[record.topic_id] = record.name
 
 
-def _remove_topic(cluster: Cluster, record: Any) -> None:
+def _remove_topic(cluster: ClusterState, record: Any) -> None:
     topic = cluster.topic_of(record.topic_id)
     del cluster.topics[topic.name], cluster._names[topic.topic_id]
     cluster.configs.pop(("topic", topic.name), None)
 
 
-def _partition(cluster: Cluster, record: Any) -> None:
+def _partition(cluster: ClusterState, record: Any) -> None:
     cluster.topic_of(record.topic_id).partitions[record.partition_id] = Partition(
         partition=record.partition_id,
         replicas=tuple(record.replicas),
@@ -342,7 +341,7 @@ PARTITION_LISTS = {
 }
 
 
-def _change_partition(cluster: Cluster, record: Any) -> None:
+def _change_partition(cluster: ClusterState, record: Any) -> None:
     topic = cluster.topic_of(record.topic_id)
     if record.partition_id not in topic.partitions:
         raise KeyError(f"partition {record.partition_id} of {topic.name}")
@@ -358,7 +357,7 @@ def _change_partition(cluster: Cluster, record: Any) -> None:
     topic.partitions[record.partition_id] = replace(before, **changed)
 
 
-def _clear_elr(cluster: Cluster, record: Any) -> None:
+def _clear_elr(cluster: ClusterState, record: Any) -> None:
     names = [record.topic_name] if record.topic_name else list(cluster.topics)
     for name in names:
         if name not in cluster.topics:
@@ -368,7 +367,7 @@ def _clear_elr(cluster: Cluster, record: Any) -> None:
             partitions[number] = replace(partition, elr=(), last_known_elr=())
 
 
-def _config(cluster: Cluster, record: Any) -> None:
+def _config(cluster: ClusterState, record: Any) -> None:
     place = (word(CONFIG_RESOURCES, record.resource_type), record.resource_name)
     settings = cluster.configs.setdefault(place, {})
     if record.value is None:
@@ -379,7 +378,7 @@ def _config(cluster: Cluster, record: Any) -> None:
         del cluster.configs[place]
 
 
-def _quota(cluster: Cluster, record: Any) -> None:
+def _quota(cluster: ClusterState, record: Any) -> None:
     entity = tuple(sorted((each.entity_type, each.entity_name) for each in record.entity))
     quotas = cluster.quotas.setdefault(entity, {})
     if record.remove:
@@ -390,7 +389,7 @@ def _quota(cluster: Cluster, record: Any) -> None:
         del cluster.quotas[entity]
 
 
-def _user(cluster: Cluster, record: Any) -> None:
+def _user(cluster: ClusterState, record: Any) -> None:
     mechanism = word(SCRAM_MECHANISMS, record.mechanism)
     cluster.users[record.name, mechanism] = ScramCredential(
         user=record.name,
@@ -402,11 +401,11 @@ def _user(cluster: Cluster, record: Any) -> None:
     )
 
 
-def _remove_user(cluster: Cluster, record: Any) -> None:
+def _remove_user(cluster: ClusterState, record: Any) -> None:
     cluster.users.pop((record.name, word(SCRAM_MECHANISMS, record.mechanism)), None)
 
 
-def _acl(cluster: Cluster, record: Any) -> None:
+def _acl(cluster: ClusterState, record: Any) -> None:
     cluster.acls[record.id] = Acl(
         acl_id=record.id,
         resource_type=word(RESOURCES, record.resource_type),
@@ -419,13 +418,13 @@ def _acl(cluster: Cluster, record: Any) -> None:
     )
 
 
-def _remove_acl(cluster: Cluster, record: Any) -> None:
+def _remove_acl(cluster: ClusterState, record: Any) -> None:
     if record.id not in cluster.acls:
         raise KeyError(f"ACL {record.id}")
     del cluster.acls[record.id]
 
 
-def _token(cluster: Cluster, record: Any) -> None:
+def _token(cluster: ClusterState, record: Any) -> None:
     cluster.tokens[record.token_id] = DelegationToken(
         token_id=record.token_id,
         owner=record.owner,
@@ -437,26 +436,26 @@ def _token(cluster: Cluster, record: Any) -> None:
     )
 
 
-def _remove_token(cluster: Cluster, record: Any) -> None:
+def _remove_token(cluster: ClusterState, record: Any) -> None:
     cluster.tokens.pop(record.token_id, None)
 
 
-def _feature(cluster: Cluster, record: Any) -> None:
+def _feature(cluster: ClusterState, record: Any) -> None:
     if record.feature_level == 0 and record.name != METADATA_VERSION:
         cluster.features.pop(record.name, None)
     else:
         cluster.features[record.name] = record.feature_level
 
 
-def _producer_ids(cluster: Cluster, record: Any) -> None:
+def _producer_ids(cluster: ClusterState, record: Any) -> None:
     cluster.next_producer_id = record.next_producer_id
 
 
-def _zk_migration(cluster: Cluster, record: Any) -> None:
+def _zk_migration(cluster: ClusterState, record: Any) -> None:
     cluster.zk_migration_state = record.zk_migration_state
 
 
-def _leader(cluster: Cluster, record: Any) -> None:
+def _leader(cluster: ClusterState, record: Any) -> None:
     cluster.leader = record.leader_id
     if not cluster.voters:  # before KIP-853 elections alone name the voters
         cluster.voters = {
@@ -464,11 +463,11 @@ def _leader(cluster: Cluster, record: Any) -> None:
         }
 
 
-def _kraft_version(cluster: Cluster, record: Any) -> None:
+def _kraft_version(cluster: ClusterState, record: Any) -> None:
     cluster.kraft_version = record.kraft_version
 
 
-def _voters(cluster: Cluster, record: Any) -> None:
+def _voters(cluster: ClusterState, record: Any) -> None:
     cluster.voters = {
         each.voter_id: Voter(
             node_id=each.voter_id,
@@ -479,7 +478,7 @@ def _voters(cluster: Cluster, record: Any) -> None:
     }
 
 
-CHANGES: dict[str, Callable[[Cluster, Any], None]] = {
+CHANGES: dict[str, Callable[[ClusterState, Any], None]] = {
     "RegisterBrokerRecord": _register_broker,
     "UnregisterBrokerRecord": _unregister_broker,
     "BrokerRegistrationChangeRecord": _change_broker,

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from kwire.errors import DecodeError, LogError
-from kwire.log.internal.group_members import AssignedPartitions, Member
-from kwire.log.internal.groups import CommittedOffset, Group
-from kwire.log.internal.history import Source
-from kwire.log.internal.share_state import SharePartition
-from kwire.log.internal.transactions import Transaction
-from kwire.log.partition_log import PartitionLog
+from kwire.internal_topics.group_members import AssignedPartitions, Member
+from kwire.internal_topics.groups_state import CommittedOffset, Group
+from kwire.internal_topics.share_state import SharePartition
+from kwire.internal_topics.transactions_state import Transaction
 from kwire.schema.rendering import uuid_text
 
 __all__ = ["LogEnds", "group_row", "member_rows", "offset_rows", "share_row", "transaction_row"]
@@ -26,12 +24,22 @@ Row = dict[str, Any]
 Names = Mapping[UUID, str]
 
 
-class LogEnds:
-    """Log ends of the partitions beside the internal topics: what lag is counted against."""
+class Log(Protocol):
+    """A partition's log, as far as lag needs it."""
 
-    def __init__(self, source: Source | None) -> None:
-        """source: None knows no log, as for a state of the past."""
-        self._logs = {} if source is None or isinstance(source, PartitionLog) else source
+    @property
+    def log_end_offset(self) -> int:
+        """The offset that the next record will get."""
+
+
+class LogEnds:
+    """Log end offsets of the partitions beside the internal topics: lag is counted against them.
+
+    logs: by topic and partition; anything but a mapping, such as one partition's log or None, knows no log end.
+    """
+
+    def __init__(self, logs: object = None) -> None:
+        self._logs: Mapping[tuple[str, int], Log] = logs if isinstance(logs, Mapping) else {}
         self._known: dict[tuple[str, int], int | None] = {}
 
     def of(self, topic: str, partition: int) -> int | None:

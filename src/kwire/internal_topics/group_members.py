@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from kwire.log.internal.consumer_protocol import PROTOCOL_TYPE, read_assignment, read_subscription
+from kwire.internal_topics.consumer_protocol import PROTOCOL_TYPE, read_assignment, read_subscription
 
 __all__ = ["AssignedPartitions", "Member", "Tasks", "classic_member", "fill_member"]
 
