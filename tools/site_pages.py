@@ -1,70 +1,122 @@
-"""Pages of the documentation's site that are made from README and the code. mkdocs runs this (plugin gen-files).
+"""The generated pages of the documentation site: a hook of mkdocs.
 
-index.md                    README
-all pages of docs/          without links to files that are no pages
+index.md                    README.md
+all pages of docs/          without links to files that are not part of the site
 reference/commands.md       every command with its arguments and options, from the command line itself
-reference/python.md         the public modules, with a page each: everything in __all__, from docstrings and annotations
+reference/python.md         the public modules; one page for each, with everything in its __all__
+protocol/                   the protocol site that `kwire schema docs` writes
+
+The build fails when a command, an option, an argument or a public name has no description.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import re
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import mkdocs_gen_files
 import typer
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
 
 from kwire.cli.main import build
 
 ROOT = Path(__file__).parents[1]
-MODULES = (
-    "kwire.errors",
-    "kwire.log",
-    "kwire.log.convert",
-    "kwire.log.cleaner",
-    "kwire.storage",
-    "kwire.log.internal",
-    "kwire.records",
-    "kwire.messages.registry",
-    "kwire.schema",
-    "kwire.plan",
-    "kwire.protocol",
-    "kwire.broker",
-    "kwire.client",
-    "kwire.capture",
-    "kwire.spark",
-    "kwire.spark.functions",
-    "kwire.spark.jobs",
-    "kwire.pages.log_report",
-    "kwire.pages.damage_report",
-    "kwire.pages.encoding_report",
-    "kwire.pages.site.render",
-)
 DOCS = ROOT / "docs"
+# Public modules in the order of the reference, by what they are used for.
+MODULES = {
+    "Logs": (
+        "kwire.log",
+        "kwire.log.convert",
+        "kwire.log.restore",
+        "kwire.log.cleaner",
+        "kwire.log.verify",
+        "kwire.log.internal",
+    ),
+    "Files, internal topics and pages": (
+        "kwire.storage",
+        "kwire.storage.tiered",
+        "kwire.internal_topics",
+        "kwire.pages.log_report",
+        "kwire.pages.damage_report",
+        "kwire.pages.encoding_report",
+        "kwire.pages.site.render",
+    ),
+    "Spark": ("kwire.spark", "kwire.spark.functions", "kwire.spark.jobs"),
+    "Broker and client": ("kwire.broker", "kwire.pytest_plugin", "kwire.client"),
+    "Messages and records": (
+        "kwire.messages.base",
+        "kwire.messages.registry",
+        "kwire.records",
+        "kwire.protocol",
+        "kwire.capture",
+        "kwire.errors",
+    ),
+    "Definitions": ("kwire.schema", "kwire.schema.evolution", "kwire.plan", "kwire.codegen"),
+}
+# Modules whose other public names are for generated code.
+ONLY = {"kwire.messages.base": ("KeyedList", "Message", "Struct")}
 LINK = re.compile(r"\[([^]]*)\]\(([^)#\s:]+)(#[^)\s]*)?\)")
 
 
-def write(path: str, text: str) -> None:
-    with mkdocs_gen_files.open(path, "w") as page:
-        page.write(text)
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Add the pages of the Python reference to the navigation."""
+    modules = [{group: [{name: f"reference/{name}.md"} for name in names]} for group, names in MODULES.items()]
+    for section in config.nav or ():
+        if "Reference" in section:
+            section["Reference"].append({"Python": [{"Modules": "reference/python.md"}, *modules]})
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages, and the protocol site."""
+    for page in DOCS.rglob("*.md"):
+        path = page.relative_to(DOCS).as_posix()
+        add(files, config, path, within_site(page.read_text("utf-8"), page.parent))
+    readme = within_site((ROOT / "README.md").read_text("utf-8"), ROOT)
+    add(files, config, "index.md", readme.replace("](docs/", "]("))
+    app = typer.main.get_command(build())
+    add(files, config, "reference/commands.md", "# Commands and options\n\n" + "".join(commands(app, "kwire")))
+    add(files, config, "reference/python.md", python_overview())
+    for name in (name for names in MODULES.values() for name in names):
+        add(files, config, f"reference/{name}.md", module_page(name))
+    add_protocol_site(files, config)
+    return files
+
+
+def add(files: Files, config: MkDocsConfig, path: str, content: str | bytes) -> None:
+    """Add a generated file, in place of one of that path."""
+    old = files.get_file_from_path(path)
+    if old is not None:
+        files.remove(old)
+    files.append(File.generated(config, path, content=content))
+
+
+def add_protocol_site(files: Files, config: MkDocsConfig) -> None:
+    """Add what `kwire schema docs` writes, below protocol/."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "kwire.cli", "schema", "docs", "-o", folder]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        for path in sorted(Path(folder).rglob("*")):
+            if path.is_file():
+                add(files, config, f"protocol/{path.relative_to(folder).as_posix()}", path.read_bytes())
 
 
 def within_site(text: str, folder: Path) -> str:
-    """A page without links to files of the repository that are no pages. folder: that its links are relative to."""
+    """Replace links to files that are not part of the site by their text. folder: what the links are relative to."""
 
-    def kept(link: re.Match[str]) -> str:
+    def replaced(link: re.Match[str]) -> str:
         target = (folder / link[2]).resolve()
         return link[0] if target.is_relative_to(DOCS) and target.is_file() else link[1]
 
-    return LINK.sub(kept, text)
-
-
-def index() -> str:
-    """README as the first page."""
-    return within_site((ROOT / "README.md").read_text("utf-8"), ROOT).replace("](docs/", "](")
+    return LINK.sub(replaced, text)
 
 
 def commands(command: Any, words: str) -> Iterator[str]:
@@ -73,51 +125,83 @@ def commands(command: Any, words: str) -> Iterator[str]:
         for name, each in command.commands.items():
             yield from commands(each, f"{words} {name}")
         return
-    yield f"## {words}\n\n{re.sub(r' +', ' ', command.help or '')}\n\n"
     arguments = [each for each in command.params if each.param_type_name == "argument"]
     options = [each for each in command.params if each.param_type_name == "option"]
-    names = " ".join(each.metavar or each.name.upper() for each in arguments)
-    yield f"```text\n{words} [OPTIONS] {names}\n```\n\n"
+    usage = " ".join([words, "[OPTIONS]", *(label(each) for each in arguments)])
+    yield f"## {words}\n\n{re.sub(r' +', ' ', described(command.help, words))}\n\n```text\n{usage}\n```\n\n"
+    if arguments:
+        yield "| argument | meaning |\n| --- | --- |\n"
+        for each in arguments:
+            yield f"| `{label(each)}` | {cell(described(each.help, f'{words} {each.name}'))} |\n"
+        yield "\n"
     yield "| option | meaning |\n| --- | --- |\n"
     for each in options:
-        flags = ", ".join(f"`{name}`" for name in (*each.opts, *each.secondary_opts))
-        yield f"| {flags} | {cell(getattr(each, 'help', None) or '')} |\n"
+        names = ", ".join(f"`{name}`" for name in (*each.opts, *each.secondary_opts))
+        yield f"| {names} | {cell(described(each.help, f'{words} {each.opts[0]}'))} |\n"
     yield "\n"
 
 
+def label(argument: Any) -> str:
+    """An argument as usage lines name it."""
+    return str(argument.metavar or argument.name.upper())
+
+
+def described(text: str | None, name: str) -> str:
+    """The description of a name; raises PluginError where it has none."""
+    if not text or not text.strip():
+        raise PluginError(f"{name} has no description")
+    return text
+
+
 def cell(text: str) -> str:
-    """Text for a table's cell."""
+    """Text as a table's cell."""
     return text.replace("|", "\\|").replace("\n", " ")
 
 
+def python_overview() -> str:
+    """The list of public modules."""
+    lines = [
+        "# Python modules\n",
+        "Every public module and its names. The message classes, one for each of Kafka's messages, are in"
+        " `kwire.messages`: [Messages](../messages.md) shows how they are used, and the"
+        " [protocol site](../protocol/index.html) lists their fields.\n",
+    ]
+    for group, names in MODULES.items():
+        lines.append(f"## {group}\n\n| module | contents |\n| --- | --- |")
+        for name in names:
+            summary = described(importlib.import_module(name).__doc__, name).strip().split("\n\n")[0]
+            lines.append(f"| [`{name}`]({name}.md) | {cell(summary)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
 def module_page(name: str) -> str:
-    """A module and everything in its __all__."""
+    """A module and everything in its __all__: constants first, then functions and classes by name."""
     module = importlib.import_module(name)
-    names = [public for public in sorted(module.__all__, key=str.lower) if callable(getattr(module, public))]
-    constants = sorted(set(module.__all__) - set(names))
-    parts = [f"# {name}\n\n```text\n{(module.__doc__ or '').strip()}\n```\n"]
-    parts += [f"`{each}` = `{getattr(module, each)!r}`\n" for each in constants]
-    parts += [f"::: {name}.{public}\n    options:\n      heading_level: 2\n" for public in names]
+    values = {public: getattr(module, public) for public in sorted(ONLY.get(name, module.__all__), key=str.lower)}
+    constants = {public: value for public, value in values.items() if not is_documented(value)}
+    parts = [f"# {name}\n\n{described(inspect.getdoc(module), name)}\n"]
+    if constants:
+        rows = [f"| `{public}` | `{value!r}` |" for public, value in constants.items() if is_literal(value)]
+        rows += [
+            f"| `{public}` | {cell(type(value).__name__)} |"
+            for public, value in constants.items()
+            if not is_literal(value)
+        ]
+        parts.append("\n".join(["| constant | value |", "| --- | --- |", *rows, ""]))
+    for public in values.keys() - constants.keys():
+        described(inspect.getdoc(values[public]), f"{name}.{public}")
+    parts += [
+        f"::: {name}.{public}\n    options:\n      heading_level: 2\n" for public in values if public not in constants
+    ]
     return "\n".join(parts)
 
 
-def main() -> None:
-    """Write all of them."""
-    write("index.md", index())
-    for page in sorted(DOCS.rglob("*.md")):
-        write(page.relative_to(DOCS).as_posix(), within_site(page.read_text("utf-8"), page.parent))
-    app = typer.main.get_command(build())
-    write("reference/commands.md", "# Commands and options\n\n" + "".join(commands(app, "kwire")))
-    rows = []
-    for name in MODULES:
-        write(f"reference/{name}.md", module_page(name))
-        first = (importlib.import_module(name).__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
-        rows.append(f"| [`{name}`]({name}.md) | {cell(first)} |\n")
-    text = (
-        "# Python\n\nThe message classes, one for each of Kafka's messages, are in `kwire.messages`; "
-        "[Messages](../messages.md) shows what each of them has.\n\n| module | contents |\n| --- | --- |\n"
-    )
-    write("reference/python.md", text + "".join(rows))
+def is_documented(value: object) -> bool:
+    """Whether a value has a docstring of its own: classes and functions, but not constants and type aliases."""
+    return inspect.isclass(value) or inspect.isroutine(value)
 
 
-main()
+def is_literal(value: object) -> bool:
+    """Whether a constant's repr is its value."""
+    return isinstance(value, (int, str, bytes, float, tuple)) and len(repr(value)) < 100
