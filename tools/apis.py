@@ -1,41 +1,43 @@
-"""docs/apis.md: which API the broker serves in which versions, from the handlers' own heads.
+"""Generate docs/apis.md: the APIs that the broker serves, from kwire.broker.apis.SERVED and the handlers' docstrings.
 
-A handler's docstring begins with `Name (api key N), versions A to B: what it is for.`; a block of indented lines says
-what each version added; what follows is the behaviour kept.
+A handler's docstring begins with `Name (api key N), versions A to B: purpose.`. An indented block says what each
+version added; the other paragraphs describe the behaviour of the broker.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import sys
 from pathlib import Path
-from types import ModuleType
 
-from kwire.broker import apis
+from kwire.broker.apis import SERVED, Api
 from kwire.messages import registry
 
 PAGE = Path(__file__).parents[1] / "docs" / "apis.md"
 
-HEAD = """# APIs of the broker
-Generated from the handlers by `./dev generate`. "Versions" are those that ApiVersions offers; requests in all of them
-are tested. An API or version that is not here ends the connection, as Kafka does it; clients ask first and use what
-there is. An error is Kafka's: the same code in the same place.
+HEAD = """# Broker APIs
+The APIs and versions that the broker serves, as its ApiVersions response lists them. Tests send every version of every
+API. Errors are Kafka's: the same error code in the same field. A request for any other API or version closes the
+connection, as in Kafka; clients send ApiVersions first and use the versions it lists.
 
-| key | API | versions | Kafka's newest | for |
+This page is generated from the handlers by `./dev generate`.
+
+| key | API | versions | newest in Kafka | purpose |
 | --- | --- | --- | --- | --- |
 """
 # Why an API that clients may send is not served.
 REASONS = {
-    "Share": "share groups are not kept",
-    "Streams": "streams groups are not kept",
-    "RaftVoter": "there is one node",
-    "Unregister": "there is one node",
-    "UpdateFeatures": "features are settings: transaction_version",
+    "Share": "share groups are not supported",
+    "Streams": "streams groups are not supported",
+    "RaftVoter": "the broker is a single node",
+    "Unregister": "the broker is a single node",
+    "UpdateFeatures": "features are set by configs: transaction_version",
 }
 
 
 def requests() -> dict[str, type]:
-    """The requests of the catalogue that clients may send to a broker, by name without `Request`."""
+    """Return the requests that clients may send to a broker, by API name."""
     found = {}
     for name in registry.names():
         cls = registry.get(name)
@@ -44,40 +46,37 @@ def requests() -> dict[str, type]:
     return found
 
 
-def paragraphs(module: ModuleType) -> list[str]:
-    """A handler's docstring, paragraph by paragraph, its lines joined."""
-    text = inspect.getdoc(module) or ""
+def paragraphs(api: Api) -> list[str]:
+    """Return the paragraphs of a handler's docstring, each as one line."""
+    text = inspect.getdoc(importlib.import_module(f"kwire.broker.apis.{api.module}")) or ""
     return [" ".join(line.strip() for line in part.splitlines()) for part in text.split("\n\n")]
 
 
-def versions(lowest: int, highest: int) -> str:
-    return str(lowest) if lowest == highest else f"{lowest}-{highest}"
-
-
 def page() -> str:
-    """The whole page."""
-    known, served = requests(), apis.handlers()
+    """Return the text of the page."""
+    known = requests()
     by_key = {cls.API_KEY: name for name, cls in known.items()}
     table, details = "", ""
-    for key, module in served.items():
-        name, parts = by_key[key], paragraphs(module)
+    for key, api in SERVED.items():
+        name, parts = by_key[key], paragraphs(api)
         purpose = parts[0].partition(": ")[2].rstrip(".") or parts[0]
         newest = known[name].VALID_VERSIONS.highest
-        table += f"| {key} | [{name}](#{name.lower()}) | {versions(*module.VERSIONS)} | {newest} | {purpose} |\n"
+        versions = str(api.lowest) if api.lowest == api.highest else f"{api.lowest}-{api.highest}"
+        table += f"| {key} | [{name}](#{name.lower()}) | {versions} | {newest} | {purpose} |\n"
         details += f"\n### {name}\n" + "\n\n".join(parts) + "\n"
     missing = ""
     for name, cls in sorted(known.items()):
-        if cls.API_KEY not in served:
-            reason = next((text for part, text in REASONS.items() if part in name), "for brokers among themselves")
+        if cls.API_KEY not in SERVED:
+            reason = next((text for part, text in REASONS.items() if part in name), "used between brokers only")
             missing += f"| {cls.API_KEY} | {name} | {reason} |\n"
     return (
-        f"{HEAD}{table}\n## Not served\n| key | API | why |\n| --- | --- | --- |\n{missing}\n"
-        f"## What each version added, and what is kept\n{details}"
+        f"{HEAD}{table}\n## Not supported\n| key | API | reason |\n| --- | --- | --- |\n{missing}\n"
+        f"## Versions and behaviour\n{details}"
     )
 
 
 def main(*, check: bool) -> bool:
-    """Write the page, or say whether it is fresh."""
+    """Write the page, or return whether it is up to date."""
     text = page()
     if check:
         return PAGE.exists() and PAGE.read_text(encoding="utf-8") == text

@@ -12,10 +12,10 @@ from typing import Any
 
 from benchmarks.messages.timing import cpu_us, line
 from kwire.broker import Broker, warm_up
-from kwire.broker.answers import encode_answer
 from kwire.broker.context import Peer
-from kwire.broker.dispatch import answer, read_request
+from kwire.broker.dispatch import read_request, respond
 from kwire.broker.node import Node
+from kwire.broker.responses import encode_response
 from kwire.messages import FetchRequest, MetadataRequest, ProduceRequest, RequestHeader
 from kwire.messages.base import Message
 from kwire.protocol.frames import request_codec
@@ -70,7 +70,7 @@ def served(node: Node, data: bytes | memoryview, api: tuple[int, int]) -> Callab
     peer = Peer(connection_id="bench", host="bench", port=1, listener="PLAINTEXT", security_protocol="PLAINTEXT")
 
     def once() -> None:
-        encode_answer(*api, 1, answer(node, read_request(data, peer)))
+        encode_response(*api, 1, respond(node, read_request(data, peer)))
 
     return once
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kwire import messages, records
-from kwire.broker import Broker, apis
+from kwire.broker import Broker
+from kwire.broker.apis import SERVED
 from kwire.messages.base import Message
 from tests.broker.wire import RawClient
 
@@ -200,8 +201,7 @@ def error_codes(value: Any) -> set[int]:
 
 @pytest.mark.parametrize("make", REQUESTS, ids=lambda make: make.__name__)
 def test_every_version_is_answered(broker: Broker, make: Any) -> None:
-    module = apis.handlers()[make(0, None).API_KEY]
-    lowest, highest = module.VERSIONS
+    _, lowest, highest = SERVED[make(0, None).API_KEY]
     with RawClient(broker) as client:
         cls = messages.MetadataRequest
         topics = client.ask(cls(topics=[cls.MetadataRequestTopic(name=TOPIC)]), 12).topics
@@ -219,7 +219,7 @@ def test_what_is_offered_is_what_is_served(broker: Broker) -> None:
     with RawClient(broker) as client:
         offered = client.ask(api_versions(4, None), 4)
     assert {key.api_key: (key.min_version, key.max_version) for key in offered.api_keys} == {
-        key: module.VERSIONS for key, module in apis.handlers().items() if key not in (71, 72)
+        key: (api.lowest, api.highest) for key, api in SERVED.items() if key not in (71, 72)
     }
     assert {feature.name: feature.max_version_level for feature in offered.finalized_features}["metadata.version"] == 21
 

@@ -131,11 +131,11 @@ def test_a_fault_can_be_for_one_client(broker: Broker) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda faults: faults.fail("Produse", 1), r"no API is called 'Produse' \(did you mean 'Produce'\?\)"),
-        (lambda faults: faults.fail("Produce", "NOT_LEADER"), "no error is called 'NOT_LEADER'"),
+        (lambda faults: faults.fail("Produse", 1), r"unknown API 'Produse'; did you mean 'Produce'\?"),
+        (lambda faults: faults.fail("Produce", "NOT_LEADER"), "unknown error 'NOT_LEADER'"),
         (lambda faults: faults.drop("Produce", times=0), "times 0"),
         (lambda faults: faults.delay("Produce", -1), "delay_ms -1"),
-        (lambda faults: faults.corrupt("Produce"), "sends no records"),
+        (lambda faults: faults.corrupt("Produce"), "only Fetch responses carry records"),
     ],
 )
 def test_what_cannot_be_asked_for_is_said(broker: Broker, call: Any, message: str) -> None:

@@ -26,13 +26,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kwire.broker.answers import SplicedResponse, encode_answer, piece_bytes
 from kwire.broker.context import ANONYMOUS, Peer
-from kwire.broker.dispatch import Call, answer, outcome, read_request, refuse
+from kwire.broker.dispatch import Call, completed_response, error_response, read_request, respond
 from kwire.broker.node import Node
 from kwire.broker.poller import Poller
 from kwire.broker.receiver import LENGTH_BYTES, Receiver
 from kwire.broker.request_memory import RequestMemory
+from kwire.broker.responses import SplicedResponse, encode_response, piece_bytes
 from kwire.broker.security.errors import UnexpectedRequest
 from kwire.broker.security.tls import principal_of
 from kwire.broker.throttling import set_throttle_time
@@ -41,8 +41,8 @@ from kwire.errors import KwireError, LogError, Malformed
 from kwire.protocol.frames import request_key
 
 if TYPE_CHECKING:
-    from kwire.broker.answers import Piece
     from kwire.broker.clock import TimerHandle
+    from kwire.broker.responses import Piece
     from kwire.broker.security.sessions import SaslSession
     from kwire.log.log_reads import FilePart
     from kwire.storage.file_system import OpenFile
@@ -250,10 +250,10 @@ class ClientConnection:
             return
         if unexpected is not None:
             self.peer.must_close = True
-            self._reply(call, refuse(call, unexpected))
+            self._reply(call, error_response(call, unexpected))
             return
         started_ns = time.perf_counter_ns()
-        found = answer(self.node, call)
+        found = respond(self.node, call)
         call.context.thread_ns += time.perf_counter_ns() - started_ns
         if isinstance(found, asyncio.Future):
             self.busy = True
@@ -285,7 +285,7 @@ class ClientConnection:
         self._answered_call = None
         self.busy = False
         if not done.cancelled():
-            self._reply(call, outcome(call, done))
+            self._reply(call, completed_response(call, done))
         self._handled()
 
     def _throttle(self, call: Call, body: Any) -> int:
@@ -328,7 +328,7 @@ class ClientConnection:
             return
         context = call.context
         try:
-            self._out += encode_answer(context.api_key, call.response_version, context.correlation_id, body)
+            self._out += encode_response(context.api_key, call.response_version, context.correlation_id, body)
         except KwireError:
             log.exception("api %s version %s: no answer", context.api_key, context.api_version)
             self.close("its answer could not be written")

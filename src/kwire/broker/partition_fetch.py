@@ -22,7 +22,7 @@ from kwire.records.fetch_conversion import FetchConversion
 from kwire.records.request_magic import fetch_magic
 
 if TYPE_CHECKING:
-    from kwire.broker.answers import Piece
+    from kwire.broker.responses import Piece
     from kwire.log.log_reads import Fetched
 
 __all__ = ["READ_COMMITTED", "Found", "check_leader_epoch", "error_code", "failure", "fetch_partition"]

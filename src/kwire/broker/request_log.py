@@ -1,6 +1,6 @@
-"""What clients asked and what they were told, decoded, for tests and for people who look for a client's mistake.
+"""A log of decoded requests and responses, for tests and for debugging clients.
 
-Nothing secret is in it: passwords, keys and their proofs are hidden before an entry is kept.
+Secrets (passwords, keys and proofs of them) are masked before an entry is stored.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kwire.broker.answers import SplicedResponse
+from kwire.broker.responses import Response, SplicedResponse
 from kwire.messages import registry
+from kwire.messages.base import Message
 from kwire.protocol.secrets import hide_secrets
 
 if TYPE_CHECKING:
@@ -23,10 +24,11 @@ __all__ = ["LoggedRequest", "RequestLog"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedRequest:
-    """One request with its response.
+    """A request with its response.
 
-    time_ms: when it was answered, by the broker's clock. api: name without `Request`. response: None where none was
-    sent; records that were sent from files are not in it. request: None for an ApiVersions of an unknown version.
+    time_ms: time of the response, by the broker's clock. api: name of the API, such as `Produce`.
+    request: None for ApiVersions in an unknown version. response: None if none was sent; without records sent from
+    files.
     """
 
     time_ms: int
@@ -36,12 +38,12 @@ class LoggedRequest:
     client_id: str
     principal: str
     connection_id: str
-    request: Any
-    response: Any
+    request: Message | None
+    response: Message | None
 
 
 class RequestLog:
-    """The newest requests of a broker, oldest first; any thread may read. limit: how many are kept, 0 for none."""
+    """The most recent requests of a broker, oldest first. Thread-safe. limit: maximum number of entries."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -56,18 +58,18 @@ class RequestLog:
         return len(self._entries)
 
     def of(self, api: str) -> list[LoggedRequest]:
-        """The requests of one API, by its name."""
+        """Return the requests of one API, by its name."""
         return [each for each in self if each.api.lower() == api.lower()]
 
     def clear(self) -> None:
-        """Forget them."""
+        """Remove all entries."""
         with self._lock:
             self._entries.clear()
 
-    def add(self, call: Call, body: Any, now_ms: int) -> None:
-        """Keep one; body None where nothing is answered."""
+    def add(self, call: Call, response: Response | None, now_ms: int) -> None:
+        """Add a request and its response, None if none is sent."""
         context = call.context
-        sent = body.body if isinstance(body, SplicedResponse) else body
+        body = response.body if isinstance(response, SplicedResponse) else response
         entry = LoggedRequest(
             time_ms=now_ms,
             api=registry.request(context.api_key).__name__.removesuffix("Request"),
@@ -77,7 +79,7 @@ class RequestLog:
             principal=context.principal,
             connection_id=context.connection_id,
             request=hide_secrets(call.request),
-            response=hide_secrets(sent),
+            response=hide_secrets(body),
         )
         with self._lock:
             self._entries.append(entry)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from kwire.broker.apis import (
-    add_partitions_to_txn,
-    describe_transactions,
-    end_txn,
-    init_producer_id,
-    list_transactions,
-)
+from kwire.broker.apis import handler
 from kwire.broker.context import Peer, RequestContext
-from kwire.broker.dispatch import Call, answer
+from kwire.broker.dispatch import Call, respond
 from kwire.broker.identifiers import new_uuid
 from kwire.broker.node import Node
 from kwire.broker.topics import Partition, Topic
@@ -50,25 +43,25 @@ def node(world: World) -> Node:
     return node
 
 
-def ask(node: Node, module: ModuleType, request: Any, version: int) -> Any:
+def ask(node: Node, request: Any, version: int) -> Any:
     """The response, having been through the bytes of that version both ways."""
     request = type(request).decode(request.encode(version=version), version=version)
     context = RequestContext(
         peer=Peer(connection_id="1", host="127.0.0.1", port=1, listener="PLAINTEXT"),
-        api_key=module.API_KEY,
+        api_key=request.API_KEY,
         api_version=version,
         correlation_id=1,
         client_id="test",
         request_bytes=100,
     )
-    response = answer(node, Call(module, context, request, True, version))
-    assert type(response) is registry.response(module.API_KEY)
+    response = respond(node, Call(handler(request.API_KEY), context, request, True, version))
+    assert type(response) is registry.response(request.API_KEY)
     return type(response).decode(response.encode(version=version), version=version)
 
 
 def init(node: Node, version: int, **values: Any) -> Any:
     request = InitProducerIdRequest(transaction_timeout_ms=60_000, **values)
-    return ask(node, init_producer_id, request, version)
+    return ask(node, request, version)
 
 
 def end(node: Node, version: int, producer: ProducerIdAndEpoch, committed: bool = True) -> Any:
@@ -78,7 +71,7 @@ def end(node: Node, version: int, producer: ProducerIdAndEpoch, committed: bool 
         producer_epoch=producer.producer_epoch,
         committed=committed,
     )
-    return ask(node, end_txn, request, version)
+    return ask(node, request, version)
 
 
 def add(node: Node, version: int, producer: ProducerIdAndEpoch, *indexes: int, verify_only: bool = False) -> Any:
@@ -98,7 +91,7 @@ def add(node: Node, version: int, producer: ProducerIdAndEpoch, *indexes: int, v
                 )
             ]
         )
-    response = ask(node, add_partitions_to_txn, request, version)
+    response = ask(node, request, version)
     if version < 4:
         results = response.results_by_topic_v3_and_below
     else:
@@ -175,7 +168,7 @@ def test_describing_transactions(node: Node, world: World) -> None:
     world.clock.advance(5)
     producer = world.begin("t", A1, ("b", 3), A0)
     request = DescribeTransactionsRequest(transactional_ids=["t", "", "nobody"])
-    found, empty, unknown = ask(node, describe_transactions, request, 0).transaction_states
+    found, empty, unknown = ask(node, request, 0).transaction_states
     assert (found.transaction_state, found.producer_id, found.producer_epoch) == ("Ongoing", *producer)
     assert (found.transaction_timeout_ms, found.transaction_start_time_ms) == (60_000, world.clock.now_ms())
     assert [(topic.topic, topic.partitions) for topic in found.topics] == [("a", [0, 1]), ("b", [3])]
@@ -184,7 +177,7 @@ def test_describing_transactions(node: Node, world: World) -> None:
 
 
 def listed(node: Node, version: int = 2, **filters: Any) -> list[str]:
-    response = ask(node, list_transactions, ListTransactionsRequest(**filters), version)
+    response = ask(node, ListTransactionsRequest(**filters), version)
     assert response.error_code == 0
     return [state.transactional_id for state in response.transaction_states]
 
@@ -216,9 +209,9 @@ def test_patterns_match_every_character_and_cannot_be_made_to_search_for_ever(no
 
 def test_filters_that_mean_nothing_are_named_or_refused(node: Node, world: World) -> None:
     world.begin("t", A0)
-    response = ask(node, list_transactions, ListTransactionsRequest(state_filters=["Ongoing", "Gone"]), 0)
+    response = ask(node, ListTransactionsRequest(state_filters=["Ongoing", "Gone"]), 0)
     assert response.unknown_state_filters == ["Gone"]
     assert len(response.transaction_states) == 1
     assert listed(node, state_filters=["Gone"]) == []
-    response = ask(node, list_transactions, ListTransactionsRequest(transactional_id_pattern="(("), 2)
+    response = ask(node, ListTransactionsRequest(transactional_id_pattern="(("), 2)
     assert response.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION

@@ -1,60 +1,114 @@
-"""One module per API. Each has:
+"""The APIs that the broker serves: one handler module each, listed in SERVED.
 
-    API_KEY: int                        VERSIONS: (lowest, highest) served
-    handle(node, context, request)      -> the response's body; an awaitable of it where the answer has to wait
-    refuse(request, code, what)         -> optional: the body that answers a request refused as a whole, for responses
-                                           that have no error_code at their top
+A handler module defines
 
-A module is served because it is in this folder. It is imported with the first request for its API, as a broker is to
-start in no time; so the two numbers are read from the text. BrokerError(what, code) leaves a handler when the whole
-request is refused.
+    handle(node, context, request)           returns the response, or an awaitable of it if it has to wait
+    error_response(request, code, message)   optional: the response to a request that fails as a whole, for APIs whose
+                                             response has no top-level error_code
+
+A handler raises BrokerError to fail the whole request. The module's docstring names the API, its key and its versions,
+and says what each version added and how the broker behaves; docs/apis.md is generated from it.
+
+To serve a new version, handle its fields in the module, extend the docstring and raise the version in SERVED.
+tests/broker/test_apis.py checks that the table, the modules and their docstrings agree.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-import pkgutil
-import re
-from pathlib import Path
-from types import ModuleType
+from collections.abc import Awaitable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
-from kwire.errors import OptionError
+if TYPE_CHECKING:
+    from kwire.broker.context import RequestContext
+    from kwire.broker.node import Node
+    from kwire.broker.responses import Response
+    from kwire.messages.base import Message
 
-__all__ = ["handler", "handlers", "names", "served"]
-
-NUMBERS = re.compile(r"^API_KEY = (\d+)\nVERSIONS = \((\d+), (\d+)\)$", re.MULTILINE)
+__all__ = ["SERVED", "Api", "Handler", "handler"]
 
 
-def names() -> list[str]:
-    """The names of the API modules."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+class Api(NamedTuple):
+    """A row of SERVED: the handler module and the range of versions it serves, both ends included."""
+
+    module: str
+    lowest: int
+    highest: int
+
+
+class Handler(Protocol):
+    """What dispatch calls in a handler module, whose own signature names the request class."""
+
+    def handle(self, node: Node, context: RequestContext, request: Message | None) -> Response | Awaitable[Response]:
+        """Handle a request. Raises BrokerError to fail it as a whole."""
+
+
+SERVED: Mapping[int, Api] = {
+    0: Api("produce", 0, 13),
+    1: Api("fetch", 0, 18),
+    2: Api("list_offsets", 0, 11),
+    3: Api("metadata", 0, 13),
+    8: Api("offset_commit", 0, 10),
+    9: Api("offset_fetch", 0, 10),
+    10: Api("find_coordinator", 0, 6),
+    11: Api("join_group", 0, 9),
+    12: Api("heartbeat", 0, 4),
+    13: Api("leave_group", 0, 5),
+    14: Api("sync_group", 0, 5),
+    15: Api("describe_groups", 0, 6),
+    16: Api("list_groups", 0, 5),
+    17: Api("sasl_handshake", 0, 1),
+    18: Api("api_versions", 0, 4),
+    19: Api("create_topics", 0, 7),
+    20: Api("delete_topics", 0, 6),
+    21: Api("delete_records", 0, 2),
+    22: Api("init_producer_id", 0, 5),
+    23: Api("offset_for_leader_epoch", 0, 4),
+    24: Api("add_partitions_to_txn", 0, 5),
+    25: Api("add_offsets_to_txn", 0, 4),
+    26: Api("end_txn", 0, 5),
+    27: Api("write_txn_markers", 0, 2),
+    28: Api("txn_offset_commit", 0, 6),
+    29: Api("describe_acls", 0, 3),
+    30: Api("create_acls", 0, 3),
+    31: Api("delete_acls", 0, 3),
+    32: Api("describe_configs", 0, 4),
+    33: Api("alter_configs", 0, 2),
+    34: Api("alter_replica_log_dirs", 0, 2),
+    35: Api("describe_log_dirs", 0, 5),
+    36: Api("sasl_authenticate", 0, 2),
+    37: Api("create_partitions", 0, 3),
+    38: Api("create_delegation_token", 0, 3),
+    39: Api("renew_delegation_token", 0, 2),
+    40: Api("expire_delegation_token", 0, 2),
+    41: Api("describe_delegation_token", 0, 3),
+    42: Api("delete_groups", 0, 3),
+    43: Api("elect_leaders", 0, 2),
+    44: Api("incremental_alter_configs", 0, 1),
+    45: Api("alter_partition_reassignments", 0, 1),
+    46: Api("list_partition_reassignments", 0, 0),
+    47: Api("offset_delete", 0, 0),
+    48: Api("describe_client_quotas", 0, 1),
+    49: Api("alter_client_quotas", 0, 1),
+    50: Api("describe_user_scram_credentials", 0, 0),
+    51: Api("alter_user_scram_credentials", 0, 0),
+    55: Api("describe_quorum", 0, 2),
+    60: Api("describe_cluster", 0, 2),
+    61: Api("describe_producers", 0, 0),
+    65: Api("describe_transactions", 0, 0),
+    66: Api("list_transactions", 0, 2),
+    68: Api("consumer_group_heartbeat", 0, 1),
+    69: Api("consumer_group_describe", 0, 1),
+    71: Api("get_telemetry_subscriptions", 0, 0),
+    72: Api("push_telemetry", 0, 0),
+    74: Api("list_config_resources", 0, 1),
+    75: Api("describe_topic_partitions", 0, 0),
+}
+"""Handler module and versions by API key."""
 
 
 @functools.cache
-def served() -> dict[int, tuple[str, int, int]]:
-    """Api key -> (module's name, lowest version, highest version).
-
-    Raises OptionError when two modules claim the same key, as one would never be called, or one has no numbers.
-    """
-    found: dict[int, tuple[str, int, int]] = {}
-    for name in names():
-        numbers = NUMBERS.search(Path(__path__[0], f"{name}.py").read_text("utf-8"))
-        if numbers is None:
-            raise OptionError(f"API module {name} does not say API_KEY and VERSIONS")
-        api_key, lowest, highest = map(int, numbers.groups())
-        if api_key in found:
-            raise OptionError(f"api key {api_key} is served by {found[api_key][0]} and {name}")
-        found[api_key] = name, lowest, highest
-    return dict(sorted(found.items()))
-
-
-@functools.cache
-def handler(api_key: int) -> ModuleType:
-    """The module of an API that is served."""
-    return importlib.import_module(f"{__name__}.{served()[api_key][0]}")
-
-
-def handlers() -> dict[int, ModuleType]:
-    """All API modules by api key."""
-    return {api_key: handler(api_key) for api_key in served()}
+def handler(api_key: int) -> Handler:
+    """Import the handler of a served API. Handlers are imported at first use, because a broker has to start quickly."""
+    return cast("Handler", importlib.import_module(f"{__name__}.{SERVED[api_key].module}"))

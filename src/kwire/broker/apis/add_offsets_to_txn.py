@@ -19,9 +19,6 @@ from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.messages import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 25
-VERSIONS = (0, 4)
-
 FENCED_KNOWN_FROM = 2
 
 

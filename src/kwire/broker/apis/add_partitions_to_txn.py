@@ -22,9 +22,6 @@ from kwire.messages.add_partitions_to_txn_request import AddPartitionsToTxnTopic
 from kwire.messages.add_partitions_to_txn_response import AddPartitionsToTxnTopicResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 24
-VERSIONS = (0, 5)
-
 FENCED_KNOWN_FROM = 2
 BATCHED_FROM = 4
 
@@ -114,6 +111,6 @@ def by_topic(results: Results) -> list[AddPartitionsToTxnTopicResult]:
     return list(topics.values())
 
 
-def refuse(request: AddPartitionsToTxnRequest, code: ErrorCode, what: str) -> AddPartitionsToTxnResponse:
+def error_response(request: AddPartitionsToTxnRequest, code: ErrorCode, message: str) -> AddPartitionsToTxnResponse:
     results = dict.fromkeys(named(request.v3_and_below_topics), code)
     return AddPartitionsToTxnResponse(error_code=code, results_by_topic_v3_and_below=by_topic(results))

@@ -18,9 +18,6 @@ from kwire.messages.alter_client_quotas_request import EntryData
 from kwire.messages.alter_client_quotas_response import EntryData as EntryResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 49
-VERSIONS = (0, 1)
-
 
 def handle(node: Node, context: RequestContext, request: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
     """Entity by entity."""
@@ -53,6 +50,6 @@ def result(entry: EntryData, code: ErrorCode, what: str | None) -> EntryResult:
     )
 
 
-def refuse(request: AlterClientQuotasRequest, code: ErrorCode, what: str) -> AlterClientQuotasResponse:
+def error_response(request: AlterClientQuotasRequest, code: ErrorCode, message: str) -> AlterClientQuotasResponse:
     """The same error for every entity."""
-    return AlterClientQuotasResponse(entries=[result(entry, code, what) for entry in request.entries])
+    return AlterClientQuotasResponse(entries=[result(entry, code, message) for entry in request.entries])

@@ -12,9 +12,6 @@ from kwire.errors import BrokerError
 from kwire.messages import AlterConfigsRequest, AlterConfigsResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 33
-VERSIONS = (0, 2)
-
 
 def handle(node: Node, context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Change each resource."""
@@ -39,12 +36,12 @@ def handle(node: Node, context: RequestContext, request: AlterConfigsRequest) ->
     return AlterConfigsResponse(responses=responses)
 
 
-def refuse(request: AlterConfigsRequest, code: ErrorCode, what: str) -> AlterConfigsResponse:
+def error_response(request: AlterConfigsRequest, code: ErrorCode, message: str) -> AlterConfigsResponse:
     """The same error for every resource."""
     return AlterConfigsResponse(
         responses=[
             AlterConfigsResponse.AlterConfigsResourceResponse(
-                error_code=code, error_message=what, resource_type=r.resource_type, resource_name=r.resource_name
+                error_code=code, error_message=message, resource_type=r.resource_type, resource_name=r.resource_name
             )
             for r in request.resources
         ]

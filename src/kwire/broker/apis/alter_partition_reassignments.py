@@ -19,9 +19,6 @@ from kwire.messages.alter_partition_reassignments_request import ReassignablePar
 from kwire.messages.alter_partition_reassignments_response import ReassignablePartitionResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 45
-VERSIONS = (0, 1)
-
 
 def handle(
     node: Node, context: RequestContext, request: AlterPartitionReassignmentsRequest
@@ -61,20 +58,20 @@ def reassign(node: Node, name: str, partition: ReassignablePartition) -> Reassig
     return result
 
 
-def refuse(
-    request: AlterPartitionReassignmentsRequest, code: ErrorCode, what: str
+def error_response(
+    request: AlterPartitionReassignmentsRequest, code: ErrorCode, message: str
 ) -> AlterPartitionReassignmentsResponse:
     """The same error for the request and every partition."""
     cls = AlterPartitionReassignmentsResponse
     return cls(
         error_code=code,
-        error_message=what,
+        error_message=message,
         responses=[
             cls.ReassignableTopicResponse(
                 name=topic.name,
                 partitions=[
                     cls.ReassignablePartitionResponse(
-                        partition_index=partition.partition_index, error_code=code, error_message=what
+                        partition_index=partition.partition_index, error_code=code, error_message=message
                     )
                     for partition in topic.partitions
                 ],

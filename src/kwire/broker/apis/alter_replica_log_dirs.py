@@ -15,9 +15,6 @@ from kwire.broker.node import Node
 from kwire.messages import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 34
-VERSIONS = (0, 2)
-
 
 def handle(node: Node, context: RequestContext, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
     """Check each replica's directory."""
@@ -57,7 +54,7 @@ def response(codes: dict[str, dict[int, ErrorCode]]) -> AlterReplicaLogDirsRespo
     )
 
 
-def refuse(request: AlterReplicaLogDirsRequest, code: ErrorCode, what: str) -> AlterReplicaLogDirsResponse:
+def error_response(request: AlterReplicaLogDirsRequest, code: ErrorCode, message: str) -> AlterReplicaLogDirsResponse:
     """The same error for every replica."""
     codes: dict[str, dict[int, ErrorCode]] = {}
     for directory in request.dirs:

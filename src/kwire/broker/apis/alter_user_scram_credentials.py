@@ -11,9 +11,6 @@ from kwire.broker.node import Node
 from kwire.messages import AlterUserScramCredentialsRequest, AlterUserScramCredentialsResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 51
-VERSIONS = (0, 0)
-
 Result = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult
 
 
@@ -35,9 +32,11 @@ def handle(
     )
 
 
-def refuse(request: AlterUserScramCredentialsRequest, code: ErrorCode, what: str) -> AlterUserScramCredentialsResponse:
+def error_response(
+    request: AlterUserScramCredentialsRequest, code: ErrorCode, message: str
+) -> AlterUserScramCredentialsResponse:
     """The same error for every user."""
     users = dict.fromkeys([each.name for each in request.deletions] + [each.name for each in request.upsertions])
     return AlterUserScramCredentialsResponse(
-        results=[Result(user=user, error_code=code, error_message=what) for user in users]
+        results=[Result(user=user, error_code=code, error_message=message) for user in users]
     )

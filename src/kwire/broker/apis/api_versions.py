@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import re
 
-from kwire.broker import apis
+from kwire.broker.apis import SERVED
 from kwire.broker.context import RequestContext
 from kwire.broker.features import FINALIZED, SUPPORTED, TRANSACTION_VERSION
 from kwire.broker.node import Node
@@ -22,34 +22,30 @@ from kwire.messages import ApiVersionsRequest, ApiVersionsResponse
 from kwire.messages.api_versions_response import ApiVersion
 from kwire.protocol.error_codes import ErrorCode
 
-API_KEY = 18
-VERSIONS = (0, 4)
-
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 LOWEST_ZERO_VERSION = 4
 TELEMETRY = frozenset({71, 72})
 
 
 @functools.cache
-def offered() -> list[ApiVersion]:
-    """Every API with its versions."""
-    return [
-        ApiVersion(api_key=key, min_version=lowest, max_version=highest)
-        for key, (_, lowest, highest) in apis.served().items()
-    ]
+def served_versions() -> list[ApiVersion]:
+    """Return the versions of every served API."""
+    return [ApiVersion(api_key=key, min_version=api.lowest, max_version=api.highest) for key, api in SERVED.items()]
 
 
 def handle(node: Node, context: RequestContext, request: ApiVersionsRequest | None) -> ApiVersionsResponse:
     """The answer; request is None for a version that is not served."""
     if request is None:
-        return refuse(request, ErrorCode.UNSUPPORTED_VERSION, "")
+        return error_response(request, ErrorCode.UNSUPPORTED_VERSION, "")
     if context.api_version >= 3:
         name, version = request.client_software_name, request.client_software_version
         if not SOFTWARE.fullmatch(name) or not SOFTWARE.fullmatch(version):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         context.peer.client_software = name, version
     return ApiVersionsResponse(
-        api_keys=[key for key in offered() if key.api_key not in TELEMETRY or node.client_metrics.is_subscribed],
+        api_keys=[
+            key for key in served_versions() if key.api_key not in TELEMETRY or node.client_metrics.is_subscribed
+        ],
         supported_features=[
             ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
             for name, (lowest, highest) in SUPPORTED.items()
@@ -64,6 +60,8 @@ def handle(node: Node, context: RequestContext, request: ApiVersionsRequest | No
     )
 
 
-def refuse(request: ApiVersionsRequest | None, code: ErrorCode, what: str) -> ApiVersionsResponse:
+def error_response(request: ApiVersionsRequest | None, code: ErrorCode, message: str) -> ApiVersionsResponse:
     """An error, with the versions of ApiVersions itself, so that a client can ask again."""
-    return ApiVersionsResponse(error_code=code, api_keys=[key for key in offered() if key.api_key == API_KEY])
+    return ApiVersionsResponse(
+        error_code=code, api_keys=[key for key in served_versions() if key.api_key == ApiVersionsResponse.API_KEY]
+    )

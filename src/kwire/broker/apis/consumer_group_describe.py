@@ -21,9 +21,6 @@ from kwire.messages.consumer_group_describe_response import Assignment as Assign
 from kwire.messages.consumer_group_describe_response import DescribedGroup, Member
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 69
-VERSIONS = (0, 1)
-
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
@@ -106,5 +103,7 @@ def failed(group_id: str, code: ErrorCode, what: str) -> DescribedGroup:
     )
 
 
-def refuse(request: ConsumerGroupDescribeRequest, code: ErrorCode, what: str) -> ConsumerGroupDescribeResponse:
-    return ConsumerGroupDescribeResponse(groups=[failed(group_id, code, what) for group_id in request.group_ids])
+def error_response(
+    request: ConsumerGroupDescribeRequest, code: ErrorCode, message: str
+) -> ConsumerGroupDescribeResponse:
+    return ConsumerGroupDescribeResponse(groups=[failed(group_id, code, message) for group_id in request.group_ids])

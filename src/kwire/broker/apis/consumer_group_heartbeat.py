@@ -14,9 +14,6 @@ from kwire.broker.node import Node
 from kwire.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 68
-VERSIONS = (0, 1)
-
 
 def handle(
     node: Node, context: RequestContext, request: ConsumerGroupHeartbeatRequest

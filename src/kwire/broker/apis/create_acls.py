@@ -17,9 +17,6 @@ from kwire.messages.create_acls_request import AclCreation
 from kwire.messages.create_acls_response import AclCreationResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 30
-VERSIONS = (0, 3)
-
 
 def handle(node: Node, context: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse:
     """Add one after the other."""
@@ -48,8 +45,8 @@ def create(acls: Acls, creation: AclCreation) -> AclCreationResult:
     return AclCreationResult(error_message=None)
 
 
-def refuse(request: CreateAclsRequest, code: ErrorCode, what: str) -> CreateAclsResponse:
+def error_response(request: CreateAclsRequest, code: ErrorCode, message: str) -> CreateAclsResponse:
     """The same error for every entry."""
     return CreateAclsResponse(
-        results=[AclCreationResult(error_code=code, error_message=what) for _ in request.creations]
+        results=[AclCreationResult(error_code=code, error_message=message) for _ in request.creations]
     )

@@ -17,9 +17,6 @@ from kwire.errors import BrokerError
 from kwire.messages import CreateDelegationTokenRequest, CreateDelegationTokenResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 38
-VERSIONS = (0, 3)
-
 SINCE_REQUESTER = 3
 NO_TIME = -1
 

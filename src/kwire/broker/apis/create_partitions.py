@@ -18,9 +18,6 @@ from kwire.messages import CreatePartitionsRequest, CreatePartitionsResponse
 from kwire.messages.create_partitions_request import CreatePartitionsTopic
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 37
-VERSIONS = (0, 3)
-
 STRICT_QUOTA_VERSION = 3
 
 
@@ -73,11 +70,11 @@ def grow(
         node.controller.add_partitions(topic, change.count)
 
 
-def refuse(request: CreatePartitionsRequest, code: ErrorCode, what: str) -> CreatePartitionsResponse:
+def error_response(request: CreatePartitionsRequest, code: ErrorCode, message: str) -> CreatePartitionsResponse:
     """The same error for every topic."""
     return CreatePartitionsResponse(
         results=[
-            CreatePartitionsResponse.CreatePartitionsTopicResult(name=t.name, error_code=code, error_message=what)
+            CreatePartitionsResponse.CreatePartitionsTopicResult(name=t.name, error_code=code, error_message=message)
             for t in request.topics
         ]
     )

@@ -23,9 +23,6 @@ from kwire.messages.create_topics_request import CreatableTopic
 from kwire.messages.create_topics_response import CreatableTopicResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 19
-VERSIONS = (0, 7)
-
 DEFAULT = -1
 STRICT_QUOTA_VERSION = 6
 
@@ -126,11 +123,11 @@ def check_replicas(node: Node, broker_ids: list[int]) -> None:
         raise refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, what)
 
 
-def refuse(request: CreateTopicsRequest, code: ErrorCode, what: str) -> CreateTopicsResponse:
+def error_response(request: CreateTopicsRequest, code: ErrorCode, message: str) -> CreateTopicsResponse:
     """The same error for every topic."""
     return CreateTopicsResponse(
         topics=[
-            CreatableTopicResult(name=topic.name, error_code=code, error_message=what, configs=None)
+            CreatableTopicResult(name=topic.name, error_code=code, error_message=message, configs=None)
             for topic in request.topics
         ]
     )

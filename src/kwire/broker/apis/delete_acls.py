@@ -18,9 +18,6 @@ from kwire.messages.delete_acls_request import DeleteAclsFilter
 from kwire.messages.delete_acls_response import DeleteAclsFilterResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 31
-VERSIONS = (0, 3)
-
 
 def handle(node: Node, context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
     """Remove filter by filter."""
@@ -43,8 +40,8 @@ def remove(acls: Acls, filter_: DeleteAclsFilter) -> DeleteAclsFilterResult:
     )
 
 
-def refuse(request: DeleteAclsRequest, code: ErrorCode, what: str) -> DeleteAclsResponse:
+def error_response(request: DeleteAclsRequest, code: ErrorCode, message: str) -> DeleteAclsResponse:
     """The same error for every filter."""
     return DeleteAclsResponse(
-        filter_results=[DeleteAclsFilterResult(error_code=code, error_message=what) for _ in request.filters]
+        filter_results=[DeleteAclsFilterResult(error_code=code, error_message=message) for _ in request.filters]
     )

@@ -15,9 +15,6 @@ from kwire.messages import DeleteGroupsRequest, DeleteGroupsResponse
 from kwire.messages.delete_groups_response import DeletableGroupResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 42
-VERSIONS = (0, 3)
-
 
 def handle(node: Node, context: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
     return DeleteGroupsResponse(
@@ -36,10 +33,10 @@ def delete(node: Node, context: RequestContext, group_id: str) -> DeletableGroup
     return DeletableGroupResult(group_id=group_id)
 
 
-def refuse(request: DeleteGroupsRequest, code: ErrorCode, what: str) -> DeleteGroupsResponse:
+def error_response(request: DeleteGroupsRequest, code: ErrorCode, message: str) -> DeleteGroupsResponse:
     return DeleteGroupsResponse(
         results=[
-            DeletableGroupResult(group_id=group_id, error_code=int(code), error_message=what)
+            DeletableGroupResult(group_id=group_id, error_code=int(code), error_message=message)
             for group_id in dict.fromkeys(request.groups_names)
         ]
     )

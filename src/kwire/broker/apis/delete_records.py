@@ -15,9 +15,6 @@ from kwire.messages.delete_records_request import DeleteRecordsPartition
 from kwire.messages.delete_records_response import DeleteRecordsPartitionResult as Answer
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 21
-VERSIONS = (0, 2)
-
 HIGH_WATERMARK = -1
 INVALID_LOW_WATERMARK = -1
 

@@ -21,9 +21,6 @@ from kwire.messages.base import ZERO_UUID
 from kwire.messages.delete_topics_response import DeletableTopicResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 20
-VERSIONS = (0, 6)
-
 BY_ID_VERSION, DISABLED_VERSION, STRICT_QUOTA_VERSION = 6, 3, 5
 
 
@@ -79,11 +76,11 @@ def find(node: Node, context: RequestContext, name: str | None, topic_id: UUID) 
     return topic
 
 
-def refuse(request: DeleteTopicsRequest, code: ErrorCode, what: str) -> DeleteTopicsResponse:
+def error_response(request: DeleteTopicsRequest, code: ErrorCode, message: str) -> DeleteTopicsResponse:
     """The same error for every topic."""
     names = [(topic.name, topic.topic_id) for topic in request.topics] or [(n, ZERO_UUID) for n in request.topic_names]
     return DeleteTopicsResponse(
         responses=[
-            DeletableTopicResult(name=name, topic_id=uid, error_code=code, error_message=what) for name, uid in names
+            DeletableTopicResult(name=name, topic_id=uid, error_code=code, error_message=message) for name, uid in names
         ]
     )

@@ -17,9 +17,6 @@ from kwire.messages.delete_acls_request import DeleteAclsFilter
 from kwire.messages.describe_acls_response import DescribeAclsResource
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 29
-VERSIONS = (0, 3)
-
 
 def handle(node: Node, context: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
     """What is found."""

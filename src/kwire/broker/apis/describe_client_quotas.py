@@ -13,9 +13,6 @@ from kwire.broker.node import Node
 from kwire.messages import DescribeClientQuotasRequest, DescribeClientQuotasResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 48
-VERSIONS = (0, 1)
-
 
 def handle(node: Node, context: RequestContext, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
     """What is found."""
@@ -41,6 +38,6 @@ def handle(node: Node, context: RequestContext, request: DescribeClientQuotasReq
     )
 
 
-def refuse(request: DescribeClientQuotasRequest, code: ErrorCode, what: str) -> DescribeClientQuotasResponse:
+def error_response(request: DescribeClientQuotasRequest, code: ErrorCode, message: str) -> DescribeClientQuotasResponse:
     """No entries, rather than none that fit."""
-    return DescribeClientQuotasResponse(error_code=code, error_message=what, entries=None)
+    return DescribeClientQuotasResponse(error_code=code, error_message=message, entries=None)

@@ -14,9 +14,6 @@ from kwire.broker.node import Node
 from kwire.messages import DescribeClusterRequest, DescribeClusterResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 60
-VERSIONS = (0, 2)
-
 BROKERS = 1
 
 

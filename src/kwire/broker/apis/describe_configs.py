@@ -27,9 +27,6 @@ from kwire.messages.describe_configs_request import DescribeConfigsResource
 from kwire.messages.describe_configs_response import DescribeConfigsResourceResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 32
-VERSIONS = (0, 4)
-
 
 def handle(node: Node, context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     """Describe each resource."""
@@ -100,12 +97,12 @@ def described(entry: Entry, version: int, *, with_synonyms: bool) -> DescribeCon
     )
 
 
-def refuse(request: DescribeConfigsRequest, code: ErrorCode, what: str) -> DescribeConfigsResponse:
+def error_response(request: DescribeConfigsRequest, code: ErrorCode, message: str) -> DescribeConfigsResponse:
     """The same error for every resource."""
     return DescribeConfigsResponse(
         results=[
             DescribeConfigsResponse.DescribeConfigsResult(
-                error_code=code, error_message=what, resource_type=r.resource_type, resource_name=r.resource_name
+                error_code=code, error_message=message, resource_type=r.resource_type, resource_name=r.resource_name
             )
             for r in request.resources
         ]

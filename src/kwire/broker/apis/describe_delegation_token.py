@@ -18,9 +18,6 @@ from kwire.messages import DescribeDelegationTokenRequest, DescribeDelegationTok
 from kwire.messages.describe_delegation_token_response import DescribedDelegationToken
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 41
-VERSIONS = (0, 3)
-
 SINCE_REQUESTER = 3
 
 

@@ -17,9 +17,6 @@ from kwire.messages import DescribeGroupsRequest, DescribeGroupsResponse
 from kwire.messages.describe_groups_response import DescribedGroup, DescribedGroupMember
 from kwire.protocol.error_codes import ErrorCode
 
-API_KEY = 15
-VERSIONS = (0, 6)
-
 NOT_FOUND_VERSION = 6
 DEAD = "Dead"
 GROUP_OPERATIONS = [Operation.READ, Operation.DELETE, Operation.DESCRIBE]
@@ -77,5 +74,5 @@ def failed(group_id: str, code: ErrorCode) -> DescribedGroup:
     return DescribedGroup(group_id=group_id, error_code=int(code), authorized_operations=NO_OPERATIONS)
 
 
-def refuse(request: DescribeGroupsRequest, code: ErrorCode, what: str) -> DescribeGroupsResponse:
+def error_response(request: DescribeGroupsRequest, code: ErrorCode, message: str) -> DescribeGroupsResponse:
     return DescribeGroupsResponse(groups=[failed(group_id, code) for group_id in request.groups])

@@ -17,9 +17,6 @@ from kwire.broker.node import Node
 from kwire.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 35
-VERSIONS = (0, 5)
-
 
 def handle(node: Node, context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
     """The one directory there is; null asks for all partitions."""
@@ -55,6 +52,6 @@ def is_cordoned(node: Node, directory: str) -> bool:
     return bool({"*", directory} & {each.strip() for each in configs.get("cordoned.log.dirs", "").split(",")})
 
 
-def refuse(request: DescribeLogDirsRequest, code: ErrorCode, what: str) -> DescribeLogDirsResponse:
+def error_response(request: DescribeLogDirsRequest, code: ErrorCode, message: str) -> DescribeLogDirsResponse:
     """No directory; the error where the version has a place for it."""
     return DescribeLogDirsResponse(error_code=code)

@@ -13,9 +13,6 @@ from kwire.messages import DescribeProducersRequest, DescribeProducersResponse
 from kwire.messages.describe_producers_response import PartitionResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 61
-VERSIONS = (0, 0)
-
 
 def handle(node: Node, context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
     """Describe each partition."""

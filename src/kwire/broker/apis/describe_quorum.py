@@ -17,9 +17,6 @@ from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.messages import DescribeQuorumRequest, DescribeQuorumResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 55
-VERSIONS = (0, 2)
-
 SINCE_NODES = 2
 NOT_HERE = "This server does not host this topic-partition."
 

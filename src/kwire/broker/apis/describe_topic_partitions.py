@@ -14,9 +14,6 @@ from kwire.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitio
 from kwire.messages.describe_topic_partitions_response import DescribeTopicPartitionsResponseTopic as Answer
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 75
-VERSIONS = (0, 0)
-
 MAX_PARTITIONS = 2000
 """Kafka's max.request.partition.size.limit."""
 
@@ -91,7 +88,9 @@ def describe(node: Node, context: RequestContext, topic: Topic, start: int, room
     )
 
 
-def refuse(request: DescribeTopicPartitionsRequest, code: ErrorCode, what: str) -> DescribeTopicPartitionsResponse:
+def error_response(
+    request: DescribeTopicPartitionsRequest, code: ErrorCode, message: str
+) -> DescribeTopicPartitionsResponse:
     """The same error for every topic."""
     return DescribeTopicPartitionsResponse(
         topics=[Answer(name=topic.name, error_code=code) for topic in request.topics]

@@ -16,9 +16,6 @@ from kwire.messages import DescribeTransactionsRequest, DescribeTransactionsResp
 from kwire.messages.describe_transactions_response import TransactionState
 from kwire.protocol.error_codes import ErrorCode
 
-API_KEY = 65
-VERSIONS = (0, 0)
-
 
 def handle(node: Node, context: RequestContext, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
     states = []
@@ -57,7 +54,7 @@ def refused(transactional_id: str, code: ErrorCode) -> TransactionState:
     return TransactionState(transactional_id=transactional_id, error_code=code)
 
 
-def refuse(request: DescribeTransactionsRequest, code: ErrorCode, what: str) -> DescribeTransactionsResponse:
+def error_response(request: DescribeTransactionsRequest, code: ErrorCode, message: str) -> DescribeTransactionsResponse:
     return DescribeTransactionsResponse(
         transaction_states=[refused(transactional_id, code) for transactional_id in request.transactional_ids]
     )

@@ -15,9 +15,6 @@ from kwire.messages.describe_user_scram_credentials_response import CredentialIn
 from kwire.messages.describe_user_scram_credentials_response import DescribeUserScramCredentialsResult as Result
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 50
-VERSIONS = (0, 0)
-
 TWICE = "Cannot describe SCRAM credentials for the same user twice in a single request: "
 UNKNOWN = "Attempt to describe a user credential that does not exist: "
 

@@ -18,9 +18,6 @@ from kwire.messages import ElectLeadersRequest, ElectLeadersResponse
 from kwire.messages.elect_leaders_response import PartitionResult, ReplicaElectionResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 43
-VERSIONS = (0, 2)
-
 PREFERRED, UNCLEAN = 0, 1
 SINCE_ERROR_CODE = 1
 
@@ -30,7 +27,7 @@ def handle(node: Node, context: RequestContext, request: ElectLeadersRequest) ->
     try:
         return ElectLeadersResponse(replica_election_results=results(node, context, request))
     except BrokerError as error:
-        response = refuse(request, ErrorCode(error.code), error.what)
+        response = error_response(request, ErrorCode(error.code), error.what)
         if context.api_version < SINCE_ERROR_CODE:
             response.error_code = ErrorCode.NONE
         return response
@@ -65,7 +62,7 @@ def elect(node: Node, name: str, index: int) -> PartitionResult:
     return PartitionResult(partition_id=index, error_code=code, error_message=what)
 
 
-def refuse(request: ElectLeadersRequest, code: ErrorCode, what: str) -> ElectLeadersResponse:
+def error_response(request: ElectLeadersRequest, code: ErrorCode, message: str) -> ElectLeadersResponse:
     """The same error for the request and every partition."""
     return ElectLeadersResponse(
         error_code=code,
@@ -73,7 +70,7 @@ def refuse(request: ElectLeadersRequest, code: ErrorCode, what: str) -> ElectLea
             ReplicaElectionResult(
                 topic=each.topic,
                 partition_result=[
-                    PartitionResult(partition_id=index, error_code=code, error_message=what)
+                    PartitionResult(partition_id=index, error_code=code, error_message=message)
                     for index in each.partitions
                 ],
             )

@@ -16,9 +16,6 @@ from kwire.errors import BrokerError
 from kwire.messages import EndTxnRequest, EndTxnResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 26
-VERSIONS = (0, 5)
-
 FENCED_KNOWN_FROM = 2
 BUMPING_FROM = 5
 

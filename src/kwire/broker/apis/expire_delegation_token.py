@@ -15,9 +15,6 @@ from kwire.errors import BrokerError
 from kwire.messages import ExpireDelegationTokenRequest, ExpireDelegationTokenResponse
 from kwire.protocol.error_codes import ErrorCode
 
-API_KEY = 40
-VERSIONS = (0, 2)
-
 
 def handle(node: Node, context: RequestContext, request: ExpireDelegationTokenRequest) -> ExpireDelegationTokenResponse:
     """Change the token's expiry time."""

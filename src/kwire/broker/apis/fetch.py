@@ -20,13 +20,13 @@ from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 from uuid import UUID
 
-from kwire.broker.answers import RECORDS_ELSEWHERE, SplicedResponse, piece_bytes
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.clock import TimerHandle
 from kwire.broker.context import RequestContext
 from kwire.broker.fetch_sessions import NO_SESSION, SessionPartition, View
 from kwire.broker.node import Node
 from kwire.broker.partition_fetch import Found, error_code, failure, fetch_partition
+from kwire.broker.responses import RECORDS_ELSEWHERE, SplicedResponse, piece_bytes
 from kwire.broker.throttling import QuotaType
 from kwire.broker.topics import Partition
 from kwire.errors import KwireError
@@ -34,9 +34,6 @@ from kwire.messages import FetchRequest, FetchResponse
 from kwire.messages.fetch_response import FetchableTopicResponse
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records.request_magic import fetch_magic
-
-API_KEY = 1
-VERSIONS = (0, 18)
 
 FIRST_BATCH_WHOLE_VERSION = 3
 REPLICA_STATE_VERSION = 15
@@ -240,6 +237,6 @@ def response_size(answer: Answer, version: int) -> int:
     return size_bytes
 
 
-def refuse(request: FetchRequest, code: ErrorCode, what: str) -> FetchResponse:
+def error_response(request: FetchRequest, code: ErrorCode, message: str) -> FetchResponse:
     """An error of the session."""
     return FetchResponse(error_code=code, session_id=0)

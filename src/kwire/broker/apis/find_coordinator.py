@@ -15,9 +15,6 @@ from kwire.broker.node import Node
 from kwire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from kwire.protocol.error_codes import ErrorCode
 
-API_KEY = 10
-VERSIONS = (0, 6)
-
 GROUP, TRANSACTION = 0, 1
 SEVERAL_KEYS_VERSION = 4
 RESOURCES = {
@@ -38,7 +35,7 @@ def handle(node: Node, context: RequestContext, request: FindCoordinatorRequest)
         return response
     code = check(node, context, request.key_type, request.key)
     if code:
-        return refuse(request, code, code.name)
+        return error_response(request, code, code.name)
     return FindCoordinatorResponse(error_message=code.name, node_id=node.node_id, host=host, port=port)
 
 
@@ -50,11 +47,11 @@ def check(node: Node, context: RequestContext, key_type: int, key: str) -> Error
     return ErrorCode.NONE if node.may(context, Operation.DESCRIBE, resource, key) else code
 
 
-def refuse(request: FindCoordinatorRequest, code: ErrorCode, what: str) -> FindCoordinatorResponse:
-    nowhere = FindCoordinatorResponse(error_code=int(code), error_message=what, node_id=-1, host="", port=-1)
+def error_response(request: FindCoordinatorRequest, code: ErrorCode, message: str) -> FindCoordinatorResponse:
+    nowhere = FindCoordinatorResponse(error_code=int(code), error_message=message, node_id=-1, host="", port=-1)
     nowhere.coordinators = [
         FindCoordinatorResponse.Coordinator(
-            key=key, node_id=-1, host="", port=-1, error_code=int(code), error_message=what
+            key=key, node_id=-1, host="", port=-1, error_code=int(code), error_message=message
         )
         for key in request.coordinator_keys
     ]

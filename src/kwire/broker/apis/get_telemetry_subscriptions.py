@@ -14,9 +14,6 @@ from kwire.messages import GetTelemetrySubscriptionsRequest, GetTelemetrySubscri
 from kwire.messages.base import ZERO_UUID
 from kwire.records import Compression
 
-API_KEY = 71
-VERSIONS = (0, 0)
-
 ACCEPTED = [Compression.ZSTD, Compression.LZ4, Compression.GZIP, Compression.SNAPPY]
 
 

@@ -13,9 +13,6 @@ from kwire.broker.node import Node
 from kwire.messages import HeartbeatRequest, HeartbeatResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 12
-VERSIONS = (0, 4)
-
 
 def handle(node: Node, context: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
     if not node.may(context, Operation.READ, ResourceType.GROUP, request.group_id):

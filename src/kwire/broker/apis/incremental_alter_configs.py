@@ -20,10 +20,6 @@ from kwire.messages import IncrementalAlterConfigsRequest, IncrementalAlterConfi
 from kwire.messages.incremental_alter_configs_request import AlterConfigsResource
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 44
-VERSIONS = (0, 1)
-
-
 KINDS = {
     TOPIC_RESOURCE: Resource.TOPIC,
     BROKER_RESOURCE: Resource.BROKER,
@@ -103,12 +99,14 @@ def not_a_list(kind: int, name: str, operation: int) -> str:
     return f"Can't {verb} to key {name} because its type is not LIST."
 
 
-def refuse(request: IncrementalAlterConfigsRequest, code: ErrorCode, what: str) -> IncrementalAlterConfigsResponse:
+def error_response(
+    request: IncrementalAlterConfigsRequest, code: ErrorCode, message: str
+) -> IncrementalAlterConfigsResponse:
     """The same error for every resource."""
     return IncrementalAlterConfigsResponse(
         responses=[
             IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
-                error_code=code, error_message=what, resource_type=r.resource_type, resource_name=r.resource_name
+                error_code=code, error_message=message, resource_type=r.resource_type, resource_name=r.resource_name
             )
             for r in request.resources
         ]

@@ -18,9 +18,6 @@ from kwire.messages import InitProducerIdRequest, InitProducerIdResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.records.attributes import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
-API_KEY = 22
-VERSIONS = (0, 5)
-
 FENCED_KNOWN_FROM = 4
 
 
@@ -53,5 +50,5 @@ def check_access(node: Node, context: RequestContext, transactional_id: str | No
             raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to any topic")
 
 
-def refuse(request: InitProducerIdRequest, code: ErrorCode, what: str) -> InitProducerIdResponse:
+def error_response(request: InitProducerIdRequest, code: ErrorCode, message: str) -> InitProducerIdResponse:
     return InitProducerIdResponse(error_code=code, producer_epoch=NO_PRODUCER_EPOCH)

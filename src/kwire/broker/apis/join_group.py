@@ -20,9 +20,6 @@ from kwire.errors import BrokerError
 from kwire.messages import JoinGroupRequest, JoinGroupResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 11
-VERSIONS = (0, 9)
-
 NULL_NAMES_VERSION = 7
 
 
@@ -46,7 +43,7 @@ def handle(
             lambda topic: node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic),
         )
     except BrokerError as error:
-        return fit(refuse(request, ErrorCode(error.code), error.what), context.api_version)
+        return fit(error_response(request, ErrorCode(error.code), error.what), context.api_version)
     return later.response()
 
 
@@ -57,5 +54,5 @@ def fit(response: JoinGroupResponse, version: int) -> JoinGroupResponse:
     return response
 
 
-def refuse(request: JoinGroupRequest, code: ErrorCode, what: str) -> JoinGroupResponse:
+def error_response(request: JoinGroupRequest, code: ErrorCode, message: str) -> JoinGroupResponse:
     return JoinGroupResponse(member_id=request.member_id, error_code=int(code))

@@ -14,9 +14,6 @@ from kwire.errors import BrokerError
 from kwire.messages import LeaveGroupRequest, LeaveGroupResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 13
-VERSIONS = (0, 5)
-
 MEMBERS_VERSION = 3
 
 

@@ -16,9 +16,6 @@ from kwire.broker.node import Node
 from kwire.messages import ListConfigResourcesRequest, ListConfigResourcesResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 74
-VERSIONS = (0, 1)
-
 BROKER_LOGGER_RESOURCE, GROUP_RESOURCE = 8, 32
 TYPES = (GROUP_RESOURCE, CLIENT_METRICS_RESOURCE, BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, TOPIC_RESOURCE)
 """In the order of Kafka's responses."""

@@ -12,9 +12,6 @@ from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.messages import ListGroupsRequest, ListGroupsResponse
 
-API_KEY = 16
-VERSIONS = (0, 5)
-
 
 def handle(node: Node, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
     sees_all = node.may(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER)

@@ -25,9 +25,6 @@ from kwire.messages.list_offsets_request import ListOffsetsPartition
 from kwire.messages.list_offsets_response import ListOffsetsPartitionResponse as Answer
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 2
-VERSIONS = (0, 11)
-
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, PENDING_UPLOAD = range(-1, -7, -1)
 FIRST_VERSION_WITH = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, PENDING_UPLOAD: 11}
 NONE_FOUND = -1

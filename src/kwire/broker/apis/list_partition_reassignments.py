@@ -12,9 +12,6 @@ from kwire.broker.node import Node
 from kwire.messages import ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 46
-VERSIONS = (0, 0)
-
 
 def handle(
     node: Node, context: RequestContext, request: ListPartitionReassignmentsRequest

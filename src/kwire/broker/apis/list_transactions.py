@@ -16,9 +16,6 @@ from kwire.broker.node import Node
 from kwire.broker.transactions import TransactionState
 from kwire.messages import ListTransactionsRequest, ListTransactionsResponse
 
-API_KEY = 66
-VERSIONS = (0, 2)
-
 STATES = {state.label: state for state in TransactionState}
 
 

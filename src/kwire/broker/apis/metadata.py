@@ -26,9 +26,6 @@ from kwire.messages.metadata_request import MetadataRequestTopic
 from kwire.messages.metadata_response import MetadataResponseTopic
 from kwire.protocol.error_codes import ErrorCode
 
-API_KEY = 3
-VERSIONS = (0, 13)
-
 TOPIC_OPERATIONS = [
     Operation.READ,
     Operation.WRITE,

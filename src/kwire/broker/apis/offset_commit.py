@@ -20,9 +20,6 @@ from kwire.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetComm
 from kwire.messages.offset_commit_request import OffsetCommitRequestPartition
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 8
-VERSIONS = (0, 10)
-
 TOPIC_ID_VERSION = 10
 NO_TIMESTAMP = -1
 
@@ -75,5 +72,5 @@ def respond(request: OffsetCommitRequest, outcome: Outcome) -> OffsetCommitRespo
     )
 
 
-def refuse(request: OffsetCommitRequest, code: ErrorCode, what: str) -> OffsetCommitResponse:
+def error_response(request: OffsetCommitRequest, code: ErrorCode, message: str) -> OffsetCommitResponse:
     return respond(request, of_all(request, code))

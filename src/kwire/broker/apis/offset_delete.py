@@ -12,9 +12,6 @@ from kwire.broker.node import Node
 from kwire.messages import OffsetDeleteRequest, OffsetDeleteResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 47
-VERSIONS = (0, 0)
-
 
 def handle(node: Node, context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
     if not node.may(context, Operation.DELETE, ResourceType.GROUP, request.group_id):

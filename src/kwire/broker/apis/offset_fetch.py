@@ -26,9 +26,6 @@ from kwire.messages.offset_fetch_response import (
 from kwire.messages.offset_fetch_response import OffsetFetchResponsePartitions as Partition
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 9
-VERSIONS = (0, 10)
-
 GROUP_ERROR_VERSION, GROUPS_VERSION, TOPIC_ID_VERSION = 2, 8, 10
 NO_OFFSET, NO_EPOCH = -1, -1
 
@@ -54,7 +51,7 @@ def handle(node: Node, context: RequestContext, request: OffsetFetchRequest) -> 
                 if partition.committed_offset == NO_OFFSET and not partition.error_code:
                     partition.error_code = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if version < GROUP_ERROR_VERSION and found.error_code:
-        return refuse(request, ErrorCode(found.error_code), "")
+        return error_response(request, ErrorCode(found.error_code), "")
     return OffsetFetchResponse(topics=old_topics(found.topics), error_code=found.error_code)
 
 
@@ -156,7 +153,7 @@ def old_topics(topics: list[OffsetFetchResponseTopics]) -> list[OffsetFetchRespo
     ]
 
 
-def refuse(request: OffsetFetchRequest, code: ErrorCode, what: str) -> OffsetFetchResponse:
+def error_response(request: OffsetFetchRequest, code: ErrorCode, message: str) -> OffsetFetchResponse:
     """In each place where some version has one: the response, its groups, its partitions."""
     failed = [
         OffsetFetchResponseTopics(

@@ -17,9 +17,6 @@ from kwire.messages.offset_for_leader_epoch_request import OffsetForLeaderPartit
 from kwire.messages.offset_for_leader_epoch_response import EpochEndOffset as Answer
 from kwire.protocol.error_codes import ErrorCode
 
-API_KEY = 23
-VERSIONS = (0, 4)
-
 
 def handle(node: Node, context: RequestContext, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
     """Look each partition up."""

@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 
     Work = Callable[[], Prepared]
 
-API_KEY = 0
-VERSIONS = (0, 13)
-
 TOPIC_ID_VERSION = 13
 ACKS_OF_ALL, ACKS = -1, (-1, 0, 1)
 WITHOUT_LOG_START = frozenset(
@@ -212,14 +209,14 @@ def failure(index: int, error: KwireError, partition: Partition | None = None) -
     return answer
 
 
-def refuse(request: ProduceRequest, code: ErrorCode, what: str) -> ProduceResponse:
+def error_response(request: ProduceRequest, code: ErrorCode, message: str) -> ProduceResponse:
     """The same error for every partition."""
     return ProduceResponse(
         responses=[
             ProduceResponse.TopicProduceResponse(
                 name=data.name,
                 topic_id=data.topic_id,
-                partition_responses=[failure(each.index, refusal(code, what)) for each in data.partition_data],
+                partition_responses=[failure(each.index, refusal(code, message)) for each in data.partition_data],
             )
             for data in request.topic_data
         ]

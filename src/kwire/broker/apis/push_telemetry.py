@@ -18,9 +18,6 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.records import Compression
 from kwire.records.compression import TooLarge, expand
 
-API_KEY = 72
-VERSIONS = (0, 0)
-
 RESERVED = frozenset({UUID(int=0), UUID(int=1)})
 MAX_DECOMPRESSED_BYTES = 16 * MAX_PUSH_BYTES
 

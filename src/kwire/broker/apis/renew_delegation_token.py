@@ -14,9 +14,6 @@ from kwire.errors import BrokerError
 from kwire.messages import RenewDelegationTokenRequest, RenewDelegationTokenResponse
 from kwire.protocol.error_codes import ErrorCode
 
-API_KEY = 39
-VERSIONS = (0, 2)
-
 
 def handle(node: Node, context: RequestContext, request: RenewDelegationTokenRequest) -> RenewDelegationTokenResponse:
     """Extend the token."""

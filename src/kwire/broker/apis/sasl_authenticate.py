@@ -17,9 +17,6 @@ from kwire.broker.security.errors import AuthenticationFailed
 from kwire.messages import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kwire.protocol.error_codes import ErrorCode
 
-API_KEY = 36
-VERSIONS = (0, 2)
-
 
 def handle(
     node: Node, context: RequestContext, request: SaslAuthenticateRequest

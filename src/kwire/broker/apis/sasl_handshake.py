@@ -16,9 +16,6 @@ from kwire.errors import BrokerError
 from kwire.messages import SaslHandshakeRequest, SaslHandshakeResponse
 from kwire.protocol.error_codes import ErrorCode
 
-API_KEY = 17
-VERSIONS = (0, 1)
-
 
 def handle(node: Node, context: RequestContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
     """Which mechanisms there are, and whether the client's is one."""

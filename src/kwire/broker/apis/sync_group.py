@@ -16,9 +16,6 @@ from kwire.broker.node import Node
 from kwire.messages import SyncGroupRequest, SyncGroupResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 14
-VERSIONS = (0, 5)
-
 NAMES_VERSION = 5
 
 

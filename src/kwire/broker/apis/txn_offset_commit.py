@@ -22,9 +22,6 @@ from kwire.messages import OffsetCommitValue, TxnOffsetCommitRequest, TxnOffsetC
 from kwire.messages.txn_offset_commit_request import TxnOffsetCommitRequestPartition
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 28
-VERSIONS = (0, 6)
-
 TOPIC_ID_VERSION = 6
 
 
@@ -100,5 +97,5 @@ def respond(request: TxnOffsetCommitRequest, outcome: Outcome) -> TxnOffsetCommi
     )
 
 
-def refuse(request: TxnOffsetCommitRequest, code: ErrorCode, what: str) -> TxnOffsetCommitResponse:
+def error_response(request: TxnOffsetCommitRequest, code: ErrorCode, message: str) -> TxnOffsetCommitResponse:
     return respond(request, of_all(request, code))

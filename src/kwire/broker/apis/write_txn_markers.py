@@ -20,9 +20,6 @@ from kwire.messages.write_txn_markers_request import WritableTxnMarker
 from kwire.messages.write_txn_markers_response import WritableTxnMarkerResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-API_KEY = 27
-VERSIONS = (0, 2)
-
 
 def handle(node: Node, context: RequestContext, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
     if not node.may(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER) and not node.may(
@@ -65,7 +62,7 @@ def outcome(node: Node, partition: TopicPartition, marker: Marker) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def refuse(request: WriteTxnMarkersRequest, code: ErrorCode, what: str) -> WriteTxnMarkersResponse:
+def error_response(request: WriteTxnMarkersRequest, code: ErrorCode, message: str) -> WriteTxnMarkersResponse:
     return WriteTxnMarkersResponse(
         markers=[
             WritableTxnMarkerResult(

@@ -1,0 +1,62 @@
+"""Encoding of responses: one buffer, or buffers with parts of files between them.
+
+A Fetch response with megabytes of records is not built in memory. Its handler returns the response without the records
+and, separately, where the records are. kwire.protocol.splicing cuts the encoded frame at these places, and sendfile
+copies the records from their files to the socket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from kwire.messages import FetchResponse, ResponseHeader
+from kwire.messages.base import Message
+from kwire.protocol.frames import response_codec
+from kwire.protocol.splicing import RECORDS_ELSEWHERE, cut_frame
+
+if TYPE_CHECKING:
+    from kwire.log.log_reads import FilePart
+
+    Piece = bytes | bytearray | memoryview | FilePart
+
+__all__ = ["RECORDS_ELSEWHERE", "Response", "SplicedResponse", "encode_response", "piece_bytes"]
+
+
+@dataclass(slots=True, kw_only=True)
+class SplicedResponse:
+    """A Fetch response whose records are sent from where they are stored.
+
+    body: the response with RECORDS_ELSEWHERE in place of records. payloads: the records of each such place, in order.
+    """
+
+    body: FetchResponse
+    payloads: list[Sequence[Piece]]
+
+
+Response: TypeAlias = Message | SplicedResponse
+"""What a handler returns."""
+
+
+def piece_bytes(piece: Piece) -> int:
+    """Return the size of a piece."""
+    return len(piece) if isinstance(piece, bytes | bytearray | memoryview) else piece.size_bytes
+
+
+def encode_response(api_key: int, version: int, correlation_id: int, response: Response) -> list[Piece]:
+    """Encode a response as a frame, in pieces. Raises EncodeError if a value does not fit the version."""
+    codec = response_codec(api_key, version)
+    header = ResponseHeader(correlation_id=correlation_id)
+    if not isinstance(response, SplicedResponse):
+        return [codec.encode((header, response))]
+    frame = codec.encode((header, response.body))
+    sizes = [sum(map(piece_bytes, payload)) for payload in response.payloads]
+    around = cut_frame(frame, sizes, is_flexible=version in type(response.body).FLEXIBLE_VERSIONS)
+    pieces: list[Piece] = [around[0]]
+    for payload, after in zip(response.payloads, around[1:], strict=True):
+        pieces += payload
+        pieces.append(after)
+    if not around[-1]:
+        del pieces[-1]
+    return pieces
