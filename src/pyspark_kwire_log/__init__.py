@@ -7,7 +7,7 @@ its DefaultSource. So this must import nothing heavy: with it comes pyspark.sql.
 from kwire.spark.releases import is_supported, refused_source
 
 if is_supported():
-    from kwire.spark.log_source import KafkaLogSource as DefaultSource
+    from kwire.spark.log.source import KafkaLogSource as DefaultSource
 else:
     DefaultSource = refused_source("kafka-log")  # type: ignore[assignment, misc]
 

@@ -18,10 +18,10 @@ assert {"numba", "pyarrow", "pyspark.worker"} <= set(sys.modules)
 assert "pandas" not in sys.modules and gc.get_freeze_count() > 10_000
 loaded = set(sys.modules)
 if os.fork() == 0:
-    from kwire.spark.filters import Narrowing
-    from kwire.spark.log_source import LogPartition, read_partition
-    from kwire.spark.options import parse_options
-    from kwire.spark.planning import plan_tasks
+    from kwire.spark.log.filters import Narrowing
+    from kwire.spark.log.source import LogPartition, read_partition
+    from kwire.spark.log.options import parse_options
+    from kwire.spark.log.planning import plan_tasks
 
     options = parse_options({"path": sys.argv[1]})
     columns = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")

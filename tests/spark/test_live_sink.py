@@ -279,7 +279,7 @@ def test_rows_arrive_with_every_acks(servers: str, acks: str) -> None:
 PLANNER = """
 import sys
 from kwire.spark.live_source import KafkaLiveSource
-from kwire.spark.log_source import KafkaLogSource
+from kwire.spark.log.source import KafkaLogSource
 from pyspark.sql.types import StringType, StructField, StructType
 schema = StructType([StructField("value", StringType())])
 servers, folder = sys.argv[1:]

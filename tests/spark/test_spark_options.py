@@ -20,9 +20,9 @@ from kwire.spark.internal_source import parse_options as parse_internal
 from kwire.spark.live_options import parse_options as parse_live
 from kwire.spark.live_source import KafkaLiveSource
 from kwire.spark.live_write_options import parse_write_options as parse_live_write
-from kwire.spark.log_source import KafkaLogSource
-from kwire.spark.log_write_options import parse_write_options as parse_log_write
-from kwire.spark.options import parse_options as parse_log
+from kwire.spark.log.options import parse_options as parse_log
+from kwire.spark.log.source import KafkaLogSource
+from kwire.spark.log.write_options import parse_write_options as parse_log_write
 from kwire.spark.spark_options import asked_options, own_options, schema_ddl
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from kwire.spark.live_options import LiveOptions
-    from kwire.spark.options import LogOptions
+    from kwire.spark.log.options import LogOptions
 
     Options = LogOptions | LiveOptions
 

@@ -34,8 +34,8 @@ def load() -> None:
 
     import kwire.log
     import kwire.spark.live_reading
-    import kwire.spark.log_source
-    import kwire.spark.reading  # noqa: F401
+    import kwire.spark.log.reading  # noqa: F401
+    import kwire.spark.log.source
     from kwire.records.columns import warm
 
     warm()

@@ -11,7 +11,7 @@ from given import Given, of_log, rows
 from kwire.spark.capture_source import KafkaCaptureSource
 from kwire.spark.internal_source import KafkaInternalSource
 from kwire.spark.live_source import KafkaLiveSource
-from kwire.spark.log_source import KafkaLogSource
+from kwire.spark.log.source import KafkaLogSource
 
 
 def the_client(given: Given) -> None:

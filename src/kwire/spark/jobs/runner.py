@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kwire.errors import JobFailed, KwireError, LogError
 from kwire.spark.jobs.journal import Journal, Row, file_name, remove
-from kwire.spark.planning import OPEN_COST_BYTES, TASK_BYTES
+from kwire.spark.log.planning import OPEN_COST_BYTES, TASK_BYTES
 from kwire.spark.worker import prepare_worker
 
 if TYPE_CHECKING:

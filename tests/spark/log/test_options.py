@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from kwire.errors import OptionError
+from kwire.spark.log.options import NAMES, REFUSED, parse_options
 from kwire.spark.offsets import EARLIEST, LATEST, Everywhere
-from kwire.spark.options import NAMES, REFUSED, parse_options
 from kwire.spark.topics import Matching, Subscribe
 
-PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
+PAGE = Path(__file__).parents[3] / "docs" / "spark.md"
 
 
 def test_a_path_is_enough_and_the_defaults_are_those_of_sparks_kafka_source() -> None:

@@ -15,8 +15,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPa
 
 from kwire.errors import KwireError
 from kwire.spark.columns import choose_columns, columns_of_schema, render_ddl
-from kwire.spark.filters import Narrowing, narrow
-from kwire.spark.options import LogOptions, parse_options
+from kwire.spark.log.filters import Narrowing, narrow
+from kwire.spark.log.options import LogOptions, parse_options
 from kwire.spark.spark_options import asked_options
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from kwire.log.splits import Split
-    from kwire.spark.log_sink import LogWriter
-    from kwire.spark.log_stream import LogStreamReader
+    from kwire.spark.log.sink import LogWriter
+    from kwire.spark.log.stream import LogStreamReader
     from kwire.spark.position import TopicIds
     from kwire.spark.stream_reader import RefusedStream
 
@@ -54,7 +54,7 @@ def read_partition(
     """The rows of one task; called in a worker."""
     if not isinstance(partition, LogPartition):
         return iter(())  # Spark's stand-in where there is nothing to read: InputPartition(None)
-    from kwire.spark.reading import read_task
+    from kwire.spark.log.reading import read_task
 
     return read_task(partition.splits, columns, options, partition.topic_ids)
 
@@ -68,7 +68,7 @@ class LogReader(DataSourceReader):
 
     def partitions(self) -> list[LogPartition]:
         """The tasks of the query; called once, on the driver. Raises OptionError, LogError."""
-        from kwire.spark.planning import plan_tasks
+        from kwire.spark.log.planning import plan_tasks
 
         return [LogPartition(splits) for splits in plan_tasks(self.options, self.narrowing)]
 
@@ -118,7 +118,7 @@ class KafkaLogSource(DataSource):
 
     def streamReader(self, schema: StructType) -> LogStreamReader | RefusedStream:  # noqa: N802 (Spark's name)
         """A reader for a streaming query; wrong options are errors of its first call."""
-        from kwire.spark.log_stream import LogStreamReader
+        from kwire.spark.log.stream import LogStreamReader
         from kwire.spark.stream_reader import RefusedStream
 
         try:
@@ -129,8 +129,8 @@ class KafkaLogSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> LogWriter:
         """A writer of a DataFrame with this schema. Raises OptionError."""
-        from kwire.spark.log_sink import LogWriter
-        from kwire.spark.log_write_options import parse_write_options
+        from kwire.spark.log.sink import LogWriter
+        from kwire.spark.log.write_options import parse_write_options
         from kwire.spark.sink_columns import LOG_TYPES, check_columns
 
         options = parse_write_options(asked_options(self.options))

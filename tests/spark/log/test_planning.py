@@ -20,10 +20,10 @@ from tests.object_store import ObjectStore
 
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import LogDirectory
-from kwire.spark.filters import Narrowing, narrow
-from kwire.spark.options import parse_options
-from kwire.spark.planning import OPEN_COST_BYTES, TASK_BYTES, plan_tasks
-from kwire.spark.reading import read_task
+from kwire.spark.log.filters import Narrowing, narrow
+from kwire.spark.log.options import parse_options
+from kwire.spark.log.planning import OPEN_COST_BYTES, TASK_BYTES, plan_tasks
+from kwire.spark.log.reading import read_task
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
 
@@ -171,7 +171,7 @@ def test_hints_make_more_tasks_of_the_same_rows(modern: Path) -> None:
 
 PLANNER = """
 import pickle, sys
-from kwire.spark.log_source import KafkaLogSource
+from kwire.spark.log.source import KafkaLogSource
 from pyspark.sql.datasource import CaseInsensitiveDict
 from pyspark.sql.types import StructType
 assert isinstance(KafkaLogSource.name(), str)

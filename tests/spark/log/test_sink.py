@@ -18,12 +18,12 @@ from kwire.errors import KwireError, LogError, OptionError
 from kwire.log import LogDirectory
 from kwire.records import read_batches
 from kwire.records.partitioner import partitions_of_keys
-from kwire.spark.log_write_options import parse_write_options
+from kwire.spark.log.write_options import parse_write_options
 from kwire.storage.directory_lock import DirectoryLock
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
 
-from kwire.spark.log_sink import LogWriter, TaskFile  # noqa: E402 (needs PySpark)
+from kwire.spark.log.sink import LogWriter, TaskFile  # noqa: E402 (needs PySpark)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

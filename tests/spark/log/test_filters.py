@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire.spark.filters import HIGHEST, LOWEST, Narrowing, narrow
+from kwire.spark.log.filters import HIGHEST, LOWEST, Narrowing, narrow
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
 

@@ -23,7 +23,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from kwire.errors import LogError, OptionError
 from kwire.log.file_names import MARKED_DIRECTORY, parse_partition_directory
-from kwire.spark.log_write_options import LogWriteOptions
+from kwire.spark.log.write_options import LogWriteOptions
 from kwire.spark.worker import prepare_worker
 from kwire.storage.checkpoints import (
     CLEAN_SHUTDOWN,
@@ -106,7 +106,7 @@ class LogWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskFile:
         """Write the rows of one task to a file of its own; called in a worker. Raises OptionError, LogError."""
         prepare_worker()
-        from kwire.spark.log_writing import write_rows
+        from kwire.spark.log.writing import write_rows
 
         context = TaskContext.get()
         task = 0 if context is None else int(context.partitionId())

@@ -18,12 +18,12 @@ from kwire.log import LogDirectory
 from kwire.log.log_config import LogConfig
 from kwire.log.log_manager import LogManager
 from kwire.records import ColumnWriter
-from kwire.spark.options import parse_options
+from kwire.spark.log.options import parse_options
 from kwire.spark.position import Position
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
 
-from kwire.spark.log_stream import LogPlaces, LogStreamReader  # noqa: E402 (needs PySpark)
+from kwire.spark.log.stream import LogPlaces, LogStreamReader  # noqa: E402 (needs PySpark)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -215,7 +215,7 @@ def test_a_batch_that_is_run_again_has_the_same_rows_in_the_same_tasks_whatever_
                 for task in stream.partitions({"t": {"0": 0, "1": 0, "2": 0}}, {"t": {"0": 95, "1": 4, "2": 3}})
             ]
 
-    monkeypatch.setattr("kwire.spark.log_stream.TASK_OFFSETS", 40)
+    monkeypatch.setattr("kwire.spark.log.stream.TASK_OFFSETS", 40)
     everything, few = range(95), range(40, 95, 7)
     wanted = [[(0, n) for n in range(31)], [(0, n) for n in range(31, 63)]]
     wanted += [[*((0, n) for n in range(63, 95)), *((1, n) for n in range(4)), *((2, n) for n in range(3))]]

@@ -168,7 +168,7 @@ def test_hints_reach_sparks_tasks(spark: SparkSession, modern: Path) -> None:
 @pytest.fixture
 def pushing(spark: SparkSession) -> Iterator[str]:
     """The name of a source that takes filters on every version of Spark; sound only for one query a load."""
-    from kwire.spark.log_source import KafkaLogSource, PushdownLogReader
+    from kwire.spark.log.source import KafkaLogSource, PushdownLogReader
 
     class Pushing(KafkaLogSource):
         @classmethod
@@ -256,7 +256,7 @@ def test_one_query_leaves_the_rows_of_another_alone(spark: SparkSession, modern:
 
 
 def test_pushdown_works_with_sparks_switch_off(spark: SparkSession, modern: Path) -> None:
-    from kwire.spark.log_source import KEEPS_PLANS_APART
+    from kwire.spark.log.source import KEEPS_PLANS_APART
 
     frame = load(spark, modern, pushdown=True, subscribe="ids").where("offset = 1")
     if not KEEPS_PLANS_APART:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kwire.errors import LogError, Malformed
-from kwire.spark.options import LogOptions
+from kwire.spark.log.options import LogOptions
 from kwire.spark.worker import prepare_worker
 from kwire.storage.checkpoints import PARTITION_METADATA, parse_partition_metadata
 from kwire.storage.open_store import open_store

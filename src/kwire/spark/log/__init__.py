@@ -1,0 +1,1 @@
+"""The source and sink `kafka-log`: log directories of Kafka brokers."""
