@@ -65,7 +65,7 @@ def test_an_environment_with_what_it_asks_for_runs_all_of_it(wheel: Path, tmp_pa
     assert told["formats"] == {
         "kafka-capture": "kwire.spark.capture_source",
         "kafka-internal": "kwire.spark.internal_source",
-        "kafka-live": "kwire.spark.live_source",
+        "kafka-live": "kwire.spark.live.source",
         "kafka-log": "kwire.spark.log.source",
     }
     # pytest's plugin alone needs more than the wheel asks for

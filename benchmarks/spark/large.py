@@ -23,8 +23,8 @@ from benchmarks.spark.measure import Meter, start_session
 from pyspark.sql import DataFrame
 
 from kwire.records.columns import ColumnReader
-from kwire.spark.live_write_options import parse_write_options
-from kwire.spark.live_writing import write_task
+from kwire.spark.live.write_options import parse_write_options
+from kwire.spark.live.writing import write_task
 
 LARGE = True  # left out without --large
 TOPIC = "large"

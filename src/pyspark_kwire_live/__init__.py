@@ -3,7 +3,7 @@
 from kwire.spark.releases import is_supported, refused_source
 
 if is_supported():
-    from kwire.spark.live_source import KafkaLiveSource as DefaultSource
+    from kwire.spark.live.source import KafkaLiveSource as DefaultSource
 else:
     DefaultSource = refused_source("kafka-live")  # type: ignore[assignment, misc]
 

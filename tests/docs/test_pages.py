@@ -20,7 +20,7 @@ RUN_ELSEWHERE = {
     "evolution.md": "tests/docs/test_evolution.py",
     "functions.md": "tests/spark/test_functions.py",
     "jobs.md": "tests/spark/test_jobs_on_spark.py",
-    "live.md": "tests/spark/test_live_page.py",
+    "live.md": "tests/spark/live/test_page.py",
     "plan.md": "tests/plan/test_pages.py",
     "protocol.md": "tests/plan/test_pages.py",
     "quickstart.md": "tests/docs/test_quickstart.py",

@@ -10,7 +10,7 @@ from tools import kafka
 pytest.importorskip("pyspark.sql.datasource")
 pytest.importorskip("confluent_kafka")
 
-from tests.spark import test_live_sink as sink
+from tests.spark.live import test_sink as sink
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 

@@ -35,7 +35,7 @@ from kwire.client.group_offsets import fetch_offsets
 from kwire.errors import BrokerError, ConnectionFailed
 from kwire.log import LogDirectory
 from kwire.messages import registry
-from kwire.spark.live_reading import read_range
+from kwire.spark.live.reading import read_range
 from kwire.spark.offsets import OffsetRange
 
 __all__ = ["RealKafka", "StreamReport", "soak_streams"]

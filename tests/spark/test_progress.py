@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("pyspark.sql.datasource")
 
-from tests.spark.test_live_source import Cluster
+from tests.spark.live.test_source import Cluster
 from tests.waiting import HANG_S
 
 import kwire.spark

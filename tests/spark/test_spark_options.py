@@ -17,9 +17,9 @@ from kwire.errors import OptionError
 from kwire.spark.capture_source import KafkaCaptureSource
 from kwire.spark.capture_source import parse_options as parse_capture
 from kwire.spark.internal_source import parse_options as parse_internal
-from kwire.spark.live_options import parse_options as parse_live
-from kwire.spark.live_source import KafkaLiveSource
-from kwire.spark.live_write_options import parse_write_options as parse_live_write
+from kwire.spark.live.options import parse_options as parse_live
+from kwire.spark.live.source import KafkaLiveSource
+from kwire.spark.live.write_options import parse_write_options as parse_live_write
 from kwire.spark.log.options import parse_options as parse_log
 from kwire.spark.log.source import KafkaLogSource
 from kwire.spark.log.write_options import parse_write_options as parse_log_write

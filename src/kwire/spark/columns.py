@@ -16,7 +16,7 @@ from kwire.spark.spark_options import schema_ddl
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from kwire.spark.live_options import LiveOptions
+    from kwire.spark.live.options import LiveOptions
     from kwire.spark.log.options import LogOptions
 
     Options = LogOptions | LiveOptions

@@ -33,7 +33,7 @@ def load() -> None:
     import pyspark.worker  # noqa: F401
 
     import kwire.log
-    import kwire.spark.live_reading
+    import kwire.spark.live.reading
     import kwire.spark.log.reading  # noqa: F401
     import kwire.spark.log.source
     from kwire.records.columns import warm

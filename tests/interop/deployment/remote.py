@@ -10,7 +10,7 @@ from given import Given, of_log, rows
 
 from kwire.spark.capture_source import KafkaCaptureSource
 from kwire.spark.internal_source import KafkaInternalSource
-from kwire.spark.live_source import KafkaLiveSource
+from kwire.spark.live.source import KafkaLiveSource
 from kwire.spark.log.source import KafkaLogSource
 
 

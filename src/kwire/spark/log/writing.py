@@ -16,7 +16,7 @@ from pyarrow import parquet
 from kwire.errors import LogError, OptionError
 from kwire.log.file_names import LARGEST_PARTITION
 from kwire.log.restore.parquet_input import TAKEN
-from kwire.spark.live_writing import rows_by_topic
+from kwire.spark.live.writing import rows_by_topic
 from kwire.spark.log.write_options import LogWriteOptions
 from kwire.spark.partitioner import RowPartitioner
 from kwire.storage.driver_errors import cause

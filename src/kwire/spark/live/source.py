@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kwire.errors import KwireError, OptionError
 from kwire.spark.columns import choose_columns, columns_of_schema, render_ddl
-from kwire.spark.live_options import LiveOptions, parse_options
+from kwire.spark.live.options import LiveOptions, parse_options
 from kwire.spark.offsets import OffsetRange, cut_ranges
 from kwire.spark.spark_options import asked_options
 from kwire.spark.stream_reader import LogStream, RefusedStream
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from kwire.spark.live_cluster import LiveCluster
-    from kwire.spark.live_sink import LiveStreamWriter, LiveWriter
-    from kwire.spark.live_write_options import LiveWriteOptions
+    from kwire.spark.live.cluster import LiveCluster
+    from kwire.spark.live.sink import LiveStreamWriter, LiveWriter
+    from kwire.spark.live.write_options import LiveWriteOptions
 
 __all__ = ["KafkaLiveSource", "LivePartition", "LiveReader", "LiveStreamReader"]
 
@@ -53,7 +53,7 @@ def read_partition(
     """The rows of one task; called in a worker."""
     if not isinstance(partition, LivePartition):
         return iter(())  # Spark's stand-in where there is nothing to read
-    from kwire.spark.live_reading import read_range
+    from kwire.spark.live.reading import read_range
 
     return read_range(
         partition.wanted,
@@ -73,7 +73,7 @@ class LiveReader(DataSourceReader):
 
     def partitions(self) -> list[LivePartition]:
         """The tasks of the query. Raises OptionError, LogError, BrokerError, ConnectionFailed."""
-        from kwire.spark.live_cluster import LiveCluster
+        from kwire.spark.live.cluster import LiveCluster
 
         if self.options.limits.max_offsets is not None:
             logger.warning("maxOffsetsPerTrigger option ignored in batch queries")
@@ -96,7 +96,7 @@ class LiveStreamReader(LogStream["LiveCluster"]):
 
     def open(self) -> LiveCluster:
         """Connections of the driver's side."""
-        from kwire.spark.live_cluster import LiveCluster
+        from kwire.spark.live.cluster import LiveCluster
 
         return LiveCluster(self.options)
 
@@ -142,8 +142,8 @@ class KafkaLiveSource(DataSource):
         if overwrite:
             raise OptionError("Save mode Overwrite is not allowed for Kafka: a topic is only added to, use mode append")
         from kwire.client import Client
-        from kwire.spark.live_cluster import find_topic
-        from kwire.spark.live_sink import LiveWriter
+        from kwire.spark.live.cluster import find_topic
+        from kwire.spark.live.sink import LiveWriter
 
         options, columns = self._to_write(schema)
         if options.topic is not None:  # before any task: those take seconds to start, and fail one after the other
@@ -153,12 +153,12 @@ class KafkaLiveSource(DataSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> LiveStreamWriter:  # noqa: N802
         """A writer of micro-batches with this schema. overwrite: output mode complete. Raises OptionError."""
-        from kwire.spark.live_sink import LiveStreamWriter
+        from kwire.spark.live.sink import LiveStreamWriter
 
         return LiveStreamWriter(*self._to_write(schema))
 
     def _to_write(self, schema: StructType) -> tuple[LiveWriteOptions, tuple[str, ...]]:
-        from kwire.spark.live_write_options import parse_write_options
+        from kwire.spark.live.write_options import parse_write_options
         from kwire.spark.sink_columns import LIVE_TYPES, check_columns
 
         options = parse_write_options(asked_options(self.options))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from kwire.client import ClientSettings
 from kwire.errors import OptionError
 from kwire.log.file_names import check_topic
-from kwire.spark.live_options import NAMES as READING_NAMES
+from kwire.spark.live.options import NAMES as READING_NAMES
 from kwire.spark.option_values import parse_flag, parse_positive, refuse_unknown
 from kwire.spark.spark_options import own_options
 

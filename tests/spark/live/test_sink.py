@@ -25,15 +25,15 @@ from kwire.client.oauthbearer import unsecured_token
 from kwire.errors import BrokerError, OptionError
 from kwire.messages import registry
 from kwire.records import read_batches
-from kwire.spark.batch_marks import Mark
-from kwire.spark.live_write_options import LiveWriteOptions, parse_write_options
+from kwire.spark.live.batch_marks import Mark
+from kwire.spark.live.write_options import LiveWriteOptions, parse_write_options
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
 confluent_kafka = pytest.importorskip("confluent_kafka")
 
-from kwire.spark.live_sink import abort_all, commit_all, commit_batch  # noqa: E402 (needs PySpark)
-from kwire.spark.live_source import KafkaLiveSource  # noqa: E402
-from kwire.spark.live_writing import Written, write_task  # noqa: E402
+from kwire.spark.live.sink import abort_all, commit_all, commit_batch  # noqa: E402 (needs PySpark)
+from kwire.spark.live.source import KafkaLiveSource  # noqa: E402
+from kwire.spark.live.writing import Written, write_task  # noqa: E402
 from kwire.spark.partitioner import RowPartitioner  # noqa: E402
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def options(servers: str, **more: str) -> LiveWriteOptions:
 def test_tokens_and_levels_reach_the_client_that_writes_and_the_one_that_reads(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from kwire.spark.live_options import parse_options
-    from kwire.spark.live_reading import read_range
+    from kwire.spark.live.options import parse_options
+    from kwire.spark.live.reading import read_range
     from kwire.spark.offsets import OffsetRange
 
     with Broker(listeners="SASL_PLAINTEXT://127.0.0.1:0", sasl_enabled_mechanisms="OAUTHBEARER") as broker:
@@ -278,7 +278,7 @@ def test_rows_arrive_with_every_acks(servers: str, acks: str) -> None:
 
 PLANNER = """
 import sys
-from kwire.spark.live_source import KafkaLiveSource
+from kwire.spark.live.source import KafkaLiveSource
 from kwire.spark.log.source import KafkaLogSource
 from pyspark.sql.types import StringType, StructField, StructType
 schema = StructType([StructField("value", StringType())])
@@ -524,7 +524,7 @@ def start_copy(spark: SparkSession, servers: str, checkpoint: str) -> StreamingQ
 KILLED = """
 import sys
 from pyspark.sql import SparkSession
-from tests.spark.test_live_sink import start_copy
+from tests.spark.live.test_sink import start_copy
 spark = (
     SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.driver.memory", "512m")
     .config("spark.log.level", "ERROR").getOrCreate()
@@ -542,7 +542,7 @@ def test_a_stream_that_is_killed_writes_every_row_once(servers: str, tmp_path: P
     checkpoint = str(tmp_path / "checkpoint")
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, servers, checkpoint],
-        env={**environment_of_a_new_session(), "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**environment_of_a_new_session(), "PYTHONPATH": str(Path(__file__).parents[3])},
         start_new_session=True,
     )
     with Client(servers) as client:

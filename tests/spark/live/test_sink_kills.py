@@ -13,10 +13,10 @@ from kwire.client.broker_connection import BrokerConnection
 pytest.importorskip("pyspark.sql.datasource")
 pytest.importorskip("confluent_kafka")
 
-from tests.spark.test_live_sink import consume, create, options, run_batch
+from tests.spark.live.test_sink import consume, create, options, run_batch
 
-from kwire.spark.live_sink import commit_batch
-from kwire.spark.live_write_options import LiveWriteOptions
+from kwire.spark.live.sink import commit_batch
+from kwire.spark.live.write_options import LiveWriteOptions
 
 BATCHES = [[["a0", "a1"], ["b0"]], [["a2"], ["b1", "b2"], [], ["c0"]], [["a3"], ["b3"]]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kwire.errors import OptionError
-from kwire.spark.live_options import parse_options
+from kwire.spark.live.options import parse_options
 from kwire.spark.offsets import EARLIEST, LATEST, AtOffsets, AtTime, Everywhere
 from kwire.spark.query_options import Query
 from kwire.spark.stream import Limits

@@ -25,9 +25,9 @@ from kwire.protocol.error_codes import ErrorCode
 from kwire.records import ColumnWriter
 from kwire.records.batch import FRAME_BYTES
 from kwire.records.default_batch import HEADER
-from kwire.spark.batch_marks import Mark, find_mark
-from kwire.spark.live_cluster import find_topic
-from kwire.spark.live_write_options import LiveWriteOptions
+from kwire.spark.live.batch_marks import Mark, find_mark
+from kwire.spark.live.cluster import find_topic
+from kwire.spark.live.write_options import LiveWriteOptions
 from kwire.spark.partitioner import RowPartitioner
 from kwire.spark.topics import TopicPartition
 

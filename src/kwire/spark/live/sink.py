@@ -3,7 +3,7 @@
     plain            each task writes for good; a task that is tried again writes its rows again, as with Spark's sink
     transactional    each task leaves a transaction open, the driver's commit() ends them all
 
-A transactional stream also keeps marks in Kafka (kwire.spark.batch_marks): a batch that was committed in part goes on
+A transactional stream also keeps marks in Kafka (kwire.spark.live.batch_marks): a batch that was committed in part goes on
 with the tasks that are missing. Planning imports neither numba nor pyarrow. docs/live.md.
 """
 
@@ -19,8 +19,8 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from kwire.client import Client, OpenTransaction, Producer
 from kwire.errors import BrokerError, ConnectionFailed, OptionError
-from kwire.spark.batch_marks import Mark, find_mark, leave_mark, note_batch
-from kwire.spark.live_write_options import LiveWriteOptions
+from kwire.spark.live.batch_marks import Mark, find_mark, leave_mark, note_batch
+from kwire.spark.live.write_options import LiveWriteOptions
 from kwire.spark.worker import prepare_worker
 
 try:
@@ -31,7 +31,7 @@ except ImportError:  # Spark 4.0
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kwire.spark.live_writing import Written
+    from kwire.spark.live.writing import Written
 
 __all__ = ["LiveStreamWriter", "LiveWriter", "TaskWritten", "abort_all", "commit_all", "commit_batch"]
 
@@ -60,7 +60,7 @@ class LiveWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
         """Write the rows of one task; called in a worker. Raises as write_task does."""
         prepare_worker()
-        from kwire.spark.live_writing import write_task
+        from kwire.spark.live.writing import write_task
 
         mark = mark_of_task() if self.options.once_per_batch else None
         return TaskWritten(write_task(iterator, self.columns, self.options, task=task_number(), mark=mark))
@@ -88,7 +88,7 @@ class LiveStreamWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
         """Write the rows of one task; called in a worker. Raises as write_task does."""
         prepare_worker()
-        from kwire.spark.live_writing import write_task
+        from kwire.spark.live.writing import write_task
 
         mark = None if self.options.transactional_prefix is None else mark_of_task()
         return TaskWritten(write_task(iterator, self.columns, self.options, task=task_number(), mark=mark))

@@ -18,14 +18,14 @@ from kwire.messages import registry
 pytest.importorskip("pyspark.sql.datasource")
 pytest.importorskip("confluent_kafka")
 
-from tests.spark.test_live_sink import batch, create, options, values, write
-from tests.spark.test_live_source import Cluster
+from tests.spark.live.test_sink import batch, create, options, values, write
+from tests.spark.live.test_source import Cluster
 from tests.waiting import HANG_MS, HANG_S
 from tools.kafka import free_port
 
-from kwire.spark.live_options import parse_options
-from kwire.spark.live_reading import read_range
-from kwire.spark.live_source import LiveStreamReader
+from kwire.spark.live.options import parse_options
+from kwire.spark.live.reading import read_range
+from kwire.spark.live.source import LiveStreamReader
 from kwire.spark.offsets import OffsetRange
 
 WAIT_MS = 1500

@@ -19,7 +19,7 @@ pytest.importorskip("pyspark.sql.datasource")
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 LIVE, LOG = (DOCS / name for name in ("live.md", "spark.md"))
 
 

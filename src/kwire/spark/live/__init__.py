@@ -1,0 +1,1 @@
+"""The source and sink `kafka-live`: topics of a running cluster."""
