@@ -3,7 +3,7 @@
 from kwire.spark.releases import is_supported, refused_source
 
 if is_supported():
-    from kwire.spark.capture_source import KafkaCaptureSource as DefaultSource
+    from kwire.spark.capture.source import KafkaCaptureSource as DefaultSource
 else:
     DefaultSource = refused_source("kafka-capture")  # type: ignore[assignment, misc]
 

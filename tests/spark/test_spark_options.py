@@ -14,8 +14,8 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from kwire.broker import Broker
 from kwire.errors import OptionError
-from kwire.spark.capture_source import KafkaCaptureSource
-from kwire.spark.capture_source import parse_options as parse_capture
+from kwire.spark.capture.source import KafkaCaptureSource
+from kwire.spark.capture.source import parse_options as parse_capture
 from kwire.spark.internal_source import parse_options as parse_internal
 from kwire.spark.live.options import parse_options as parse_live
 from kwire.spark.live.source import KafkaLiveSource

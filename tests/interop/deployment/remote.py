@@ -8,7 +8,7 @@ from typing import Any
 
 from given import Given, of_log, rows
 
-from kwire.spark.capture_source import KafkaCaptureSource
+from kwire.spark.capture.source import KafkaCaptureSource
 from kwire.spark.internal_source import KafkaInternalSource
 from kwire.spark.live.source import KafkaLiveSource
 from kwire.spark.log.source import KafkaLogSource

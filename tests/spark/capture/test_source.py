@@ -10,7 +10,7 @@ import pytest
 
 from kwire.capture import read_capture
 from kwire.errors import LogError, Malformed, OptionError
-from kwire.spark.capture_source import CaptureReader, column_types, parse_options, read_file
+from kwire.spark.capture.source import CaptureReader, column_types, parse_options, read_file
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from kwire.capture import Exchange
-    from kwire.spark.capture_bodies import CaptureBodies
+    from kwire.spark.capture.bodies import CaptureBodies
 
 __all__ = ["COLUMNS", "CaptureOptions", "KafkaCaptureSource", "parse_options"]
 
@@ -204,7 +204,7 @@ def read_file(path: str, options: CaptureOptions) -> Iterator[pa.RecordBatch]:
 
 
 def _bodies_reader(message: str) -> CaptureBodies:
-    from kwire.spark.capture_bodies import CaptureBodies
+    from kwire.spark.capture.bodies import CaptureBodies
 
     return CaptureBodies(message_class(message))
 
