@@ -64,7 +64,7 @@ def test_an_environment_with_what_it_asks_for_runs_all_of_it(wheel: Path, tmp_pa
     assert not [path for path in told["path"] if path.startswith(str(ROOT))]
     assert told["formats"] == {
         "kafka-capture": "kwire.spark.capture.source",
-        "kafka-internal": "kwire.spark.internal_source",
+        "kafka-internal": "kwire.spark.internal.source",
         "kafka-live": "kwire.spark.live.source",
         "kafka-log": "kwire.spark.log.source",
     }

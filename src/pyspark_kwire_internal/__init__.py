@@ -3,7 +3,7 @@
 from kwire.spark.releases import is_supported, refused_source
 
 if is_supported():
-    from kwire.spark.internal_source import KafkaInternalSource as DefaultSource
+    from kwire.spark.internal.source import KafkaInternalSource as DefaultSource
 else:
     DefaultSource = refused_source("kafka-internal")  # type: ignore[assignment, misc]
 

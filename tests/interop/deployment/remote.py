@@ -9,7 +9,7 @@ from typing import Any
 from given import Given, of_log, rows
 
 from kwire.spark.capture.source import KafkaCaptureSource
-from kwire.spark.internal_source import KafkaInternalSource
+from kwire.spark.internal.source import KafkaInternalSource
 from kwire.spark.live.source import KafkaLiveSource
 from kwire.spark.log.source import KafkaLogSource
 

@@ -28,12 +28,12 @@ from kwire.log.internal import (
     replay_transactions,
     topic_names,
 )
-from kwire.spark.internal_columns import arrow_type
+from kwire.spark.internal.columns import arrow_type
 from kwire.spark.paths import open_logs
 from kwire.spark.topics import TopicPartition
 
 if TYPE_CHECKING:
-    from kwire.spark.internal_source import InternalOptions
+    from kwire.spark.internal.source import InternalOptions
 
 __all__ = ["read_task"]
 

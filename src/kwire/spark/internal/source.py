@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kwire.errors import LogError, OptionError
-from kwire.spark.internal_columns import COLUMNS, HISTORY_COLUMNS, TOPICS
+from kwire.spark.internal.columns import COLUMNS, HISTORY_COLUMNS, TOPICS
 from kwire.spark.option_values import (
     check_columns,
     parse_choice,
@@ -173,7 +173,7 @@ class InternalReader(DataSourceReader):
         """
         if not isinstance(partition, InternalPartition):
             return  # Spark's stand-in where there is nothing to read
-        from kwire.spark.internal_reading import read_task
+        from kwire.spark.internal.reading import read_task
         from kwire.spark.worker import prepare_worker
 
         prepare_worker()

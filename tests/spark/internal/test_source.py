@@ -16,8 +16,8 @@ from kwire.internal_topics.group_rows import LogEnds, group_row
 from kwire.log import LogDirectory
 from kwire.log.internal import read_group_records, record_row, replay_cluster, replay_groups
 from kwire.messages import registry
-from kwire.spark.internal_columns import COLUMNS, HISTORY_COLUMNS, TOPICS, arrow_type
-from kwire.spark.internal_source import InternalReader, column_types, parse_options
+from kwire.spark.internal.columns import COLUMNS, HISTORY_COLUMNS, TOPICS, arrow_type
+from kwire.spark.internal.source import InternalReader, column_types, parse_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

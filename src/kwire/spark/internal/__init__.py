@@ -1,0 +1,1 @@
+"""The source `kafka-internal`: Kafka's internal topics."""
