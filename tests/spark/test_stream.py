@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kwire.errors import LogError, Malformed, OptionError
-from kwire.spark.offsets import AtOffsets, OffsetRange, parse_limit
+from kwire.spark.options.offsets import AtOffsets, OffsetRange, parse_limit
 from kwire.spark.position import Position
 from kwire.spark.stream import Limits, has_enough, next_ranges, parse_duration, rate_limit
 

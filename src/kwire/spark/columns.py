@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError
-from kwire.spark.option_values import check_columns
-from kwire.spark.spark_options import schema_ddl
+from kwire.spark.options.given import schema_ddl
+from kwire.spark.options.values import check_columns
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

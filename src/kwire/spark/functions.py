@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from kwire.errors import OptionError
 from kwire.spark.message_types import message_class, portable_message, struct_type
-from kwire.spark.option_values import parse_choice, parse_flag, refuse_unknown
+from kwire.spark.options.values import parse_choice, parse_flag, refuse_unknown
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -11,7 +11,7 @@ from typing import Any
 from kwire.errors import LogError
 from kwire.log import LogDirectory, PartitionLog
 from kwire.log.file_names import MARKED_DIRECTORY
-from kwire.spark.topics import TopicPartition
+from kwire.spark.options.topics import TopicPartition
 from kwire.storage.cached_store import OpenStore
 from kwire.storage.open_store import open_store
 

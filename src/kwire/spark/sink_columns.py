@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError
-from kwire.spark.topics import nearest
+from kwire.spark.options.topics import nearest
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from kwire.errors import LogError, OptionError
-from kwire.spark.offsets import OffsetRange
-from kwire.spark.option_values import parse_positive
+from kwire.spark.options.offsets import OffsetRange
+from kwire.spark.options.topics import TopicPartition
+from kwire.spark.options.values import parse_positive
 from kwire.spark.position import Offsets, Position, TopicIds
-from kwire.spark.topics import TopicPartition
 from kwire.storage.checkpoints import render_uuid
 
 __all__ = [

@@ -6,10 +6,10 @@ import pytest
 
 from kwire.errors import OptionError
 from kwire.spark.live.options import parse_options
-from kwire.spark.offsets import EARLIEST, LATEST, AtOffsets, AtTime, Everywhere
-from kwire.spark.query_options import Query
+from kwire.spark.options.offsets import EARLIEST, LATEST, AtOffsets, AtTime, Everywhere
+from kwire.spark.options.query import Query
+from kwire.spark.options.topics import Subscribe, select
 from kwire.spark.stream import Limits
-from kwire.spark.topics import Subscribe, select
 
 BASE = {"kafka.bootstrap.servers": "a:1", "subscribe": "t"}
 

@@ -21,7 +21,7 @@ from kwire.errors import LogError
 from kwire.messages import registry
 from kwire.records import ColumnWriter
 from kwire.spark.live.source import KafkaLiveSource
-from kwire.spark.offsets import OffsetRange
+from kwire.spark.options.offsets import OffsetRange
 from kwire.spark.position import Position
 from kwire.storage.checkpoints import render_uuid
 

@@ -9,8 +9,8 @@ import pytest
 
 from kwire.errors import OptionError
 from kwire.spark.log.options import NAMES, REFUSED, parse_options
-from kwire.spark.offsets import EARLIEST, LATEST, Everywhere
-from kwire.spark.topics import Matching, Subscribe
+from kwire.spark.options.offsets import EARLIEST, LATEST, Everywhere
+from kwire.spark.options.topics import Matching, Subscribe
 
 PAGE = Path(__file__).parents[3] / "docs" / "spark.md"
 

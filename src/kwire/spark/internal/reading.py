@@ -29,8 +29,8 @@ from kwire.log.internal import (
     topic_names,
 )
 from kwire.spark.internal.columns import arrow_type
+from kwire.spark.options.topics import TopicPartition
 from kwire.spark.paths import open_logs
-from kwire.spark.topics import TopicPartition
 
 if TYPE_CHECKING:
     from kwire.spark.internal.source import InternalOptions

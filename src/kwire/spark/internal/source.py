@@ -14,7 +14,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kwire.errors import LogError, OptionError
 from kwire.spark.internal.columns import COLUMNS, HISTORY_COLUMNS, TOPICS
-from kwire.spark.option_values import (
+from kwire.spark.options.given import asked_options, own_options, schema_ddl
+from kwire.spark.options.topics import TopicPartition, nearest
+from kwire.spark.options.values import (
     check_columns,
     parse_choice,
     parse_columns,
@@ -23,8 +25,6 @@ from kwire.spark.option_values import (
     parse_storage,
     refuse_unknown,
 )
-from kwire.spark.spark_options import asked_options, own_options, schema_ddl
-from kwire.spark.topics import TopicPartition, nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,9 +10,9 @@ from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, Topic
 from kwire.errors import BrokerError, LogError
 from kwire.protocol.error_codes import ErrorCode
 from kwire.spark.live.options import LiveOptions
-from kwire.spark.offsets import OffsetRange, check_named, resolve
+from kwire.spark.options.offsets import OffsetRange, check_named, resolve
+from kwire.spark.options.topics import Assign, Matching, Subscribe, TopicPartition, nearest, select
 from kwire.spark.position import TopicIds
-from kwire.spark.topics import Assign, Matching, Subscribe, TopicPartition, nearest, select
 
 __all__ = ["LiveCluster"]
 

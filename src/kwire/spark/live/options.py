@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kwire.errors import OptionError
-from kwire.spark.option_values import parse_positive, refuse_unknown
-from kwire.spark.query_options import (
+from kwire.spark.options.given import own_options
+from kwire.spark.options.query import (
     QUERY_NAMES,
     REFUSED_SETTINGS,
     STREAM_NAMES,
@@ -20,8 +20,8 @@ from kwire.spark.query_options import (
     parse_query,
     parse_selection,
 )
-from kwire.spark.spark_options import own_options
-from kwire.spark.topics import Matching
+from kwire.spark.options.topics import Matching
+from kwire.spark.options.values import parse_positive, refuse_unknown
 
 __all__ = ["LiveOptions", "parse_options"]
 

@@ -16,8 +16,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from kwire.errors import KwireError, OptionError
 from kwire.spark.columns import choose_columns, columns_of_schema, render_ddl
 from kwire.spark.live.options import LiveOptions, parse_options
-from kwire.spark.offsets import OffsetRange, cut_ranges
-from kwire.spark.spark_options import asked_options
+from kwire.spark.options.given import asked_options
+from kwire.spark.options.offsets import OffsetRange, cut_ranges
 from kwire.spark.stream_reader import LogStream, RefusedStream
 
 if TYPE_CHECKING:

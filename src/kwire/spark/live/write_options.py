@@ -12,8 +12,8 @@ from kwire.client import ClientSettings
 from kwire.errors import OptionError
 from kwire.log.file_names import check_topic
 from kwire.spark.live.options import NAMES as READING_NAMES
-from kwire.spark.option_values import parse_flag, parse_positive, refuse_unknown
-from kwire.spark.spark_options import own_options
+from kwire.spark.options.given import own_options
+from kwire.spark.options.values import parse_flag, parse_positive, refuse_unknown
 
 __all__ = ["LiveWriteOptions", "parse_write_options"]
 

@@ -28,8 +28,8 @@ from kwire.records.default_batch import HEADER
 from kwire.spark.live.batch_marks import Mark, find_mark
 from kwire.spark.live.cluster import find_topic
 from kwire.spark.live.write_options import LiveWriteOptions
+from kwire.spark.options.topics import TopicPartition
 from kwire.spark.partitioner import RowPartitioner
-from kwire.spark.topics import TopicPartition
 
 __all__ = ["NULL_TOPIC", "Written", "rows_by_partition", "rows_by_topic", "write_task"]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kwire.errors import OptionError
-from kwire.spark.option_values import is_storage, parse_choice, parse_flag, parse_paths, parse_storage
-from kwire.spark.query_options import (
+from kwire.spark.options.given import own_options
+from kwire.spark.options.query import (
     QUERY_NAMES,
     REFUSED_SETTINGS,
     STREAM_NAMES,
@@ -22,8 +22,8 @@ from kwire.spark.query_options import (
     parse_query,
     parse_selection,
 )
-from kwire.spark.spark_options import own_options
-from kwire.spark.topics import Matching, nearest
+from kwire.spark.options.topics import Matching, nearest
+from kwire.spark.options.values import is_storage, parse_choice, parse_flag, parse_paths, parse_storage
 
 Mode = Literal["FAILFAST", "DROPMALFORMED", "PERMISSIVE"]
 Isolation = Literal["read_uncommitted", "read_committed"]

@@ -13,9 +13,9 @@ from kwire.log import PartitionLog, Split, plan_splits
 from kwire.log.segment import Segment
 from kwire.spark.log.filters import Narrowing
 from kwire.spark.log.options import Isolation, LogOptions
-from kwire.spark.offsets import OffsetRange, check_named, offsets_per_task, resolve
+from kwire.spark.options.offsets import OffsetRange, check_named, offsets_per_task, resolve
+from kwire.spark.options.topics import Matching, TopicPartition, nearest, select
 from kwire.spark.paths import open_logs
-from kwire.spark.topics import Matching, TopicPartition, nearest, select
 from kwire.storage.cached_store import StoreCache
 from kwire.storage.header_walk import HeaderWalk
 

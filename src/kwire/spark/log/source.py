@@ -17,7 +17,7 @@ from kwire.errors import KwireError
 from kwire.spark.columns import choose_columns, columns_of_schema, render_ddl
 from kwire.spark.log.filters import Narrowing, narrow
 from kwire.spark.log.options import LogOptions, parse_options
-from kwire.spark.spark_options import asked_options
+from kwire.spark.options.given import asked_options
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,11 +17,11 @@ from kwire.log import PartitionLog, plan_splits
 from kwire.spark.log.options import LogOptions
 from kwire.spark.log.planning import choose_partitions, resolve_range
 from kwire.spark.log.source import LogPartition, read_partition
-from kwire.spark.offsets import OffsetRange, check_named, cut_ranges
+from kwire.spark.options.offsets import OffsetRange, check_named, cut_ranges
+from kwire.spark.options.topics import TopicPartition
 from kwire.spark.paths import open_logs
 from kwire.spark.position import Offsets, TopicIds
 from kwire.spark.stream_reader import LogStream
-from kwire.spark.topics import TopicPartition
 from kwire.storage.cached_store import StoreCache
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import Literal
 
 from kwire.errors import OptionError
 from kwire.log.file_names import LARGEST_PARTITION, check_topic
-from kwire.spark.option_values import is_storage, parse_choice, parse_paths, parse_positive, refuse_unknown
-from kwire.spark.spark_options import own_options
+from kwire.spark.options.given import own_options
+from kwire.spark.options.values import is_storage, parse_choice, parse_paths, parse_positive, refuse_unknown
 
 __all__ = ["LogWriteOptions", "parse_write_options"]
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Literal, Protocol
 
 from kwire.errors import LogError, OptionError
-from kwire.spark.topics import TopicPartition, load_json_object
+from kwire.spark.options.topics import TopicPartition, load_json_object
 
 EARLIEST = -2
 LATEST = -1

@@ -7,7 +7,14 @@ import re
 import pytest
 
 from kwire.errors import OptionError
-from kwire.spark.topics import Matching, parse_assign, parse_pattern, parse_subscribe, select, translate_java_regex
+from kwire.spark.options.topics import (
+    Matching,
+    parse_assign,
+    parse_pattern,
+    parse_subscribe,
+    select,
+    translate_java_regex,
+)
 
 THERE = [
     ("orders", 0),

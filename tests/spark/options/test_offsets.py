@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kwire.errors import LogError, OptionError
-from kwire.spark.offsets import (
+from kwire.spark.options.offsets import (
     EARLIEST,
     LATEST,
     AtOffsets,

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from kwire.errors import OptionError
-from kwire.spark.topics import nearest
+from kwire.spark.options.topics import nearest
 
 __all__ = [
     "STORAGE_PREFIX",

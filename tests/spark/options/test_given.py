@@ -23,7 +23,7 @@ from kwire.spark.live.write_options import parse_write_options as parse_live_wri
 from kwire.spark.log.options import parse_options as parse_log
 from kwire.spark.log.source import KafkaLogSource
 from kwire.spark.log.write_options import parse_write_options as parse_log_write
-from kwire.spark.spark_options import asked_options, own_options, schema_ddl
+from kwire.spark.options.given import asked_options, own_options, schema_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
