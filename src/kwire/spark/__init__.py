@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kwire.spark.python_choice import choose_python
 
 if TYPE_CHECKING:
-    from kwire.spark.progress import LagListener, lag
+    from kwire.spark.streaming.lag import LagListener, lag
 
 __all__ = ["LagListener", "lag"]
 

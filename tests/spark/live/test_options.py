@@ -9,7 +9,7 @@ from kwire.spark.live.options import parse_options
 from kwire.spark.options.offsets import EARLIEST, LATEST, AtOffsets, AtTime, Everywhere
 from kwire.spark.options.query import Query
 from kwire.spark.options.topics import Subscribe, select
-from kwire.spark.stream import Limits
+from kwire.spark.streaming.micro_batch import Limits
 
 BASE = {"kafka.bootstrap.servers": "a:1", "subscribe": "t"}
 

@@ -22,7 +22,7 @@ from kwire.messages import registry
 from kwire.records import ColumnWriter
 from kwire.spark.live.source import KafkaLiveSource
 from kwire.spark.options.offsets import OffsetRange
-from kwire.spark.position import Position
+from kwire.spark.streaming.position import Position
 from kwire.storage.checkpoints import render_uuid
 
 if TYPE_CHECKING:

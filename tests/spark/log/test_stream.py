@@ -19,7 +19,7 @@ from kwire.log.log_config import LogConfig
 from kwire.log.log_manager import LogManager
 from kwire.records import ColumnWriter
 from kwire.spark.log.options import parse_options
-from kwire.spark.position import Position
+from kwire.spark.streaming.position import Position
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
 

@@ -12,7 +12,7 @@ from kwire.protocol.error_codes import ErrorCode
 from kwire.spark.live.options import LiveOptions
 from kwire.spark.options.offsets import OffsetRange, check_named, resolve
 from kwire.spark.options.topics import Assign, Matching, Subscribe, TopicPartition, nearest, select
-from kwire.spark.position import TopicIds
+from kwire.spark.streaming.position import TopicIds
 
 __all__ = ["LiveCluster"]
 

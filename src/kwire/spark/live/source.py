@@ -18,7 +18,7 @@ from kwire.spark.columns import choose_columns, columns_of_schema, render_ddl
 from kwire.spark.live.options import LiveOptions, parse_options
 from kwire.spark.options.given import asked_options
 from kwire.spark.options.offsets import OffsetRange, cut_ranges
-from kwire.spark.stream_reader import LogStream, RefusedStream
+from kwire.spark.streaming.reader import LogStream, RefusedStream
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from kwire.log.splits import Split
     from kwire.spark.log.sink import LogWriter
     from kwire.spark.log.stream import LogStreamReader
-    from kwire.spark.position import TopicIds
-    from kwire.spark.stream_reader import RefusedStream
+    from kwire.spark.streaming.position import TopicIds
+    from kwire.spark.streaming.reader import RefusedStream
 
 
 # Up to Spark 4.3 a DataFrame keeps one plan of a Python source: a query that pushes filters replaces the plan of every
@@ -119,7 +119,7 @@ class KafkaLogSource(DataSource):
     def streamReader(self, schema: StructType) -> LogStreamReader | RefusedStream:  # noqa: N802 (Spark's name)
         """A reader for a streaming query; wrong options are errors of its first call."""
         from kwire.spark.log.stream import LogStreamReader
-        from kwire.spark.stream_reader import RefusedStream
+        from kwire.spark.streaming.reader import RefusedStream
 
         try:
             options = parse_options(asked_options(self.options, schema), "stream")

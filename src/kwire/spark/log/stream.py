@@ -20,8 +20,8 @@ from kwire.spark.log.source import LogPartition, read_partition
 from kwire.spark.options.offsets import OffsetRange, check_named, cut_ranges
 from kwire.spark.options.topics import TopicPartition
 from kwire.spark.paths import open_logs
-from kwire.spark.position import Offsets, TopicIds
-from kwire.spark.stream_reader import LogStream
+from kwire.spark.streaming.position import Offsets, TopicIds
+from kwire.spark.streaming.reader import LogStream
 from kwire.storage.cached_store import StoreCache
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from kwire.errors import OptionError
 from kwire.spark.options.offsets import Limit, NoMatch, check_limits, parse_limit
 from kwire.spark.options.topics import Selection, parse_assign, parse_pattern, parse_subscribe
 from kwire.spark.options.values import parse_choice, parse_columns, parse_flag, parse_positive
-from kwire.spark.stream import Limits, parse_limits
+from kwire.spark.streaming.micro_batch import Limits, parse_limits
 
 __all__ = ["QUERY_NAMES", "REFUSED_SETTINGS", "STREAM_NAMES", "Query", "QueryOptions", "parse_query", "parse_selection"]
 

@@ -20,8 +20,8 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from kwire.errors import KwireError
 from kwire.spark.options.offsets import LATEST, AtOffsets, Everywhere, Limit, NoMatch, OffsetRange
 from kwire.spark.options.topics import TopicPartition
-from kwire.spark.position import Offsets, Position, TopicIds
-from kwire.spark.stream import Limits, has_enough, next_ranges, rate_limit
+from kwire.spark.streaming.micro_batch import Limits, has_enough, next_ranges, rate_limit
+from kwire.spark.streaming.position import Offsets, Position, TopicIds
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow

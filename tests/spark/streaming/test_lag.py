@@ -21,7 +21,7 @@ import kwire.spark
 from kwire.broker import Broker
 from kwire.client.group_offsets import fetch_offsets
 from kwire.errors import OptionError
-from kwire.spark.progress import LagListener, lag_of_progress
+from kwire.spark.streaming.lag import LagListener, lag_of_progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from kwire.errors import LogError, Malformed, OptionError
 from kwire.spark.options.offsets import AtOffsets, OffsetRange, parse_limit
-from kwire.spark.position import Position
-from kwire.spark.stream import Limits, has_enough, next_ranges, parse_duration, rate_limit
+from kwire.spark.streaming.micro_batch import Limits, has_enough, next_ranges, parse_duration, rate_limit
+from kwire.spark.streaming.position import Position
 
 A0, A1, B0 = ("a", 0), ("a", 1), ("b", 0)
 OLD, NEW = uuid.UUID(int=1), uuid.UUID(int=2)

@@ -13,7 +13,7 @@ from kwire.errors import LogError, OptionError
 from kwire.spark.options.offsets import OffsetRange
 from kwire.spark.options.topics import TopicPartition
 from kwire.spark.options.values import parse_positive
-from kwire.spark.position import Offsets, Position, TopicIds
+from kwire.spark.streaming.position import Offsets, Position, TopicIds
 from kwire.storage.checkpoints import render_uuid
 
 __all__ = [

@@ -1,0 +1,1 @@
+"""Streaming queries: positions, micro-batches, lag."""
