@@ -1,26 +1,48 @@
-"""Spark data sources on Kafka's formats; found by name through the packages pyspark_kwire_*.
+"""Spark data sources for Kafka's formats.
 
-Importing this, before Spark starts, lets Spark run the Python of this program (kwire.spark.python_choice).
+    kafka-log          log directories                        docs/spark.md
+    kafka-live         topics of a running cluster            docs/live.md
+    kafka-capture      packet captures                        docs/capture.md
+    kafka-internal     Kafka's internal topics                docs/internal.md
 
-lag, LagListener: how far streaming queries are behind. They need PySpark, which planners and workers of Spark load in
-their own order, so they are imported when they are used.
+Spark finds the formats by name through the packages pyspark_kwire_*. Importing kwire.spark before Spark starts makes
+Spark run the Python of this program (kwire.spark.python_choice).
+
+functions          columns of Kafka messages                  docs/functions.md
+jobs               jobs on whole log directories              docs/jobs.md
+lag, LagListener   lag of streaming queries
+Kafka*Source       the data sources, for spark.dataSource.register
+
+Everything here is imported on first use: the planner and the workers of Spark import PySpark in an order of their own.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from kwire.spark.python_choice import choose_python
 
 if TYPE_CHECKING:
+    from kwire.spark.capture.source import KafkaCaptureSource
+    from kwire.spark.internal.source import KafkaInternalSource
+    from kwire.spark.live.source import KafkaLiveSource
+    from kwire.spark.log.source import KafkaLogSource
     from kwire.spark.streaming.lag import LagListener, lag
 
-__all__ = ["LagListener", "lag"]
+__all__ = ["KafkaCaptureSource", "KafkaInternalSource", "KafkaLiveSource", "KafkaLogSource", "LagListener", "lag"]
+
+_MODULES = {
+    "KafkaCaptureSource": "kwire.spark.capture.source",
+    "KafkaInternalSource": "kwire.spark.internal.source",
+    "KafkaLiveSource": "kwire.spark.live.source",
+    "KafkaLogSource": "kwire.spark.log.source",
+    "LagListener": "kwire.spark.streaming.lag",
+    "lag": "kwire.spark.streaming.lag",
+}
 
 choose_python()
 
 
 def __getattr__(name: str) -> object:
-    if name in __all__:
-        from kwire.spark import progress
-
-        return getattr(progress, name)
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

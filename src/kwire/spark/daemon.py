@@ -34,8 +34,8 @@ def load() -> None:
 
     import kwire.log
     import kwire.spark.live.reading
-    import kwire.spark.log.reading  # noqa: F401
-    import kwire.spark.log.source
+    import kwire.spark.log.reading
+    import kwire.spark.log.source  # noqa: F401
     from kwire.records.columns import warm
 
     warm()

@@ -12,7 +12,10 @@ from kwire.broker import Broker
 from kwire.client import Client
 from kwire.client.settings import KNOWN, MEANINGLESS
 from kwire.messages import registry
-from kwire.spark import live_options, live_write_options, log_write_options, options
+from kwire.spark.live import options as live_options
+from kwire.spark.live import write_options as live_write_options
+from kwire.spark.log import options
+from kwire.spark.log import write_options as log_write_options
 
 pytest.importorskip("pyspark.sql.datasource")
 

@@ -3,7 +3,7 @@
     plain            each task writes for good; a task that is tried again writes its rows again, as with Spark's sink
     transactional    each task leaves a transaction open, the driver's commit() ends them all
 
-A transactional stream also keeps marks in Kafka (kwire.spark.live.batch_marks): a batch that was committed in part goes on
+A transactional stream also keeps marks in Kafka (batch_marks): a batch that was committed in part goes on
 with the tasks that are missing. Planning imports neither numba nor pyarrow. docs/live.md.
 """
 
