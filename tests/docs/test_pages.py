@@ -19,7 +19,7 @@ RUN_ELSEWHERE = {
     "deployment.md": "tests/interop/test_spark_deployment.py",
     "evolution.md": "tests/docs/test_evolution.py",
     "functions.md": "tests/spark/test_functions.py",
-    "jobs.md": "tests/spark/test_jobs_on_spark.py",
+    "jobs.md": "tests/spark/jobs/test_jobs_on_spark.py",
     "live.md": "tests/spark/live/test_page.py",
     "plan.md": "tests/plan/test_pages.py",
     "protocol.md": "tests/plan/test_pages.py",

@@ -15,7 +15,7 @@ from kwire.spark import jobs
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CAPTURES = ROOT / "tests" / "data" / "captures"
 
 

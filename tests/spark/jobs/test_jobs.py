@@ -31,7 +31,7 @@ from kwire.spark.jobs.runner import Item, Outcome, group_items
 if TYPE_CHECKING:
     pass
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CAPTURES = ROOT / "tests" / "data" / "captures"
 NOW = 1_770_000_000_000
 SOME = ["orders*", "txn", "compacted"]
