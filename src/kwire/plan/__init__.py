@@ -7,7 +7,7 @@
     frame_codec(header, header_version, header_cls, spec, version, cls) -> Codec
         length prefix, header and body in one plan; its object is the tuple (header, body)
 
-    Codec.decode(data, views=False, lenient=False) -> object              all of data; left-over bytes are an error
+    Codec.decode(data, views=False, lenient=False, allow_trailing=False) -> object      all of data
     Codec.decode_from(data, pos, views=False, lenient=False) -> (object, position after it)
     Codec.encode(obj) -> bytes
     Codec.encoded_size(obj) -> int

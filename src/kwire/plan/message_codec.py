@@ -82,9 +82,10 @@ def frame_codec(
 class Codec:
     """Reads and writes one version of one message, or frame.
 
-    decode(data, views=False, lenient=False) -> object. All of data; left-over bytes are an error.
+    decode(data, views=False, lenient=False, allow_trailing=False) -> object. All of data.
         views: bytes and records as memoryviews of data instead of copies. lenient: takes what Kafka takes and the
-        protocol forbids; the list is at the head of `kwire.plan.reading`. Raises DecodeError with position and path.
+        protocol forbids; the list is at the head of `kwire.plan.reading`. allow_trailing: ignore bytes between the end
+        of the message and the end of data, or of the frame. Raises DecodeError with position and path.
     decode_from(data, pos, views=False, lenient=False) -> (object, position after it). Raises as decode does.
     encode(obj) -> bytes. Raises EncodeError with the path of a value that does not fit this version.
 
@@ -140,10 +141,10 @@ class Codec:
                     self._use_kernels(entry)
             return True
 
-        def decode(data: Buffer, views: bool = False, lenient: bool = False) -> Any:
+        def decode(data: Buffer, views: bool = False, lenient: bool = False, allow_trailing: bool = False) -> Any:
             if switched():
-                return self.decode(data, views, lenient)
-            obj, end = self._walk(data, 0, views, lenient, False)
+                return self.decode(data, views, lenient, allow_trailing)
+            obj, end = self._walk(data, 0, views, lenient, False, allow_trailing)
             count_bytes(end)
             return obj
 
@@ -163,12 +164,14 @@ class Codec:
 
         self.decode, self.decode_from, self.encode = decode, decode_from, encode
 
-    def _walk(self, data: Buffer, pos: int, views: bool, lenient: bool, partial: bool) -> tuple[Any, int]:
+    def _walk(
+        self, data: Buffer, pos: int, views: bool, lenient: bool, partial: bool, allow_trailing: bool = False
+    ) -> tuple[Any, int]:
         key = views, lenient
         reader = self._readers.get(key)
         if reader is None:
             reader = self._readers[key] = Reader(self.plan, views=views, lenient=lenient)
-        tree, pos = reader.read(_contiguous(data), pos, partial)
+        tree, pos = reader.read(_contiguous(data), pos, partial, allow_trailing)
         obj = msgspec.convert(tree, self._type)
         if views and self._patch is not None:
             self._patch(obj, memoryview(data).cast("B"))
@@ -199,23 +202,25 @@ class Codec:
         patch: Patch = self._patch or _keep
         walk, write = self._walk, self._write
 
-        def decode(data: Buffer, views: bool = False, lenient: bool = False) -> Any:
+        def decode(data: Buffer, views: bool = False, lenient: bool = False, allow_trailing: bool = False) -> Any:
             packed = kernel_decode(data, address)
             if packed is not None:
                 try:
                     return unpack(packed)
                 except ValueError:  # invalid UTF-8
                     pass
-            return walk(data, 0, views, lenient, False)[0]
+            return walk(data, 0, views, lenient, False, allow_trailing)[0]
 
-        def decode_with_bytes(data: Buffer, views: bool = False, lenient: bool = False) -> Any:
+        def decode_with_bytes(
+            data: Buffer, views: bool = False, lenient: bool = False, allow_trailing: bool = False
+        ) -> Any:
             source: bytes | memoryview
             if views:
                 source, flags = memoryview(data).cast("B"), entry.decoding.VIEWS
             elif len(data) >= LARGE_INPUT and type(data) is bytes:
                 source, flags = data, entry.decoding.LARGE
             else:
-                return decode(data, False, lenient)
+                return decode(data, False, lenient, allow_trailing)
             packed = decode_at(data, 0, address, flags)
             if packed is not None:
                 try:
@@ -225,7 +230,7 @@ class Codec:
                 else:
                     patch(obj, source)
                     return obj
-            return walk(data, 0, views, lenient, False)[0]
+            return walk(data, 0, views, lenient, False, allow_trailing)[0]
 
         def decode_from(data: Buffer, pos: int, views: bool = False, lenient: bool = False) -> tuple[Any, int]:
             packed = decode_at(data, pos, address, partial_views if views else partial)

@@ -66,9 +66,10 @@ class Reader:
         self.framed = plan.rows[0][0] == r.LENGTH
         self.root, _ = self._value(int(self.framed))
 
-    def read(self, buf: Buffer, pos: int, partial: bool = False) -> tuple[Any, int]:
+    def read(self, buf: Buffer, pos: int, partial: bool = False, allow_trailing: bool = False) -> tuple[Any, int]:
         """(values in class order, position after them). partial: bytes may be left over.
 
+        allow_trailing: ignore bytes between the end of the message and the end of buf, or of the frame.
         Raises DecodeError with the position in buf and the path of the field.
         """
         last = len(buf)
@@ -80,6 +81,8 @@ class Reader:
             pos, end = start, start + size
         values: list[Any] = []
         pos = self.root(buf, pos, end, values)
+        if allow_trailing:
+            pos = end
         if pos != end and (self.framed or not partial):
             raise Malformed(f"{end - pos} bytes left over", pos)
         if pos != last and not partial:
