@@ -1,7 +1,7 @@
-"""Make the generated files again: message classes, error codes, docs/requirements.md, docs/apis.md. Or compare them.
+"""Generate files from definitions, tests and handlers: message classes, error codes, two pages of docs.
 
-python tools/generate.py            writes what has changed, removes modules of messages that are gone
-python tools/generate.py --check    fails and names the files that are not what the generator would write
+python tools/generate.py            writes changed files and removes modules of messages that no longer exist
+python tools/generate.py --check    writes nothing; lists stale files and exits with 1
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from kwire.schema.catalogue import read_catalogue, release_order
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # `python tools/generate.py` puts tools/ itself there
 
-from tools import apis, requirements  # noqa: E402
-
 MESSAGES = ROOT / "src" / "kwire" / "messages"
-# What people wrote in that package; everything else in it is generated.
+# The hand-written modules of that package; all others are generated.
 HAND_WRITTEN = {"base.py", "json_form.py", "keyed.py", "loaded.py", "registry.py", "runtime.py", "unknown_fields.py"}
 
 
@@ -34,7 +32,7 @@ def wanted() -> dict[str, str]:
 
 
 def present() -> dict[str, str]:
-    """The files that stand in the places of generated ones now."""
+    """The current files of kwire.messages that are not hand-written."""
     paths = [path for path in (*MESSAGES.glob("*.py"), *MESSAGES.glob("releases/*")) if path.name not in HAND_WRITTEN]
     return {path.relative_to(MESSAGES).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
@@ -46,18 +44,20 @@ def main(arguments: list[str]) -> int:
     stale = sorted(name for name in files.keys() | old.keys() if files.get(name) != old.get(name))
     if check:
         for name in stale:
-            print(f"src/kwire/messages/{name}: not what `./dev generate` makes", file=sys.stderr)
+            print(f"src/kwire/messages/{name}: stale; run ./dev generate", file=sys.stderr)
     else:
         write_files(files, MESSAGES)
         for name in old.keys() - files.keys():
             (MESSAGES / name).unlink()
         print(f"{len(files)} files generated, {len(stale)} changed")
+    from tools import apis, requirements  # these import the generated classes
+
     fresh = requirements.main(check=check)
     if not fresh:
-        print("docs/requirements.md: not what `./dev generate` makes", file=sys.stderr)
+        print("docs/requirements.md: stale; run ./dev generate", file=sys.stderr)
     matrix = apis.main(check=check)
     if not matrix:
-        print("docs/apis.md: not what `./dev generate` makes", file=sys.stderr)
+        print("docs/apis.md: stale; run ./dev generate", file=sys.stderr)
     return int(not (fresh and matrix) or (check and bool(stale)))
 
 
