@@ -34,8 +34,8 @@ DOCS = ROOT / "docs"
 MODULES = {
     "Logs": (
         "kwire.log",
-        "kwire.log.convert",
-        "kwire.log.restore",
+        "kwire.maintenance.convert",
+        "kwire.maintenance.restore",
         "kwire.log.cleaner",
         "kwire.log.verify",
         "kwire.log.internal",

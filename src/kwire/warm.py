@@ -21,7 +21,7 @@ WARMERS = (
     ("kwire.records.column_writer", "warm_writing"),
     ("kwire.records.partitioner", "warm_partitioner"),
     ("kwire.plan.warm", "warm"),
-    ("kwire.log.cleaner.warming", "warm"),
+    ("kwire.maintenance.warming", "warm"),
 )
 SECOND_PROCESS = "kwire.plan.warm"
 """Half of the work; it shares no kernel with the other half."""

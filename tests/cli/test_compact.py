@@ -14,7 +14,7 @@ from tests.log.cleaner.compared import log_content
 from kwire.cli.main import run as run_kwire
 from kwire.log import LogDirectory, LogManager
 from kwire.log.cleaner import Cleaner
-from kwire.log.cleaner.offline import OfflineSettings, compact, preview, stored_topic_configs
+from kwire.maintenance.compaction import OfflineSettings, compact, preview, stored_topic_configs
 from kwire.storage.checkpoints import parse_offset_checkpoint
 
 NOW = "1800000000000"

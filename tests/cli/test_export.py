@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kwire.cli.main import run
-from kwire.log import PartitionLog, export
+from kwire.log import PartitionLog
+from kwire.maintenance import export
 
 
 @pytest.fixture

@@ -16,14 +16,14 @@ from tests.log.expected import consumed
 from tools import kafka
 
 from kwire.log import LogDirectory
-from kwire.log.cleaner.offline import OfflineSettings, compact
-from kwire.log.convert import TargetFormat, convert_directory
-from kwire.log.export import export_logs
-from kwire.log.repair import repair_into
-from kwire.log.repair_mode import Mode
-from kwire.log.repair_plan import make_plan
-from kwire.log.restore import restore_directory
 from kwire.log.verify import verify_directory
+from kwire.maintenance.compaction import OfflineSettings, compact
+from kwire.maintenance.convert import TargetFormat, convert_directory
+from kwire.maintenance.export import export_logs
+from kwire.maintenance.repair import repair_into
+from kwire.maintenance.repair_mode import Mode
+from kwire.maintenance.repair_plan import make_plan
+from kwire.maintenance.restore import restore_directory
 from kwire.records import Compression
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]

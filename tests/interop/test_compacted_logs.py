@@ -18,12 +18,12 @@ from tests.log.cleaner.made_logs import MINUTE_MS, NOW_MS, made_log
 from tools import kafka
 
 from kwire.log.cleaner import Cleaner
-from kwire.log.cleaner.offline import OfflineSettings, compact
 from kwire.log.cleaner.offset_map import SLOT_BYTES
 from kwire.log.cleaner_checkpoints import CleanerCheckpoints
 from kwire.log.log_config import LogConfig
 from kwire.log.log_directory import LogDirectory
 from kwire.log.partition_writer import PartitionWriter
+from kwire.maintenance.compaction import OfflineSettings, compact
 from kwire.storage.file_system import FileSystem
 
 JAVA = Path(kafka.ROOT) / "tools" / "java" / "CleanLog.java"

@@ -18,9 +18,9 @@ from tests.log.expected import consumed
 from tools import kafka
 
 from kwire.log import LogDirectory
-from kwire.log.convert import TargetFormat, convert_directory, convert_in_place
-from kwire.log.export import export_logs
-from kwire.log.restore import restore_directory
+from kwire.maintenance.convert import TargetFormat, convert_directory, convert_in_place
+from kwire.maintenance.export import export_logs
+from kwire.maintenance.restore import restore_directory
 from kwire.records import Compression
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]

@@ -11,10 +11,10 @@ import pytest
 
 from kwire.log import Damage, LogDirectory, Severity
 from kwire.log.damage import Kind
-from kwire.log.repair import repair_in_place, repair_into
-from kwire.log.repair_mode import Mode
-from kwire.log.repair_plan import Plan, make_plan
 from kwire.log.verify import verify_directory
+from kwire.maintenance.repair import repair_in_place, repair_into
+from kwire.maintenance.repair_mode import Mode
+from kwire.maintenance.repair_plan import Plan, make_plan
 from tests.log.damaging import batches_of, flip, key_of, tree
 from tests.storage.faults import Stopped, StoppingFileSystem
 

@@ -11,11 +11,11 @@ import pytest
 from kwire.errors import LogError
 from kwire.log import LogDirectory
 from kwire.log.damage import Kind
-from kwire.log.export import export_logs
 from kwire.log.partition_log import PartitionLog
-from kwire.log.reindex import rebuild_indexes
-from kwire.log.statistics import count_topics
 from kwire.log.verify import verify_directory
+from kwire.maintenance.export import export_logs
+from kwire.maintenance.reindex import rebuild_indexes
+from kwire.maintenance.statistics import count_topics
 from kwire.storage.file_system import FileSystem
 from kwire.storage.store import Entry, LocalStore
 from tests.log.damaging import flip

@@ -19,11 +19,11 @@ from kwire.errors import LogError
 from kwire.log import Damage, LogDirectory, Severity
 from kwire.log.damage import Kind
 from kwire.log.producer_snapshot import parse_producer_snapshot, render_producer_snapshot
-from kwire.log.repair import repair_in_place
-from kwire.log.repair_plan import make_index_plan
 from kwire.log.verify import verify_directory
 from kwire.log.verify.batches import Bad, Good, SegmentScan
 from kwire.log.verify.resync import WINDOW_BYTES
+from kwire.maintenance.repair import repair_in_place
+from kwire.maintenance.repair_plan import make_index_plan
 from kwire.storage.store import LocalStore, StoredFile
 from kwire.wire.checksum import crc32c
 from tests.log.damaging import LOGS, batches_of, copy_of, damage, flip, key_of

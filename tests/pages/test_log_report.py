@@ -12,7 +12,7 @@ import pytest
 from tests.cli.crafted import ACTED_ON, MARKUP, hostile_log, policy, segment
 from tests.records.building import batch, record
 
-from kwire.log.statistics import TopicStatistics
+from kwire.maintenance.statistics import TopicStatistics
 from kwire.pages.charts import Bar, nice_ceiling, stacked_bar, time_bars
 from kwire.pages.charts import Part as StackPart
 from kwire.pages.log_report import render_report

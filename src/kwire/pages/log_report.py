@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 
-from kwire.log.statistics import TopicStatistics
+from kwire.maintenance.statistics import TopicStatistics
 from kwire.pages.charts import sparkline, stacked_bar
 from kwire.pages.document import document, made_by, page_head, tiles
 from kwire.pages.markup import Child, Markup, element, join

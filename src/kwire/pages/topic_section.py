@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kwire.log.statistics import MAX_KEYS, CodecCount, PartitionStatistics, TopicStatistics
+from kwire.maintenance.statistics import MAX_KEYS, CodecCount, PartitionStatistics, TopicStatistics
 from kwire.pages.charts import Bar, Part, ranked_bars, stacked_bar, strip, time_bars
 from kwire.pages.markup import Child, Markup, element, join
 from kwire.pages.quantities import bytes_text, count_text, duration_text, percent_text, ratio_text, time_text

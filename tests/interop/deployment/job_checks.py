@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 from given import Given
 
 from kwire.log import LogDirectory
-from kwire.log.cleaner import offline
-from kwire.log.convert import TargetFormat, convert_directory
-from kwire.log.export import export_logs
 from kwire.log.internal import replay_groups
-from kwire.log.restore import restore_directory
 from kwire.log.verify import verify_directory
+from kwire.maintenance import compaction as offline
+from kwire.maintenance.convert import TargetFormat, convert_directory
+from kwire.maintenance.export import export_logs
+from kwire.maintenance.restore import restore_directory
 from kwire.records import Compression
 from kwire.spark import jobs
 

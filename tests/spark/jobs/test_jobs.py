@@ -15,11 +15,11 @@ import pytest
 
 from kwire.errors import JobFailed, LogError, OptionError
 from kwire.log import LogDirectory
-from kwire.log.cleaner import offline
-from kwire.log.convert import LossRefused, TargetFormat, convert_directory
-from kwire.log.export import export_logs
-from kwire.log.restore import restore_directory
 from kwire.log.verify import verify_directory
+from kwire.maintenance import compaction as offline
+from kwire.maintenance.convert import LossRefused, TargetFormat, convert_directory
+from kwire.maintenance.export import export_logs
+from kwire.maintenance.restore import restore_directory
 from kwire.messages import registry
 from kwire.records import Compression
 from kwire.spark import jobs

@@ -19,7 +19,7 @@ from kwire.pages.quantities import bytes_text, count_text
 
 if TYPE_CHECKING:
     from kwire.log import LogDirectory
-    from kwire.log.cleaner.offline import Compaction
+    from kwire.maintenance.compaction import Compaction
 
 __all__ = ["compact"]
 
@@ -48,7 +48,7 @@ def compact(
     not named keep their files and checkpoints. Exit code 1 if a partition is damaged; it is left unchanged.
     """
     from kwire.internal_topics.names import METADATA_TOPIC
-    from kwire.log.cleaner import offline
+    from kwire.maintenance import compaction as offline
 
     directory = open_local_directory(path)
     if bool(topic) == every:
@@ -96,7 +96,7 @@ def compact(
 
 def _stored_configs(directory: LogDirectory) -> dict[str, dict[str, str]]:
     """Topic configs of the metadata log; none, with a warning, where it cannot be read."""
-    from kwire.log.cleaner.offline import stored_topic_configs
+    from kwire.maintenance.compaction import stored_topic_configs
 
     try:
         return stored_topic_configs(directory)

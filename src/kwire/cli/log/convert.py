@@ -77,8 +77,8 @@ def convert(
         raise OptionError("--level goes with --codec")
     directory = open_directory(path)
     logs = selected(directory, Selection(topics=topic or (), partitions=partition or ()))
-    from kwire.log.convert import TargetFormat, convert_directory, convert_in_place, examine
-    from kwire.log.convert.directory import good_processes
+    from kwire.maintenance.convert import TargetFormat, convert_directory, convert_in_place, examine
+    from kwire.maintenance.convert.directory import good_processes
     from kwire.records.compressor import check_level, parse_compression
 
     wanted = None if codec is None else parse_compression(codec.value)

@@ -17,7 +17,7 @@ from kwire.errors import OptionError
 from kwire.pages.quantities import bytes_text
 
 if TYPE_CHECKING:
-    from kwire.log import export as exporting
+    from kwire.maintenance import export as exporting
 
 __all__ = ["export"]
 
@@ -95,7 +95,7 @@ def export(
     directory = open_directory(path)
     logs = selected(directory, Selection(topics=topic or (), partitions=partition or ()))
     first, end = parse_offsets(offsets) if offsets is not None else (0, MAX_OFFSET + 1)
-    from kwire.log.export import Range, export_logs
+    from kwire.maintenance.export import Range, export_logs
 
     wanted = Range(
         start_offset=first,

@@ -21,14 +21,14 @@ from kwire.pages.quantities import bytes_text, count_text
 
 if TYPE_CHECKING:
     from kwire.log import LogDirectory, PartitionLog
-    from kwire.log.quarantine import Quarantine
-    from kwire.log.repair_plan import Plan
+    from kwire.maintenance.quarantine import Quarantine
+    from kwire.maintenance.repair_plan import Plan
 
 __all__ = ["index", "repair"]
 
 
 class ModeChoice(enum.StrEnum):
-    """kwire.log.repair_mode.Mode, for a help text that loads no log."""
+    """kwire.maintenance.repair_mode.Mode, for a help text that loads no log."""
 
     SALVAGE = "salvage"
     TRUNCATE = "truncate"
@@ -71,8 +71,8 @@ def repair(
     Without -o or --apply nothing is written and the plan is shown. Exit code 1 if there is something to do, or damage
     is left that only another replica or a backup can put right.
     """
-    from kwire.log.repair_mode import Mode
-    from kwire.log.repair_plan import make_plan
+    from kwire.maintenance.repair_mode import Mode
+    from kwire.maintenance.repair_plan import make_plan
 
     directory, logs = _logs(path, output, apply, topic, partition)
     with terminal.progress("Verifying", bytes_of(logs)) as bar:
@@ -95,7 +95,7 @@ def index(
     Every .log file stays as it is; logs with damaged batches are left to repair. Without -o or --apply nothing is
     written and the differences are shown. Exit code 1 if there are any.
     """
-    from kwire.log.repair_plan import make_index_plan
+    from kwire.maintenance.repair_plan import make_index_plan
 
     directory, logs = _logs(path, output, apply, topic, partition)
     with terminal.progress("Verifying", bytes_of(logs)) as bar:
@@ -132,7 +132,7 @@ def _carry_out(plan: Plan, output: Path | None, apply: bool, shape: Format) -> i
             done = "nothing to do" if plan.is_empty else "nothing was written: -o DIR or --apply does it"
             print(done)
         return FINE if plan.is_empty and not plan.left else FOUND
-    from kwire.log.repair import repair_in_place, repair_into
+    from kwire.maintenance.repair import repair_in_place, repair_into
 
     if output is None and plan.is_empty:
         if shape is Format.TABLE:

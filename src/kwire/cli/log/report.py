@@ -35,7 +35,7 @@ def report(
     logs = selected(directory, Selection(topics=topic or (), partitions=partition or ()))
     if output.is_dir() or not output.parent.is_dir():
         raise OptionError(f"{output}: not the name of a file in a directory that exists")
-    from kwire.log.statistics import count_topics
+    from kwire.maintenance.statistics import count_topics
     from kwire.pages.log_report import render_report
 
     with terminal.progress("Reading records", bytes_of(logs)) as bar:

@@ -58,7 +58,7 @@ def restore(
     Offsets of the files stay, gaps too; without that column records are numbered in the order of the files. An offset
     that is there twice is refused.
     """
-    from kwire.log.restore import restore_directory
+    from kwire.maintenance.restore import restore_directory
     from kwire.records.compressor import parse_compression
     from kwire.storage.checkpoints import parse_uuid, render_uuid
 

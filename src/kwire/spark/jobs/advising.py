@@ -179,7 +179,7 @@ def advise(
     directories, whose coordinators' topics and metadata log are read. journal: as for verify.
     Raises OptionError, LogError, JobFailed.
     """
-    from kwire.log.part_journal import fingerprint
+    from kwire.maintenance.part_journal import fingerprint
     from kwire.storage.open_store import open_store
     from kwire.storage.store import parent_of
 

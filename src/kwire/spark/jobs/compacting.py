@@ -57,8 +57,8 @@ class CompactLog:
     now_ms: int
 
     def __call__(self, item: Item, attempt: str) -> Row:
-        from kwire.log.cleaner import offline
         from kwire.log.cleaner_checkpoints import CleanerCheckpoints
+        from kwire.maintenance import compaction as offline
         from kwire.storage.file_system import FileSystem
 
         key, files, directory = tuple(item.subject), FileSystem(), f"{attempt}/logs"
@@ -104,9 +104,9 @@ def compact(
     batch is copied as it is, and its row says so in `problem`.
     Raises OptionError, LogError; JobFailed, when all other partitions are done and kept for the next call.
     """
-    from kwire.log.cleaner.offline import OfflineSettings
-    from kwire.log.convert.directory import convertible, copy_rest, name_of
-    from kwire.log.part_journal import fingerprint
+    from kwire.maintenance.compaction import OfflineSettings
+    from kwire.maintenance.convert.directory import convertible, copy_rest, name_of
+    from kwire.maintenance.part_journal import fingerprint
 
     if not topics:
         raise OptionError("which topics? Those with cleanup.policy=delete would lose records")

@@ -1,6 +1,6 @@
 """convert: a log directory in another record format or with another codec, one task a partition.
 
-The result is that of `kwire log convert -o`: see kwire.log.convert and docs/convert.md.
+The result is that of `kwire log convert -o`: see kwire.maintenance.convert and docs/convert.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kwire.spark.jobs.runner import Done, Item, ToldProgress, raise_failures, ru
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kwire.log.convert import TargetFormat
+    from kwire.maintenance.convert import TargetFormat
 
 __all__ = ["convert"]
 
@@ -51,7 +51,7 @@ class ConvertLog:
     now_ms: int
 
     def __call__(self, item: Item, attempt: str) -> Row:
-        from kwire.log.convert.partition import convert_partition
+        from kwire.maintenance.convert.partition import convert_partition
         from kwire.storage.file_system import FileSystem
 
         files, made = FileSystem(), f"{attempt}/log" if attempt else None
@@ -83,16 +83,16 @@ def convert(
     Raises LossRefused (an OptionError) before anything is written where something would be lost without accept_loss;
     OptionError, LogError; JobFailed, when all other partitions are done and kept for the next call.
     """
-    from kwire.log.convert import LossRefused, TargetFormat
-    from kwire.log.convert.batch_format import Loss
-    from kwire.log.convert.directory import (
+    from kwire.maintenance.convert import LossRefused, TargetFormat
+    from kwire.maintenance.convert.batch_format import Loss
+    from kwire.maintenance.convert.directory import (
         cleaner_offsets,
         convertible,
         copy_rest,
         name_of,
         settings_of,
     )
-    from kwire.log.part_journal import fingerprint
+    from kwire.maintenance.part_journal import fingerprint
     from kwire.records.compressor import check_level, parse_compression
 
     if magic is None and compression is None:

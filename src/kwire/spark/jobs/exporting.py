@@ -24,7 +24,7 @@ from kwire.spark.paths import open_logs
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kwire.log.export import Format, Range
+    from kwire.maintenance.export import Format, Range
 
 __all__ = ["export"]
 
@@ -54,7 +54,7 @@ class ExportLog:
     as_base64: bool
 
     def __call__(self, item: Item, attempt: str) -> Row:
-        from kwire.log.export import export_logs
+        from kwire.maintenance.export import export_logs
         from kwire.storage.file_system import FileSystem
 
         files = FileSystem()
@@ -96,15 +96,15 @@ def export(
     progress: ToldProgress | None = None,
     storage: Mapping[str, Any] | None = None,
 ) -> JobResult:
-    """Write the records of logs to a directory that driver and executors share; see kwire.log.export for the settings.
+    """Write the records of logs to a directory that driver and executors share; options as in kwire.maintenance.export.
 
     path: log directories, partitions, globs or URLs; topics: names and patterns (*, ?), all by default. target: empty,
     not there, or what an interrupted run of the same export has left, which is gone on with.
     Raises OptionError, LogError; JobFailed, with the files of all other partitions in their places.
     """
-    from kwire.log.convert.directory import name_of
-    from kwire.log.export import SUFFIXES, Range, partition_file
-    from kwire.log.part_journal import fingerprint
+    from kwire.maintenance.convert.directory import name_of
+    from kwire.maintenance.export import SUFFIXES, Range, partition_file
+    from kwire.maintenance.part_journal import fingerprint
 
     if format not in SUFFIXES:
         raise OptionError(f"format {format!r}: {', '.join(SUFFIXES)}")

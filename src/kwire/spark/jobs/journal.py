@@ -121,7 +121,7 @@ def put_in_place(files: FileSystem, made: str, place: str) -> None:
 
 def remove(files: FileSystem, path: str) -> None:
     """Remove a file or a directory, if it is there."""
-    from kwire.log.convert.new_log import remove_tree
+    from kwire.maintenance.convert.new_log import remove_tree
 
     if files.is_directory(path):
         remove_tree(files, path)

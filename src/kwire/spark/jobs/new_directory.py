@@ -51,7 +51,7 @@ class NewDirectory:
 
     def check(self) -> None:
         """Raise OptionError on a target in use, or what another run has left beside it."""
-        from kwire.log.convert.directory import check_target
+        from kwire.maintenance.convert.directory import check_target
 
         check_target(self.path)
         if os.path.lexists(self.part) and not os.path.lexists(self.journal.path):
@@ -64,7 +64,7 @@ class NewDirectory:
 
         Raises OptionError on a target in use or another job's leavings, LogError.
         """
-        from kwire.log.convert.directory import name_of
+        from kwire.maintenance.convert.directory import name_of
 
         self.check()
         files = self.journal.files
@@ -78,7 +78,7 @@ class NewDirectory:
 
     def place(self, key: TopicPartition) -> str:
         """Where a partition is to be."""
-        from kwire.log.convert.directory import name_of
+        from kwire.maintenance.convert.directory import name_of
 
         return path_inside(self.part, name_of(key))
 
@@ -86,7 +86,7 @@ class NewDirectory:
         self, done: Done, cleaned: Mapping[TopicPartition, int], add_rest: Callable[[str], None] = lambda part: None
     ) -> None:
         """Write checkpoints and give the directory its name. add_rest: puts other files into the part."""
-        from kwire.log.convert.directory import finish_directory
+        from kwire.maintenance.convert.directory import finish_directory
 
         add_rest(self.part)
         finish_directory(self.journal.files, self.part, self.path, map(FinishedLog.of, done.rows), cleaned)

@@ -67,7 +67,7 @@ class LookAtFile:
     storage: Mapping[str, Any] = field(repr=False)
 
     def __call__(self, item: Item, attempt: str) -> Row:
-        from kwire.log.restore.parquet_input import open_input
+        from kwire.maintenance.restore.parquet_input import open_input
 
         source = open_input([item.subject], self.topic, self.storage)
         return {"has_offsets": source.has_offsets, "partitions": [list(key) for key in source.pieces()]}
@@ -87,7 +87,7 @@ class RestoreLog:
     storage: Mapping[str, Any] = field(repr=False)
 
     def __call__(self, item: Item, attempt: str) -> Row:
-        from kwire.log.restore import restore_directory
+        from kwire.maintenance.restore import restore_directory
         from kwire.storage.file_system import FileSystem
 
         topic, partition, inputs, topic_id = item.subject
@@ -147,9 +147,9 @@ def restore(
     topic_ids: of topics that a cluster knows already; others get a random one.
     Raises OptionError, LogError; JobFailed, when all other partitions are done and kept for the next call.
     """
-    from kwire.log.convert.directory import name_of
-    from kwire.log.restore.directory import random_topic_id, write_properties
-    from kwire.log.restore.parquet_input import find_files
+    from kwire.maintenance.convert.directory import name_of
+    from kwire.maintenance.restore.directory import random_topic_id, write_properties
+    from kwire.maintenance.restore.parquet_input import find_files
     from kwire.records.compressor import check_level, parse_compression
 
     codec, options = parse_compression(compression), dict(storage or {})
@@ -242,8 +242,8 @@ def join_tables(paths: Sequence[str], target: str) -> None:
     """One Parquet file of the offset tables of all partitions, in order. Raises LogError."""
     from pyarrow import parquet
 
-    from kwire.log.export import whole_file
-    from kwire.log.restore.directory import OFFSET_TABLE
+    from kwire.maintenance.export import whole_file
+    from kwire.maintenance.restore.directory import OFFSET_TABLE
     from kwire.storage.file_system import FileSystem
 
     with (

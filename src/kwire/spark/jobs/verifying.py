@@ -163,8 +163,8 @@ class Part:
 
 def part_of(directory: LogDirectory, wanted: Collection[TopicPartition]) -> Part:
     """The work on one directory."""
-    from kwire.log.part_journal import fingerprint
     from kwire.log.verify.directory import circumstances_of, read_root_files
+    from kwire.maintenance.part_journal import fingerprint
 
     first = next(iter(directory.values()))
     root = read_root_files(first.store) if first.directory else None

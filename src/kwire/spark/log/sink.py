@@ -1,7 +1,7 @@
 """Writing to `kafka-log`: a DataFrame as a log directory that a broker boots on.
 
     DIR.tasks-<job>/       what tasks have written: Parquet files, one for each attempt
-    DIR.new-<job>.part     the driver's commit: the files as logs, by kwire.log.restore
+    DIR.new-<job>.part     the driver's commit: the files as logs, by kwire.maintenance.restore
     DIR                    that, renamed when everything is on the disk
     DIR.old-<job>          with overwrite: what was there, until the new one has its place
 
@@ -124,7 +124,7 @@ class LogWriter(DataSourceArrowWriter):
             if not os.path.exists(path):
                 raise LogError("not here: driver and executors need a file system that all of them see", path)
         prepare_worker()
-        from kwire.log.restore import restore_directory
+        from kwire.maintenance.restore import restore_directory
         from kwire.records import Compression
 
         target, new = self.options.path, f"{self.options.path}.new-{self.job}"
@@ -153,7 +153,7 @@ class LogWriter(DataSourceArrowWriter):
         files.rename(new, target)
         files.sync_directory(os.path.dirname(target))
         if is_there:
-            from kwire.log.convert.new_log import remove_tree
+            from kwire.maintenance.convert.new_log import remove_tree
 
             remove_tree(files, old)
 
@@ -162,7 +162,7 @@ class LogWriter(DataSourceArrowWriter):
         self._remove_temporary()
 
     def _remove_temporary(self) -> None:
-        from kwire.log.convert.new_log import remove_tree
+        from kwire.maintenance.convert.new_log import remove_tree
 
         for path in (self.folder, f"{self.options.path}.new-{self.job}.part", f"{self.options.path}.new-{self.job}"):
             with suppress(LogError):

@@ -1,6 +1,6 @@
 """What a task that writes to `kafka-log` does: Arrow batches in, a Parquet file out that names topic and partition.
 
-The driver makes logs of the files (kwire.log.restore), which knows these columns.
+The driver makes logs of the files (kwire.maintenance.restore), which knows these columns.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from kwire.errors import LogError, OptionError
 from kwire.log.file_names import LARGEST_PARTITION
-from kwire.log.restore.parquet_input import TAKEN
+from kwire.maintenance.restore.parquet_input import TAKEN
 from kwire.spark.live.writing import rows_by_topic
 from kwire.spark.log.write_options import LogWriteOptions
 from kwire.spark.partitioner import RowPartitioner

@@ -18,10 +18,10 @@ from collections.abc import Callable
 from kwire.errors import LogError
 from kwire.log.file_names import SEGMENT_FILE, segment_file
 from kwire.log.partition_log import PartitionLog
-from kwire.log.quarantine import Quarantine, copy_range
-from kwire.log.reindex import rebuild_indexes
-from kwire.log.repair_plan import PartitionPlan, Plan, SegmentPlan
 from kwire.log.verify.batches import Bad, Odd
+from kwire.maintenance.quarantine import Quarantine, copy_range
+from kwire.maintenance.reindex import rebuild_indexes
+from kwire.maintenance.repair_plan import PartitionPlan, Plan, SegmentPlan
 from kwire.storage.checkpoints import LEADER_EPOCHS, META_PROPERTIES, PARTITION_METADATA
 from kwire.storage.directory_lock import LOCK_FILE, DirectoryLock
 from kwire.storage.driver_errors import cause

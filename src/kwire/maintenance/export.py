@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
 
 from kwire.errors import LogError, OptionError
-from kwire.log.part_journal import PartJournal, fingerprint
 from kwire.log.relisting import steady
+from kwire.maintenance.part_journal import PartJournal, fingerprint
 from kwire.records.columns import COLUMNS
 from kwire.storage.driver_errors import cause
 from kwire.storage.file_system import FileSystem

@@ -16,7 +16,7 @@ import pytest
 
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import LogDirectory
-from kwire.log.export import Range, export_logs
+from kwire.maintenance.export import Range, export_logs
 from kwire.records.columns import COLUMNS, arrow_schema
 from kwire.storage.file_system import FileSystem
 from tests import golden
@@ -106,7 +106,7 @@ def test_bytes_that_are_no_text_want_base64(modern: LogDirectory, tmp_path: Path
 
 
 def test_row_groups_bound_the_memory(modern: LogDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kwire.log.export.ROW_GROUP_ROWS", 1000)
+    monkeypatch.setattr("kwire.maintenance.export.ROW_GROUP_ROWS", 1000)
     monkeypatch.setattr("kwire.records.column_decoder.DEFAULT_MAX_ROWS", 500, raising=False)
     (done,) = export_logs([modern["orders", 0]], str(tmp_path / "out"), shape="parquet")
     metadata = pq.ParquetFile(done.path).metadata

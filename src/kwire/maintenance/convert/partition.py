@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kwire.log.convert.batch_format import BatchConverter, Loss, TargetFormat
-from kwire.log.convert.new_log import NewLog
 from kwire.log.offset_order import in_order
 from kwire.log.partition_log import AbortedBatches, PartitionLog, segment_batches
 from kwire.log.segment import Segment
+from kwire.maintenance.convert.batch_format import BatchConverter, Loss, TargetFormat
+from kwire.maintenance.convert.new_log import NewLog
 from kwire.records import Batch
 from kwire.storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA
 from kwire.storage.file_system import FileSystem

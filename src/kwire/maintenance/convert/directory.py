@@ -19,11 +19,11 @@ from typing import Any, Protocol
 
 from kwire.errors import Malformed, OptionError
 from kwire.internal_topics.names import METADATA_TOPIC
-from kwire.log.convert.batch_format import Loss, TargetFormat
-from kwire.log.convert.new_log import remove_tree
-from kwire.log.convert.partition import ConvertedPartition, ToldBytes, convert_partition
 from kwire.log.log_directory import LogDirectory
-from kwire.log.part_journal import PartJournal, fingerprint
+from kwire.maintenance.convert.batch_format import Loss, TargetFormat
+from kwire.maintenance.convert.new_log import remove_tree
+from kwire.maintenance.convert.partition import ConvertedPartition, ToldBytes, convert_partition
+from kwire.maintenance.part_journal import PartJournal, fingerprint
 from kwire.storage.checkpoints import (
     CLEAN_SHUTDOWN,
     CLEANER_OFFSETS,

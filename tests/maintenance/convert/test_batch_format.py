@@ -12,8 +12,8 @@ import pytest
 
 from kwire.errors import CorruptBatch, OptionError
 from kwire.log import LogDirectory, PartitionLog
-from kwire.log.convert.batch_format import BatchConverter, Loss, TargetFormat, recompress
 from kwire.log.partition_log import AbortedBatches
+from kwire.maintenance.convert.batch_format import BatchConverter, Loss, TargetFormat, recompress
 from kwire.records import Batch, Compression, Record, TimestampType, read_batches, to_arrow, write_batch
 
 ARCHIVES = ("modern", "modern44", "legacy")

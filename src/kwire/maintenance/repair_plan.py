@@ -16,12 +16,12 @@ from kwire.log.damage import Damage, Kind
 from kwire.log.file_names import SEGMENT_FILE, segment_file
 from kwire.log.log_directory import LogDirectory
 from kwire.log.partition_log import PartitionLog
-from kwire.log.repair_mode import Mode
 from kwire.log.segment import Segment
 from kwire.log.verify import DirectoryFindings, PartitionFindings, SegmentFindings
 from kwire.log.verify.batches import Bad, Odd
 from kwire.log.verify.layout import Layout
 from kwire.log.verify.topic_facts import TopicFacts
+from kwire.maintenance.repair_mode import Mode
 from kwire.storage.checkpoints import (
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from kwire.log.cleaner.offline import OfflineSettings, compact
+from kwire.maintenance.compaction import OfflineSettings, compact
 from kwire.records import Record, TimestampType, write_batch
 
 NOW_MS = 1_700_000_000_000

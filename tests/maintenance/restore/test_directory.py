@@ -17,10 +17,10 @@ import pytest
 
 from kwire.errors import KwireError, LogError, OptionError
 from kwire.log import LogDirectory
-from kwire.log.export import export_logs
 from kwire.log.log_manager import LogManager
-from kwire.log.restore import restore_directory
 from kwire.log.verify import verify_directory
+from kwire.maintenance.export import export_logs
+from kwire.maintenance.restore import restore_directory
 from kwire.records import Compression
 from tests.log.expected import Row, read_objects
 from tests.storage.faults import Stopped, StoppingFileSystem

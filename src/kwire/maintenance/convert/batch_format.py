@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 
 from kwire.errors import OptionError
-from kwire.log.convert.column_conversion import ColumnConversion, columns_can
+from kwire.maintenance.convert.column_conversion import ColumnConversion, columns_can
 from kwire.records import Batch, Compression, down_convert, read_batches, up_convert
 from kwire.records.append_error import RejectedRecords
 from kwire.records.attributes import CODEC_MASK

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire.log import LogDirectory, statistics
-from kwire.log.statistics import KeyCount, PartitionStatistics, Timeline, TopicStatistics, count_topics
+from kwire.log import LogDirectory
+from kwire.maintenance import statistics
+from kwire.maintenance.statistics import KeyCount, PartitionStatistics, Timeline, TopicStatistics, count_topics
 
 
 def counted(data: Path, *topics: str) -> dict[str, TopicStatistics]:

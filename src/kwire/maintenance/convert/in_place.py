@@ -15,10 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kwire.errors import OptionError
-from kwire.log.convert.batch_format import BatchConverter, TargetFormat
-from kwire.log.convert.directory import check_loss, convertible, examine
-from kwire.log.convert.new_log import LARGEST_SEGMENT_BYTES, pieces
-from kwire.log.convert.partition import ConvertedPartition, ToldBytes, converter_for, told
 from kwire.log.log_config import MAX_INT64, LogConfig
 from kwire.log.log_directory import LogDirectory
 from kwire.log.log_manager import LogManager
@@ -27,6 +23,10 @@ from kwire.log.partition_log import PartitionLog, segment_batches
 from kwire.log.partition_writer import PartitionWriter
 from kwire.log.segment import Segment
 from kwire.log.segment_writer import SegmentWriter
+from kwire.maintenance.convert.batch_format import BatchConverter, TargetFormat
+from kwire.maintenance.convert.directory import check_loss, convertible, examine
+from kwire.maintenance.convert.new_log import LARGEST_SEGMENT_BYTES, pieces
+from kwire.maintenance.convert.partition import ConvertedPartition, ToldBytes, converter_for, told
 from kwire.records import AppendOrigin
 from kwire.records.append_checks import analyze_append
 from kwire.storage.checkpoints import TopicPartition

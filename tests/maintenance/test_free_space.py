@@ -9,14 +9,14 @@ import pytest
 
 from kwire.errors import LogError
 from kwire.log import LogDirectory
-from kwire.log.cleaner.offline import OfflineSettings, compact, copy_logs
-from kwire.log.convert import TargetFormat, convert_directory, convert_in_place
-from kwire.log.export import export_logs
-from kwire.log.repair import repair_in_place, repair_into
-from kwire.log.repair_mode import Mode
-from kwire.log.repair_plan import make_plan
-from kwire.log.restore import restore_directory
 from kwire.log.verify import verify_directory
+from kwire.maintenance.compaction import OfflineSettings, compact, copy_logs
+from kwire.maintenance.convert import TargetFormat, convert_directory, convert_in_place
+from kwire.maintenance.export import export_logs
+from kwire.maintenance.repair import repair_in_place, repair_into
+from kwire.maintenance.repair_mode import Mode
+from kwire.maintenance.repair_plan import make_plan
+from kwire.maintenance.restore import restore_directory
 from kwire.records import Compression
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import need_space

@@ -21,12 +21,12 @@ import numpy as np
 import pyarrow as pa
 
 from kwire.errors import EncodeError, LogError, OptionError
-from kwire.log.convert.directory import check_target, finish_directory, name_of
-from kwire.log.convert.new_log import LARGEST_SEGMENT_BYTES, NewLog, remove_tree
-from kwire.log.export import whole_file
 from kwire.log.log_manager import random_id
-from kwire.log.restore.ordered_rows import MAX_SORT_BYTES, rows_in_order
-from kwire.log.restore.parquet_input import TAKEN, open_input
+from kwire.maintenance.convert.directory import check_target, finish_directory, name_of
+from kwire.maintenance.convert.new_log import LARGEST_SEGMENT_BYTES, NewLog, remove_tree
+from kwire.maintenance.export import whole_file
+from kwire.maintenance.restore.ordered_rows import MAX_SORT_BYTES, rows_in_order
+from kwire.maintenance.restore.parquet_input import TAKEN, open_input
 from kwire.records import ColumnWriter, Compression, RejectedRecords, TimestampType
 from kwire.storage.checkpoints import META_PROPERTIES, TopicPartition, render_properties
 from kwire.storage.file_system import FileSystem

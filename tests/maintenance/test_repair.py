@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from kwire.errors import LogError
 from kwire.log import LogDirectory
 from kwire.log.producer_snapshot import parse_producer_snapshot
-from kwire.log.quarantine import Quarantine
-from kwire.log.repair import repair_in_place, repair_into
-from kwire.log.repair_mode import Mode
-from kwire.log.repair_plan import Plan, make_index_plan, make_plan
 from kwire.log.verify import verify_directory
+from kwire.maintenance.quarantine import Quarantine
+from kwire.maintenance.repair import repair_in_place, repair_into
+from kwire.maintenance.repair_mode import Mode
+from kwire.maintenance.repair_plan import Plan, make_index_plan, make_plan
 from kwire.storage.directory_lock import DirectoryLock
 from kwire.storage.file_system import FileSystem
 from tests.log.damaging import LOGS, batches_of, copy_of, damage, flip, key_of, tree

@@ -1,0 +1,8 @@
+"""Work on whole log directories and copies of them.
+
+compaction          compact logs of a stopped broker, in place or into a copy
+convert             write logs in another record format
+export, restore     records to Parquet, Arrow or JSON lines, and back to a log directory
+repair, reindex     take damage out of logs; write indexes and snapshots again
+statistics          counts and sizes of topics, for reports
+"""
