@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -105,3 +106,22 @@ def object_store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
     """S3 on loopback, empty; mark tests with filterwarnings("ignore"), which boto and its server need."""
     with serve_object_store(monkeypatch) as store:
         yield store
+
+
+@pytest.fixture
+def copied(kafka_logs: dict[str, Path], tmp_path: Path) -> Callable[[str, str], Path]:
+    """copied("modern", "txn-0") -> a log directory with a writable copy of that partition and all checkpoints."""
+
+    def copy(archive: str, partition: str) -> Path:
+        source, target = (
+            kafka_logs[archive.split("/")[0]] / "/".join([*archive.split("/")[1:], "data"]),
+            tmp_path / "data",
+        )
+        target.mkdir(exist_ok=True)
+        for file in source.iterdir():
+            if file.is_file():
+                shutil.copy2(file, target)
+        shutil.copytree(source / partition, target / partition)
+        return target
+
+    return copy
