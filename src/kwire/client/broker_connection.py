@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from kwire.client.sasl import oauthbearer, start
 from kwire.client.settings import ClientSettings
-from kwire.errors import BrokerError, ConnectionFailed, KwireError, OptionError
+from kwire.errors import BrokerError, ConnectionFailed, OptionError
 from kwire.messages import registry
 from kwire.protocol import Connection, NeedData, Response, Role, State
 from kwire.protocol.error_codes import ErrorCode
@@ -56,7 +56,7 @@ class BrokerConnection:
         except OSError as error:
             self.close()
             raise ConnectionFailed(f"cannot connect: {reason(error)}", self.address) from error
-        except KwireError:
+        except BaseException:  # a token callback may raise anything
             self.close()
             raise
 
@@ -144,7 +144,7 @@ class BrokerConnection:
                 self._connection.receive_data(self._buffer[:n])
         except OSError as error:
             self._failed(error)
-        except KwireError:
+        except BaseException:  # interrupted, the rest of the response would be taken for the next one
             self.close()
             raise
 

@@ -245,7 +245,8 @@ class Endpoint:
             with urllib.request.urlopen(request, timeout=timeout_ms / 1000) as response:
                 answer = json.loads(response.read(MOST_TOKEN_BYTES))
         except urllib.error.HTTPError as error:
-            said = error.read(1000).decode("utf-8", "replace")
+            with error:  # it has the connection
+                said = error.read(1000).decode("utf-8", "replace")
             raise OptionError(f"Setting '{SETTING}': {self.url} refused: HTTP {error.code} {said}") from None
         except (OSError, ValueError) as error:
             raise OptionError(f"Setting '{SETTING}': no token from {self.url}: {error}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from kwire.broker.security import AuthenticationFailed, SaslSession
 from kwire.broker.security.oauthbearer import OauthBearerServer
 from kwire.broker.tokens import UNSECURED, InvalidToken, TokenValidator, ValidToken, validate_unsecured
 from kwire.client import Client
+from kwire.client.broker_connection import BrokerConnection
 from kwire.client.oauthbearer import initial_response, unsecured_token
 from kwire.errors import BrokerError, OptionError
 from tests.broker.security.test_clients import SMALL
@@ -139,6 +141,18 @@ def test_our_client_says_why_its_token_is_refused(servers: dict[str, str], token
         with pytest.raises(BrokerError, match=f"the broker refuses the token .*{status}") as caught:
             client.metadata([])
         assert caught.value.code == 58
+
+
+def test_a_token_callback_that_raises_leaves_no_connection_open(servers: dict[str, str]) -> None:
+    def sealed() -> str:
+        raise RuntimeError("the vault is sealed")
+
+    settings = {**SASL, "sasl.oauthbearer.token.callback": sealed}
+    with Client(servers["own"], **settings) as client, pytest.raises(RuntimeError, match="sealed") as caught:
+        client.metadata([])
+    frames = [frame for frame, _ in traceback.walk_tb(caught.tb)]
+    (connection,) = {each for frame in frames if isinstance(each := frame.f_locals.get("self"), BrokerConnection)}
+    assert not connection.is_open
 
 
 def test_a_connection_that_ended_with_its_token_is_opened_again_with_a_new_one() -> None:
