@@ -18,7 +18,7 @@ from kwire.broker.node import Node
 from kwire.broker.responses import encode_response
 from kwire.messages import FetchRequest, MetadataRequest, ProduceRequest, RequestHeader
 from kwire.messages.base import Message
-from kwire.protocol.frames import request_codec
+from kwire.protocol import request_codec
 from kwire.records import Record, TimestampType, write_batch
 
 TOPIC = "bench"

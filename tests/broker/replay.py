@@ -17,7 +17,7 @@ from typing import Any
 
 from kwire import records
 from kwire.messages import registry
-from kwire.protocol.frames import request_codec, response_codec
+from kwire.protocol import request_codec, response_codec
 from tests.waiting import HANG_S
 
 API_VERSIONS, FETCH, METADATA, CREATE_TOPICS = 18, 1, 3, 19

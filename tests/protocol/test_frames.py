@@ -11,7 +11,19 @@ from tests import golden
 
 from kwire.errors import DecodeError, Malformed, Truncated, UnsupportedVersion
 from kwire.messages import registry
-from kwire.protocol import NEED_DATA, FrameBuffer, request_codec, request_key, response_codec
+from kwire.plan import frame_codec
+from kwire.protocol import (
+    NEED_DATA,
+    FrameBuffer,
+    read_request,
+    read_response,
+    request_codec,
+    request_key,
+    response_codec,
+    write_request,
+    write_response,
+)
+from kwire.protocol.frames import FIRST_FRAME_BYTES
 
 
 def frame(body: bytes) -> bytes:
@@ -136,3 +148,85 @@ def test_a_frame_must_end_where_its_length_says() -> None:
         with pytest.raises(DecodeError):
             codec.decode(broken)
     assert codec.decode_from(wire + b"next", 0)[1] == len(wire)
+
+
+class Stream:
+    """A socket's recv_into over bytes, in pieces of up to `most` bytes."""
+
+    def __init__(self, data: bytes, most: int) -> None:
+        self.data, self.most = data, most
+
+    def recv_into(self, room: memoryview) -> int:
+        piece = self.data[: min(self.most, len(room))]
+        self.data = self.data[len(piece) :]
+        room[: len(piece)] = piece
+        return len(piece)
+
+
+@pytest.mark.parametrize("most", [1, 7, 1000, 1 << 20])
+def test_buffers_that_share_a_scratch_receive_the_same_frames(most: int) -> None:
+    """Small frames come out of the scratch, large ones out of memory of their own."""
+    scratch = bytearray(1 << 10)
+    frames = [*FRAMES, frame(random.Random(1).randbytes(300_000)), *FRAMES] if most > 1 else FRAMES
+    pairs = [(FrameBuffer(scratch=scratch), Stream(b"".join(frames), most)) for _ in range(3)]
+    found: list[list[bytes | memoryview]] = [[] for _ in pairs]
+    while any(stream.data for _, stream in pairs):
+        for (buffer, stream), mine in zip(pairs, found, strict=True):
+            buffer.receive(stream.recv_into)
+            while (one := buffer.next_frame()) is not NEED_DATA:
+                mine.append(one)  # type: ignore[arg-type]
+            buffer.release_scratch()
+    assert found == [frames, frames, frames]
+    assert [len(buffer) for buffer, _ in pairs] == [0, 0, 0]
+
+
+def test_a_large_frame_takes_memory_as_its_bytes_arrive() -> None:
+    """The length alone reserves nothing; a refusal pauses the frame until the next call."""
+    allowed, reserved = [False], list[int]()
+
+    def reserve(size: int) -> bool:
+        if allowed[0]:
+            reserved.append(size)
+        return allowed[0]
+
+    data = frame(bytes(1_000_000))
+    buffer = FrameBuffer(reserve=reserve)
+    buffer.append(data[:4])
+    assert buffer.next_frame() is NEED_DATA
+    assert not buffer.is_paused
+    buffer.append(data[4:])
+    assert buffer.next_frame() is NEED_DATA
+    assert buffer.is_paused
+    assert len(buffer) == len(data)
+    allowed[0] = True
+    assert buffer.next_frame() == data
+    assert not buffer.is_paused
+    assert sum(reserved) == len(data) - FIRST_FRAME_BYTES
+
+
+def test_trailing_bytes_are_an_error_unless_allowed() -> None:
+    """librdkafka's Metadata requests have some; Kafka ignores them."""
+    request: Any = registry.get("MetadataRequest")(topics=None)
+    data, sent = write_request(request, 9, correlation_id=5, client_id="rdkafka")
+    trailing = frame(data[4:] + b"more")
+    for kernels in (False, True):
+        header = registry.get("RequestHeader")
+        codec = frame_codec(header.SPEC, 2, header, type(request).SPEC, 9, type(request), kernels=kernels)
+        with pytest.raises(Malformed, match="4 bytes"):
+            codec.decode(trailing)
+        assert codec.decode(trailing, allow_trailing=True) == (sent.header, request)
+        assert codec.decode(data, allow_trailing=True) == (sent.header, request)
+    with pytest.raises(Malformed):
+        read_request(trailing)
+    found = read_request(trailing, allow_trailing=True)
+    assert (found.body, found.correlation_id, found.size_bytes) == (request, 5, len(trailing))
+
+
+def test_a_response_belongs_to_its_request() -> None:
+    _, sent = write_request(registry.get("MetadataRequest")(), 9, correlation_id=5)
+    body: Any = registry.get("MetadataResponse")(controller_id=3)
+    data = write_response(body, api_key=3, version=9, correlation_id=5)
+    assert read_response(data, sent).body == body
+    for broken in (data[:8], data[:7], write_response(body, api_key=3, version=9, correlation_id=6), data + b"x"):
+        with pytest.raises(DecodeError):
+            read_response(broken, sent)

@@ -13,9 +13,7 @@ from tests import golden
 
 from kwire import plan
 from kwire.messages import registry
-from kwire.protocol import NEED_DATA, Connection, Role, State
-from kwire.protocol.connection import Request
-from kwire.protocol.frames import request_codec, response_codec
+from kwire.protocol import NEED_DATA, Connection, Request, Role, State, request_codec, response_codec
 
 SETS = ("k391", "k282")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kwire.messages import registry
-from kwire.protocol.frames import request_codec
+from kwire.protocol import request_codec
 from kwire.protocol.splicing import RECORDS_ELSEWHERE, cut_frame
 
 PRODUCE: Any = registry.get("ProduceRequest")

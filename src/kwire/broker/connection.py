@@ -1,15 +1,14 @@
-"""One client's connection: frames in, answers out, in order, with bounded memory.
+"""One client's connection: requests in, responses out, in order, with bounded memory.
 
-Requests are handled one at a time: the next one when the answer before it has been handed to the operating system. So
-answers keep the order of their requests, a client that sends and does not read holds up itself alone, and a connection
-never costs more than one request, one answer and READ_AHEAD_BYTES. Kafka does the same by muting the channel. A client
-that leaves while its answer waits is noticed, as reading goes on up to that bound.
+Requests are handled one at a time: the next one when the operating system has taken the response to the one before. So
+responses keep the order of their requests, a client that sends and does not read only delays itself, and a connection
+never costs more than one request, one response and READ_AHEAD_BYTES. Kafka does the same by muting the channel. Reading
+continues up to that bound while a response is pending, so that a client that disconnects is noticed.
 
-Everything a connection does, it does in its turn (kwire.broker.turns): it reads once, sends at most SEND_BYTES, and
-handles requests until its budget is used.
+All work of a connection happens in its turns (kwire.broker.turns): in each it reads once, sends at most SEND_BYTES, and
+handles requests until its budget is used up.
 
-Pieces of files go out by sendfile; small ones are read instead and go in one call with what stands before and behind
-them.
+Records in files are sent with sendfile. Small pieces are read instead and sent in one call with the bytes around them.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ from kwire.broker.context import ANONYMOUS, Peer
 from kwire.broker.dispatch import Call, completed_response, error_response, read_request, respond
 from kwire.broker.node import Node
 from kwire.broker.poller import Poller
-from kwire.broker.receiver import LENGTH_BYTES, Receiver
 from kwire.broker.request_memory import RequestMemory
 from kwire.broker.responses import SplicedResponse, encode_response, piece_bytes
 from kwire.broker.security.errors import UnexpectedRequest
 from kwire.broker.security.tls import principal_of
 from kwire.broker.throttling import set_throttle_time
 from kwire.broker.turns import TURN_REQUESTS, Turns
-from kwire.errors import KwireError, LogError, Malformed
-from kwire.protocol.frames import request_key
+from kwire.errors import KwireError, LogError
+from kwire.protocol.frames import LENGTH_BYTES, FrameBuffer, NeedData
+from kwire.protocol.requests import request_key
 
 if TYPE_CHECKING:
     from kwire.broker.clock import TimerHandle
@@ -51,19 +50,21 @@ __all__ = ["ClientConnection", "Shared"]
 
 log = logging.getLogger("kwire.broker")
 
+READ_AHEAD_BYTES = 64 * 1024
+"""Reading stops when this many bytes wait to be handled."""
 SEND_BYTES = 1024 * 1024
-"""What is sent in one turn; the rest follows when others had theirs."""
+"""Maximum sent in one turn."""
 JOINED_BYTES = 64 * 1024
-"""Pieces of files up to this size are read and sent with what surrounds them."""
-MOST_OF_SMALL_FRAMES = 4096
-"""Frames up to this size are taken from anyone."""
+"""Pieces of files up to this size are read and sent with the bytes around them."""
+SMALL_FRAME_BYTES = 4096
+"""Frames up to this size are accepted before authentication, whatever sasl.server.max.receive.size says."""
 EXEMPT_APIS = frozenset({17, 27, 36})
-"""SaslHandshake, WriteTxnMarkers, SaslAuthenticate: the time that they take does not count for request_percentage."""
+"""SaslHandshake, WriteTxnMarkers, SaslAuthenticate: their time does not count towards the request_percentage quota."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """What all connections of a broker have in common. scratch: where they receive, one after another."""
+    """What all connections of a broker share. scratch: the buffer that they receive into, one after another."""
 
     node: Node
     turns: Turns
@@ -73,26 +74,26 @@ class Shared:
 
 
 class ClientConnection:
-    """One connection. closed: called once."""
+    """A client's connection. closed: called once, with this connection."""
 
     __slots__ = (
-        "_answered_call",
         "_can_read",
         "_can_write",
         "_closed",
-        "_greeted",
-        "_held",
+        "_finished_call",
+        "_frames",
+        "_held_files",
+        "_is_handshake_complete",
         "_max_frame_bytes",
         "_memory",
         "_muted",
         "_out",
+        "_pending",
         "_poller",
-        "_reading",
-        "_receiver",
         "_tls_wants_write",
         "_turns",
-        "_waiting",
-        "_writing",
+        "_watches_read",
+        "_watches_write",
         "busy",
         "is_queued",
         "last_active",
@@ -107,58 +108,66 @@ class ClientConnection:
     ) -> None:
         self.node, self.sock, self.peer = shared.node, sock, peer
         self._turns, self._poller, self._closed = shared.turns, shared.poller, closed
-        self._max_frame_bytes = shared.node.settings.socket_request_max_bytes
         self._memory = shared.memory
-        self._receiver = Receiver(self, shared.scratch, shared.memory, self._check_frame_size)
+        settings = shared.node.settings
+        limit = self._max_frame_bytes = settings.socket_request_max_bytes
+        if not self.is_authenticated:
+            limit = min(limit, max(SMALL_FRAME_BYTES, settings.sasl_server_max_receive_size))
+        self._frames = FrameBuffer(limit, scratch=shared.scratch, reserve=functools.partial(shared.memory.take, self))
         self._out: deque[Piece] = deque()
-        self._held: list[OpenFile] = []
-        self._greeted = False
-        self._muted: TimerHandle | None = None  # until when nothing is read from a client that is throttled
-        self._waiting: asyncio.Future[Any] | None = None  # what a handler has not answered yet
-        self._answered_call: tuple[Call, asyncio.Future[Any]] | None = None  # what it has, to be sent in the next turn
-        self._reading = self._writing = self._tls_wants_write = False  # what the socket is watched for
-        self._can_read = self._can_write = False  # what it is ready for
+        self._held_files: list[OpenFile] = []
+        self._is_handshake_complete = False
+        self._muted: TimerHandle | None = None  # ends the time in which a throttled client is not read from
+        self._pending: asyncio.Future[Any] | None = None  # a response that is not ready
+        self._finished_call: tuple[Call, asyncio.Future[Any]] | None = None  # a response to be sent in the next turn
+        self._watches_read = self._watches_write = self._tls_wants_write = False
+        self._can_read = self._can_write = False
         self.share, self.is_queued = shared.turns.new_share(), False
-        self.busy = False  # a request is being handled or its answer being sent
+        self.busy = False  # a request is being handled or its response being sent
         self.last_active = time.monotonic()
         self._watch(read=True, write=False)
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the client waits for the broker: for a response, or until it is not throttled any more."""
-        return self._waiting is not None or self._muted is not None
+        """Whether the client waits for the broker: for a response, or for the end of its throttling."""
+        return self._pending is not None or self._muted is not None
 
     @property
     def is_receiving(self) -> bool:
-        """Whether it is in the middle of a large request that has room for more bytes."""
+        """Whether it is in the middle of a large request and has memory for more of it."""
         return not self.busy and self._memory.holds(self)
 
     @property
     def is_open(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the connection is open."""
         return self.sock.fileno() >= 0
+
+    @property
+    def is_authenticated(self) -> bool:
+        """Whether the client has authenticated, or does not have to."""
+        return not (self.peer.security_protocol.startswith("SASL") and self.peer.principal == ANONYMOUS)
 
     # Turns
 
     def _watch(self, *, read: bool, write: bool) -> None:
-        if (read, write) != (self._reading, self._writing):
-            self._reading, self._writing = read, write
+        if (read, write) != (self._watches_read, self._watches_write):
+            self._watches_read, self._watches_write = read, write
             self._poller.watch(self.sock, self, read=read, write=write)
 
     def ready(self, *, read: bool, write: bool) -> None:
-        """See Pollable."""
+        """Remember what the socket is ready for; see Pollable."""
         self._can_read |= read
         self._can_write |= write
 
     def turn(self) -> bool:
-        """Send, read, and handle what has come; see TakesTurns."""
+        """Send, read, and handle requests; see TakesTurns."""
         has_requests = False
         try:
-            if self._answered_call is not None:
-                self._finish(*self._answered_call)
+            if self._finished_call is not None:
+                self._finish(*self._finished_call)
             if self._can_write:
                 self._can_write = False
-                self._writable()
+                self._continue_sending()
             if self._can_read:
                 self._read_once()
             has_requests = self._handle_requests()
@@ -166,82 +175,81 @@ class ClientConnection:
             self.close(str(error))
         if not self.is_open:
             return False
-        self._receiver.keep()
-        wants_more = self._receiver.wants_more and self._muted is None
-        self._watch(read=wants_more, write=self._writing)
-        return has_requests or (wants_more and self._can_read)
+        self._frames.release_scratch()
+        reads_more = self._has_room and self._muted is None
+        self._watch(read=reads_more, write=self._watches_write)
+        return has_requests or (reads_more and self._can_read)
 
     # Receiving
 
+    @property
+    def _has_room(self) -> bool:
+        """Whether more bytes may be received."""
+        return not self._frames.is_paused and self._frames.pending_bytes < READ_AHEAD_BYTES
+
     def _read_once(self) -> None:
-        """Read, unless enough is waiting to be handled."""
-        if not self.is_open or not self._receiver.wants_more or self._muted is not None:
+        """Read once, unless READ_AHEAD_BYTES wait to be handled."""
+        if not self.is_open or not self._has_room or self._muted is not None:
             return
         self._can_read = False
         try:
-            size, is_full = self._receiver.receive(self.sock)
+            size, is_full = self._frames.receive(self.sock.recv_into)
         except (ssl.SSLWantReadError, BlockingIOError, InterruptedError):
             return
         except ssl.SSLWantWriteError:
             self._tls_wants_write = True
-            self._watch(read=self._reading, write=True)
+            self._watch(read=self._watches_read, write=True)
             return
         except OSError as error:
             self.close(f"{error}", level=logging.DEBUG)
             return
         if not size:
-            left = self._receiver.partial_bytes
-            self.close(f"the client left inside a frame, after {left} bytes of it" if left else "the client left")
+            received = len(self._frames)
+            self.close(
+                f"client disconnected inside a frame, after {received} bytes of it"
+                if received
+                else "client disconnected"
+            )
             return
         self.last_active = time.monotonic()
-        self._can_read = is_full or self._is_tls  # TLS holds bytes that the poller knows nothing of
-
-    def _check_frame_size(self, size: int) -> None:
-        most = self._max_frame_bytes
-        if size > MOST_OF_SMALL_FRAMES and self._is_stranger:
-            most = min(most, self.node.settings.sasl_server_max_receive_size)
-        if not 0 <= size <= most:
-            raise Malformed(f"frame of {size} bytes, at most {most} are allowed", 0)
-
-    @property
-    def _is_stranger(self) -> bool:
-        """Whether the client has still to log in."""
-        return self.peer.security_protocol.startswith("SASL") and self.peer.principal == ANONYMOUS
+        self._can_read = is_full or self._is_tls  # TLS may hold decrypted bytes that the poller does not see
 
     # Handling
 
     def _handle_requests(self) -> bool:
-        """Handle what has come, as far as the turn goes; return whether there may be more of it."""
+        """Handle requests until the turn is over; return whether there may be more."""
         for _ in range(TURN_REQUESTS):
             if self.busy or self._muted is not None or not self.is_open:
                 return False
-            frame = self._receiver.next_frame()
-            if frame is None:
+            frame = self._frames.next_frame()
+            if isinstance(frame, NeedData):
                 return False
             self._handle(frame)
-            self._handled()
+            self._complete_request()
             if not self._turns.has_time:
                 break
         return not self.busy and self._muted is None
 
-    def _handled(self) -> None:
-        """Give the request's memory back once nothing is left to do for it."""
+    def _complete_request(self) -> None:
+        """Release the request's memory, unless its response is still pending."""
         if not self.busy and self.is_open:
-            self._receiver.release()
+            self._memory.release(self)
+            if self._frames.max_frame_bytes != self._max_frame_bytes and self.is_authenticated:
+                self._frames.max_frame_bytes = self._max_frame_bytes
 
     def _handle(self, frame: bytes | memoryview) -> None:
         security = self.node.security
         unexpected = None
         try:
             if security is not None:
-                if not self._greeted:
-                    self._greet()
+                if not self._is_handshake_complete:
+                    self._complete_handshake()
                 session = security.session(self.peer)
                 if session is not None and session.takes_bare_tokens:
                     self._take_bare_token(session, frame)
                     return
                 try:
-                    security.check_request(self.peer, request_key(bytes(frame[:8]))[0])
+                    security.check_request(self.peer, request_key(frame)[0])
                 except UnexpectedRequest as error:
                     unexpected = error
             call = read_request(frame, self.peer)
@@ -257,42 +265,42 @@ class ClientConnection:
         call.context.thread_ns += time.perf_counter_ns() - started_ns
         if isinstance(found, asyncio.Future):
             self.busy = True
-            self._waiting = found
-            found.add_done_callback(functools.partial(self._answered, call))
+            self._pending = found
+            found.add_done_callback(functools.partial(self._response_ready, call))
         else:
             self._reply(call, found)
 
-    def _greet(self) -> None:
-        """With the first request a TLS handshake is over: whose certificate it was is known."""
-        self._greeted = True
+    def _complete_handshake(self) -> None:
+        """Take the principal from the client's certificate: with the first request the TLS handshake is over."""
+        self._is_handshake_complete = True
         if isinstance(self.sock, ssl.SSLSocket) and not self.peer.security_protocol.startswith("SASL"):
             self.peer.principal = principal_of(self.sock.getpeercert())
 
     def _take_bare_token(self, session: SaslSession, frame: bytes | memoryview) -> None:
-        """After SaslHandshake version 0: a frame is a token, and so is its answer; a refusal has none."""
+        """Handle a frame after SaslHandshake version 0: it is a SASL token, and so is the response to it."""
         token = session.take(bytes(frame[LENGTH_BYTES:])).token
         self._out.append(len(token).to_bytes(LENGTH_BYTES, "big") + token)
         self._flush()
 
-    def _answered(self, call: Call, done: asyncio.Future[Any]) -> None:
-        self._waiting = None
+    def _response_ready(self, call: Call, done: asyncio.Future[Any]) -> None:
+        self._pending = None
         if self.is_open:
-            self._answered_call = call, done
+            self._finished_call = call, done
             self._turns.add(self)
 
     def _finish(self, call: Call, done: asyncio.Future[Any]) -> None:
-        """Send what a handler has answered later."""
-        self._answered_call = None
+        """Send a response that was pending."""
+        self._finished_call = None
         self.busy = False
         if not done.cancelled():
             self._reply(call, completed_response(call, done))
-        self._handled()
+        self._complete_request()
 
     def _throttle(self, call: Call, body: Any) -> int:
-        """Count a request for the client's quotas and tell the client to wait; return for how many milliseconds."""
+        """Count a request towards the client's quotas; set and return the throttle time of its response in ms."""
         context, throttling = call.context, self.node.throttling
         throttle_ms = context.throttle_ms
-        is_exempt = not call.expects_reply or context.api_key in EXEMPT_APIS or self._is_stranger
+        is_exempt = not call.expects_reply or context.api_key in EXEMPT_APIS or not self.is_authenticated
         if not context.is_time_recorded and not is_exempt:
             throttle_ms = max(throttle_ms, throttling.record_time(context))
         if throttle_ms and call.expects_reply:
@@ -301,7 +309,7 @@ class ClientConnection:
         return throttle_ms
 
     def _mute(self, throttle_ms: int) -> None:
-        """Handle nothing more of a client that is throttled, and read nothing, for a while."""
+        """Read and handle nothing from a throttled client for a while."""
         if self.is_open:
             self._muted = self.node.timers.call_later(throttle_ms, self._unmute)
 
@@ -320,39 +328,39 @@ class ClientConnection:
         if self.node.requests.limit:
             self.node.requests.add(call, body if call.expects_reply else None, self.node.clock.now_ms())
         if not call.expects_reply:
-            if self.peer.must_close:  # acks=0 and an error: all that can be told
-                self.close("a request that is not answered failed")
+            if self.peer.must_close:  # an error with acks=0: closing is the only way to report it
+                self.close("a request without a response failed")
             return
         if self.peer.must_close_silently:
-            self.close("it was refused")
+            self.close("its request was refused")
             return
         context = call.context
         try:
             self._out += encode_response(context.api_key, call.response_version, context.correlation_id, body)
         except KwireError:
-            log.exception("api %s version %s: no answer", context.api_key, context.api_version)
-            self.close("its answer could not be written")
+            log.exception("api %s version %s: cannot encode the response", context.api_key, context.api_version)
+            self.close("its response could not be encoded")
             return
         self._flush()
 
     # Sending
 
     def _flush(self) -> None:
-        """Send as much as the socket takes, up to SEND_BYTES; the rest when it takes more."""
+        """Send as much as the socket takes, up to SEND_BYTES; continue when it is writable."""
         out = self._out
-        left = SEND_BYTES
+        remaining = SEND_BYTES
         try:
             while out:
-                if left <= 0:
+                if remaining <= 0:
                     raise BlockingIOError
                 if isinstance(out[0], bytes | bytearray | memoryview):
-                    left -= self._send_bytes(left)
+                    remaining -= self._send_bytes(remaining)
                 else:
-                    left -= self._send_file(left)
+                    remaining -= self._send_file(remaining)
         except (BlockingIOError, InterruptedError, ssl.SSLWantWriteError):
             self.busy = True
             self._hold_files()
-            self._watch(read=self._reading, write=True)
+            self._watch(read=self._watches_read, write=True)
             return
         except ssl.SSLWantReadError:  # a handshake, before anything was sent
             self.busy = True
@@ -361,20 +369,20 @@ class ClientConnection:
         except (OSError, KwireError) as error:
             self.close(f"{error}", level=logging.DEBUG)
             return
-        self._let_files_go()
+        self._release_files()
         self.last_active = time.monotonic()
         self.busy = False
         if self.peer.must_close:
-            self.close("it was refused")
+            self.close("its request was refused")
 
-    def _send_bytes(self, most: int) -> int:
-        """Send the bytes at the front and what goes with them, up to `most`; return how many were sent."""
+    def _send_bytes(self, limit: int) -> int:
+        """Send the bytes at the front and small pieces after them, up to limit; return how many were sent."""
         out = self._out
         head = out[0]
         assert isinstance(head, bytes | bytearray | memoryview)
         if len(out) > 1:
-            head = self._joined()
-        size = min(len(head), most)
+            head = self._join_small()
+        size = min(len(head), limit)
         flags = 0 if len(out) == 1 or self._is_tls else socket.MSG_MORE
         sent = self.sock.send(head if size == len(head) else memoryview(head)[:size], flags)
         if sent < len(head):
@@ -385,8 +393,8 @@ class ClientConnection:
             raise BlockingIOError
         return sent
 
-    def _joined(self) -> bytes | bytearray | memoryview:
-        """The pieces at the front in one, as far as they are small."""
+    def _join_small(self) -> bytes | bytearray | memoryview:
+        """Join the small pieces at the front into one."""
         out = self._out
         parts: list[bytes | bytearray | memoryview] = []
         size = 0
@@ -406,11 +414,11 @@ class ClientConnection:
     def _is_tls(self) -> bool:
         return isinstance(self.sock, ssl.SSLSocket)
 
-    def _send_file(self, most: int) -> int:
-        """Send the piece of a file at the front, up to `most` bytes; return how many were sent."""
+    def _send_file(self, limit: int) -> int:
+        """Send the piece of a file at the front, up to limit bytes; return how many were sent."""
         part = self._out.popleft()
         assert not isinstance(part, bytes | bytearray | memoryview)
-        size = min(part.size_bytes, most)
+        size = min(part.size_bytes, limit)
         if self._is_tls:
             self._put_back(part, size)
             self._out.appendleft(part._replace(size_bytes=size).read())  # to be encrypted and sent next
@@ -421,54 +429,55 @@ class ClientConnection:
             self._out.appendleft(part)
             raise
         if sent == 0:
-            raise LogError("the file ended before the records that were to be sent", part.file.url)
+            raise LogError("file ends before the records to be sent", part.file.url)
         self._put_back(part, sent)
         return sent
 
-    def _put_back(self, part: FilePart, done_bytes: int) -> None:
-        """Keep what is left of a piece of a file."""
-        if done_bytes < part.size_bytes:
-            left = part._replace(position=part.position + done_bytes, size_bytes=part.size_bytes - done_bytes)
-            self._out.appendleft(left)
+    def _put_back(self, part: FilePart, sent_bytes: int) -> None:
+        """Queue the rest of a piece of a file again."""
+        if sent_bytes < part.size_bytes:
+            rest = part._replace(position=part.position + sent_bytes, size_bytes=part.size_bytes - sent_bytes)
+            self._out.appendleft(rest)
 
     def _hold_files(self) -> None:
-        """Keep the files of what waits open, whatever happens to their segments meanwhile."""
-        if not self._held:
+        """Keep the files of pending pieces open, even if their segments are deleted."""
+        if not self._held_files:
             for piece in self._out:
                 if not isinstance(piece, bytes | bytearray | memoryview):
                     piece.file.hold()
-                    self._held.append(piece.file)
+                    self._held_files.append(piece.file)
 
-    def _let_files_go(self) -> None:
-        while self._held:
-            self._held.pop().release()
+    def _release_files(self) -> None:
+        while self._held_files:
+            self._held_files.pop().release()
 
-    def _writable(self) -> None:
-        """Go on sending."""
+    def _continue_sending(self) -> None:
+        """Send more, now that the socket is writable."""
         if self._tls_wants_write:
             self._tls_wants_write = False
             self._can_read = True
         if self._out:
             self._flush()
-            self._handled()
+            self._complete_request()
         if not self._out and self.is_open:
-            self._watch(read=self._reading, write=False)
+            self._watch(read=self._watches_read, write=False)
 
-    # The end
+    # Closing
 
     def close(self, why: str, *, level: int = logging.INFO) -> None:
-        """End the connection and say why in the log."""
+        """Close the connection and log the reason."""
         if not self.is_open:
             return
         log.log(level, "connection %s closed: %s", self.peer.connection_id, why)
         self._watch(read=False, write=False)
         self.sock.close()
-        self._receiver.clear()
+        self._frames.clear()
+        self._memory.release(self)
         self._out.clear()
-        self._answered_call = None
+        self._finished_call = None
         if self._muted is not None:
             self._muted.cancel()
-        self._let_files_go()
-        if self._waiting is not None:
-            self._waiting.cancel()
+        self._release_files()
+        if self._pending is not None:
+            self._pending.cancel()
         self._closed(self)

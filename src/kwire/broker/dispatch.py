@@ -16,18 +16,16 @@ from kwire.broker.context import Peer, RequestContext
 from kwire.broker.faults import Fault, corrupt_records
 from kwire.broker.node import Node
 from kwire.broker.responses import Response, SplicedResponse
-from kwire.errors import BrokerError, KwireError, Malformed, UnsupportedVersion
-from kwire.messages import RequestHeader, registry
+from kwire.errors import BrokerError, KwireError
+from kwire.messages import registry
 from kwire.messages.base import Message
-from kwire.plan import Codec
+from kwire.protocol import requests
 from kwire.protocol.error_codes import ErrorCode
-from kwire.protocol.frames import request_codec, request_key
 
 __all__ = ["Call", "completed_response", "error_response", "read_request", "respond"]
 
 log = logging.getLogger("kwire.broker")
 
-API_VERSIONS = 18
 PRODUCE = 0
 VIEWED = frozenset({PRODUCE})
 """APIs whose requests are decoded without copying bytes fields: the frame is kept until the response is ready."""
@@ -54,44 +52,21 @@ class Call:
 
 
 def read_request(frame: bytes | memoryview, peer: Peer) -> Call:
-    """Decode a frame, length included. Raises DecodeError or UnsupportedVersion: the connection has to end."""
-    api_key, version = request_key(bytes(frame[:8]))
-    api = SERVED.get(api_key)
-    if api is None:
-        raise UnsupportedVersion(f"request with api key {api_key}: not served")
-    request: Message | None
-    if api.lowest <= version <= api.highest:
-        header, request = decode(request_codec(api_key, version), frame, api_key in VIEWED)
-        expects_reply = api_key != PRODUCE or request.acks != 0  # type: ignore[attr-defined]
-        response_version = version
-    elif api_key == API_VERSIONS:
-        header, _ = RequestHeader.decode_from(frame, 4, version=RequestHeader.VALID_VERSIONS.highest)
-        request, expects_reply, response_version = None, True, 0
-    else:
-        raise UnsupportedVersion(
-            f"request with api key {api_key}, version {version}: versions {api.lowest} to {api.highest} are served"
-        )
+    """Decode a frame, length included. Trailing bytes are ignored: librdkafka's Metadata requests have some.
+
+    Raises DecodeError or UnsupportedVersion: the connection has to end.
+    """
+    views = requests.request_key(frame)[0] in VIEWED
+    request = requests.read_request(frame, SERVED, views=views, lenient=True, allow_trailing=True)
     context = RequestContext(
         peer=peer,
-        api_key=api_key,
-        api_version=version,
-        correlation_id=header.correlation_id,
-        client_id=header.client_id or "",
-        request_bytes=len(frame),
+        api_key=request.api_key,
+        api_version=request.version,
+        correlation_id=request.correlation_id,
+        client_id=request.client_id,
+        request_bytes=request.size_bytes,
     )
-    return Call(handler(api_key), context, request, expects_reply, response_version)
-
-
-def decode(codec: Codec, frame: bytes | memoryview, views: bool) -> tuple[RequestHeader, Message]:
-    """Decode header and request. Trailing bytes are ignored, as in Kafka: librdkafka's Metadata requests have some."""
-    try:
-        return cast("tuple[RequestHeader, Message]", codec.decode(frame, views, True))
-    except Malformed as error:
-        if not error.what.endswith("left over"):
-            raise
-        end = error.position
-        trimmed = (end - 4).to_bytes(4, "big") + bytes(frame[4:end])
-        return cast("tuple[RequestHeader, Message]", codec.decode(trimmed, views, True))
+    return Call(handler(request.api_key), context, request.body, request.expects_reply, request.response_version)
 
 
 def respond(node: Node, call: Call) -> Response | asyncio.Future[Response | None] | None:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from kwire.messages import FetchResponse, ResponseHeader
+from kwire.messages import FetchResponse
 from kwire.messages.base import Message
-from kwire.protocol.frames import response_codec
+from kwire.protocol.requests import write_response
 from kwire.protocol.splicing import RECORDS_ELSEWHERE, cut_frame
 
 if TYPE_CHECKING:
@@ -46,11 +46,10 @@ def piece_bytes(piece: Piece) -> int:
 
 def encode_response(api_key: int, version: int, correlation_id: int, response: Response) -> list[Piece]:
     """Encode a response as a frame, in pieces. Raises EncodeError if a value does not fit the version."""
-    codec = response_codec(api_key, version)
-    header = ResponseHeader(correlation_id=correlation_id)
+    body = response.body if isinstance(response, SplicedResponse) else response
+    frame = write_response(body, api_key=api_key, version=version, correlation_id=correlation_id)
     if not isinstance(response, SplicedResponse):
-        return [codec.encode((header, response))]
-    frame = codec.encode((header, response.body))
+        return [frame]
     sizes = [sum(map(piece_bytes, payload)) for payload in response.payloads]
     around = cut_frame(frame, sizes, is_flexible=version in type(response.body).FLEXIBLE_VERSIONS)
     pieces: list[Piece] = [around[0]]

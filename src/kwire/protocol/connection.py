@@ -5,31 +5,30 @@
     while (request := conn.next_request()):               ...conn.receive_data(chunk); conn.next_response()
         socket.send(conn.send(request.reply(body)))       socket.send(conn.send(MetadataRequest(...)))
 
-Nothing here waits, reads a clock or starts a thread. Responses go out in the order of their requests and are told
-apart by the correlation id, as Kafka does it: whatever comes with another one than the oldest open request's ends the
-connection.
+Nothing here blocks, reads a clock or starts a thread. Responses are sent in the order of their requests. As in Kafka's
+own client, a response whose correlation id is not that of the oldest open request ends the connection.
 
-TRANSITIONS is the table of states; every other pair of state and event is refused.
+TRANSITIONS is the state table. Every other pair of state and event is an error.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from kwire.errors import DecodeError, KwireError, Malformed, OptionError, Truncated, UnsupportedVersion
+from kwire.errors import DecodeError, KwireError, Malformed, OptionError, Truncated
 from kwire.messages import registry
-from kwire.protocol.frames import (
-    MAX_FRAME_BYTES,
-    NEED_DATA,
-    FrameBuffer,
-    NeedData,
-    request_codec,
-    request_key,
-    response_codec,
+from kwire.protocol.frames import MAX_FRAME_BYTES, NEED_DATA, FrameBuffer, NeedData
+from kwire.protocol.requests import (
+    Request,
+    Response,
+    read_correlation_id,
+    read_request,
+    read_response,
+    write_request,
+    write_response,
 )
 from kwire.protocol.versions import (
     API_VERSIONS,
@@ -46,20 +45,22 @@ if TYPE_CHECKING:
 
 __all__ = ["TRANSITIONS", "Connection", "Event", "Request", "Response", "Role", "State"]
 
-PRODUCE = 0
-ERROR_CODE_POSITION = 8  # of an ApiVersions response: behind length and correlation id, in every version
 MAX_CORRELATION_ID = 2**31 - 1
 
 
 class Role(Enum):
-    """Which end this is."""
+    """The end of the connection."""
 
     BROKER = "broker"
     CLIENT = "client"
 
 
 class State(Enum):
-    """OPEN: no versions agreed. NEGOTIATING: asked. READY: requests may go. FAILED: bad bytes came. CLOSED."""
+    """State of a connection.
+
+    OPEN: API versions not negotiated. NEGOTIATING: ApiVersions request sent. READY: requests may be sent.
+    FAILED: the peer broke the protocol. CLOSED.
+    """
 
     OPEN = "open"
     NEGOTIATING = "negotiating"
@@ -69,16 +70,16 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What happens to a connection."""
+    """Event on a connection; its value says in errors what was not possible."""
 
-    RECEIVE = "bytes came"
-    ASK = "versions asked for"
-    AGREE = "versions told"
-    REFUSE = "version of the question refused"
-    SEND = "message sent"
-    SEND_EXPLICIT = "message sent in a version of the caller's"
-    BREAK = "bytes broke the protocol"
-    CLOSE = "closed"
+    RECEIVE = "receive bytes"
+    ASK = "request API versions"
+    AGREE = "accept API versions"
+    REFUSE = "refuse the ApiVersions version"
+    SEND = "send a message"
+    SEND_EXPLICIT = "send a message in an explicit version"
+    BREAK = "fail on a protocol violation"
+    CLOSE = "close"
 
 
 TRANSITIONS: dict[tuple[State, Event], State] = {
@@ -103,52 +104,14 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """A request that came or went.
-
-    header: RequestHeader; body: the request, None if its version is one that this side does not know (only ApiVersions:
-    any other ends the connection). expects_reply: false for a Produce with acks=0. size_bytes: of the frame.
-    """
-
-    api_key: int
-    version: int
-    header: Any
-    body: Any
-    expects_reply: bool
-    size_bytes: int
-
-    @property
-    def correlation_id(self) -> int:
-        """The number that the response repeats."""
-        return int(self.header.correlation_id)
-
-    @property
-    def client_id(self) -> str:
-        """The client's name; a null one is empty (W-84)."""
-        return self.header.client_id or ""
-
-    def reply(self, body: Any) -> Response:
-        """The response with that body, in this request's version."""
-        return Response(request=self, body=body, size_bytes=0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
-    """A response with the request it answers. size_bytes: of the frame, 0 until it was one."""
-
-    request: Request
-    body: Any
-    size_bytes: int
-
-
 class Connection:
     """One end of a connection.
 
-    role: BROKER receives requests and sends responses, CLIENT the reverse.
-    client_id: what a client calls itself. kafka: read and write messages as that release has them.
-    versions: what this side speaks, by api key (all that kwire knows). max_frame_bytes: of a frame that comes.
-    views: bytes and records as memoryviews of the frame instead of copies; lenient: see kwire.plan.reading.
+    role: BROKER receives requests and sends responses, CLIENT the reverse. client_id: sent in request headers.
+    kafka: encode and decode messages as that release defines them. versions: supported versions by api key; by default
+    everything kwire supports. max_frame_bytes: maximum length of a received frame.
+    views: return bytes and records as memoryviews of the frame instead of copies. lenient: accept the protocol
+    violations that Kafka accepts (docs/messages.md). allow_trailing: ignore bytes after a message, as Kafka does.
     """
 
     def __init__(
@@ -161,8 +124,10 @@ class Connection:
         max_frame_bytes: int = MAX_FRAME_BYTES,
         views: bool = False,
         lenient: bool = False,
+        allow_trailing: bool = False,
     ) -> None:
         self.role, self.client_id, self.kafka, self.views, self.lenient = role, client_id, kafka, views, lenient
+        self.allow_trailing = allow_trailing
         self.versions = dict(supported(kafka) if versions is None else versions)
         self.state = State.OPEN if role is Role.CLIENT else State.READY
         self.peer_versions: dict[int, Versions] = {}
@@ -171,45 +136,61 @@ class Connection:
         self._correlation_id = -1
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Take bytes from the peer, however they were split; no bytes are the end of the stream.
+        """Add bytes from the peer, however they were split; empty data is the end of the stream.
 
-        Raises Truncated when the stream ends inside a frame, OptionError after that or after a failure.
+        Raises Truncated if the stream ends inside a frame, OptionError after the end of the stream or a failure.
         """
         self._require(Event.RECEIVE)
         if len(data):
             self._frames.append(data)
             return
-        left = len(self._frames)
+        remaining = len(self._frames)
         self.close()
-        if left:
-            raise Truncated(f"the stream ends inside a frame, {left} bytes of it are here", left)
+        if remaining:
+            raise Truncated(f"stream ends inside a frame, after {remaining} bytes of it", remaining)
+
+    def receive(self, recv_into: Callable[[memoryview], int]) -> int:
+        """Receive once with recv_into, such as socket.recv_into; large frames are received without a copy.
+
+        Returns the number of bytes; 0 is the end of the stream, to be reported with `receive_data(b"")`. Raises
+        OptionError after that or a failure.
+        """
+        self._require(Event.RECEIVE)
+        return self._frames.receive(recv_into)[0]
 
     def close(self) -> None:
-        """No more bytes either way. What was received and not taken is dropped."""
+        """Close the connection; drop all bytes received and all open requests."""
         self._move(Event.CLOSE)
-        self._frames = FrameBuffer(self._frames.max_frame_bytes)
+        self._frames.clear()
         self._open.clear()
 
     @property
     def open_requests(self) -> tuple[Request, ...]:
-        """The requests that wait for their response, oldest first."""
+        """Requests without a response so far, oldest first."""
         return tuple(self._open)
 
     # Broker
 
     def next_request(self) -> Request | NeedData:
-        """The next request, or NEED_DATA.
+        """Return the next request, or NEED_DATA.
 
-        Raises Malformed, Truncated or UnsupportedVersion when it cannot be read; the connection has then failed, as
-        there is no answer to what cannot be understood. The exception is an ApiVersions request of an unknown
-        version: it comes with body None, and `refuse_version` is the answer (W-85).
+        Raises Malformed, Truncated or UnsupportedVersion for a request that cannot be read; the connection has then
+        failed, since such a request cannot be answered. The exception is an ApiVersions request of an unsupported
+        version: its body is None, and `refuse_version` makes the response (W-85).
         """
         self._require_role(Role.BROKER)
         frame = self._next_frame()
         if isinstance(frame, NeedData):
             return frame
         try:
-            request = self._read_request(frame)
+            request = read_request(
+                frame,
+                self.versions,
+                kafka=self.kafka,
+                views=self.views,
+                lenient=self.lenient,
+                allow_trailing=self.allow_trailing,
+            )
         except KwireError:
             self._move(Event.BREAK)
             raise
@@ -218,48 +199,21 @@ class Connection:
         return request
 
     def refuse_version(self, request: Request) -> Response:
-        """The answer to an ApiVersions request of a version that this side does not know."""
+        """Make the UNSUPPORTED_VERSION response to an ApiVersions request of an unsupported version."""
         return request.reply(describe(self.versions, UNSUPPORTED_VERSION))
 
     def offer_versions(self, request: Request) -> Response:
-        """The answer to an ApiVersions request: what this side speaks, or the refusal of the request's own version."""
+        """Make the response to an ApiVersions request of any version, with the versions supported here."""
         return self.refuse_version(request) if request.body is None else request.reply(describe(self.versions))
-
-    def _read_request(self, frame: bytes) -> Request:
-        api_key, version = request_key(frame)
-        ours = self.versions.get(api_key)
-        if ours is None:
-            raise UnsupportedVersion(f"request with api key {api_key}, which is not served here")
-        if version in ours:
-            header, body = request_codec(api_key, version, self.kafka).decode(frame, self.views, self.lenient)
-            expects_reply = api_key != PRODUCE or body.acks != 0
-        elif api_key == API_VERSIONS:
-            header, body, expects_reply = self._header_alone(frame), None, True
-        else:
-            raise UnsupportedVersion(f"request with api key {api_key} version {version}, served are versions {ours}")
-        return Request(
-            api_key=api_key,
-            version=version,
-            header=header,
-            body=body,
-            expects_reply=expects_reply,
-            size_bytes=len(frame),
-        )
-
-    @staticmethod
-    def _header_alone(frame: bytes) -> Any:
-        """The header of a request whose body has an unknown form: ApiVersions of a later, hence flexible version."""
-        cls = registry.get("RequestHeader")
-        header, _ = cls.decode_from(frame, 4, version=cls.VALID_VERSIONS.highest)
-        return header
 
     # Client
 
     def negotiate(self, client_software_name: str = "kwire", client_software_version: str = "0") -> bytes:
-        """An ApiVersions request in the highest version that is not known to be refused.
+        """Encode an ApiVersions request, in the highest version that the broker has not refused.
 
-        Feed what comes back and take it with `next_response`: the connection is then READY, or OPEN again after a
-        refusal, to ask once more in a version that the broker has. Raises UnsupportedVersion when there is none.
+        After the response, taken with `next_response`, the connection is READY; or OPEN again if the broker does not
+        support the version, and the next call uses one that it does support. Raises UnsupportedVersion if there is
+        none.
         """
         self._require_role(Role.CLIENT)
         self._require(Event.ASK)
@@ -267,18 +221,19 @@ class Connection:
         version = highest_common(API_VERSIONS, ours, self.peer_versions.get(API_VERSIONS, ours))
         cls: Any = registry.request(API_VERSIONS, self.kafka)
         body = cls(client_software_name=client_software_name, client_software_version=client_software_version)
-        data = self._write_request(body, API_VERSIONS, version)
+        frame = self._write_request(body, version)
         self._move(Event.ASK)
-        return data
+        return frame
 
     def version_for(self, api_key: int) -> int:
-        """The highest version that both sides speak. Raises UnsupportedVersion if there is none."""
+        """Return the highest version that both sides support. Raises UnsupportedVersion if there is none."""
         return highest_common(api_key, self.versions.get(api_key), self.peer_versions.get(api_key))
 
     def next_response(self) -> Response | NeedData:
-        """The next response, or NEED_DATA.
+        """Return the next response, or NEED_DATA.
 
-        Raises Malformed or Truncated when it cannot be read or answers no open request; the connection has then failed.
+        Raises Malformed or Truncated for a response that cannot be read or does not belong to the oldest open request;
+        the connection has then failed.
         """
         self._require_role(Role.CLIENT)
         frame = self._next_frame()
@@ -291,48 +246,40 @@ class Connection:
             raise
         self._open.popleft()
         if response.request.api_key == API_VERSIONS and self.state is State.NEGOTIATING:
-            self._learn(response)
+            self._learn_versions(response)
         return response
 
-    def _read_response(self, frame: bytes) -> Response:
-        if len(frame) < 8:
-            raise Truncated(f"response of {len(frame) - 4} bytes, its correlation id takes 4", 4)
-        correlation_id = int.from_bytes(frame[4:8], "big", signed=True)
+    def _read_response(self, frame: bytes | memoryview) -> Response:
         if not self._open:
-            raise Malformed(f"response with correlation id {correlation_id}, and no request is open", 4)
-        request = self._open[0]
-        if correlation_id != request.correlation_id:
-            what = (
-                f"response with correlation id {correlation_id}, the oldest open request has {request.correlation_id}"
-            )
-            raise Malformed(what, 4)
-        version = request.version
-        if request.api_key == API_VERSIONS and _refused(frame):
-            version = 0
-        codec = response_codec(request.api_key, version, self.kafka)
-        _, body = codec.decode(frame, self.views, self.lenient)
-        return Response(request=request, body=body, size_bytes=len(frame))
+            raise Malformed(f"response with correlation id {read_correlation_id(frame)}, but no request is open", 4)
+        return read_response(
+            frame,
+            self._open[0],
+            kafka=self.kafka,
+            views=self.views,
+            lenient=self.lenient,
+            allow_trailing=self.allow_trailing,
+        )
 
-    def _learn(self, response: Response) -> None:
-        """What an ApiVersions response says about the peer."""
-        told = offered(response.body.api_keys)
+    def _learn_versions(self, response: Response) -> None:
+        """Store the versions that the broker supports, from its ApiVersions response."""
+        versions = offered(response.body.api_keys)
         if response.body.error_code == UNSUPPORTED_VERSION:
-            # Brokers before KIP-511 name nothing: then version 0 is the one that all of them have.
+            # Brokers before KIP-511 list no versions then; all of them support version 0.
             below = Versions(0, response.request.version - 1)
-            self.peer_versions = {API_VERSIONS: told.get(API_VERSIONS, Versions(0, 0)).intersect(below)}
+            self.peer_versions = {API_VERSIONS: versions.get(API_VERSIONS, Versions(0, 0)).intersect(below)}
             self._move(Event.REFUSE)
             return
-        self.peer_versions = told
+        self.peer_versions = versions
         self._move(Event.AGREE)
 
     # Both
 
     def send(self, outgoing: Response | Message, *, version: int | None = None) -> bytes:
-        """The bytes of a response (broker) or of a request (client), to be sent as they are.
+        """Encode a response (broker) or a request (client) as a frame, ready to be sent.
 
-        version: of a client's request, in place of the highest that both sides speak. Raises EncodeError when the
-        message does not fit its version, OptionError when it is not this connection's turn to send it,
-        UnsupportedVersion.
+        version: of a client's request, instead of the highest that both sides support. Raises EncodeError for a message
+        that does not fit its version, OptionError if it may not be sent now, UnsupportedVersion.
         """
         if isinstance(outgoing, Response):
             self._require_role(Role.BROKER)
@@ -341,51 +288,39 @@ class Connection:
         self._require(Event.SEND if version is None else Event.SEND_EXPLICIT)
         api_key = outgoing.API_KEY
         if api_key is None or outgoing.SPEC.kind != "request":
-            raise OptionError(f"{type(outgoing).__name__} is no request")
-        return self._write_request(outgoing, api_key, self.version_for(api_key) if version is None else version)
+            raise OptionError(f"{type(outgoing).__name__} is not a request")
+        return self._write_request(outgoing, self.version_for(api_key) if version is None else version)
 
-    def _write_request(self, body: Any, api_key: int, version: int) -> bytes:
-        cls: Any = registry.get("RequestHeader")
-        # After the largest int32 comes the smallest: what counts is that open requests have different ones.
+    def _write_request(self, body: Message, version: int) -> bytes:
+        # After the largest int32 the ids start over: only those of open requests have to differ.
         correlation_id = 0 if self._correlation_id == MAX_CORRELATION_ID else self._correlation_id + 1
-        header = cls(
-            request_api_key=api_key,
-            request_api_version=version,
-            correlation_id=correlation_id,
-            client_id=self.client_id,
+        frame, request = write_request(
+            body, version, correlation_id=correlation_id, client_id=self.client_id, kafka=self.kafka
         )
-        data = request_codec(api_key, version, self.kafka).encode((header, body))
         self._correlation_id = correlation_id
-        request = Request(
-            api_key=api_key,
-            version=version,
-            header=header,
-            body=body,
-            expects_reply=api_key != PRODUCE or body.acks != 0,
-            size_bytes=len(data),
-        )
         if request.expects_reply:
             self._open.append(request)
-        return data
+        return frame
 
     def _write_response(self, response: Response) -> bytes:
         self._require(Event.SEND)
         request = response.request
         if not self._open or self._open[0] is not request:
             raise OptionError(
-                f"the response to request {request.correlation_id} is not the next one: "
-                f"{len(self._open)} requests are open, and responses go out in their order"
+                f"response to request {request.correlation_id} is not the next one: {len(self._open)} requests are "
+                "open; send responses in the order of their requests"
             )
-        version = request.version
-        if request.api_key == API_VERSIONS and version not in self.versions[API_VERSIONS]:
-            version = 0  # W-85
-        cls: Any = registry.get("ResponseHeader")
-        header = cls(correlation_id=request.correlation_id)
-        data = response_codec(request.api_key, version, self.kafka).encode((header, response.body))
+        frame = write_response(
+            response.body,
+            api_key=request.api_key,
+            version=request.response_version,
+            correlation_id=request.correlation_id,
+            kafka=self.kafka,
+        )
         self._open.popleft()
-        return data
+        return frame
 
-    def _next_frame(self) -> bytes | NeedData:
+    def _next_frame(self) -> bytes | memoryview | NeedData:
         if self.state is State.CLOSED:
             return NEED_DATA
         self._require(Event.RECEIVE)
@@ -397,18 +332,12 @@ class Connection:
 
     def _require(self, event: Event) -> None:
         if (self.state, event) not in TRANSITIONS:
-            raise OptionError(f"{event.value}: not possible, the connection is {self.state.value}")
+            raise OptionError(f"connection is {self.state.value}: cannot {event.value}")
 
     def _require_role(self, role: Role) -> None:
         if self.role is not role:
-            raise OptionError(f"only a {role.value} does this, the connection is a {self.role.value}'s")
+            raise OptionError(f"connection is a {self.role.value}'s: only a {role.value}'s can do this")
 
     def _move(self, event: Event) -> None:
         self._require(event)
         self.state = TRANSITIONS[self.state, event]
-
-
-def _refused(frame: bytes) -> bool:
-    """Whether an ApiVersions response says UNSUPPORTED_VERSION, which it does in version 0."""
-    code = frame[ERROR_CODE_POSITION : ERROR_CODE_POSITION + 2]
-    return code == UNSUPPORTED_VERSION.to_bytes(2, "big")

@@ -1,40 +1,29 @@
-"""Frames: what travels on a connection, and the codecs of their header and body.
+"""Frames: how messages are delimited on a connection.
 
     pos  bytes  field
-      0      4  length           int32, of what follows
-      4      n  header           request: api key, version, correlation id, client id; response: correlation id
-    4+n      m  body
+      0      4  length     int32, of what follows
+      4      n  payload    header and body of a request or response, see kwire.protocol.requests
 
-The first four bytes of a request's header choose its version, and with it the version of the header (W-84). The
-response has the version of its request (W-87). Source: KIP-482; org.apache.kafka.common.requests.RequestHeader,
-ResponseHeader.
+Source: org.apache.kafka.common.network.NetworkReceive.
 """
 
 from __future__ import annotations
 
-import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
-from kwire.errors import Malformed, Truncated
-from kwire.messages import registry
-from kwire.plan import Codec, frame_codec
+from kwire.errors import Malformed
 
-if TYPE_CHECKING:
-    from kwire.messages.base import Message
-
-__all__ = [
-    "MAX_FRAME_BYTES",
-    "NEED_DATA",
-    "FrameBuffer",
-    "NeedData",
-    "request_codec",
-    "request_key",
-    "response_codec",
-]
+__all__ = ["LENGTH_BYTES", "MAX_FRAME_BYTES", "NEED_DATA", "FrameBuffer", "NeedData"]
 
 MAX_FRAME_BYTES = 100 * 1024 * 1024
 """Kafka's default for socket.request.max.bytes."""
 LENGTH_BYTES = 4
+SCRATCH_BYTES = 256 * 1024
+FIRST_FRAME_BYTES, FRAME_GROWTH = 64 * 1024, 4
+"""Initial size of the buffer of a frame that arrives in pieces, and the factor by which it grows when it is full: the
+length that a peer announces costs no memory before the bytes arrive."""
+
+Buffer = bytes | bytearray | memoryview
 
 
 class NeedData:
@@ -48,75 +37,139 @@ class NeedData:
 
 
 NEED_DATA = NeedData()
-"""There is no whole frame yet: give the connection more bytes."""
-
-
-@functools.cache
-def request_codec(api_key: int, version: int, kafka: str | None = None) -> Codec:
-    """The codec of (header, body) of a request. Raises UnsupportedVersion for an unknown key or version."""
-    return _codec("RequestHeader", registry.request(api_key, kafka), version)
-
-
-@functools.cache
-def response_codec(api_key: int, version: int, kafka: str | None = None) -> Codec:
-    """The codec of (header, body) of a response. Raises UnsupportedVersion for an unknown key or version."""
-    return _codec("ResponseHeader", registry.response(api_key, kafka), version)
-
-
-def _codec(header: str, cls: type[Message], version: int) -> Codec:
-    cls.check_version(version)
-    header_cls: Any = registry.get(header)
-    spec = cls.SPEC
-    return frame_codec(header_cls.SPEC, spec.header_version(version), header_cls, spec, version, cls)
-
-
-def request_key(frame: bytes) -> tuple[int, int]:
-    """(api key, version) of a request, the only part of it that can be read without knowing them.
-
-    frame: with its length. Raises Truncated if it is too short for them.
-    """
-    if len(frame) < LENGTH_BYTES + 4:
-        raise Truncated(f"request of {len(frame) - LENGTH_BYTES} bytes, its api key and version take 4", LENGTH_BYTES)
-    return int.from_bytes(frame[4:6], "big", signed=True), int.from_bytes(frame[6:8], "big", signed=True)
+"""No complete frame yet: the connection needs more bytes."""
 
 
 class FrameBuffer:
-    """Cuts a stream of bytes into frames, however it was split on its way.
+    """Cuts a stream of bytes into frames, however the stream was split.
 
-    max_frame_bytes: of a frame without its length. Memory: what was received and not taken yet.
+    Bytes arrive with `append`, or with `receive`, which lends a buffer to socket.recv_into: a frame that is larger than
+    the scratch buffer is received into the memory in which it is returned.
+
+    max_frame_bytes: maximum length of a frame; may change at any time. scratch: the buffer for everything else. Several
+    FrameBuffers may share one, if each calls `release_scratch` before the next one receives.
+    reserve: called with the number of bytes by which a frame outgrows FIRST_FRAME_BYTES, step by step; False pauses the
+    frame until `next_frame` is called again.
     """
 
-    __slots__ = ("_buffer", "_position", "max_frame_bytes")
+    __slots__ = (
+        "_data",
+        "_filled_bytes",
+        "_frame",
+        "_frame_bytes",
+        "_pos",
+        "_reserve",
+        "_scratch",
+        "is_paused",
+        "max_frame_bytes",
+    )
 
-    def __init__(self, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
+    def __init__(
+        self,
+        max_frame_bytes: int = MAX_FRAME_BYTES,
+        *,
+        scratch: bytearray | None = None,
+        reserve: Callable[[int], bool] | None = None,
+    ) -> None:
         self.max_frame_bytes = max_frame_bytes
-        self._buffer = bytearray()
-        self._position = 0
+        self._scratch, self._reserve = scratch, reserve
+        self._data: Buffer = b""  # received and not in a frame, from _pos on
+        self._pos = 0
+        self._frame: bytearray | None = None  # the frame that is being received
+        self._frame_bytes = self._filled_bytes = 0  # its size, and how much of it has arrived
+        self.is_paused = False
 
     def __len__(self) -> int:
-        """Bytes received and not taken."""
-        return len(self._buffer) - self._position
+        """Bytes received and not returned in frames."""
+        return self._filled_bytes + self.pending_bytes
 
-    def append(self, data: bytes | bytearray | memoryview) -> None:
-        """Take what came from the stream."""
-        if self._position:
-            del self._buffer[: self._position]
-            self._position = 0
-        self._buffer += data
+    @property
+    def pending_bytes(self) -> int:
+        """Bytes received that no frame has been made of."""
+        return len(self._data) - self._pos
 
-    def next_frame(self) -> bytes | NeedData:
-        """The next whole frame with its length, or NEED_DATA.
+    def append(self, data: Buffer) -> None:
+        """Add bytes from the stream."""
+        if not self.pending_bytes:
+            self._data = bytes(data)
+        elif isinstance(self._data, bytearray):
+            del self._data[: self._pos]
+            self._data += data
+        else:
+            self._data = bytearray(memoryview(self._data)[self._pos :])
+            self._data += data
+        self._pos = 0
 
-        Raises Malformed as soon as a length is there that is negative or above max_frame_bytes.
+    def receive(self, recv_into: Callable[[memoryview], int]) -> tuple[int, bool]:
+        """Receive once with recv_into, such as socket.recv_into.
+
+        Returns the number of bytes, 0 at the end of the stream, and whether they filled the buffer.
         """
-        start = self._position
-        if len(self._buffer) - start < LENGTH_BYTES:
-            return NEED_DATA
-        size = int.from_bytes(self._buffer[start : start + LENGTH_BYTES], "big", signed=True)
-        if size < 0 or size > self.max_frame_bytes:
-            raise Malformed(f"frame of {size} bytes, at most {self.max_frame_bytes} are allowed", 0)
-        end = start + LENGTH_BYTES + size
-        if end > len(self._buffer):
-            return NEED_DATA
-        self._position = end
-        return bytes(memoryview(self._buffer)[start:end])
+        frame = self._frame
+        if self._scratch is None:
+            self._scratch = bytearray(SCRATCH_BYTES)
+        if frame is not None and not self.pending_bytes and len(frame) - self._filled_bytes > len(self._scratch):
+            with memoryview(frame) as whole, whole[self._filled_bytes :] as room:
+                size = recv_into(room)
+                is_full = size == len(room)
+            self._filled_bytes += size
+            return size, is_full
+        room = memoryview(self._scratch)
+        size = recv_into(room)
+        if self.pending_bytes:
+            self.append(room[:size])
+        else:
+            self._data, self._pos = room[:size], 0
+        return size, size == len(room)
+
+    def release_scratch(self) -> None:
+        """Copy the bytes that are still in the scratch buffer, so that another FrameBuffer can use it."""
+        if self._pos >= len(self._data):
+            self._data, self._pos = b"", 0
+        elif isinstance(self._data, memoryview):
+            self._data, self._pos = bytes(self._data[self._pos :]), 0
+
+    def next_frame(self) -> bytes | memoryview | NeedData:
+        """Return the next complete frame with its length, or NEED_DATA.
+
+        Raises Malformed for a length that is negative or above max_frame_bytes, as soon as the length has arrived.
+        """
+        if self._frame is None:
+            data, pos = self._data, self._pos
+            if len(data) - pos < LENGTH_BYTES:
+                return NEED_DATA
+            size = int.from_bytes(data[pos : pos + LENGTH_BYTES], "big", signed=True)
+            if not 0 <= size <= self.max_frame_bytes:
+                raise Malformed(f"frame of {size} bytes, at most {self.max_frame_bytes} are allowed", 0)
+            stop = pos + LENGTH_BYTES + size
+            if stop <= len(data):  # the usual case
+                self._pos = stop
+                return bytes(memoryview(data)[pos:stop])
+            self._frame_bytes = LENGTH_BYTES + size
+            self._frame = bytearray(min(self._frame_bytes, FIRST_FRAME_BYTES))
+            self._filled_bytes = 0
+        return self._fill(self._frame)
+
+    def _fill(self, frame: bytearray) -> memoryview | NeedData:
+        """Move pending bytes into the frame that is being received; return the frame when it is complete."""
+        while True:
+            size = min(self.pending_bytes, len(frame) - self._filled_bytes)
+            part = memoryview(self._data)[self._pos : self._pos + size]
+            frame[self._filled_bytes : self._filled_bytes + size] = part
+            self._filled_bytes += size
+            self._pos += size
+            if self._filled_bytes == self._frame_bytes:
+                self._frame, self._filled_bytes = None, 0
+                return memoryview(frame)
+            if self._filled_bytes < len(frame):
+                return NEED_DATA
+            growth = min(self._frame_bytes, len(frame) * FRAME_GROWTH) - len(frame)
+            self.is_paused = self._reserve is not None and not self._reserve(growth)
+            if self.is_paused:
+                return NEED_DATA
+            frame.extend(bytes(growth))
+
+    def clear(self) -> None:
+        """Drop everything that was received and not returned."""
+        self._data, self._pos = b"", 0
+        self._frame, self._filled_bytes, self.is_paused = None, 0, False

@@ -24,7 +24,7 @@ from kwire.broker import Broker
 from kwire.broker.node import Node
 from kwire.messages import registry
 from kwire.messages.base import Message
-from kwire.protocol.frames import request_codec, response_codec
+from kwire.protocol import request_codec, response_codec
 from tests.waiting import HANG_S
 
 GROUP_APIS = {8, 9, 10, 11, 12, 13, 14, 68}
