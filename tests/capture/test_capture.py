@@ -227,7 +227,7 @@ def test_damage_in_the_middle_is_told_behind_what_came_before(recorded: Recorded
 
 def test_what_is_no_capture_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("hello")
-    with pytest.raises(Malformed, match="no pcap or pcapng file"):
+    with pytest.raises(Malformed, match="not a pcap or pcapng file"):
         list(read_capture(tmp_path / "text"))
     with pytest.raises(LogError, match="cannot be opened"):
         list(read_capture(tmp_path / "missing.pcap"))

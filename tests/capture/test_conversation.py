@@ -92,7 +92,7 @@ def test_an_api_or_version_from_the_future_is_a_row_with_its_bytes(tmp_path: Pat
     known, unknown = (each.to_json() for each in pcap.exchanges())
     assert known["problem"] is None
     assert (unknown["api_key"], unknown["api"], unknown["api_version"]) == (999, None, 3)
-    assert unknown["problem"] == "api key 999 in version 3 is not known"
+    assert unknown["problem"] == "unknown api key 999 version 3"
     assert (unknown["request_bytes"], unknown["response_bytes"]) == (34, 14)
     assert unknown["request"] is None
 

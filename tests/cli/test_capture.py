@@ -36,7 +36,7 @@ def test_json_has_decoded_bodies(pcap: str, capsys: pytest.CaptureFixture[str]) 
 def test_problems_are_an_exit_code_and_can_be_listed(pcap: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["capture", pcap, "--problems", "--format", "jsonl", "--no-bodies"]) == 1
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert {row["problem"] for row in rows} == {"there is no response to it in the capture"}
+    assert {row["problem"] for row in rows} == {"its response was not captured"}
     assert "request" not in rows[0]
 
 
@@ -58,4 +58,4 @@ def test_secrets_are_hidden(pcap: str, capsys: pytest.CaptureFixture[str]) -> No
 def test_what_is_no_capture_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "x.pcap").write_bytes(b"no capture")
     assert run(["capture", str(tmp_path / "x.pcap")]) == 1
-    assert "no pcap or pcapng file" in capsys.readouterr().err
+    assert "not a pcap or pcapng file" in capsys.readouterr().err

@@ -1,6 +1,6 @@
 """Packet captures as Kafka's requests and responses.
 
-read_capture        a pcap or pcapng file -> Exchange, one a request with its response
+read_capture    yields an Exchange, a request with its response, from a pcap or pcapng file
 """
 
 from kwire.capture.capture import CaptureCounts, read_capture

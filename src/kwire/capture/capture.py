@@ -1,11 +1,10 @@
-"""A whole capture file: its connections, and what went over them."""
+"""A capture file as the requests and responses of its connections."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from kwire.capture.conversation import Conversation
 from kwire.capture.exchange import Address, Exchange
@@ -17,12 +16,12 @@ from kwire.storage.store import parent_of
 __all__ = ["CaptureCounts", "read_capture"]
 
 SWEEP_SEGMENTS = 4096
-LINGER_NS = 10_000_000_000  # packets of a closed connection may still come, out of order
+LINGER_NS = 10_000_000_000  # packets of a closed connection may be captured late, out of order
 
 
 @dataclass(slots=True)
 class CaptureCounts(PacketCounts):
-    """What a capture held, beyond its packets: connections, and bytes in which no frame could be found."""
+    """Counts of a capture: packets, connections, and bytes in which no frame was found."""
 
     connections: int = 0
     lost_bytes: int = 0
@@ -33,15 +32,15 @@ def read_capture(
     *,
     ports: Iterable[int] = (),
     counts: CaptureCounts | None = None,
-    storage_options: Mapping[str, Any] | None = None,
+    storage_options: Mapping[str, object] | None = None,
 ) -> Iterator[Exchange]:
-    """The requests and responses in a pcap or pcapng file, matched, in the order in which they are settled.
+    """Yield the requests of a pcap or pcapng file with their responses, in the order in which they are complete.
 
-    path: local, or a URL that fsspec opens (storage_options: for its driver). ports: those that brokers listen on; with
-    none, every connection whose bytes look like Kafka's is read. counts: filled in while reading.
-    Memory: open connections, with what waits for missing packets (at most 16 MB a direction).
-    Raises LogError where the file cannot be read; Malformed (position: in the file) where it is no capture or damaged,
-    after everything before the damage.
+    path: local path or fsspec URL. storage_options: for its file system driver. ports: of the brokers; by default every
+    connection whose bytes look like Kafka's is read. counts: updated while reading.
+    Memory: data of open connections that waits for missing packets, at most 16 MB per direction.
+    Raises LogError for a file that cannot be read; Malformed (position: in the file) for one that is not a capture or
+    is damaged, after the exchanges before the damage.
     """
     counts = CaptureCounts() if counts is None else counts
     url = os.fspath(path)
@@ -67,7 +66,7 @@ def read_capture(
 
 
 class Connections:
-    """The connections of a capture that are open."""
+    """The open connections of a capture."""
 
     def __init__(self, ports: frozenset[int], counts: CaptureCounts) -> None:
         self._ports, self._counts = ports, counts
@@ -76,9 +75,9 @@ class Connections:
         self._segments = 0
 
     def add(self, segment: Segment) -> Iterator[Exchange]:
-        """Give a segment to its connection, which may be a new one."""
+        """Add a segment to its connection; yield the exchanges that it completes."""
         if segment.source == segment.target:
-            return  # a connection to itself has no two directions to tell apart
+            return  # the two directions look alike
         if self._ports and segment.source[1] not in self._ports and segment.target[1] not in self._ports:
             return
         key = frozenset((segment.source, segment.target))
@@ -98,7 +97,7 @@ class Connections:
                     yield from self._finish(each)
 
     def finish(self) -> Iterator[Exchange]:
-        """The end of the capture."""
+        """Yield the rest at the end of the capture."""
         for key in list(self._open):
             yield from self._finish(key)
 

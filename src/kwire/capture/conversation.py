@@ -1,14 +1,14 @@
 """One TCP connection as Kafka requests and responses, matched by correlation id.
 
-Which end is the client is told by the SYN, by an end that is known to be a broker, or by whose bytes are a request: a
-whole one with a client id, since responses begin like Produce requests by chance. A connection whose first bytes do not
-look like Kafka's is left alone, unless its port says that they should. Requests are answered in their order, so a
-response that matches a later request leaves the earlier ones unanswered: answers that were never captured.
+The client is the end that sends the SYN, the end whose peer is a known broker, or the end that sends a complete request
+with a client id (without one, a response may look like a Produce request). A connection whose first bytes do not look
+like Kafka's is ignored, unless its port is one of the brokers'. Brokers respond in the order of requests, so a response
+to a later request means that the responses to the earlier ones were not captured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from kwire.capture.exchange import Address, Exchange
@@ -17,11 +17,12 @@ from kwire.capture.packets import FIN, RST, SYN, Segment
 from kwire.capture.reassembly import Hole, Piece, TcpStream
 from kwire.errors import KwireError, UnsupportedVersion
 from kwire.messages import registry
-from kwire.protocol import request_codec, response_codec
+from kwire.plan import Codec
+from kwire.protocol import read_request, request_codec, request_key, response_codec
 
 __all__ = ["Conversation"]
 
-PRODUCE, SASL_HANDSHAKE, API_VERSIONS = 0, 17, 18
+PRODUCE, SASL_HANDSHAKE = 0, 17
 HEADER_BYTES = 14  # length, api key, version, correlation id, length of the client id
 MIN_REQUEST_BYTES, MIN_RESPONSE_BYTES = 8, 4
 MAX_OPEN_REQUESTS = 10_000  # a client has a handful in flight; more means that one direction was not captured
@@ -31,10 +32,10 @@ TLS_HANDSHAKE = b"\x16\x03"
 
 
 class Conversation:
-    """Takes the segments of one connection; gives exchanges in the order they are settled.
+    """Converts the segments of one connection to exchanges, in the order in which they are complete.
 
-    number: of the connection in the capture. brokers: addresses known to be brokers; added to. lost_bytes: of both
-    directions, skipped because no frame was found there. closed_at_ns: when both ends had said that nothing follows.
+    number: index of the connection in the capture. brokers: known addresses of brokers; updated. lost_bytes: bytes of
+    both directions in which no frame was found. closed_at_ns: when both ends had closed.
     """
 
     def __init__(self, number: int, first: Segment, ports: frozenset[int], brokers: set[Address]) -> None:
@@ -48,7 +49,7 @@ class Conversation:
         self._is_kafka: bool | None = None
         self._open: dict[int, Exchange] = {}  # by correlation id, oldest first
         self._early: dict[int, Frame] = {}  # responses captured before their requests
-        self._tokens: Exchange | None = None  # SaslHandshake v0: what follows has no header
+        self._tokens: Exchange | None = None  # after SaslHandshake v0, whose tokens have no header
         self._client_id: str | None = None
         self._last_correlation_id = -1
         self.lost_bytes = 0
@@ -57,17 +58,17 @@ class Conversation:
             self._decide(*(forth if first.acknowledged < 0 else back))
         elif any(server in brokers or server[1] in ports for _, server in (forth, back)):
             self._decide(*(forth if first.target in brokers or first.target[1] in ports else back))
-            self._lose()
+            self._lose_sync()
             self._is_kafka = True
 
     def is_reused_by(self, segment: Segment) -> bool:
-        """Whether segment opens another connection between the same ports."""
+        """Return whether segment opens a new connection between the same ports."""
         started = self._streams[segment.source].position
         is_first = segment.flags & SYN and segment.acknowledged < 0
         return bool(is_first and started is not None and (started > 0 or self.closed_at_ns is not None))
 
     def add(self, segment: Segment) -> Iterator[Exchange]:
-        """Take a segment; the exchanges that it settles."""
+        """Add a segment; yield the exchanges that it completes."""
         here, there = self._streams[segment.source], self._streams[segment.target]
         if segment.flags & SYN:
             here.start(segment.sequence)
@@ -85,7 +86,7 @@ class Conversation:
             self.closed_at_ns = segment.time_ns
 
     def finish(self) -> Iterator[Exchange]:
-        """The rest, at the end of the connection or the capture: requests without an answer too."""
+        """Yield the rest at the end of the connection or capture, including requests without a response."""
         for address, stream in self._streams.items():
             for part in stream.finish():
                 yield from self._part(address, part)
@@ -93,7 +94,7 @@ class Conversation:
             self.lost_bytes = self._requests.lost_bytes + self._responses.lost_bytes
         yield from self._unanswered(list(self._open))
         for correlation_id, frame in self._early.items():
-            problem = "its request was not captured, so its API and version are not known"
+            problem = "its request was not captured: unknown API and version"
             yield replace(self._exchange(), correlation_id=correlation_id, response=frame, problem=problem)
 
     # ---- which end is which
@@ -103,8 +104,8 @@ class Conversation:
         self._requests = FrameStream(self._looks_like_request, min_bytes=MIN_REQUEST_BYTES, is_lost=False)
         self._responses = FrameStream(self._looks_like_response, min_bytes=MIN_RESPONSE_BYTES, is_lost=False)
 
-    def _lose(self) -> None:
-        """The connection was open before the capture: both directions begin anywhere."""
+    def _lose_sync(self) -> None:
+        """Search for frames in both directions: the capture starts in the middle of the connection."""
         self._requests.is_lost = self._responses.is_lost = True
 
     def _part(self, source: Address, part: Piece | Hole) -> Iterator[Exchange]:
@@ -112,7 +113,7 @@ class Conversation:
             yield from self._kafka_part(source, part)
         elif self._is_kafka is None:
             self._undecided.append((source, part))
-            self._is_kafka = verdict = self._recognise(source, part)
+            self._is_kafka = verdict = self._recognize(source, part)
             if verdict is None:
                 return
             waiting, self._undecided = self._undecided, []
@@ -121,19 +122,19 @@ class Conversation:
             if verdict and self._server:
                 self._brokers.add(self._server)
 
-    def _recognise(self, source: Address, part: Piece | Hole) -> bool | None:
-        """Whether this is Kafka at all, and who is the client; None while the bytes do not tell."""
+    def _recognize(self, source: Address, part: Piece | Hole) -> bool | None:
+        """Return whether the connection is Kafka's, and find out the client; None if more bytes are needed."""
         if isinstance(part, Piece):
             if self._client is None:
-                if part.is_segment_start and is_named_request(memoryview(part.data)):
+                if part.is_segment_start and is_request_with_client_id(memoryview(part.data)):
                     self._decide(source, next(address for address in self._streams if address != source))
-                    self._lose()
+                    self._lose_sync()
                     return True
             elif source == self._client and part.position == 0:
                 if self._server is not None and self._server[1] in self._ports:
                     return True
-                speaks = looks_like_request(memoryview(part.data), None, -1)
-                return speaks is not False and not part.data.startswith(TLS_HANDSHAKE)
+                is_request = looks_like_request(memoryview(part.data), None, -1)
+                return is_request is not False and not part.data.startswith(TLS_HANDSHAKE)
         size = sum(len(each.data) for _, each in self._undecided if isinstance(each, Piece))
         return False if size > MAX_UNDECIDED_BYTES else None
 
@@ -157,13 +158,13 @@ class Conversation:
     def _request(self, frame: Frame) -> Iterator[Exchange]:
         header = parse_request_header(memoryview(frame.data))
         if self._tokens is not None and (header is None or not is_known(header[0], header[1])):
-            # The token itself is a password or a proof of one: it is counted and not kept.
+            # The token is a password or a proof of one: it is counted, but not kept.
             self._tokens = None
             hidden = replace(frame, data=b"")
             yield replace(self._exchange(), request=hidden, problem="SASL token without a header, hidden")
             return
         if header is None:
-            problem = "its header was not captured" if not frame.is_whole else "a frame that is no request"
+            problem = "its header was not captured" if not frame.is_whole else "not a request"
             yield replace(self._exchange(), request=frame, problem=problem)
             return
         api_key, version, correlation_id, client_id = header
@@ -176,8 +177,8 @@ class Conversation:
             correlation_id=correlation_id,
             client_id=client_id,
             request=frame,
-            expects_response=not is_fire_and_forget(api_key, version, frame),
-            problem=None if is_known(api_key, version) else f"api key {api_key} in version {version} is not known",
+            expects_response=expects_response(api_key, frame),
+            problem=None if is_known(api_key, version) else f"unknown api key {api_key} version {version}",
         )
         self._tokens = exchange if api_key == SASL_HANDSHAKE and version == 0 else None
         if not exchange.expects_response:
@@ -200,7 +201,7 @@ class Conversation:
         correlation_id = int.from_bytes(frame.data[4:8], "big", signed=True)
         request = self._open.pop(correlation_id, None)
         if request is None:
-            # Packets of the two directions may stand in the file in the wrong order; finish() tells what stays alone.
+            # The packets of the two directions may be out of order in the file; finish() yields what remains unmatched.
             while len(self._early) >= MAX_OPEN_REQUESTS:
                 del self._early[next(iter(self._early))]
             self._early[correlation_id] = frame
@@ -217,25 +218,25 @@ class Conversation:
     def _unanswered(self, correlation_ids: list[int]) -> Iterator[Exchange]:
         for correlation_id in correlation_ids:
             exchange = self._open.pop(correlation_id)
-            missing = "there is no response to it in the capture"
+            missing = "its response was not captured"
             yield replace(exchange, problem=f"{exchange.problem}; {missing}" if exchange.problem else missing)
 
-    # ---- finding the thread again
+    # ---- synchronization
 
     def _looks_like_request(self, view: memoryview, is_packet_start: bool) -> bool | None:
         verdict = looks_like_request(view, self._client_id, self._last_correlation_id)
         if not verdict:
             return verdict
         header = parse_request_header(view)
-        is_named = header is not None and header[3]  # zeros look like an anonymous Produce
-        return True if is_packet_start and is_named else decodes(view, request_codec, *request_key_of(view))
+        has_client_id = header is not None and header[3]  # zeros look like a Produce without one
+        return True if is_packet_start and has_client_id else decodes(view, request_codec, *request_key(view))
 
     def _looks_like_response(self, view: memoryview, is_packet_start: bool) -> bool | None:
         if len(view) < 8:
             return None
         correlation_id = int.from_bytes(view[4:8], "big", signed=True)
         request = self._open.get(correlation_id)
-        if request is None:  # a packet may begin with the answer to a request before the capture
+        if request is None:  # a packet may start with the response to a request before the capture
             return is_packet_start and 0 <= self._last_correlation_id - correlation_id < MAX_EARLIER_REQUESTS
         if is_packet_start:
             return True
@@ -248,14 +249,14 @@ RequestHeader = tuple[int, int, int, str | None]
 
 
 def parse_request_header(view: memoryview) -> RequestHeader | None:
-    """(api key, version, correlation id, client id) of a frame with its length; None where it has none.
+    """Return (api key, version, correlation id, client id) of a possible request; None if it cannot be one.
 
-    These fields have the same place in all versions of the header but version 0, which only ControlledShutdown v0 has
-    and which ends before the client id (W-84).
+    view: the frame with its length, or its first bytes. These fields have the same position in all versions of the
+    header, except that version 0, of ControlledShutdown v0 only, has no client id (W-84).
     """
     if len(view) < HEADER_BYTES - 2:
         return None
-    api_key, version = request_key_of(view)
+    api_key, version = request_key(view)
     correlation_id = int.from_bytes(view[8:12], "big", signed=True)
     size = int.from_bytes(view[12:14], "big", signed=True) if len(view) >= HEADER_BYTES else -1
     if size < 0:
@@ -266,13 +267,8 @@ def parse_request_header(view: memoryview) -> RequestHeader | None:
         return None
 
 
-def request_key_of(view: memoryview) -> tuple[int, int]:
-    """(api key, version) at their place."""
-    return int.from_bytes(view[4:6], "big", signed=True), int.from_bytes(view[6:8], "big", signed=True)
-
-
 def is_known(api_key: int, version: int) -> bool:
-    """Whether the catalogue has this request."""
+    """Return whether kwire has this request."""
     try:
         registry.request(api_key).check_version(version)
     except UnsupportedVersion:
@@ -281,14 +277,14 @@ def is_known(api_key: int, version: int) -> bool:
 
 
 def looks_like_request(view: memoryview, client_id: str | None, after: int) -> bool | None:
-    """Whether a request's frame begins here, as far as its header tells; None: more bytes would tell.
+    """Return whether view starts with a request, by its header; None if more bytes are needed.
 
-    client_id: what this connection's requests carry, None while that is not known. after: the last correlation id seen.
+    client_id: of the requests on this connection, None if unknown. after: the last correlation id.
     """
     if len(view) < HEADER_BYTES:
         return None
     length = int.from_bytes(view[:4], "big", signed=True)
-    api_key, version = request_key_of(view)
+    api_key, version = request_key(view)
     size = int.from_bytes(view[12:14], "big", signed=True)
     if length < MIN_REQUEST_BYTES or not is_known(api_key, version) or not -1 <= size <= length - 10:
         return False
@@ -303,30 +299,29 @@ def looks_like_request(view: memoryview, client_id: str | None, after: int) -> b
     return (client_id is None or name == client_id) and (name is None or name.isprintable())
 
 
-def is_named_request(view: memoryview) -> bool:
-    """Whether a whole request with a client id begins here."""
+def is_request_with_client_id(view: memoryview) -> bool:
+    """Return whether view starts with a complete request that has a client id."""
     header = parse_request_header(view) if looks_like_request(view, None, -1) else None
     return header is not None and bool(header[3]) and decodes(view, request_codec, header[0], header[1]) is True
 
 
-def decodes(view: memoryview, codec_of: object, api_key: int, version: int) -> bool | None:
-    """Whether the whole frame that begins here is one of this API and version; None while it is not all there."""
+def decodes(view: memoryview, codec_of: Callable[[int, int], Codec], api_key: int, version: int) -> bool | None:
+    """Return whether view starts with a valid frame of this API and version; None if the frame is incomplete."""
     size = 4 + int.from_bytes(view[:4], "big", signed=True)
     if len(view) < size:
         return None
     try:
-        codec_of(api_key, version).decode(bytes(view[:size]), lenient=True)  # type: ignore[operator]
+        codec_of(api_key, version).decode(bytes(view[:size]), lenient=True)
     except KwireError:
         return False
     return True
 
 
-def is_fire_and_forget(api_key: int, version: int, frame: Frame) -> bool:
-    """Whether this is a Produce with acks=0, which gets no response."""
+def expects_response(api_key: int, frame: Frame) -> bool:
+    """Return whether a request gets a response: all do, except Produce with acks=0."""
     if api_key != PRODUCE or not frame.is_whole:
-        return False
+        return True
     try:
-        _, body = request_codec(api_key, version).decode(frame.data, views=True, lenient=True)
+        return read_request(frame.data, views=True, lenient=True).expects_reply
     except KwireError:
-        return False
-    return bool(body.acks == 0)
+        return True

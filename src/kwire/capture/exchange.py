@@ -1,40 +1,40 @@
-"""One request with its response, as a capture shows them."""
+"""A request with its response in a capture."""
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from kwire.capture.frame_stream import Frame
 from kwire.errors import KwireError, Truncated, UnsupportedVersion
 from kwire.messages import registry
+from kwire.messages.base import Message
+from kwire.plan import Codec
 from kwire.protocol import hide_secrets, request_codec, response_codec
+from kwire.protocol.requests import response_version
 
 __all__ = ["Address", "Exchange", "render_address"]
 
 Address = tuple[bytes, int]
 
-API_VERSIONS = 18
-UNSUPPORTED_VERSION = 35
 NS_PER_MS = 1_000_000
 
 
 def render_address(address: Address) -> str:
-    """`127.0.0.1:9092`, `[::1]:9092`."""
+    """Format an address: `127.0.0.1:9092`, `[::1]:9092`."""
     host = str(ipaddress.ip_address(address[0]))
     return f"[{host}]:{address[1]}" if ":" in host else f"{host}:{address[1]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """A request and its response; either may be missing, and None then.
+    """A request and its response; one of them is None if it is missing.
 
-    connection: number of the connection in the capture, from 0 on. client, server: address bytes and port.
-    api_key, api_version, correlation_id, client_id: of the request's header; None where it is not known (a response
-    without its request has the correlation id only). problem: why something is missing or cannot be read; None when
-    all is well. expects_response: false for Produce with acks=0.
+    connection: index of the connection in the capture. client, server: address bytes and port.
+    api_key, api_version, correlation_id, client_id: from the request's header; None if unknown (a response without its
+    request has only a correlation id). problem: what is missing or cannot be read; None without problems.
+    expects_response: false for Produce with acks=0.
     """
 
     connection: int
@@ -51,7 +51,7 @@ class Exchange:
 
     @property
     def api_name(self) -> str | None:
-        """The request's name without `Request`; None for an api key that is not known."""
+        """Name of the API, such as Fetch; None for an unknown api key."""
         if self.api_key is None:
             return None
         try:
@@ -61,45 +61,44 @@ class Exchange:
 
     @property
     def latency_ns(self) -> int | None:
-        """From the last byte of the request to the last byte of the response."""
+        """Nanoseconds from the last byte of the request to the last byte of the response; None without both."""
         if self.request is None or self.response is None:
             return None
         return self.response.time_ns - self.request.time_ns
 
-    def request_message(self) -> Any:
-        """The request's body without secrets in it; None without a request.
+    def request_message(self) -> Message | None:
+        """Decode the request's body, with secrets hidden; None without a request.
 
-        Raises DecodeError or UnsupportedVersion where it cannot be decoded.
+        Raises DecodeError, UnsupportedVersion.
         """
-        return None if self.request is None else self._message(self.request, request_codec)
+        return self._message(self.request, request_codec, self.api_version)
 
-    def response_message(self) -> Any:
-        """The response's body without secrets; None without a response or the request that tells its version.
+    def response_message(self) -> Message | None:
+        """Decode the response's body, with secrets hidden; None without a response, or without its request's version.
 
-        Raises DecodeError or UnsupportedVersion where it cannot be decoded.
+        Raises DecodeError, UnsupportedVersion.
         """
-        return None if self.response is None else self._message(self.response, response_codec)
+        return self._message(self.response, response_codec, self.response_version())
 
     def response_version(self) -> int | None:
-        """The version of the response: the request's, or 0 where a broker did not know the ApiVersions asked for."""
-        if self.api_key == API_VERSIONS and self.response is not None:
-            error_code = self.response.data[8:10]  # behind length and correlation id, in every version
-            if int.from_bytes(error_code, "big") == UNSUPPORTED_VERSION:
-                return 0
-        return self.api_version
+        """Version of the response: the request's, or 0 for an ApiVersions request of an unsupported version."""
+        if self.api_key is None or self.api_version is None or self.response is None:
+            return self.api_version
+        return response_version(self.response.data, self.api_key, self.api_version)
 
-    def _message(self, frame: Frame, codec_of: Any) -> Any:
-        version = self.api_version if codec_of is request_codec else self.response_version()
-        if self.api_key is None or version is None:
+    def _message(
+        self, frame: Frame | None, codec_of: Callable[[int, int], Codec], version: int | None
+    ) -> Message | None:
+        if frame is None or self.api_key is None or version is None:
             return None
         if not frame.is_whole:
             raise Truncated(frame.missing, len(frame.data))
-        _, message = codec_of(self.api_key, version).decode(frame.data, lenient=True)
+        message: Message = codec_of(self.api_key, version).decode(frame.data, lenient=True)[1]
         return hide_secrets(message)
 
-    def to_json(self, *, bodies: bool = True) -> dict[str, Any]:
-        """A plain dict: times in ns, bodies in Kafka's own JSON form where they can be decoded, else why not."""
-        row: dict[str, Any] = {
+    def to_json(self, *, bodies: bool = True) -> dict[str, object]:
+        """Convert to a plain dict: times in ns, bodies in Kafka's JSON form; `problem` says why they are missing."""
+        row: dict[str, object] = {
             "connection": self.connection,
             "client": render_address(self.client),
             "server": render_address(self.server),
@@ -125,16 +124,16 @@ class Exchange:
         return row
 
     def _json(
-        self, frame: Frame | None, read: Callable[[], Any], version: int | None, problems: list[str]
-    ) -> dict[str, Any] | None:
-        """A body in JSON; None where there is none or it cannot be read, which is added to problems then."""
-        if frame is None or not frame.is_whole:
+        self, frame: Frame | None, read: Callable[[], Message | None], version: int | None, problems: list[str]
+    ) -> dict[str, object] | None:
+        """Convert a body to JSON; None without one. If it cannot be decoded, the reason is added to problems."""
+        if frame is None or not frame.is_whole or version is None:
             return None
         try:
             message = read()
             return None if message is None else message.to_json(version=version)
         except UnsupportedVersion:
-            return None  # the request's header has told it
+            return None  # `problem` has it already
         except KwireError as error:
             problems.append(str(error))
             return None

@@ -1,9 +1,9 @@
-"""Frames of one direction of a connection that may have holes.
+"""Frames of one direction of a captured connection, whose bytes may have holes.
 
-While the place of a frame's start is known, lengths lead from frame to frame, also over a hole inside one: that frame
-is told with the bytes before the hole. A hole that hides a length loses the thread. It is found again where bytes look
-like the header of a frame, which the two sides judge by what they know (`looks_like`): api key, version, client id and
-correlation id of a request, the correlation id of an open request for a response.
+While the start of a frame is known, its length gives the start of the next one. That works across a hole inside a frame
+too: such a frame is returned with the bytes before the hole. After a hole that covers a length, synchronization is lost
+until bytes look like the header of a frame. `looks_like` decides: for requests by api key, version, client id and
+correlation id, for responses by the correlation id of an open request.
 """
 
 from __future__ import annotations
@@ -12,23 +12,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kwire.capture.reassembly import Hole, Piece
-from kwire.protocol import MAX_FRAME_BYTES
+from kwire.protocol.frames import LENGTH_BYTES, MAX_FRAME_BYTES
 
 __all__ = ["Frame", "FrameStream", "LooksLike"]
 
-LENGTH_BYTES = 4
-MAX_SEARCHED_BYTES = 1 << 16  # searched again with every packet
+MAX_SEARCHED_BYTES = 1 << 16  # because they are searched again with every packet
 
 LooksLike = Callable[[memoryview, bool], bool | None]
-"""(bytes from a possible frame start on, whether a packet begins there) -> whether a frame does; None: not told yet."""
+"""(bytes from a position on, whether a packet starts there) -> whether a frame does; None: more bytes needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """A frame as far as it was captured.
+    """A frame, or the captured part of it.
 
-    data: with its length; all of it, or what stands before the first hole. size_bytes: of the whole frame.
-    position: in the stream. time_ns: when its last captured byte came.
+    data: the bytes before the first hole, length included. size_bytes: of the complete frame.
+    position: in the stream. time_ns: of the last captured byte.
     """
 
     data: bytes
@@ -38,33 +37,33 @@ class Frame:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of it was captured."""
+        """Whether the frame was captured completely."""
         return len(self.data) == self.size_bytes
 
     @property
     def missing(self) -> str:
-        """What to say of one that is not whole."""
+        """Description of the missing bytes, for error messages."""
         return f"{self.size_bytes - len(self.data)} of {self.size_bytes} bytes were not captured"
 
 
 class FrameStream:
-    """Takes pieces and holes in stream order; gives frames.
+    """Converts pieces and holes, in stream order, to frames.
 
-    min_bytes: of a frame without its length; shorter ones are none. lost_bytes: skipped because no frame was found.
-    is_lost: whether the next frame's start is being looked for.
+    min_bytes: minimum length of a frame. is_lost: whether the start of the next frame is unknown.
+    lost_bytes: bytes skipped because no frame was found in them.
     """
 
     __slots__ = ("_buffer", "_looks_like", "_min_bytes", "_packets", "_start", "_time_ns", "is_lost", "lost_bytes")
 
     def __init__(self, looks_like: LooksLike, *, min_bytes: int, is_lost: bool) -> None:
         self._looks_like, self._min_bytes = looks_like, min_bytes
-        self._buffer, self._start = bytearray(), 0  # bytes without a hole, and the position of the first
-        self._packets: list[int] = []  # positions where packets began, in the buffer
+        self._buffer, self._start = bytearray(), 0  # contiguous bytes, and the position of the first
+        self._packets: list[int] = []  # positions of packet starts in the buffer
         self._time_ns = 0
         self.is_lost, self.lost_bytes = is_lost, 0
 
     def add(self, part: Piece | Hole) -> Iterator[Frame]:
-        """Take the next part of the stream; frames that end in it."""
+        """Add the next part of the stream; yield the frames that end in it."""
         if isinstance(part, Hole):
             yield from self._hole(part)
             return
@@ -78,7 +77,7 @@ class FrameStream:
         yield from self._frames()
 
     def search_again(self) -> Iterator[Frame]:
-        """Frames that can be found by now, because the other direction has told more."""
+        """Yield frames that can be recognized now, because more of the other direction is known."""
         if self.is_lost:
             yield from self._frames()
 
@@ -94,7 +93,7 @@ class FrameStream:
             self._start = hole.position
         self._buffer.clear()
         self._packets.clear()
-        if self._start < end:  # else it is in the middle of a frame whose end is known
+        if self._start < end:  # else the hole is inside a frame whose end is known
             self.is_lost, self._start = True, end
 
     def _length(self) -> int | None:
@@ -124,9 +123,9 @@ class FrameStream:
             self._drop(size)
 
     def _find(self) -> bool:
-        """Look for a frame's start in the buffer and drop what is before it.
+        """Search the buffer for the start of a frame and drop the bytes before it.
 
-        The first certain one counts, even behind one that more bytes would decide: most of those are chance.
+        The first certain match wins, even after a possible one that needs more bytes: most of those are coincidence.
         """
         keep = None
         with memoryview(self._buffer) as view:

@@ -1,9 +1,9 @@
-"""One direction of a TCP connection as a stream of bytes: order restored, repeats dropped, holes told.
+"""TCP reassembly: the segments of one direction of a connection as a stream of bytes.
 
-Positions count the bytes of the stream without end, so a sequence number that wraps is no matter. What comes out is in
-order and without overlap: pieces of bytes, and holes where bytes were never captured. A hole is certain where a packet
-was cut to the snap length; elsewhere it is believed when the receiver has acknowledged bytes behind it for a while,
-when too much waits for it, or when the capture ends.
+Segments are put in order, and retransmissions are dropped. The result is a sequence of pieces of bytes without overlap,
+and of holes where bytes were not captured. Positions in the stream do not wrap, unlike sequence numbers. Where a packet
+was truncated to the snap length, the hole is certain. Elsewhere, missing bytes become a hole when the receiver
+acknowledged bytes after them some time ago, when too much data waits for them, or when the capture ends.
 Source: RFC 9293.
 """
 
@@ -16,13 +16,13 @@ from typing import NamedTuple
 __all__ = ["Hole", "Piece", "TcpStream"]
 
 HALF, WHOLE = 1 << 31, 1 << 32
-PATIENCE_NS = 2_000_000_000  # a captured packet may stand behind its acknowledgement, not for this long
+PATIENCE_NS = 2_000_000_000  # a packet may be captured after its acknowledgement, but not this long after
 MAX_WAITING_BYTES = 16 << 20
 MAX_WAITING_SEGMENTS = 1 << 16
 
 
 class Piece(NamedTuple):
-    """Bytes of the stream. position: of the first. time_ns: when they came. is_segment_start: whether a packet did."""
+    """Bytes of the stream. position: of the first. is_segment_start: whether they start a segment."""
 
     position: int
     data: bytes
@@ -31,40 +31,40 @@ class Piece(NamedTuple):
 
 
 class Hole(NamedTuple):
-    """size_bytes of the stream from position on that were never captured."""
+    """Bytes of the stream that were not captured."""
 
     position: int
     size_bytes: int
 
 
 class TcpStream:
-    """Takes segments in capture order; gives pieces and holes in stream order."""
+    """Converts segments, in capture order, to pieces and holes, in stream order."""
 
     __slots__ = ("_acknowledged", "_acknowledged_at_ns", "_base", "_starts", "_waiting", "_waiting_bytes", "position")
 
     def __init__(self) -> None:
-        self.position: int | None = None  # of the next byte to give; None before the first segment
+        self.position: int | None = None  # of the next byte to return; None before the first segment
         self._base = 0
         self._starts: list[int] = []
-        self._waiting: list[tuple[int, bytes, int]] = []  # (bytes missing behind, data, time), by _starts
+        self._waiting: list[tuple[int, bytes, int]] = []  # (missing bytes after the data, data, time), as _starts
         self._waiting_bytes = 0
         self._acknowledged = -1
         self._acknowledged_at_ns = 0
 
     def start(self, sequence: int) -> None:
-        """The stream begins behind this SYN."""
+        """Start the stream after this SYN."""
         if self.position is None:
             self._base = (sequence + 1) % WHOLE
             self.position = 0
 
     def _position_of(self, sequence: int) -> int:
-        """The position nearest to the next one that has this sequence number."""
+        """Return the position with this sequence number that is nearest to the next byte."""
         assert self.position is not None  # every caller has started the stream
         ahead = (sequence - self._base - self.position) % WHOLE
         return self.position + (ahead if ahead < HALF else ahead - WHOLE)
 
     def add(self, sequence: int, data: bytes, missing_bytes: int, time_ns: int) -> Iterator[Piece | Hole]:
-        """Take a segment; what is complete by now."""
+        """Add a segment; yield the parts of the stream that are complete now."""
         if self.position is None:
             self._base, self.position = sequence, 0
         start = self._position_of(sequence)
@@ -85,7 +85,7 @@ class TcpStream:
             yield from self._give_up()
 
     def acknowledge(self, sequence: int, time_ns: int) -> Iterator[Piece | Hole]:
-        """The receiver has everything below sequence; what can be given up for lost now."""
+        """Note that the receiver has all bytes before sequence; yield parts, with holes that are certain now."""
         if self.position is None:
             return
         position = self._position_of(sequence)
@@ -97,12 +97,12 @@ class TcpStream:
             yield from self._give_up()
 
     def finish(self) -> Iterator[Piece | Hole]:
-        """Everything that still waits, at the end of the capture or connection."""
+        """Yield the rest at the end of the capture or connection."""
         while self._waiting:
             yield from self._give_up()
 
     def _give_up(self) -> Iterator[Piece | Hole]:
-        """Call what is missing before the first waiting segment a hole."""
+        """Make a hole of the bytes missing before the first waiting segment."""
         assert self.position is not None
         if self._starts[0] > self.position:
             yield Hole(self.position, self._starts[0] - self.position)
@@ -110,7 +110,7 @@ class TcpStream:
         yield from self._ready()
 
     def _ready(self) -> Iterator[Piece | Hole]:
-        """Take what joins on to the position out of the waiting segments."""
+        """Yield the waiting segments that continue the stream."""
         assert self.position is not None
         taken = 0
         for start, (missing, data, time_ns) in zip(self._starts, self._waiting, strict=True):
@@ -123,7 +123,9 @@ class TcpStream:
                 yield Piece(self.position, data[known:] if known else data, time_ns, known == 0)
                 self.position = start + len(data)
             end = start + len(data) + missing
-            upto = min(end, self._starts[taken]) if taken < len(self._starts) else end  # a repeat may have the rest
+            upto = (
+                min(end, self._starts[taken]) if taken < len(self._starts) else end
+            )  # a retransmission may have the rest
             if upto > self.position:
                 yield Hole(self.position, upto - self.position)
                 self.position = upto

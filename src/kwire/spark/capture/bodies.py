@@ -55,6 +55,7 @@ class CaptureBodies:
             return frame.data, version
         try:
             message = exchange.request_message() if self._is_request else exchange.response_message()
+            assert message is not None  # the frame is complete and its version known
             return message.encode(version=version), version
         except KwireError:
             return None, NO_VERSION
