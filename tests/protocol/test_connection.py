@@ -153,7 +153,7 @@ def test_a_client_asks_again_in_a_version_that_the_broker_has() -> None:
     assert asked == [supported()[18].highest, 2]
     assert response.body.error_code == 0
     assert client.version_for(3) == 8
-    with pytest.raises(UnsupportedVersion, match="not spoken by the other side"):
+    with pytest.raises(UnsupportedVersion, match="not supported by the other side"):
         client.version_for(1)
 
 

@@ -1,6 +1,6 @@
-"""Kafka's error codes by name and number, and requests refused with one of them.
+"""Kafka's error codes by name and number, and the exception for a request refused with one.
 
-ErrorCode itself is generated beside the messages; whoever speaks the protocol takes it from here.
+ErrorCode is generated with the messages; users of the protocol import it from here.
 """
 
 from __future__ import annotations
@@ -12,5 +12,5 @@ __all__ = ["ErrorCode", "refusal"]
 
 
 def refusal(code: ErrorCode, what: str) -> BrokerError:
-    """The exception with which a handler refuses a request. what: for the response's error message, if it has one."""
+    """Make the exception with which a handler refuses a request. what: the response's error message."""
     return BrokerError(what, int(code))

@@ -1,10 +1,10 @@
-"""Messages in the keys and values of log records: what stands before the body there.
+"""Messages in the keys and values of records, with the prefix that Kafka writes before the body.
 
-    metadata log          uvarint frame version 1, uvarint api key, uvarint version, body; nothing may follow
-    coordinators' values  int16 version, body
-    coordinators' keys    int16 record type, body. The type is the message's api key (4.x, kind coordinator-key), or the
-                          version of the key message, which doubles as type (kind data)
-    data stored alone     int16 version, body: ConsumerProtocolSubscription, DefaultPrincipalData and others
+    metadata records          uvarint frame version 1, uvarint api key, uvarint version, body; nothing may follow
+    values of coordinators    int16 version, body
+    keys of coordinators      int16 record type, body. The type is the message's api key (4.x, kind coordinator-key), or
+                              the version of the key message, which doubles as type (kind data)
+    standalone data           int16 version, body: ConsumerProtocolSubscription, DefaultPrincipalData and others
 
 Source: org.apache.kafka.server.common.serialization.AbstractApiMessageSerde,
 org.apache.kafka.common.protocol.MessageUtil.toVersionPrefixedByteBuffer, CoordinatorRecordSerde.
@@ -26,19 +26,19 @@ Buffer = bytes | bytearray | memoryview
 
 
 def read_metadata_record(data: Buffer, *, module: str = "metadata", kafka: str | None = None) -> tuple[Message, int]:
-    """The message in a metadata log record's value, and its version.
+    """Read the value of a metadata record; return the message and its version.
 
-    module: storage for the remote log's metadata topic. kafka: as that release has it. Raises DecodeError for other
-    bytes, UnsupportedVersion for a frame version other than 1, a record type or a version that is not known.
+    module: storage for the metadata topic of remote storage. kafka: read it as that release defines it.
+    Raises DecodeError; UnsupportedVersion for a frame version other than 1 or an unknown record type or version.
     """
     frame_version, pos = read_unsigned_varint(data, 0)
     if frame_version != FRAME_VERSION:
-        raise UnsupportedVersion(f"metadata record with frame version {frame_version}, known is {FRAME_VERSION}")
+        raise UnsupportedVersion(f"metadata record with frame version {frame_version}, expected {FRAME_VERSION}")
     numbers = []
     for what in ("api key", "version"):
         number, after = read_unsigned_varint(data, pos)
         if number > MAX_NUMBER:
-            raise Malformed(f"metadata record with {what} {number}, above {MAX_NUMBER}", pos)
+            raise Malformed(f"metadata record with {what} {number}, at most {MAX_NUMBER} is allowed", pos)
         numbers.append(number)
         pos = after
     api_key, version = numbers
@@ -46,14 +46,17 @@ def read_metadata_record(data: Buffer, *, module: str = "metadata", kafka: str |
         data, pos, version=version
     )
     if end != len(data):
-        raise Malformed(f"{len(data) - end} bytes left over", end)
+        raise Malformed(f"{len(data) - end} bytes remaining after {type(message).__name__}", end)
     return message, version
 
 
 def write_metadata_record(message: Message, version: int) -> bytes:
-    """A metadata log record's value. Raises EncodeError if the message has no api key or does not fit the version."""
+    """Encode the value of a metadata record.
+
+    Raises EncodeError for a message that has no api key or does not fit the version.
+    """
     if message.API_KEY is None:
-        raise EncodeError(f"{type(message).__name__} has no api key, so it is no metadata record")
+        raise EncodeError(f"{type(message).__name__} is not a metadata record: it has no api key")
     out = bytearray()
     for number in (FRAME_VERSION, message.API_KEY, version):
         write_unsigned_varint(out, number)
@@ -61,27 +64,27 @@ def write_metadata_record(message: Message, version: int) -> bytes:
 
 
 def read_prefixed(cls: type[Message], data: Buffer) -> tuple[Message, int]:
-    """A message behind its int16, and its version.
+    """Read a message after its int16 prefix; return the message and its version.
 
-    A coordinator-key's int16 is its api key and the version is 0; any other message's is the version.
-    Raises Truncated, Malformed for another key, UnsupportedVersion for a version that the message does not have.
+    The prefix of a coordinator-key is its api key, and its version is 0. The prefix of other messages is their version.
+    Raises Truncated, Malformed for another api key, UnsupportedVersion for an unknown version.
     """
     if len(data) < 2:
-        raise Truncated(f"version of 2 bytes, {len(data)} left", 0)
+        raise Truncated(f"version of 2 bytes, {len(data)} remaining", 0)
     number = int.from_bytes(data[:2], "big", signed=True)
     version = number
     if cls.SPEC.kind == "coordinator-key":
         if number != cls.API_KEY:
-            raise Malformed(f"record type {number}, {cls.__name__} has {cls.API_KEY}", 0)
+            raise Malformed(f"record type {number}, {cls.__name__} has record type {cls.API_KEY}", 0)
         version = 0
     message, end = cls.decode_from(data, 2, version=version)
     if end != len(data):
-        raise Malformed(f"{len(data) - end} bytes left over", end)
+        raise Malformed(f"{len(data) - end} bytes remaining after {type(message).__name__}", end)
     return message, version
 
 
 def write_prefixed(message: Message, version: int) -> bytes:
-    """A message behind its int16; as read_prefixed reads it."""
+    """Encode a message with its int16 prefix; see `read_prefixed`."""
     number = version
     if message.SPEC.kind == "coordinator-key":
         assert message.API_KEY is not None  # E-60

@@ -1,26 +1,28 @@
-"""Messages without the secrets in them: for logs of requests, captures, error messages, anything that people see.
+"""Redaction of messages for request logs, captures, error messages and everything else that people read.
 
-Hidden are passwords and proofs of them (SASL exchanges, SCRAM credentials), ids and keys of delegation tokens, and the
-values of configs whose names speak of a secret, as Kafka's type PASSWORD does: keystore keys and passwords, JAAS
-configurations. A null stays null, so that what was set and what was not can be told apart.
-Source: MetadataNodeRedactionCriteria; the settings of type PASSWORD in Kafka's configuration classes.
+Redacted are passwords and proofs of them (SASL exchanges, SCRAM credentials), ids and keys of delegation tokens, and
+values of configs that Kafka defines with type PASSWORD: keystore keys and passwords, JAAS configurations. Null remains
+null, which shows that a config is not set.
+Source: MetadataNodeRedactionCriteria; the configs of type PASSWORD in Kafka's configuration classes.
 """
 
 from __future__ import annotations
 
 import copy
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from kwire.messages.base import Message
 
+M = TypeVar("M", bound="Message | None")
+
 __all__ = ["HIDDEN", "SECRETS", "has_secrets", "hide_secrets", "is_secret_config", "is_secret_setting"]
 
 HIDDEN = "[hidden]"
-"""As Kafka shows a setting of type PASSWORD."""
+"""Replaces a secret, as Kafka does for configs of type PASSWORD."""
 
-# message -> paths of its fields that hold secrets; arrays are gone through
+# message -> paths of its secret fields, through arrays
 SECRETS: dict[str, tuple[tuple[str, ...], ...]] = {
     "AlterUserScramCredentialsRequest": (("upsertions", "salt"), ("upsertions", "salted_password")),
     "CreateDelegationTokenResponse": (("hmac",),),
@@ -34,7 +36,7 @@ SECRETS: dict[str, tuple[tuple[str, ...], ...]] = {
     "SaslAuthenticateResponse": (("auth_bytes",),),
     "UserScramCredentialRecord": (("salt",), ("stored_key",), ("server_key",)),
 }
-# message -> path of structs with `name` and `value` of a config
+# message -> path of the structs with the `name` and `value` of a config
 CONFIGS: dict[str, tuple[str, ...]] = {
     "AlterConfigsRequest": ("resources", "configs"),
     "ConfigRecord": (),
@@ -49,7 +51,7 @@ SECRET_SETTINGS = re.compile(
     r"|password|passphrase|secret|credential|jaas|private[._-]?key",
     re.IGNORECASE,
 )
-# what the names above catch and is none: how passwords are kept, and where
+# Matches of the pattern above that are not secret: how passwords are stored, and where.
 HARMLESS = re.compile(r"^password\.encoder\.(?!.*secret)|\.(file|location|path|class|type|algorithm)$", re.IGNORECASE)
 SECRET_WORDS = (
     "password",
@@ -63,29 +65,29 @@ SECRET_WORDS = (
 
 
 def is_secret_setting(name: str) -> bool:
-    """Whether a setting of that name, one of Kafka's, has a secret as its value."""
+    """Return whether the value of one of Kafka's configs is secret."""
     return SECRET_SETTINGS.search(name) is not None and HARMLESS.search(name) is None
 
 
 def is_secret_config(name: str) -> bool:
-    """The same for a name that a client has sent, which may be anybody's: rather one too many."""
+    """Return whether the value of a config sent by a client is secret; when in doubt, it is."""
     return is_secret_setting(name) or any(word in name.lower() for word in SECRET_WORDS)
 
 
 def has_secrets(message: Message) -> bool:
-    """Whether hide_secrets could change a message of this kind."""
+    """Return whether messages of this class may hold secrets."""
     name = type(message).__name__
     return name in SECRETS or name in CONFIGS
 
 
-def hide_secrets(message: Any) -> Any:
-    """message itself where it can hold no secret, else a copy whose secrets are HIDDEN."""
+def hide_secrets(message: M) -> M:
+    """Return a copy of message with HIDDEN in place of secrets; message itself if it cannot hold any."""
     if message is None or not has_secrets(message):
         return message
     message = copy.deepcopy(message)
     name = type(message).__name__
-    for *way, field in SECRETS.get(name, ()):
-        for struct in structs_at(message, way):
+    for *path, field in SECRETS.get(name, ()):
+        for struct in structs_at(message, path):
             if getattr(struct, field):
                 setattr(struct, field, HIDDEN if isinstance(getattr(struct, field), str) else HIDDEN.encode())
     if name in CONFIGS:
@@ -98,9 +100,9 @@ def hide_secrets(message: Any) -> Any:
     return message
 
 
-def structs_at(message: Any, way: list[str]) -> list[Any]:
-    """The structs at the end of a path of arrays; a null array has none."""
-    found = [message]
-    for field in way:
+def structs_at(message: Message, path: list[str]) -> list[Any]:
+    """Return the structs at the end of a path of arrays; none for a null array."""
+    found: list[Any] = [message]
+    for field in path:
         found = [each for struct in found for each in getattr(struct, field) or ()]
     return found

@@ -1,12 +1,12 @@
-"""Frames that carry megabytes of records, without building them in memory.
+"""Frames with megabytes of records, without a copy of the records in memory.
 
-A message is encoded with a marker in the place of each of its records and cut there; what belongs there goes on the
-socket from where it is, a file or a buffer. The marker is 16 random bytes of this process, so nothing that a peer can
-send contains it.
+A message is encoded with a placeholder instead of each of its records fields, and cut there. The records are then sent
+from where they are, a file or a buffer. The placeholder is 16 bytes drawn at random when the process starts, so nothing
+that a peer sends contains it.
 
     frame length | header, body up to the length of records 1 | records 1 | body up to ... | records 2 | ... | rest
 
-The length in front of records is an int32, in flexible versions a varint of one more.
+Records are preceded by their length: an int32, or in flexible versions an unsigned varint of length + 1.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from kwire.wire.varint import write_unsigned_varint
 __all__ = ["RECORDS_ELSEWHERE", "cut_frame"]
 
 RECORDS_ELSEWHERE = secrets.token_bytes(16)
-"""What a message has in place of records that come from elsewhere."""
+"""The placeholder in a message for records that are sent from elsewhere."""
 
 
 def cut_frame(frame: bytes, sizes: Sequence[int], *, is_flexible: bool) -> list[bytes]:
-    """The pieces of a frame around the records, one more than there are records.
+    """Return the pieces of a frame before, between and after its records.
 
-    frame: with RECORDS_ELSEWHERE in each place. sizes: of what belongs there, in bytes. is_flexible: the message's
-    version.
+    frame: with RECORDS_ELSEWHERE for each records field. sizes: of the records in bytes, in order. is_flexible: whether
+    the message's version is flexible.
     """
     prefix_bytes = 1 if is_flexible else 4
     pieces = []

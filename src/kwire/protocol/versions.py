@@ -1,18 +1,21 @@
-"""Which version of an API both sides speak (KIP-35, KIP-511).
+"""Negotiation of API versions (KIP-35, KIP-511).
 
-A client asks with ApiVersions in the highest version it knows. A broker that does not know that version answers in
-version 0 with UNSUPPORTED_VERSION, and since KIP-511 names the ApiVersions it does know; the client asks again in one
-of those.
+A client sends ApiVersions in the highest version it supports. A broker that does not support that version responds in
+version 0 with UNSUPPORTED_VERSION and, since KIP-511, with the versions of ApiVersions that it supports; the client
+then uses one of those.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kwire.errors import UnsupportedVersion
-from kwire.messages import registry
+from kwire.messages import ApiVersionsResponse, registry
 from kwire.schema import Versions
+
+if TYPE_CHECKING:
+    from kwire.messages.api_versions_response import ApiVersion
 
 __all__ = ["API_VERSIONS", "UNSUPPORTED_VERSION", "describe", "highest_common", "offered", "supported"]
 
@@ -21,9 +24,9 @@ UNSUPPORTED_VERSION = 35
 
 
 def supported(kafka: str | None = None) -> dict[int, Versions]:
-    """Every API of which kwire has request and response, by key, with its versions; those of one release with kafka.
+    """Return the versions of every API that kwire supports, by api key; with kafka, those of that release.
 
-    Unstable versions are left out, as a broker does unless told otherwise.
+    Without unstable versions, as a broker whose unstable.api.versions.enable is false.
     """
     found = {}
     for name in registry.names(kafka):
@@ -35,33 +38,31 @@ def supported(kafka: str | None = None) -> dict[int, Versions]:
 
 
 def highest_common(api_key: int, ours: Versions | None, theirs: Versions | None) -> int:
-    """The highest version in both ranges. Raises UnsupportedVersion if one side lacks the API or they do not meet."""
+    """Return the highest version in both ranges; None is an API that a side lacks. Raises UnsupportedVersion."""
     if ours is None or theirs is None:
         side = "this side" if ours is None else "the other side"
-        raise UnsupportedVersion(f"api key {api_key} is not spoken by {side}")
+        raise UnsupportedVersion(f"api key {api_key} is not supported by {side}")
     both = ours.intersect(theirs)
     if not both:
-        raise UnsupportedVersion(f"api key {api_key}: versions {ours} here, {theirs} on the other side")
+        raise UnsupportedVersion(
+            f"api key {api_key} has no common version: this side supports {ours}, the other {theirs}"
+        )
     return both.highest
 
 
-def offered(api_keys: Iterable[Any]) -> dict[int, Versions]:
-    """What an ApiVersionsResponse's `api_keys` offer. A range with no version in it is no offer."""
+def offered(api_keys: Iterable[ApiVersion]) -> dict[int, Versions]:
+    """Return the versions in an ApiVersionsResponse's `api_keys`, by api key, without empty ranges."""
     ranges = {key.api_key: Versions(max(0, key.min_version), key.max_version) for key in api_keys}
     return {api_key: versions for api_key, versions in ranges.items() if versions}
 
 
-def describe(versions: Mapping[int, Versions], error_code: int = 0) -> Any:
-    """The ApiVersionsResponse that offers these versions.
-
-    With UNSUPPORTED_VERSION only ApiVersions itself is named: a client needs no more to ask again (KIP-511).
-    """
-    cls: Any = registry.response(API_VERSIONS)
-    named = versions if error_code == 0 else {k: v for k, v in versions.items() if k == API_VERSIONS}
-    return cls(
+def describe(versions: Mapping[int, Versions], error_code: int = 0) -> ApiVersionsResponse:
+    """Make an ApiVersionsResponse with these versions; with UNSUPPORTED_VERSION, of ApiVersions alone (KIP-511)."""
+    listed = versions if error_code == 0 else {k: v for k, v in versions.items() if k == API_VERSIONS}
+    return ApiVersionsResponse(
         error_code=error_code,
         api_keys=[
-            cls.ApiVersion(api_key=api_key, min_version=each.lowest, max_version=each.highest)
-            for api_key, each in sorted(named.items())
+            ApiVersionsResponse.ApiVersion(api_key=api_key, min_version=each.lowest, max_version=each.highest)
+            for api_key, each in sorted(listed.items())
         ],
     )
