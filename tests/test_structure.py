@@ -28,7 +28,6 @@ LONG_MODULES_ALLOWED = {"partition", "partition_writer"}
 ANY_ALLOWED_IN = {"kwire.broker.apis", "kwire.client"}
 UNDOCUMENTED_ALLOWED_IN = {
     "kwire.broker",
-    "kwire.capture",
     "kwire.cli",
     "kwire.internal_topics",
     "kwire.log",
