@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import sys
 from pathlib import Path
 
@@ -47,9 +48,20 @@ def requests() -> dict[str, type]:
 
 
 def paragraphs(api: Api) -> list[str]:
-    """Return the paragraphs of a handler's docstring, each as one line."""
+    """Return the parts of a handler's docstring: versions as a list, tables unchanged, paragraphs as one line."""
     text = inspect.getdoc(importlib.import_module(f"kwire.broker.apis.{api.module}")) or ""
-    return [" ".join(line.strip() for line in part.splitlines()) for part in text.split("\n\n")]
+    parts = text.split("\n\n")
+    return [
+        version_list(part) if re.match(r" +\d", part) else part if part.startswith(" ") else " ".join(part.split())
+        for part in parts
+    ]
+
+
+def version_list(block: str) -> str:
+    """Return an indented block such as `1  rack    2  cluster id` as a list with one item per version."""
+    text = re.sub(r"\n +(?![\d, ]+  )", " ", block.strip())  # an item may continue on the next line
+    items = re.split(r" {3,}|\n *", text)
+    return "\n".join(f"- {versions}: {added}" for versions, _, added in (item.partition("  ") for item in items))
 
 
 def page() -> str:

@@ -110,6 +110,13 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in anchors(target), f"{page.name} links to {link}: {target.name} has no such heading"
 
 
+def test_the_files_that_design_names_exist() -> None:
+    named = re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", PAGES["design.md"].read_text("utf-8"))
+    assert len(named) > 10
+    places = (ROOT / "src" / "kwire", ROOT)
+    assert [path for path in named if not any((place / path).is_file() for place in places)] == []
+
+
 def test_every_kip_that_the_code_names_is_on_its_page() -> None:
     source = "".join(path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py"))
     page = PAGES["kips.md"].read_text("utf-8")
