@@ -140,7 +140,7 @@ def test_an_unknown_config_is_stored_and_its_value_is_not_described(tmp_path: Pa
         entry = describe(client, BROKER, "1")["some.custom.name"]
         assert (entry.value, entry.is_sensitive, entry.read_only, entry.config_type) == (None, True, True, 0)
         assert [(each.value, each.source) for each in entry.synonyms] == [(None, 3)]
-        stored = broker.call(lambda node: node.image.configs[BROKER, ""])
+        stored = broker.call(lambda node: node.cluster.configs["broker", ""])
         assert stored == {"some.custom.name": "a secret?"}
 
 

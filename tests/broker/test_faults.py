@@ -200,7 +200,7 @@ def test_a_stop_reaches_the_coordinators_that_are_there_by_then(resets: int) -> 
         for _ in range(resets):
             broker.reset()
         timers, groups, transactions, watchers = broker.call(
-            lambda node: (node.timers, node.groups, node.transactions, len(node.image.topic_watchers))
+            lambda node: (node.timers, node.groups, node.transactions, len(node.topics.observers))
         )
         stopped = []
         for each in (groups, transactions):

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from tools.kafka import KafkaBroker
 
 from kwire import messages
 from kwire.broker import Broker
-from kwire.broker.metadata_records import committed, read_metadata
-from kwire.broker.metadata_snapshot import SnapshotRecords
+from kwire.broker.metadata_records import read_metadata
 from kwire.broker.node import Node
 from kwire.errors import LogError
+from kwire.internal_topics.cluster_records import snapshot_records
+from kwire.internal_topics.cluster_state import ClusterState
+from kwire.internal_topics.metadata_records import metadata_record
 from kwire.log import LogDirectory
 from kwire.log.internal import replay_cluster
 from kwire.messages.base import Message
-from kwire.protocol import read_metadata_record
-from kwire.records import read_batches
+from kwire.protocol import read_metadata_record, write_metadata_record
+from kwire.records import BatchBuilder, read_batches
 from tests.broker.wire import RawClient
 from tests.waiting import HANG_S
 
@@ -49,16 +52,32 @@ def test_a_snapshot_has_the_records_of_kafkas_own(archive: str, kafka_logs: dict
     snapshots = [path for path in sorted(folder.glob("*.checkpoint")) if not path.name.startswith("0" * 20)]
     assert snapshots
     for snapshot in snapshots:
-        state = SnapshotRecords()
+        cluster = ClusterState()
         end = int(snapshot.name.partition("-")[0])
-        for record, version in committed(each for offset, each in stored(log) if offset < end):
-            state.apply(record, version)
-        assert comparable(state.records()) == comparable([each for _, each in stored(snapshot)])
+        for offset, record in stored(log):
+            if offset < end:
+                cluster.apply(metadata_record(*record, offset=offset))
+        assert not cluster.problems.records
+        assert comparable(list(snapshot_records(cluster))) == comparable([each for _, each in stored(snapshot)])
 
 
-def test_a_record_of_an_unknown_kind_is_no_part_of_a_snapshot() -> None:
-    with pytest.raises(LogError, match="OffsetCommitValue is not known"):
-        SnapshotRecords().apply(messages.OffsetCommitValue(), 0)
+def test_a_record_that_a_snapshot_would_lose_stops_the_start(tmp_path: Path) -> None:
+    builder = BatchBuilder()
+    builder.append(None, write_metadata_record(messages.RemoveFeatureLevelRecord(), 0))
+    (tmp_path / "00000000000000000000.log").write_bytes(builder.build())
+    with pytest.raises(LogError, match="metadata record at offset 0: record type 16 is not supported"):
+        read_metadata(tmp_path)
+
+
+def test_a_transaction_without_an_end_is_aborted(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Broker(data) as broker:
+        begin = messages.BeginTransactionRecord(name="x"), 0
+        topic = messages.TopicRecord(name="half", topic_id=UUID(int=7)), 0
+        broker.call(lambda node: node.metadata_log.append([begin, topic]))
+    with Broker(data) as broker:
+        create_topics(broker, "later")
+    assert set(replay_cluster(LogDirectory(data)).topics) == {"later"}
 
 
 def create_topics(broker: Broker, *names: str) -> None:

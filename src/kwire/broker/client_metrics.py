@@ -17,8 +17,8 @@ from uuid import UUID
 
 from kwire.broker.config_checks import parse_match
 from kwire.broker.config_definitions import Resource, definitions
-from kwire.broker.image import CLIENT_METRICS_RESOURCE
 from kwire.errors import BrokerError
+from kwire.internal_topics.enums import ConfigResource
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class ClientMetrics:
     @property
     def is_subscribed(self) -> bool:
         """Whether there is any subscription."""
-        return any(kind == CLIENT_METRICS_RESOURCE for kind, _ in self._node.image.configs)
+        return any(kind == ConfigResource.CLIENT_METRICS.label for kind, _ in self._node.cluster.configs)
 
     def get(self, instance_id: UUID, context: RequestContext) -> ClientInstance:
         """Return the instance for a GetTelemetrySubscriptions request.
@@ -108,8 +108,8 @@ class ClientMetrics:
     def _subscriptions(self) -> Subscriptions:
         return tuple(
             (name, tuple(sorted(configs.items())))
-            for (kind, name), configs in self._node.image.configs.items()
-            if kind == CLIENT_METRICS_RESOURCE
+            for (kind, name), configs in self._node.cluster.configs.items()
+            if kind == ConfigResource.CLIENT_METRICS.label
         )
 
     def _instance(self, instance_id: UUID, context: RequestContext) -> ClientInstance:

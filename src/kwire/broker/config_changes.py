@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.config_checks import check_broker_configs, check_client_metrics
-from kwire.broker.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, TOPIC_RESOURCE
 from kwire.broker.topics import check_name
+from kwire.internal_topics.enums import ConfigResource
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 if TYPE_CHECKING:
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 __all__ = ["change", "current"]
 
 
-def current(node: Node, kind: int, name: str) -> dict[str, str]:
+def current(node: Node, kind: int, name: str) -> Mapping[str, str]:
     """The settings that a resource has of its own."""
-    return node.image.configs.get((kind, name), {})
+    return node.cluster.configs_of(ConfigResource(kind), name)
 
 
 def change(
     node: Node, context: RequestContext, kind: int, name: str, changes: Mapping[str, str | None], *, validate_only: bool
 ) -> None:
-    """Set settings of a topic (TOPIC_RESOURCE), broker or client metrics subscription, None to remove them.
+    """Set settings of a topic (ConfigResource), broker or client metrics subscription, None to remove them.
 
     Raises BrokerError.
     """
-    if kind == TOPIC_RESOURCE:
+    if kind == ConfigResource.TOPIC:
         change_topic(node, context, name, changes, validate_only=validate_only)
-    elif kind == BROKER_RESOURCE:
+    elif kind == ConfigResource.BROKER:
         if not node.may(context, Operation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER):
             raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
         check_broker_id(node, name)
         check_broker_configs(node, name, changed(current(node, kind, name), changes))
         if not validate_only:
             node.controller.alter_broker_configs(name, changes)
-    elif kind == CLIENT_METRICS_RESOURCE:
+    elif kind == ConfigResource.CLIENT_METRICS:
         if not node.may(context, Operation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER):
             raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
         check_client_metrics(name, changed(current(node, kind, name), changes))

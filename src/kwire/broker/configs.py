@@ -18,10 +18,10 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from kwire.broker.config_definitions import ConfigDefinition, ConfigType, Resource, definitions
-from kwire.broker.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE
 from kwire.broker.secret_values import Secret, Users
 from kwire.broker.settings import TOPIC_DEFAULTS, Settings, parse_value, render
 from kwire.errors import OptionError
+from kwire.internal_topics.enums import ConfigResource
 from kwire.log.log_config import LogConfig
 
 if TYPE_CHECKING:
@@ -136,13 +136,12 @@ def type_of(value: object) -> ConfigType:
 
 def broker_synonyms(node: Node, name: str, definition: ConfigDefinition | None) -> list[Synonym]:
     """Return the synonyms of a broker config, the one that applies first."""
-    configs = node.image.configs
     synonyms: list[Synonym] = []
     for resource, source in (
         (str(node.node_id), ConfigSource.DYNAMIC_BROKER),
         ("", ConfigSource.DYNAMIC_DEFAULT_BROKER),
     ):
-        found = configs.get((BROKER_RESOURCE, resource), {})
+        found = node.cluster.configs_of(ConfigResource.BROKER, resource)
         if name in found:
             synonyms.append((name, found[name], source))
     field, actual = FIELDS.get(name), of_this_node(node).get(name)
@@ -211,22 +210,21 @@ def is_dynamic(name: str) -> bool:
 def broker_entries(node: Node) -> list[Entry]:
     """All settings of the broker, by name."""
     known = definitions(Resource.BROKER)
-    configs = node.image.configs
-    changed = {*configs.get((BROKER_RESOURCE, str(node.node_id)), ()), *configs.get((BROKER_RESOURCE, ""), ())}
+    changed = dynamic_configs(node)
     names = {*(name for name, each in known.items() if not each.is_internal), *FIELDS, *changed}
     return [broker_entry(name, broker_synonyms(node, name, known.get(name))) for name in sorted(names)]
 
 
 def default_broker_entries(node: Node) -> list[Entry]:
     """Describe the dynamic default configs of all brokers, by name."""
-    changed = node.image.configs.get((BROKER_RESOURCE, ""), {})
+    changed = node.cluster.configs_of(ConfigResource.BROKER, "")
     source = ConfigSource.DYNAMIC_DEFAULT_BROKER
     return [broker_entry(name, [(name, changed[name], source)]) for name in sorted(changed)]
 
 
 def client_metrics_entries(node: Node, name: str) -> list[Entry]:
     """Describe a client metrics subscription; one that does not exist has the defaults."""
-    own = node.image.configs.get((CLIENT_METRICS_RESOURCE, name), {})
+    own = node.cluster.configs_of(ConfigResource.CLIENT_METRICS, name)
     entries = []
     for definition in definitions(Resource.CLIENT_METRICS).values():
         given = own.get(definition.name)
@@ -244,12 +242,16 @@ def client_metrics_entries(node: Node, name: str) -> list[Entry]:
     return entries
 
 
+def dynamic_configs(node: Node) -> dict[str, str]:
+    """Return the broker configs that were set while the broker was running; its own replace those of all brokers."""
+    configs_of = node.cluster.configs_of
+    return {**configs_of(ConfigResource.BROKER, ""), **configs_of(ConfigResource.BROKER, str(node.node_id))}
+
+
 def dynamic_settings(node: Node) -> Settings:
     """The settings given at start with those over them that were changed since."""
-    configs = node.image.configs
-    changed = {**configs.get((BROKER_RESOURCE, ""), {}), **configs.get((BROKER_RESOURCE, str(node.node_id)), {})}
     values = {}
-    for name, text in changed.items():
+    for name, text in dynamic_configs(node).items():
         field = FIELDS.get(name)
         if field is not None and field.name in DYNAMIC:
             values[field.name] = parse_value(field.name, type(field.default), text)

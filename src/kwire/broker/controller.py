@@ -8,12 +8,14 @@ Source: org.apache.kafka.controller.ReplicationControlManager, ConfigurationCont
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from uuid import UUID
 
 from kwire.broker.config_checks import check_topic_configs
 from kwire.broker.identifiers import new_uuid
-from kwire.broker.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, TOPIC_RESOURCE
 from kwire.broker.topics import Topic, check_name
+from kwire.internal_topics.enums import ConfigResource
+from kwire.internal_topics.metadata_records import VersionedMessage
 from kwire.messages import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
 from kwire.messages.base import Message
 from kwire.protocol.error_codes import ErrorCode, refusal
@@ -33,11 +35,9 @@ class Controller:
     def __init__(self, node: Node) -> None:
         self._node = node
 
-    def commit(self, records: Sequence[tuple[Message, int]]) -> None:
-        """Write records (with their versions) to the metadata log and apply them."""
+    def commit(self, records: Sequence[VersionedMessage]) -> None:
+        """Write records to the metadata log and apply them."""
         self._node.metadata_log.append(records)
-        for record, _ in records:
-            self._node.image.apply(record)
 
     # Topics
 
@@ -91,8 +91,8 @@ class Controller:
         configs = configs or {}
         self.check_new_topic(name, partition_count, configs, replication_factor)
         topic_id = new_uuid()
-        records: list[tuple[Message, int]] = [(TopicRecord(name=name, topic_id=topic_id), 0)]
-        records += [(self._config_record(TOPIC_RESOURCE, name, key, value), 0) for key, value in configs.items()]
+        records: list[VersionedMessage] = [(TopicRecord(name=name, topic_id=topic_id), 0)]
+        records += [(self._config_record(ConfigResource.TOPIC, name, key, value), 0) for key, value in configs.items()]
         records += [(self._partition_record(topic_id, index), 1) for index in range(partition_count)]
         self.commit(records)
         topic = self._node.topics.get(name)
@@ -100,7 +100,7 @@ class Controller:
         self._node.open_logs(topic)
         return topic
 
-    def _partition_record(self, topic_id: Any, index: int) -> Message:
+    def _partition_record(self, topic_id: UUID, index: int) -> Message:
         me = [self._node.node_id]
         return PartitionRecord(
             partition_id=index,
@@ -115,7 +115,7 @@ class Controller:
 
     def delete_topic(self, topic: Topic) -> None:
         """Remove a topic; its files go after file.delete.delay.ms."""
-        configs = [(self._config_record(TOPIC_RESOURCE, topic.name, key, None), 0) for key in topic.configs]
+        configs = [(self._config_record(ConfigResource.TOPIC, topic.name, key, None), 0) for key in topic.configs]
         self.commit([*configs, (RemoveTopicRecord(topic_id=topic.topic_id), 0)])
         self._node.delete_logs(topic)
 
@@ -132,18 +132,18 @@ class Controller:
         after = {**topic.configs, **{key: value for key, value in changes.items() if value is not None}}
         after = {key: value for key, value in after.items() if changes.get(key, value) is not None}
         self.check_topic_configs(after)
-        self.commit([(self._config_record(TOPIC_RESOURCE, topic.name, k, v), 0) for k, v in changes.items()])
+        self.commit([(self._config_record(ConfigResource.TOPIC, topic.name, k, v), 0) for k, v in changes.items()])
         self._node.apply_topic_configs(topic)
 
     def alter_broker_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
         """Set settings of the broker of that id, or of all ("")."""
-        self.commit([(self._config_record(BROKER_RESOURCE, name, k, v), 0) for k, v in changes.items()])
+        self.commit([(self._config_record(ConfigResource.BROKER, name, k, v), 0) for k, v in changes.items()])
         self._node.apply_broker_configs()
 
     def alter_client_metrics(self, name: str, changes: Mapping[str, str | None]) -> None:
         """Set settings of a client metrics subscription."""
-        self.commit([(self._config_record(CLIENT_METRICS_RESOURCE, name, k, v), 0) for k, v in changes.items()])
+        self.commit([(self._config_record(ConfigResource.CLIENT_METRICS, name, k, v), 0) for k, v in changes.items()])
 
     @staticmethod
-    def _config_record(kind: int, resource: str, key: str, value: str | None) -> Message:
+    def _config_record(kind: ConfigResource, resource: str, key: str, value: str | None) -> Message:
         return ConfigRecord(resource_type=kind, resource_name=resource, name=key, value=value)

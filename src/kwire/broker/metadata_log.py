@@ -15,13 +15,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kwire.broker.metadata_records import QUORUM_STATE, StoredMetadata, committed
-from kwire.broker.metadata_snapshot import SnapshotRecords, snapshot_name, write_snapshot
+from kwire.broker.metadata_records import QUORUM_STATE, StoredMetadata
+from kwire.broker.metadata_snapshot import snapshot_name, write_snapshot
+from kwire.internal_topics.cluster_records import snapshot_records
+from kwire.internal_topics.cluster_state import ClusterState
+from kwire.internal_topics.metadata_records import VersionedMessage, metadata_record
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.log_config import LogConfig
 from kwire.log.partition_writer import PartitionWriter
 from kwire.messages import LeaderChangeMessage
-from kwire.messages.base import Message
 from kwire.protocol.record_values import write_metadata_record
 from kwire.records import AppendOrigin, BatchBuilder, ControlRecordType, write_control_batch
 from kwire.storage.file_system import FileSystem
@@ -55,14 +57,13 @@ class MetadataLog:
         clock: Clock,
         settings: Settings,
         stored: StoredMetadata,
+        cluster: ClusterState,
     ) -> None:
         """Use open()."""
         self.log, self._files, self._clock, self._settings = log, file_system, clock, settings
         self.leader_epoch = stored.quorum.leader_epoch
         self._voters = list(stored.voters.items())
-        self._state = SnapshotRecords()
-        for record, version in stored.records:
-            self._state.apply(record, version)
+        self._cluster = cluster
         self._snapshot_offset, self._snapshot_ms = stored.snapshot_offset, clock.now_ms()
         self._bytes_since_snapshot = 0 if stored.snapshot_offset else log.size_bytes
 
@@ -76,11 +77,12 @@ class MetadataLog:
         node_id: int,
         settings: Settings,
         stored: StoredMetadata,
+        cluster: ClusterState,
         clean: bool,
     ) -> MetadataLog:
         """Open the log below the log directory `path`, or make it, and become its leader.
 
-        stored: what is in it. Raises LogError, also for records of a kind that snapshots do not know.
+        stored: its content, applied to cluster already. Raises LogError.
         """
         directory = f"{path}/{METADATA_TOPIC}-0"
         now_ms = clock.now_ms()
@@ -92,7 +94,7 @@ class MetadataLog:
         )
         stored.quorum.leader_epoch += 1
         file_system.write_atomically(f"{directory}/{QUORUM_STATE}", stored.quorum.render(node_id))
-        self = cls(log, file_system, clock, settings, stored)
+        self = cls(log, file_system, clock, settings, stored, cluster)
         voters = [LeaderChangeMessage.Voter(voter_id=node_id)]
         change = LeaderChangeMessage(leader_id=node_id, voters=voters, granting_voters=voters)
         batch = write_control_batch(
@@ -109,9 +111,9 @@ class MetadataLog:
         """Of the newest record."""
         return self.log.log_end_offset - 1
 
-    def append(self, records: Sequence[tuple[Message, int]]) -> None:
-        """Write records, each with its version. On return they are on the disk."""
-        now_ms = self._clock.now_ms()
+    def append(self, records: Sequence[VersionedMessage]) -> None:
+        """Write records, each with its version, flush them to disk, then apply them to the cluster's state."""
+        now_ms, first_offset = self._clock.now_ms(), self.log.log_end_offset
         for start in range(0, len(records), RECORDS_PER_BATCH):
             builder = BatchBuilder(base_offset=self.log.log_end_offset, partition_leader_epoch=self.leader_epoch)
             for message, version in records[start : start + RECORDS_PER_BATCH]:
@@ -120,8 +122,8 @@ class MetadataLog:
             self.log.append_as_given(batch, now_ms=now_ms, origin=AppendOrigin.REPLICATION)
             self._bytes_since_snapshot += len(batch)
         self.log.flush(now_ms=now_ms)
-        for message, version in committed(records):
-            self._state.apply(message, version)
+        for offset, (message, version) in enumerate(records, first_offset):
+            self._cluster.apply(metadata_record(message, version, offset=offset, timestamp=now_ms))
 
     # ---- snapshots
 
@@ -144,7 +146,7 @@ class MetadataLog:
         write_snapshot(
             self._files,
             f"{self.log.directory}/{snapshot_name(end, self.leader_epoch)}",
-            self._state.records(),
+            snapshot_records(self._cluster),
             epoch=self.leader_epoch,
             timestamp_ms=now_ms,
             voters=self._voters,

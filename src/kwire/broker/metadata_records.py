@@ -1,147 +1,113 @@
-"""Reading what a cluster's metadata log says: its newest snapshot, then the log from there on.
+"""Reading a stored metadata log: its newest snapshot, then the log from there on.
 
-    <offset>-<epoch>.checkpoint    batches that make the state below that offset, between a header and a footer
-    <offset>.log                   batches of records; control batches belong to the voters
-    quorum-state                   who leads, and in which epoch (F-50)
+    <offset>-<epoch>.checkpoint    the records that make up the state below that offset
+    <offset>.log                   batches of records; control batches are KRaft's own
+    quorum-state                   the leader and its epoch (F-50)
 
-Records between BeginTransaction and EndTransaction count together or, after AbortTransaction, not at all (KIP-868).
-A batch that is cut or damaged ends the reading, as it ends the log when a broker recovers it.
+Reading ends at the first truncated or corrupt batch, as recovery truncates the log there.
 Source: org.apache.kafka.image.loader.MetadataBatchLoader, org.apache.kafka.raft.FileQuorumStateStore 3.9.1.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from kwire.errors import CorruptBatch, DecodeError, LogError, UnsupportedVersion
-from kwire.messages.base import Message
-from kwire.protocol.record_values import read_metadata_record
-from kwire.records import ControlRecordType, parse_control_record
-from kwire.records.batch import Batch
-from kwire.records.record_set import read_batches
+from kwire.errors import CorruptBatch, LogError
+from kwire.internal_topics.cluster_state import RECORD_KINDS
+from kwire.internal_topics.metadata_records import decode_metadata
+from kwire.internal_topics.names import METADATA_TOPIC
+from kwire.internal_topics.typed_record import DAMAGE, TypedRecord, typed_records
+from kwire.records import ControlRecordType, read_batches
 
-__all__ = ["QUORUM_STATE", "QuorumState", "StoredMetadata", "committed", "read_metadata"]
+__all__ = ["QUORUM_STATE", "QuorumState", "StoredMetadata", "read_metadata"]
 
 QUORUM_STATE = "quorum-state"
+NO_DIRECTORY = "A" * 22  # a zero UUID
 
 
 @dataclass(slots=True, kw_only=True)
 class QuorumState:
-    """The file quorum-state. data_version: 0 with fixed voters, 1 with voters that are in the log (KIP-853)."""
+    """The file quorum-state. data_version: 0 with fixed voters, 1 with voters in the log (KIP-853)."""
 
     leader_epoch: int = 0
     data_version: int = 0
 
     def render(self, leader_id: int) -> bytes:
-        """The file's bytes, with this leader."""
+        """Return the file's content with a leader."""
+        leader = {"leaderId": leader_id, "leaderEpoch": self.leader_epoch, "votedId": -1}
         if self.data_version == 0:
-            state: dict[str, Any] = {
-                "clusterId": "",
-                "leaderId": leader_id,
-                "leaderEpoch": self.leader_epoch,
-                "votedId": -1,
-                "appliedOffset": 0,
-                "currentVoters": [{"voterId": leader_id}],
-                "data_version": 0,
-            }
+            voters = [{"voterId": leader_id}]
+            state = {"clusterId": "", **leader, "appliedOffset": 0, "currentVoters": voters, "data_version": 0}
         else:
-            state = {
-                "leaderId": leader_id,
-                "leaderEpoch": self.leader_epoch,
-                "votedId": -1,
-                "votedDirectoryId": "AAAAAAAAAAAAAAAAAAAAAA",
-                "data_version": 1,
-            }
+            state = {**leader, "votedDirectoryId": NO_DIRECTORY, "data_version": 1}
         return json.dumps(state, separators=(",", ":")).encode()
 
 
 @dataclass(slots=True, kw_only=True)
 class StoredMetadata:
-    """What was read.
+    """The content of a metadata log's directory.
 
-    records: those that count, in order, each with its version. quorum: with the highest leader epoch of it and of the
-    batches. voters: the newest KRAFT_VERSION and KRAFT_VOTERS records, which only logs with kraft.version 1 have.
-    snapshot_offset: the end of the newest snapshot, 0 without one.
+    records: of the newest snapshot and of the log above it. quorum: with the highest leader epoch of the file and of
+    all batches. voters: the newest KRAFT_VERSION and KRAFT_VOTERS records, which only logs with kraft.version 1 have.
+    snapshot_offset: the end offset of the newest snapshot, 0 without one.
     """
 
-    records: list[tuple[Message, int]] = field(default_factory=list)
+    records: list[TypedRecord] = field(default_factory=list)
     quorum: QuorumState = field(default_factory=QuorumState)
     voters: dict[ControlRecordType, bytes] = field(default_factory=dict)
     snapshot_offset: int = 0
 
 
 def read_metadata(directory: Path) -> StoredMetadata:
-    """Read a metadata log's directory; nothing where there is none. Raises LogError for records that are not known."""
-    found = StoredMetadata()
+    """Read a metadata log's directory; a missing one is empty. Raises LogError, also for records of unknown types."""
+    stored = StoredMetadata()
     if not directory.is_dir():
-        return found
-    found.quorum = read_quorum_state(directory / QUORUM_STATE)
+        return stored
+    stored.quorum = read_quorum_state(directory / QUORUM_STATE)
     snapshots = sorted(directory.glob("*.checkpoint"))
     if snapshots:
-        found.snapshot_offset = int(snapshots[-1].name.partition("-")[0])
-        take(found, snapshots[-1], 0)
+        stored.snapshot_offset = int(snapshots[-1].name.partition("-")[0])
+        read_file(stored, snapshots[-1], 0)
     for path in sorted(directory.glob("*.log")):
-        take(found, path, found.snapshot_offset)
-    found.records = list(committed(found.records))
-    return found
+        read_file(stored, path, stored.snapshot_offset)
+    return stored
 
 
 def read_quorum_state(path: Path) -> QuorumState:
-    """The file, or a new one's values. Raises LogError."""
+    """Read the file; a missing one has the values of a new cluster. Raises LogError."""
     if not path.exists():
         return QuorumState()
     try:
         state = json.loads(path.read_bytes())
         return QuorumState(leader_epoch=int(state["leaderEpoch"]), data_version=int(state["data_version"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise LogError(f"not a quorum state: {error}", str(path)) from None
+        raise LogError(f"invalid quorum state: {error}", str(path)) from None
 
 
-def take(found: StoredMetadata, path: Path, start: int) -> None:
-    """Add the records of one file that stand at start or behind it."""
+def read_file(stored: StoredMetadata, path: Path, start_offset: int) -> None:
+    """Add the records of a snapshot or segment from start_offset on. Raises LogError."""
     try:
         for batch in read_batches(path.read_bytes()):
             batch.check()
-            found.quorum.leader_epoch = max(found.quorum.leader_epoch, batch.partition_leader_epoch)
-            if batch.last_offset < start:
+            stored.quorum.leader_epoch = max(stored.quorum.leader_epoch, batch.partition_leader_epoch)
+            if batch.last_offset < start_offset:
                 continue
-            if batch.is_control:
-                for record in map(parse_control_record, batch.records()):
-                    if record.type in (ControlRecordType.KRAFT_VERSION, ControlRecordType.KRAFT_VOTERS):
-                        found.voters[record.type] = record.value or b""
-            else:
-                found.records += messages(batch, start, path)
+            for record in typed_records(METADATA_TOPIC, 0, batch, decode_metadata):
+                if record.kind == DAMAGE:
+                    return
+                if record.offset >= start_offset:
+                    read_record(stored, record, path)
     except CorruptBatch:
         return
 
 
-def messages(batch: Batch, start: int, path: Path) -> Iterator[tuple[Message, int]]:
-    """The messages of one batch, with their versions."""
-    for record in batch.records():
-        if record.offset >= start:
-            try:
-                yield read_metadata_record(record.value or b"")
-            except (DecodeError, UnsupportedVersion) as error:
-                raise LogError(f"metadata record at offset {record.offset}: {error}", str(path)) from None
-
-
-def committed(records: Iterable[tuple[Message, int]]) -> Iterator[tuple[Message, int]]:
-    """Without the records of transactions that were aborted, or not ended."""
-    waiting: list[tuple[Message, int]] | None = None
-    for record in records:
-        name = type(record[0]).__name__
-        if name == "BeginTransactionRecord":
-            waiting = []
-        elif name == "AbortTransactionRecord":
-            waiting = None
-        elif name == "EndTransactionRecord":
-            yield from waiting or ()
-            waiting = None
-        elif waiting is not None:
-            waiting.append(record)
-        else:
-            yield record
+def read_record(stored: StoredMetadata, record: TypedRecord, path: Path) -> None:
+    """Add a record. Raises LogError for one that cannot be applied, which the next snapshot would lose."""
+    if record.kind in ("KRAFT_VERSION", "KRAFT_VOTERS"):
+        stored.voters[ControlRecordType[record.kind]] = record.raw_value or b""
+    if not record.is_control and (record.error is not None or record.kind not in RECORD_KINDS):
+        what = record.error or f"record type {record.record_type} is not supported"
+        raise LogError(f"metadata record at offset {record.offset}: {what}", str(path))
+    stored.records.append(record)

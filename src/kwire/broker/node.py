@@ -16,12 +16,12 @@ from kwire.broker.context import RequestContext
 from kwire.broker.controller import Controller
 from kwire.broker.faults import Faults
 from kwire.broker.fetch_sessions import FetchSessions
-from kwire.broker.image import MetadataImage
 from kwire.broker.request_log import RequestLog
 from kwire.broker.settings import Settings
 from kwire.broker.throttling import Throttling
-from kwire.broker.topics import Topic
+from kwire.broker.topics import Topic, TopicRegistry
 from kwire.errors import LogError
+from kwire.internal_topics.cluster_state import ClusterState
 from kwire.messages.base import ZERO_UUID
 from kwire.storage.file_system import FileSystem
 
@@ -57,8 +57,8 @@ class Node:
         self.clock, self.timers = clock, timers
         self.node_id, self.cluster_id, self.directory_id = settings.node_id, "", ZERO_UUID
         self.endpoints: dict[str, tuple[str, int]] = {}
-        self.image = MetadataImage()
-        self.topics = self.image.topics
+        self.cluster = ClusterState()
+        self.topics = TopicRegistry(self.cluster)
         self.controller = Controller(self)
         self.fetch_sessions = FetchSessions(clock, settings.max_incremental_fetch_session_cache_slots)
         self.client_metrics = ClientMetrics(self)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwire.broker.groups.node_log import open_coordinator as open_groups
-from kwire.broker.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE
 from kwire.broker.security.acls import AclFilter
 from kwire.broker.throttling import Throttling
 from kwire.broker.transactions.partitions import open_coordinator as open_transactions
+from kwire.internal_topics.enums import ConfigResource
 
 if TYPE_CHECKING:
     from kwire.broker.node import Node
@@ -38,10 +38,10 @@ def reset(node: Node) -> None:
         node.security.quotas.clear()
         node.security.credentials.clear()
     node.throttling = Throttling(node)
-    for (kind, name), configs in list(node.image.configs.items()):
-        if kind == BROKER_RESOURCE and configs:
+    for (kind, name), configs in list(node.cluster.configs.items()):
+        if kind == ConfigResource.BROKER.label:
             node.controller.alter_broker_configs(name, dict.fromkeys(configs))
-        elif kind == CLIENT_METRICS_RESOURCE:
+        elif kind == ConfigResource.CLIENT_METRICS.label:
             node.controller.alter_client_metrics(name, dict.fromkeys(configs))
 
 

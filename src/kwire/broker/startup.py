@@ -20,13 +20,15 @@ from uuid import UUID
 from kwire.broker.configs import dynamic_settings, topic_log_config
 from kwire.broker.features import FINALIZED, METADATA_VERSION
 from kwire.broker.identifiers import new_uuid
-from kwire.broker.image import NO_LEADER, TOPIC_RESOURCE
 from kwire.broker.listeners import PROTOCOLS, parse_listeners
 from kwire.broker.metadata_log import MetadataLog
 from kwire.broker.metadata_records import read_metadata
+from kwire.internal_topics.cluster_state import NO_LEADER
+from kwire.internal_topics.metadata_records import VersionedMessage
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.log_manager import LogManager
 from kwire.messages import (
+    AbortTransactionRecord,
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
     EndTransactionRecord,
@@ -37,7 +39,7 @@ from kwire.messages import (
     TopicRecord,
     ZkMigrationStateRecord,
 )
-from kwire.messages.base import ZERO_UUID, Message
+from kwire.messages.base import ZERO_UUID
 from kwire.storage.checkpoints import parse_uuid
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ log = logging.getLogger("kwire.broker")
 BOOTSTRAP = "Bootstrap records"
 DEFAULT_NODE_ID = 1
 
-Records = list[tuple[Message, int]]
+Records = list[VersionedMessage]
 
 
 def start(node: Node, directory: Path) -> None:
@@ -58,19 +60,15 @@ def start(node: Node, directory: Path) -> None:
     settings, files, now_ms = node.settings, node.files, node.clock.now_ms()
     files.make_directory(str(directory))
     stored = read_metadata(directory / f"{METADATA_TOPIC}-0")
-    for record, _ in stored.records:
-        node.image.apply(record)
+    for record in stored.records:
+        node.cluster.apply(record)
     node.settings = settings = dynamic_settings(node)
     manager = node.log_manager = LogManager.open(
         directory,
         now_ms=now_ms,
         file_system=files,
         default_config=topic_log_config(settings, {}),
-        configs={
-            name: topic_log_config(settings, configs)
-            for (kind, name), configs in node.image.configs.items()
-            if kind == TOPIC_RESOURCE
-        },
+        configs={topic.name: topic_log_config(settings, topic.configs) for topic in node.topics},
         node_id=None if settings.node_id == DEFAULT_NODE_ID else settings.node_id,
         progress=None,
     )
@@ -84,11 +82,14 @@ def start(node: Node, directory: Path) -> None:
             node_id=node.node_id,
             settings=settings,
             stored=stored,
+            cluster=node.cluster,
             clean=manager.was_clean,
         )
         is_new = not stored.records
         if is_new:
             node.controller.commit(bootstrap_records())
+        if node.cluster.open_transaction is not None:
+            node.controller.commit([(AbortTransactionRecord(reason="The broker was restarted"), 0)])
         node.controller.commit([registration(node)])
         if is_new:
             node.controller.commit(adopted_topics(node))
@@ -110,7 +111,7 @@ def bootstrap_records() -> Records:
     ]
 
 
-def registration(node: Node) -> tuple[Message, int]:
+def registration(node: Node) -> VersionedMessage:
     """This node as a broker; its epoch is the offset of this record."""
     listeners = {each.name: each for each in parse_listeners(node.settings, node.settings.listeners)}
     return (
@@ -189,8 +190,8 @@ def attach_logs(node: Node) -> None:
 def stop(node: Node) -> None:
     """Close what start opened, cleanly."""
     manager = node.log_manager
-    broker = node.image.brokers.get(node.node_id)
-    epoch = -1 if broker is None else broker.broker_epoch
+    broker = node.cluster.brokers.get(node.node_id)
+    epoch = -1 if broker is None else broker.epoch
     try:
         node.controller.commit(
             [

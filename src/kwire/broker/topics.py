@@ -6,17 +6,21 @@ A partition's log is opened by the log manager; whoever appends to it or reads i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from kwire.internal_topics.cluster_state import ClusterState
+from kwire.internal_topics.cluster_state import Partition as PartitionState
+from kwire.internal_topics.enums import ConfigResource
 from kwire.internal_topics.names import COORDINATOR_TOPICS
 from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.records.append_settings import AppendOrigin
 
 if TYPE_CHECKING:
     from kwire.log.partition_writer import Appended, PartitionWriter, Prepared
+    from kwire.messages import PartitionRecord, RemoveTopicRecord, TopicRecord
 
 __all__ = ["Partition", "Topic", "TopicRegistry", "check_name"]
 
@@ -26,19 +30,35 @@ MAX_NAME = 249
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Partition:
-    """One partition.
+    """A partition with its log. index, leader, leader_epoch, partition_epoch: see internal_topics' Partition.
 
-    leader, leader_epoch, partition_epoch: as the metadata log has them; leader is -1 while there is none.
-    log: None until it is open. watchers: called after every append, by those who wait for records.
+    state: the partition in the cluster's state. log: None until it is open. watchers: called after every append.
     """
 
     topic: Topic
-    index: int
-    leader: int = -1
-    leader_epoch: int = 0
-    partition_epoch: int = 0
+    state: PartitionState
     log: PartitionWriter | None = None
     watchers: set[Callable[[], object]] = field(default_factory=set)
+
+    @property
+    def index(self) -> int:
+        """The partition's number."""
+        return self.state.partition
+
+    @property
+    def leader(self) -> int:
+        """The leader's node id, NO_LEADER without one."""
+        return self.state.leader
+
+    @property
+    def leader_epoch(self) -> int:
+        """The number of leader changes."""
+        return self.state.leader_epoch
+
+    @property
+    def partition_epoch(self) -> int:
+        """The number of changes of any kind."""
+        return self.state.partition_epoch
 
     @property
     def name(self) -> str:
@@ -109,16 +129,21 @@ class Partition:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Topic:
-    """One topic. configs: its own settings, Kafka's dotted names to text; partitions: by index.
+    """A topic with its partitions by number.
 
-    is_deleted: its logs have gone; whoever still waits for it has to be told.
+    cluster: the state that holds its configs. is_deleted: its logs are gone; requests that wait for it fail.
     """
 
     name: str
     topic_id: UUID
-    configs: dict[str, str] = field(default_factory=dict)
+    cluster: ClusterState
     partitions: dict[int, Partition] = field(default_factory=dict)
     is_deleted: bool = False
+
+    @property
+    def configs(self) -> Mapping[str, str]:
+        """The topic's own configs: Kafka's dotted names to text."""
+        return self.cluster.configs_of(ConfigResource.TOPIC, self.name)
 
     @property
     def is_internal(self) -> bool:
@@ -127,11 +152,19 @@ class Topic:
 
 
 class TopicRegistry:
-    """All topics, by name and by id. Iterates over them in order of their names."""
+    """All topics of a cluster, by name and by id. Iterates over them in order of their names.
 
-    def __init__(self) -> None:
+    observers: called with a topic that got a partition (True) or was deleted (False).
+    """
+
+    def __init__(self, cluster: ClusterState) -> None:
+        self._cluster = cluster
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[UUID, Topic] = {}
+        self.observers: list[Callable[[Topic, bool], object]] = []
+        cluster.observe("TopicRecord", self._topic_created)
+        cluster.observe("PartitionRecord", self._partition_created)
+        cluster.observe("RemoveTopicRecord", self._topic_removed)
 
     def __iter__(self) -> Iterator[Topic]:
         return iter([self._by_name[name] for name in sorted(self._by_name)])
@@ -140,27 +173,36 @@ class TopicRegistry:
         return len(self._by_name)
 
     def get(self, name: str) -> Topic | None:
-        """The topic of that name."""
+        """Return a topic by its name."""
         return self._by_name.get(name)
 
     def with_id(self, topic_id: UUID) -> Topic | None:
-        """The topic of that id."""
+        """Return a topic by its id."""
         return self._by_id.get(topic_id)
 
     def partition(self, name: str, index: int) -> Partition | None:
-        """The partition, None where there is none."""
+        """Return a partition; None for one that does not exist."""
         topic = self._by_name.get(name)
         return None if topic is None else topic.partitions.get(index)
 
-    def add(self, topic: Topic) -> None:
-        """Take a topic in."""
-        self._by_name[topic.name] = topic
-        self._by_id[topic.topic_id] = topic
+    def _topic_created(self, record: TopicRecord) -> None:
+        topic = Topic(name=record.name, topic_id=record.topic_id, cluster=self._cluster)
+        self._by_name[topic.name] = self._by_id[topic.topic_id] = topic
 
-    def remove(self, topic: Topic) -> None:
-        """Forget a topic."""
+    def _partition_created(self, record: PartitionRecord) -> None:
+        topic = self._by_id[record.topic_id]
+        state = self._cluster.topics[topic.name].partitions[record.partition_id]
+        topic.partitions[record.partition_id] = Partition(topic=topic, state=state)
+        self._notify(topic, exists=True)
+
+    def _topic_removed(self, record: RemoveTopicRecord) -> None:
+        topic = self._by_id.pop(record.topic_id)
         del self._by_name[topic.name]
-        del self._by_id[topic.topic_id]
+        self._notify(topic, exists=False)
+
+    def _notify(self, topic: Topic, *, exists: bool) -> None:
+        for observer in self.observers:
+            observer(topic, exists)
 
 
 def check_name(name: str) -> None:

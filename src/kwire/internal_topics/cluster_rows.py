@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from kwire.internal_topics.cluster_state import ClusterState, Endpoint, Node, Topic
+from kwire.internal_topics.enums import label
 from kwire.protocol import HIDDEN, is_secret_setting
 from kwire.schema.rendering import uuid_text
 
@@ -161,15 +162,15 @@ def _acls(cluster: ClusterState, redact: bool) -> Iterator[Row]:
     rows = [
         {
             "principal": each.principal,
-            "permission": each.permission,
-            "operation": each.operation,
-            "resource_type": each.resource_type,
-            "pattern_type": each.pattern_type,
+            "permission": label(each.permission_type),
+            "operation": label(each.operation),
+            "resource_type": label(each.resource_type),
+            "pattern_type": label(each.pattern_type),
             "resource_name": each.resource_name,
             "host": each.host,
-            "acl_id": uuid_text(each.acl_id),
+            "acl_id": uuid_text(acl_id),
         }
-        for each in cluster.acls.values()
+        for acl_id, each in cluster.acls.items()
     ]
     yield from sorted(rows, key=lambda row: list(row.values()))
 

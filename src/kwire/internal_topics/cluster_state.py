@@ -1,51 +1,65 @@
-"""What a cluster consists of, as its metadata log says: brokers, topics, settings, quotas, users, ACLs, features.
+"""The state of a cluster, folded from its metadata log: brokers, topics, configs, quotas, users, ACLs, features.
 
-Records between BEGIN_TRANSACTION and END_TRANSACTION count together or, after ABORT_TRANSACTION, not at all. A record
-about something that is not there (a fenced broker nobody registered, a partition of no topic) makes a controller stop;
-here it goes to the problems and the rest goes on.
-Source: MetadataDelta and the deltas it is made of, PartitionRegistration.merge, BrokerRegistration of 3.9 and 4.x;
-KIP-631, KIP-866, KIP-966 (eligible leaders), KIP-1066 (cordoned directories).
+Records between BeginTransactionRecord and EndTransactionRecord apply together or, after AbortTransactionRecord, not at
+all (KIP-868). A record about something that does not exist (a broker that never registered, a partition of an unknown
+topic) stops a Kafka controller; here it is added to `problems`, and the following records still apply.
+
+`kwire.internal_topics.cluster_records` turns a state back into the records of a snapshot.
+Source: MetadataDelta and the deltas it consists of, PartitionRegistration.merge, BrokerRegistration of 3.9 and 4.x;
+KIP-631, KIP-866, KIP-966 (eligible leader replicas), KIP-1066 (cordoned log directories).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from kwire.internal_topics.enums import (
-    CONFIG_RESOURCES,
-    OPERATIONS,
-    PATTERNS,
-    PERMISSIONS,
-    RESOURCES,
-    SCRAM_MECHANISMS,
-    SECURITY_PROTOCOLS,
-    word,
+    ConfigResource,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+    ScramMechanism,
+    SecurityProtocol,
+    label,
 )
 from kwire.internal_topics.typed_record import Problems, TypedRecord
+from kwire.protocol import HIDDEN
+
+if TYPE_CHECKING:
+    from kwire import messages as m
+    from kwire.messages.register_broker_record import BrokerEndpoint, BrokerFeature
+    from kwire.messages.register_controller_record import ControllerEndpoint, ControllerFeature
 
 __all__ = [
+    "CORDONED_LOG_DIRS_VERSION",
+    "NO_LEADER",
+    "RECORD_KINDS",
     "Acl",
     "ClusterState",
     "DelegationToken",
     "Endpoint",
     "Node",
     "Partition",
+    "QuotaEntity",
     "ScramCredential",
     "Topic",
     "Voter",
 ]
 
+NO_LEADER = -1
 NO_LEADER_CHANGE = -2
 NO_RECOVERY_CHANGE = -1
 METADATA_VERSION = "metadata.version"
+LOG_DIRS_VERSION, CORDONED_LOG_DIRS_VERSION = 3, 4  # of RegisterBrokerRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A listener: its name, where it is, its security protocol (None where the record does not say)."""
+    """A listener's name and address. security_protocol: as a word, None where the record has none."""
 
     name: str
     host: str
@@ -57,8 +71,9 @@ class Endpoint:
 class Node:
     """A registered broker or controller.
 
-    epoch: of the registration, -1 for a controller. features: name -> (lowest, highest) version it supports.
-    fenced, in_controlled_shutdown, rack, log_dirs, cordoned_log_dirs: of brokers.
+    epoch: of the registration, -1 for a controller. features: name -> (lowest, highest) supported version.
+    fenced, in_controlled_shutdown, rack, log_dirs, cordoned_log_dirs, is_migrating_zk_broker: of brokers.
+    zk_migration_ready: of controllers. record_version: the lowest version of the record that holds all of it.
     """
 
     node_id: int
@@ -71,27 +86,32 @@ class Node:
     in_controlled_shutdown: bool = False
     log_dirs: tuple[UUID, ...] = ()
     cordoned_log_dirs: tuple[UUID, ...] = ()
+    is_migrating_zk_broker: bool = False
+    zk_migration_ready: bool = False
+    record_version: int = field(default=0, compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Partition:
-    """A partition's replicas (by node id) and leader; leader -1 is none.
+    """A partition's replicas (node ids) and leader, which is NO_LEADER while it is offline.
 
-    elr: eligible leaders outside the isr (KIP-966). recovering: after an unclean election, until the leader is done.
+    elr: eligible leader replicas outside the ISR (KIP-966). recovering: after an unclean leader election, until the
+    leader has recovered. record_version: the lowest version of PartitionRecord that holds all of it.
     """
 
     partition: int
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    removing_replicas: tuple[int, ...]
-    adding_replicas: tuple[int, ...]
-    leader: int
-    leader_epoch: int
-    partition_epoch: int
-    recovering: bool
-    directories: tuple[UUID, ...]
-    elr: tuple[int, ...]
-    last_known_elr: tuple[int, ...]
+    replicas: tuple[int, ...] = ()
+    isr: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+    adding_replicas: tuple[int, ...] = ()
+    leader: int = NO_LEADER
+    leader_epoch: int = 0
+    partition_epoch: int = 0
+    recovering: bool = False
+    directories: tuple[UUID, ...] = ()
+    elr: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+    record_version: int = field(default=0, compare=False)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -105,33 +125,38 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScramCredential:
-    """A user's password as the cluster keeps it. salt, stored_key, server_key are secrets."""
+    """A user's salted password for one SCRAM mechanism. salt, stored_key and server_key are secrets."""
 
-    user: str
-    mechanism: str
-    iterations: int
     salt: bytes
+    iterations: int
     stored_key: bytes
     server_key: bytes
 
+    def __repr__(self) -> str:
+        return f"ScramCredential({HIDDEN}, iterations={self.iterations})"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Acl:
-    """Who may do, or must not do, what on which resource from where."""
 
-    acl_id: UUID
-    resource_type: str
+class Acl(NamedTuple):
+    """An access control entry: who may, or may not, do what to which resource from which host.
+
+    A number that no enum member has stays a plain int.
+    """
+
+    resource_type: ResourceType | int
     resource_name: str
-    pattern_type: str
+    pattern_type: PatternType | int
     principal: str
     host: str
-    operation: str
-    permission: str
+    operation: Operation | int
+    permission_type: Permission | int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelegationToken:
-    """A delegation token; times in ms. token_id is half of what it takes to use it."""
+    """A delegation token (KIP-48). owner, requester, renewers: principals as Type:Name. Timestamps in ms.
+
+    token_id is half of what a client needs to log in with the token.
+    """
 
     token_id: str
     owner: str
@@ -141,27 +166,38 @@ class DelegationToken:
     max_timestamp: int
     expiration_timestamp: int
 
+    def has_expired(self, now_ms: int) -> bool:
+        """Return whether the token can no longer be used."""
+        return self.max_timestamp < now_ms or self.expiration_timestamp < now_ms
+
+    def is_owner_or_renewer(self, principal: str) -> bool:
+        """Return whether a principal may renew and expire the token."""
+        return principal == self.owner or principal in self.renewers
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voter:
-    """A member of the metadata quorum. directory_id: zero where the record does not say."""
+    """A member of the metadata quorum. directory_id: zero where the record has none."""
 
     node_id: int
     directory_id: UUID
     endpoints: tuple[Endpoint, ...] = ()
 
 
-QuotaEntity = tuple[tuple[str, str | None], ...]  # (type, name) pairs; name None is the default
+QuotaEntity = tuple[tuple[str, str | None], ...]
+"""(type, name) pairs in order of their types; a name of None is the default entity of its type."""
+
+Observer = Callable[[Any], object]
 
 
 @dataclass(slots=True, kw_only=True)
 class ClusterState:
-    """The cluster at one point of its metadata log.
+    """A cluster at one offset of its metadata log.
 
-    end_offset, end_timestamp: state holds the records before this offset, the last of them of this time (-1 without).
-    snapshot_offset: where the snapshot ended that it began with, None without.
-    configs: (resource type, name; "" is the cluster's default) -> settings. quotas: entity -> quota. users: (name,
-    mechanism). leader: the quorum's, -1 before the first election. open_transaction: records that no end was seen of.
+    end_offset, end_timestamp: the state holds the records below this offset, and the timestamp of the last one (-1
+    without). snapshot_offset: the end offset of the snapshot it was loaded from, None without.
+    configs: (resource type, name; "" is the cluster's default) -> configs. users: by (name, mechanism). leader: of the
+    quorum, -1 before the first election. open_transaction: records of a transaction without an end, not applied.
     """
 
     brokers: dict[int, Node] = field(default_factory=dict)
@@ -175,7 +211,7 @@ class ClusterState:
     features: dict[str, int] = field(default_factory=dict)
     voters: dict[int, Voter] = field(default_factory=dict)
     kraft_version: int = 0
-    leader: int = -1
+    leader: int = NO_LEADER
     next_producer_id: int = -1
     zk_migration_state: int | None = None
     end_offset: int = 0
@@ -184,136 +220,154 @@ class ClusterState:
     open_transaction: list[TypedRecord] | None = None
     problems: Problems = field(default_factory=Problems)
     _names: dict[UUID, str] = field(default_factory=dict)
+    _observers: dict[str, list[Observer]] = field(default_factory=dict, repr=False, compare=False)
 
     def apply(self, record: TypedRecord) -> None:
-        """Take in one usable record of the log."""
+        """Apply one usable record of the log. Kinds that are not in RECORD_KINDS change nothing."""
         self.end_offset, self.end_timestamp = record.offset + 1, record.timestamp
         if record.kind == "BeginTransactionRecord":
             self.open_transaction = []
         elif record.kind == "AbortTransactionRecord":
             self.open_transaction = None
         elif record.kind == "EndTransactionRecord":
-            together, self.open_transaction = self.open_transaction, None
-            for each in together or ():
+            records, self.open_transaction = self.open_transaction, None
+            for each in records or ():
                 self._change(each)
         elif self.open_transaction is not None and not record.is_control:
             self.open_transaction.append(record)
         else:
             self._change(record)
 
+    def observe(self, kind: str, observer: Observer) -> None:
+        """Call a function with the value of every record of a kind, after the record was applied."""
+        self._observers.setdefault(kind, []).append(observer)
+
     def _change(self, record: TypedRecord) -> None:
         change = CHANGES.get(record.kind)
         if change is None or record.value is None:
             return
         try:
-            change(self, record.value)
+            change(self, record.value, record.version or 0)
         except KeyError as missing:
-            what = f"{record.kind} about {missing.args[0]}, which is not there"
-            self.problems.add(replace(record, error=what, error_field="value", error_position=0))
+            error = f"{record.kind} about {missing.args[0]}, which does not exist"
+            self.problems.add(replace(record, error=error, error_field="value", error_position=0))
+            return
+        for observer in self._observers.get(record.kind, ()):
+            observer(record.value)
+
+    def configs_of(self, resource_type: ConfigResource, name: str) -> Mapping[str, str]:
+        """Return the configs of a topic, broker or other resource; "" is the default of all brokers."""
+        return self.configs.get((resource_type.label, name), {})
 
     def topic_name(self, topic_id: UUID) -> str | None:
-        """The name of a topic that is there."""
+        """Return the name of an existing topic; None for an unknown id."""
         return self._names.get(topic_id)
 
     def topic_of(self, topic_id: UUID) -> Topic:
-        """A topic by its id. Raises KeyError."""
+        """Return a topic by its id. Raises KeyError."""
         name = self._names.get(topic_id)
         if name is None:
             raise KeyError(f"topic id {topic_id}")
         return self.topics[name]
 
     def broker_of(self, node_id: int) -> Node:
-        """A broker by its id. Raises KeyError."""
+        """Return a broker by its id. Raises KeyError."""
         if node_id not in self.brokers:
             raise KeyError(f"broker {node_id}")
         return self.brokers[node_id]
 
 
-# ---- what each record changes
+# ---- One function a record. version: of the record.
 
 
-def _features(record: Any) -> dict[str, tuple[int, int]]:
-    return {each.name: (each.min_supported_version, each.max_supported_version) for each in record.features}
+def _features(features: Iterable[BrokerFeature | ControllerFeature]) -> dict[str, tuple[int, int]]:
+    return {each.name: (each.min_supported_version, each.max_supported_version) for each in features}
 
 
-def _endpoints(record: Any) -> tuple[Endpoint, ...]:
+def _endpoints(endpoints: Iterable[BrokerEndpoint | ControllerEndpoint]) -> tuple[Endpoint, ...]:
     return tuple(
         Endpoint(
             name=each.name,
             host=each.host,
             port=each.port,
-            security_protocol=word(SECURITY_PROTOCOLS, each.security_protocol),
+            security_protocol=label(SecurityProtocol.of(each.security_protocol)),
         )
-        for each in record.end_points
+        for each in endpoints
     )
 
 
-def _register_broker(cluster: ClusterState, record: Any) -> None:
+def _register_broker(cluster: ClusterState, record: m.RegisterBrokerRecord, version: int) -> None:
     cluster.brokers[record.broker_id] = Node(
         node_id=record.broker_id,
         epoch=record.broker_epoch,
         incarnation_id=record.incarnation_id,
-        endpoints=_endpoints(record),
-        features=_features(record),
+        endpoints=_endpoints(record.end_points),
+        features=_features(record.features),
         rack=record.rack,
         fenced=record.fenced,
         in_controlled_shutdown=record.in_controlled_shutdown,
         log_dirs=tuple(record.log_dirs),
         cordoned_log_dirs=tuple(record.cordoned_log_dirs or ()),
+        is_migrating_zk_broker=record.is_migrating_zk_broker,
+        record_version=version,
     )
 
 
-def _register_controller(cluster: ClusterState, record: Any) -> None:
+def _register_controller(cluster: ClusterState, record: m.RegisterControllerRecord, version: int) -> None:
     cluster.controllers[record.controller_id] = Node(
         node_id=record.controller_id,
         incarnation_id=record.incarnation_id,
-        endpoints=_endpoints(record),
-        features=_features(record),
+        endpoints=_endpoints(record.end_points),
+        features=_features(record.features),
+        zk_migration_ready=record.zk_migration_ready,
+        record_version=version,
     )
 
 
-def _unregister_broker(cluster: ClusterState, record: Any) -> None:
+def _unregister_broker(cluster: ClusterState, record: m.UnregisterBrokerRecord, version: int) -> None:
     cluster.broker_of(record.broker_id)
     del cluster.brokers[record.broker_id]
 
 
-def _unregister_controller(cluster: ClusterState, record: Any) -> None:
+def _unregister_controller(cluster: ClusterState, record: m.UnregisterControllerRecord, version: int) -> None:
     cluster.controllers.pop(record.controller_id, None)
 
 
-def _fence(fenced: bool) -> Callable[[ClusterState, Any], None]:
-    def change(cluster: ClusterState, record: Any) -> None:
-        cluster.brokers[record.id] = replace(cluster.broker_of(record.id), fenced=fenced)
-
-    return change
+def _fence(cluster: ClusterState, record: m.FenceBrokerRecord, version: int) -> None:
+    cluster.brokers[record.id] = replace(cluster.broker_of(record.id), fenced=True)
 
 
-def _change_broker(cluster: ClusterState, record: Any) -> None:
+def _unfence(cluster: ClusterState, record: m.UnfenceBrokerRecord, version: int) -> None:
+    cluster.brokers[record.id] = replace(cluster.broker_of(record.id), fenced=False)
+
+
+def _change_broker(cluster: ClusterState, record: m.BrokerRegistrationChangeRecord, version: int) -> None:
     broker = cluster.broker_of(record.broker_id)
-    changed: dict[str, Any] = {}
     if record.fenced:
-        changed["fenced"] = record.fenced > 0
+        broker = replace(broker, fenced=record.fenced > 0)
     if record.in_controlled_shutdown:
-        changed["in_controlled_shutdown"] = record.in_controlled_shutdown > 0
+        broker = replace(broker, in_controlled_shutdown=record.in_controlled_shutdown > 0)
     if record.log_dirs:
-        changed["log_dirs"] = tuple(record.log_dirs)
+        at_least = max(broker.record_version, LOG_DIRS_VERSION)
+        broker = replace(broker, log_dirs=tuple(record.log_dirs), record_version=at_least)
     if record.cordoned_log_dirs is not None:
-        changed["cordoned_log_dirs"] = tuple(record.cordoned_log_dirs)
-    cluster.brokers[record.broker_id] = replace(broker, **changed)
+        at_least = max(broker.record_version, CORDONED_LOG_DIRS_VERSION)
+        broker = replace(broker, cordoned_log_dirs=tuple(record.cordoned_log_dirs), record_version=at_least)
+    cluster.brokers[record.broker_id] = broker
 
 
-def _topic(cluster: ClusterState, record: Any) -> None:
+def _topic(cluster: ClusterState, record: m.TopicRecord, version: int) -> None:
     cluster.topics[record.name] = Topic(name=record.name, topic_id=record.topic_id)
     cluster._names[record.topic_id] = record.name
 
 
-def _remove_topic(cluster: ClusterState, record: Any) -> None:
+def _remove_topic(cluster: ClusterState, record: m.RemoveTopicRecord, version: int) -> None:
     topic = cluster.topic_of(record.topic_id)
     del cluster.topics[topic.name], cluster._names[topic.topic_id]
-    cluster.configs.pop(("topic", topic.name), None)
+    cluster.configs.pop((ConfigResource.TOPIC.label, topic.name), None)
 
 
-def _partition(cluster: ClusterState, record: Any) -> None:
+def _partition(cluster: ClusterState, record: m.PartitionRecord, version: int) -> None:
     cluster.topic_of(record.topic_id).partitions[record.partition_id] = Partition(
         partition=record.partition_id,
         replicas=tuple(record.replicas),
@@ -327,58 +381,60 @@ def _partition(cluster: ClusterState, record: Any) -> None:
         directories=tuple(record.directories),
         elr=tuple(record.eligible_leader_replicas or ()),
         last_known_elr=tuple(record.last_known_elr or ()),
+        record_version=version,
     )
 
 
-PARTITION_LISTS = {
-    "replicas": "replicas",
-    "isr": "isr",
-    "removing_replicas": "removing_replicas",
-    "adding_replicas": "adding_replicas",
-    "directories": "directories",
-    "eligible_leader_replicas": "elr",
-    "last_known_elr": "last_known_elr",
-}
-
-
-def _change_partition(cluster: ClusterState, record: Any) -> None:
+def _change_partition(cluster: ClusterState, record: m.PartitionChangeRecord, version: int) -> None:
+    """Apply the fields that are set. Source: org.apache.kafka.metadata.PartitionRegistration.merge."""
     topic = cluster.topic_of(record.topic_id)
-    if record.partition_id not in topic.partitions:
+    partition = topic.partitions.get(record.partition_id)
+    if partition is None:
         raise KeyError(f"partition {record.partition_id} of {topic.name}")
-    before = topic.partitions[record.partition_id]
-    changed: dict[str, Any] = {"partition_epoch": before.partition_epoch + 1}
-    for theirs, ours in PARTITION_LISTS.items():
-        if (value := getattr(record, theirs)) is not None:
-            changed[ours] = tuple(value)
+    if record.replicas is not None:
+        partition.replicas = tuple(record.replicas)
+    if record.isr is not None:
+        partition.isr = tuple(record.isr)
+    if record.removing_replicas is not None:
+        partition.removing_replicas = tuple(record.removing_replicas)
+    if record.adding_replicas is not None:
+        partition.adding_replicas = tuple(record.adding_replicas)
+    if record.directories is not None:
+        partition.directories = tuple(record.directories)
+    if record.eligible_leader_replicas is not None:
+        partition.elr = tuple(record.eligible_leader_replicas)
+    if record.last_known_elr is not None:
+        partition.last_known_elr = tuple(record.last_known_elr)
     if record.leader != NO_LEADER_CHANGE:
-        changed["leader"], changed["leader_epoch"] = record.leader, before.leader_epoch + 1
+        partition.leader = record.leader
+        partition.leader_epoch += 1
     if record.leader_recovery_state != NO_RECOVERY_CHANGE:
-        changed["recovering"] = record.leader_recovery_state == 1
-    topic.partitions[record.partition_id] = replace(before, **changed)
+        partition.recovering = record.leader_recovery_state == 1
+    partition.partition_epoch += 1
+    partition.record_version = max(partition.record_version, version)
 
 
-def _clear_elr(cluster: ClusterState, record: Any) -> None:
-    names = [record.topic_name] if record.topic_name else list(cluster.topics)
-    for name in names:
-        if name not in cluster.topics:
-            raise KeyError(f"topic {name}")
-        partitions = cluster.topics[name].partitions
-        for number, partition in partitions.items():
-            partitions[number] = replace(partition, elr=(), last_known_elr=())
+def _clear_elr(cluster: ClusterState, record: m.ClearElrRecord, version: int) -> None:
+    if record.topic_name and record.topic_name not in cluster.topics:
+        raise KeyError(f"topic {record.topic_name}")
+    topics = [cluster.topics[record.topic_name]] if record.topic_name else cluster.topics.values()
+    for topic in topics:
+        for partition in topic.partitions.values():
+            partition.elr = partition.last_known_elr = ()
 
 
-def _config(cluster: ClusterState, record: Any) -> None:
-    place = (word(CONFIG_RESOURCES, record.resource_type), record.resource_name)
-    settings = cluster.configs.setdefault(place, {})
+def _config(cluster: ClusterState, record: m.ConfigRecord, version: int) -> None:
+    resource = (label(ConfigResource.of(record.resource_type)), record.resource_name)
+    configs = cluster.configs.setdefault(resource, {})
     if record.value is None:
-        settings.pop(record.name, None)
+        configs.pop(record.name, None)
     else:
-        settings[record.name] = record.value
-    if not settings:
-        del cluster.configs[place]
+        configs[record.name] = record.value
+    if not configs:
+        del cluster.configs[resource]
 
 
-def _quota(cluster: ClusterState, record: Any) -> None:
+def _quota(cluster: ClusterState, record: m.ClientQuotaRecord, version: int) -> None:
     entity = tuple(sorted((each.entity_type, each.entity_name) for each in record.entity))
     quotas = cluster.quotas.setdefault(entity, {})
     if record.remove:
@@ -389,11 +445,8 @@ def _quota(cluster: ClusterState, record: Any) -> None:
         del cluster.quotas[entity]
 
 
-def _user(cluster: ClusterState, record: Any) -> None:
-    mechanism = word(SCRAM_MECHANISMS, record.mechanism)
-    cluster.users[record.name, mechanism] = ScramCredential(
-        user=record.name,
-        mechanism=mechanism,
+def _user(cluster: ClusterState, record: m.UserScramCredentialRecord, version: int) -> None:
+    cluster.users[record.name, label(ScramMechanism.of(record.mechanism))] = ScramCredential(
         iterations=record.iterations,
         salt=bytes(record.salt),
         stored_key=bytes(record.stored_key),
@@ -401,30 +454,29 @@ def _user(cluster: ClusterState, record: Any) -> None:
     )
 
 
-def _remove_user(cluster: ClusterState, record: Any) -> None:
-    cluster.users.pop((record.name, word(SCRAM_MECHANISMS, record.mechanism)), None)
+def _remove_user(cluster: ClusterState, record: m.RemoveUserScramCredentialRecord, version: int) -> None:
+    cluster.users.pop((record.name, label(ScramMechanism.of(record.mechanism))), None)
 
 
-def _acl(cluster: ClusterState, record: Any) -> None:
+def _acl(cluster: ClusterState, record: m.AccessControlEntryRecord, version: int) -> None:
     cluster.acls[record.id] = Acl(
-        acl_id=record.id,
-        resource_type=word(RESOURCES, record.resource_type),
+        resource_type=ResourceType.of(record.resource_type),
         resource_name=record.resource_name,
-        pattern_type=word(PATTERNS, record.pattern_type),
+        pattern_type=PatternType.of(record.pattern_type),
         principal=record.principal,
         host=record.host,
-        operation=word(OPERATIONS, record.operation),
-        permission=word(PERMISSIONS, record.permission_type),
+        operation=Operation.of(record.operation),
+        permission_type=Permission.of(record.permission_type),
     )
 
 
-def _remove_acl(cluster: ClusterState, record: Any) -> None:
+def _remove_acl(cluster: ClusterState, record: m.RemoveAccessControlEntryRecord, version: int) -> None:
     if record.id not in cluster.acls:
         raise KeyError(f"ACL {record.id}")
     del cluster.acls[record.id]
 
 
-def _token(cluster: ClusterState, record: Any) -> None:
+def _token(cluster: ClusterState, record: m.DelegationTokenRecord, version: int) -> None:
     cluster.tokens[record.token_id] = DelegationToken(
         token_id=record.token_id,
         owner=record.owner,
@@ -436,38 +488,42 @@ def _token(cluster: ClusterState, record: Any) -> None:
     )
 
 
-def _remove_token(cluster: ClusterState, record: Any) -> None:
+def _remove_token(cluster: ClusterState, record: m.RemoveDelegationTokenRecord, version: int) -> None:
     cluster.tokens.pop(record.token_id, None)
 
 
-def _feature(cluster: ClusterState, record: Any) -> None:
+def _feature(cluster: ClusterState, record: m.FeatureLevelRecord, version: int) -> None:
     if record.feature_level == 0 and record.name != METADATA_VERSION:
         cluster.features.pop(record.name, None)
     else:
         cluster.features[record.name] = record.feature_level
 
 
-def _producer_ids(cluster: ClusterState, record: Any) -> None:
+def _producer_ids(cluster: ClusterState, record: m.ProducerIdsRecord, version: int) -> None:
     cluster.next_producer_id = record.next_producer_id
 
 
-def _zk_migration(cluster: ClusterState, record: Any) -> None:
+def _zk_migration(cluster: ClusterState, record: m.ZkMigrationStateRecord, version: int) -> None:
     cluster.zk_migration_state = record.zk_migration_state
 
 
-def _leader(cluster: ClusterState, record: Any) -> None:
+def _ignore(cluster: ClusterState, record: m.NoOpRecord, version: int) -> None:
+    """Change nothing."""
+
+
+def _leader(cluster: ClusterState, record: m.LeaderChangeMessage, version: int) -> None:
     cluster.leader = record.leader_id
-    if not cluster.voters:  # before KIP-853 elections alone name the voters
+    if not cluster.voters:  # before KIP-853 only elections name the voters
         cluster.voters = {
             each.voter_id: Voter(node_id=each.voter_id, directory_id=UUID(int=0)) for each in record.voters
         }
 
 
-def _kraft_version(cluster: ClusterState, record: Any) -> None:
+def _kraft_version(cluster: ClusterState, record: m.KRaftVersionRecord, version: int) -> None:
     cluster.kraft_version = record.kraft_version
 
 
-def _voters(cluster: ClusterState, record: Any) -> None:
+def _voters(cluster: ClusterState, record: m.VotersRecord, version: int) -> None:
     cluster.voters = {
         each.voter_id: Voter(
             node_id=each.voter_id,
@@ -478,12 +534,12 @@ def _voters(cluster: ClusterState, record: Any) -> None:
     }
 
 
-CHANGES: dict[str, Callable[[ClusterState, Any], None]] = {
+CHANGES: dict[str, Callable[[ClusterState, Any, int], None]] = {
     "RegisterBrokerRecord": _register_broker,
     "UnregisterBrokerRecord": _unregister_broker,
     "BrokerRegistrationChangeRecord": _change_broker,
-    "FenceBrokerRecord": _fence(True),
-    "UnfenceBrokerRecord": _fence(False),
+    "FenceBrokerRecord": _fence,
+    "UnfenceBrokerRecord": _unfence,
     "RegisterControllerRecord": _register_controller,
     "UnregisterControllerRecord": _unregister_controller,
     "TopicRecord": _topic,
@@ -502,8 +558,10 @@ CHANGES: dict[str, Callable[[ClusterState, Any], None]] = {
     "FeatureLevelRecord": _feature,
     "ProducerIdsRecord": _producer_ids,
     "ZkMigrationStateRecord": _zk_migration,
+    "NoOpRecord": _ignore,
     "LEADER_CHANGE": _leader,
     "KRAFT_VERSION": _kraft_version,
     "KRAFT_VOTERS": _voters,
 }
-"""Kinds that are not here change nothing: NoOpRecord, snapshot headers and footers."""
+RECORD_KINDS = frozenset(CHANGES) | {"BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"}
+"""Kinds of records that `ClusterState.apply` knows."""

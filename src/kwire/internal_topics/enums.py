@@ -1,60 +1,138 @@
-"""Numbers in metadata records as the words Kafka's tools use; the number as text where there is none.
+"""Numbers that metadata records use, with the words that Kafka's tools print for them.
 
 Source: ConfigResource.Type, ResourceType, PatternType, AclOperation, AclPermissionType, ScramMechanism,
-SecurityProtocol, LeaderRecoveryState.
+SecurityProtocol.
 """
 
 from __future__ import annotations
 
+from enum import IntEnum
+from typing import Self
+
 __all__ = [
-    "CONFIG_RESOURCES",
-    "OPERATIONS",
-    "PATTERNS",
-    "PERMISSIONS",
-    "RESOURCES",
-    "SCRAM_MECHANISMS",
-    "SECURITY_PROTOCOLS",
-    "word",
+    "ConfigResource",
+    "NamedNumber",
+    "Operation",
+    "PatternType",
+    "Permission",
+    "ResourceType",
+    "ScramMechanism",
+    "SecurityProtocol",
+    "label",
 ]
 
-CONFIG_RESOURCES = {2: "topic", 4: "broker", 8: "broker_logger", 16: "client_metrics", 32: "group"}
-RESOURCES = {
-    1: "ANY",
-    2: "TOPIC",
-    3: "GROUP",
-    4: "CLUSTER",
-    5: "TRANSACTIONAL_ID",
-    6: "DELEGATION_TOKEN",
-    7: "USER",
-}
-PATTERNS = {1: "ANY", 2: "MATCH", 3: "LITERAL", 4: "PREFIXED"}
-OPERATIONS = dict(
-    enumerate(
-        (
-            "ANY",
-            "ALL",
-            "READ",
-            "WRITE",
-            "CREATE",
-            "DELETE",
-            "ALTER",
-            "DESCRIBE",
-            "CLUSTER_ACTION",
-            "DESCRIBE_CONFIGS",
-            "ALTER_CONFIGS",
-            "IDEMPOTENT_WRITE",
-            "CREATE_TOKENS",
-            "DESCRIBE_TOKENS",
-            "TWO_PHASE_COMMIT",
-        ),
-        1,
-    )
-)
-PERMISSIONS = {1: "ANY", 2: "DENY", 3: "ALLOW"}
-SCRAM_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
-SECURITY_PROTOCOLS = {0: "PLAINTEXT", 1: "SSL", 2: "SASL_PLAINTEXT", 3: "SASL_SSL"}
+
+class NamedNumber(IntEnum):
+    """A number on the wire with a word for it."""
+
+    @property
+    def label(self) -> str:
+        """The word that Kafka's tools print."""
+        return self.name
+
+    @classmethod
+    def of(cls, number: int) -> Self | int:
+        """Return the member for a number; the number itself when no member has it, as in records of a newer Kafka."""
+        try:
+            return cls(number)
+        except ValueError:
+            return number
 
 
-def word(words: dict[int, str], number: int) -> str:
-    """The word for a number."""
-    return words.get(number, str(number))
+def label(number: int) -> str:
+    """Return the word for a number that NamedNumber.of returned; the digits when there is none."""
+    return number.label if isinstance(number, NamedNumber) else str(number)
+
+
+class ConfigResource(NamedNumber):
+    """What a config belongs to."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+    @property
+    def label(self) -> str:
+        """The word in lower case."""
+        return self.name.lower()
+
+
+class ResourceType(NamedNumber):
+    """What an ACL protects."""
+
+    UNKNOWN = 0
+    ANY = 1
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
+
+
+class PatternType(NamedNumber):
+    """How an ACL's resource name is matched."""
+
+    UNKNOWN = 0
+    ANY = 1
+    MATCH = 2
+    LITERAL = 3
+    PREFIXED = 4
+
+
+class Operation(NamedNumber):
+    """What an ACL allows or denies."""
+
+    UNKNOWN = 0
+    ANY = 1
+    ALL = 2
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+    TWO_PHASE_COMMIT = 15
+
+
+class Permission(NamedNumber):
+    """Whether an ACL allows or denies."""
+
+    UNKNOWN = 0
+    ANY = 1
+    DENY = 2
+    ALLOW = 3
+
+
+class ScramMechanism(NamedNumber):
+    """A SCRAM mechanism."""
+
+    SHA_256 = 1
+    SHA_512 = 2
+
+    @property
+    def label(self) -> str:
+        """The name of the SASL mechanism."""
+        return f"SCRAM-{self.name.replace('_', '-')}"
+
+    @property
+    def algorithm(self) -> str:
+        """The name of the hash function in hashlib."""
+        return self.name.replace("_", "").lower()
+
+
+class SecurityProtocol(NamedNumber):
+    """How a listener encrypts and authenticates."""
+
+    PLAINTEXT = 0
+    SSL = 1
+    SASL_PLAINTEXT = 2
+    SASL_SSL = 3

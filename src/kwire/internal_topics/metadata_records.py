@@ -6,12 +6,21 @@ Source: MetadataRecordSerde, RemoteLogMetadataSerde; org.apache.kafka.common.met
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeAlias
+
 from kwire.errors import DecodeError, Malformed, Truncated, UnsupportedVersion
+from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.internal_topics.typed_record import Decoder, TypedRecord, read_message
 from kwire.protocol.record_values import FRAME_VERSION, MAX_NUMBER
 from kwire.wire.varint import read_unsigned_varint
 
-__all__ = ["decode_metadata", "metadata_decoder"]
+if TYPE_CHECKING:
+    from kwire.messages.base import Message
+
+__all__ = ["VersionedMessage", "decode_metadata", "metadata_decoder", "metadata_record"]
+
+VersionedMessage: TypeAlias = "tuple[Message, int]"
+"""A metadata record's message, and the version it is written in."""
 
 
 def metadata_decoder(module: str = "metadata", *, kafka: str | None = None) -> Decoder:
@@ -49,3 +58,17 @@ def metadata_decoder(module: str = "metadata", *, kafka: str | None = None) -> D
 
 
 decode_metadata = metadata_decoder()
+
+
+def metadata_record(message: Message, version: int, *, offset: int = 0, timestamp: int = -1) -> TypedRecord:
+    """Return a message as the record of the metadata log that it becomes when it is written."""
+    return TypedRecord(
+        topic=METADATA_TOPIC,
+        partition=0,
+        offset=offset,
+        timestamp=timestamp,
+        kind=type(message).__name__,
+        record_type=message.API_KEY,
+        version=version,
+        value=message,
+    )

@@ -17,8 +17,10 @@ from kwire.broker.groups import (
 )
 from kwire.broker.groups.records import GroupRecord, read_record
 from kwire.broker.settings import Settings
-from kwire.broker.topics import Partition, Topic, TopicRegistry
+from kwire.broker.topics import Topic, TopicRegistry
 from kwire.errors import BrokerError, LogError
+from kwire.internal_topics.cluster_state import ClusterState
+from kwire.internal_topics.metadata_records import metadata_record
 from kwire.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerProtocolAssignment,
@@ -26,7 +28,9 @@ from kwire.messages import (
     JoinGroupRequest,
     LeaveGroupRequest,
     OffsetCommitValue,
+    PartitionRecord,
     SyncGroupRequest,
+    TopicRecord,
 )
 from kwire.protocol.error_codes import ErrorCode
 from kwire.protocol.record_values import write_prefixed
@@ -109,7 +113,8 @@ class Bench:
     def __init__(self, **settings: Any) -> None:
         self.settings = Settings(**settings)
         self.clock = ManualClock()
-        self.topics = TopicRegistry()
+        self.cluster = ClusterState()
+        self.topics = TopicRegistry(self.cluster)
         self.log = MemoryLog()
         self.coordinator = self.start()
 
@@ -126,10 +131,13 @@ class Bench:
 
     def topic(self, name: str, partitions: int) -> Topic:
         """Make a topic, or give it more partitions."""
-        topic = self.topics.get(name) or Topic(name=name, topic_id=uuid.uuid5(uuid.NAMESPACE_DNS, name))
+        topic_id = uuid.uuid5(uuid.NAMESPACE_DNS, name)
+        if self.topics.get(name) is None:
+            self.cluster.apply(metadata_record(TopicRecord(name=name, topic_id=topic_id), 0))
+        topic = self.topics.get(name)
+        assert topic is not None
         for index in range(len(topic.partitions), partitions):
-            topic.partitions[index] = Partition(topic=topic, index=index)
-        self.topics.add(topic)
+            self.cluster.apply(metadata_record(PartitionRecord(partition_id=index, topic_id=topic_id), 1))
         self.coordinator.topics_changed()
         return topic
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kwire.messages import ConsumerGroupHeartbeatRequest
+from kwire.internal_topics.metadata_records import metadata_record
+from kwire.messages import ConsumerGroupHeartbeatRequest, RemoveTopicRecord
 from kwire.protocol.error_codes import ErrorCode
 from tests.broker.groups.harness import Bench, assignment
 
@@ -192,7 +193,8 @@ def test_new_partitions_and_new_topics_are_assigned_with_the_next_heartbeat(benc
 def test_a_topic_that_is_deleted_goes_out_of_the_assignment(bench: Bench) -> None:
     bench.topic("u", 2)
     member = Member(bench, subscribed_topic_names=["t", "u"])
-    bench.topics.remove(bench.topics.get("t"))
+    removed = RemoveTopicRecord(topic_id=bench.topics.get("t").topic_id)
+    bench.cluster.apply(metadata_record(removed, 0))
     bench.coordinator.topics_deleted(["t"])
     member.beat()
     assert set(member.owned) == {bench.topics.get("u").topic_id}

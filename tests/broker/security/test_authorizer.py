@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
-from kwire.broker.image import MetadataImage
-from kwire.broker.security import Acl, AclFilter, Acls, Authorizer, PatternType, Permission
+from kwire.broker.security import AclFilter, Acls, Authorizer
 from kwire.errors import BrokerError
+from kwire.internal_topics.cluster_state import Acl, ClusterState
+from kwire.internal_topics.enums import PatternType, Permission
+from kwire.internal_topics.metadata_records import metadata_record
 from kwire.protocol.error_codes import ErrorCode
 
 TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
@@ -35,8 +37,8 @@ def acl(operation: Operation = READ, name: str = "orders", **values: Any) -> Acl
 
 
 def acls(*entries: Acl) -> Acls:
-    image = MetadataImage()
-    made = Acls(image, lambda records: [image.apply(record) for record, _ in records])
+    cluster = ClusterState()
+    made = Acls(cluster, lambda records: [cluster.apply(metadata_record(*each)) for each in records])
     for entry in entries:
         made.add(entry)
     return made

@@ -32,6 +32,7 @@ from confluent_kafka.admin import (
 from kwire.broker import Broker
 from kwire.broker.context import ANONYMOUS
 from kwire.errors import OptionError
+from kwire.internal_topics.enums import ScramMechanism as Mechanism
 from kwire.messages import (
     ApiVersionsRequest,
     CreateTopicsRequest,
@@ -443,7 +444,7 @@ def test_no_password_is_ever_written_down(
                     node.settings,
                     vars(node.security),
                     vars(node.security.credentials),
-                    node.security.credentials.scram("carol", 2),
+                    node.security.credentials.scram("carol", Mechanism.SHA_512),
                 ]
             )
         )

@@ -6,12 +6,14 @@ import hashlib
 
 import pytest
 
-from kwire.broker.image import MetadataImage
 from kwire.broker.secret_values import Secret, Users
-from kwire.broker.security import Credentials, ScramMechanism
+from kwire.broker.security import Credentials
 from kwire.broker.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramServer
 from kwire.broker.settings import Settings
 from kwire.errors import BrokerError, OptionError
+from kwire.internal_topics.cluster_state import ClusterState
+from kwire.internal_topics.enums import ScramMechanism
+from kwire.internal_topics.metadata_records import metadata_record
 from kwire.messages import AlterUserScramCredentialsRequest
 from kwire.messages.base import Message
 from kwire.protocol import HIDDEN, read_metadata_record, write_metadata_record
@@ -23,10 +25,13 @@ Deletion = AlterUserScramCredentialsRequest.ScramCredentialDeletion
 Upsertion = AlterUserScramCredentialsRequest.ScramCredentialUpsertion
 
 
-def credentials(image: MetadataImage | None = None) -> Credentials:
-    image = image or MetadataImage()
+def credentials(cluster: ClusterState | None = None) -> Credentials:
+    cluster = cluster or ClusterState()
     return Credentials(
-        image, lambda records: [image.apply(record) for record, _ in records], Users({"alice": "secret"}), [SHA_256]
+        cluster,
+        lambda records: [cluster.apply(metadata_record(*each)) for each in records],
+        Users({"alice": "secret"}),
+        [SHA_256],
     )
 
 
@@ -78,17 +83,17 @@ def test_a_credential_comes_before_the_settings_and_goes_back_to_them() -> None:
 
 
 def test_credentials_come_back_from_their_records() -> None:
-    image, later = MetadataImage(), MetadataImage()
+    cluster, later = ClusterState(), ClusterState()
     written: list[tuple[Message, int]] = []
 
     def commit(records: list[tuple[Message, int]]) -> None:
         written.extend(records)
-        for record, _ in records:
-            image.apply(record)
+        for record, version in records:
+            cluster.apply(metadata_record(record, version))
 
-    Credentials(image, commit, Users(), []).alter([], [upsertion("bob", "one")])
+    Credentials(cluster, commit, Users(), []).alter([], [upsertion("bob", "one")])
     for record, version in written:
-        later.apply(read_metadata_record(write_metadata_record(record, version))[0])
+        later.apply(metadata_record(*read_metadata_record(write_metadata_record(record, version))))
     assert logs_in(credentials(later), "bob", "one")
 
 

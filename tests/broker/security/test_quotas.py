@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from kwire.broker.image import MetadataImage
 from kwire.broker.security import Quotas
 from kwire.errors import BrokerError
+from kwire.internal_topics.cluster_state import ClusterState
+from kwire.internal_topics.metadata_records import metadata_record
 from kwire.messages import AlterClientQuotasRequest, DescribeClientQuotasRequest
 from kwire.protocol.error_codes import ErrorCode
 
@@ -22,8 +23,8 @@ def op(key: str = "producer_byte_rate", value: float | None = 1000.0) -> Any:
 
 @pytest.fixture
 def quotas() -> Quotas:
-    image = MetadataImage()
-    made = Quotas(image, lambda records: [image.apply(record) for record, _ in records])
+    cluster = ClusterState()
+    made = Quotas(cluster, lambda records: [cluster.apply(metadata_record(*each)) for each in records])
     made.alter([ALICE], [op(), op("request_percentage", 12.5)], validate_only=False)
     made.alter([ALICE, APP], [op(value=2000.0)], validate_only=False)
     made.alter([ANYONE], [op(value=3000.0)], validate_only=False)
@@ -52,7 +53,7 @@ def test_filters_find_entities(quotas: Quotas) -> None:
 
 def test_quotas_change_and_go(quotas: Quotas) -> None:
     quotas.alter([ALICE], [op(value=None), op("request_percentage", 13)], validate_only=False)
-    alice = frozenset({ALICE})
+    alice = (ALICE,)
     everything = quotas.find([], strict=False)
     assert everything[alice] == {"request_percentage": 13}
     quotas.alter([ALICE], [op("request_percentage", None)], validate_only=False)

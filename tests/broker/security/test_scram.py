@@ -8,12 +8,14 @@ import hashlib
 import pytest
 
 from kwire.broker.security.errors import AuthenticationFailed
-from kwire.broker.security.scram import MIN_ITERATIONS, ScramCredential, ScramMechanism, ScramServer, keys_of
+from kwire.broker.security.scram import MIN_ITERATIONS, ScramServer, keys_of, new_credential
+from kwire.internal_topics.cluster_state import ScramCredential
+from kwire.internal_topics.enums import ScramMechanism
 from tests.broker.security.scram_client import ScramClient
 
 SHA_256 = ScramMechanism.SHA_256
 PEPPER = b"pepper"
-PENCIL = {mechanism: ScramCredential.of(mechanism, "pencil") for mechanism in ScramMechanism}
+PENCIL = {mechanism: new_credential(mechanism, "pencil") for mechanism in ScramMechanism}
 
 
 def server(mechanism: ScramMechanism = SHA_256) -> ScramServer:

@@ -11,14 +11,16 @@ from kwire.broker.context import Peer, RequestContext
 from kwire.broker.dispatch import Call, respond
 from kwire.broker.identifiers import new_uuid
 from kwire.broker.node import Node
-from kwire.broker.topics import Partition, Topic
 from kwire.broker.transactions import ProducerIdAndEpoch
+from kwire.internal_topics.metadata_records import metadata_record
 from kwire.messages import (
     AddPartitionsToTxnRequest,
     DescribeTransactionsRequest,
     EndTxnRequest,
     InitProducerIdRequest,
     ListTransactionsRequest,
+    PartitionRecord,
+    TopicRecord,
     registry,
 )
 from kwire.protocol.error_codes import ErrorCode
@@ -36,9 +38,10 @@ def world() -> World:
 def node(world: World) -> Node:
     """A node with the topic a, of two partitions, and the coordinator over memory."""
     node = Node(world.settings, world.clock, world.clock.timers)
-    topic = Topic(name="a", topic_id=new_uuid())
-    topic.partitions = {index: Partition(topic=topic, index=index) for index in (0, 1)}
-    node.topics.add(topic)
+    topic_id = new_uuid()
+    node.cluster.apply(metadata_record(TopicRecord(name="a", topic_id=topic_id), 0))
+    for index in (0, 1):
+        node.cluster.apply(metadata_record(PartitionRecord(partition_id=index, topic_id=topic_id), 1))
     node.transactions = world.coordinator
     return node
 

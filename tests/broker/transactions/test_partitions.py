@@ -203,7 +203,7 @@ def test_producer_ids_are_claimed_before_they_are_given_out(tmp_path: Any) -> No
         with Broker(tmp_path, **SMALL) as broker:
             for _ in range(3):
                 seen.add(broker.call(lambda node: node.transactions.init_producer_id(None, -1).producer_id))
-            claimed = broker.call(lambda node: node.image.next_producer_id)
+            claimed = broker.call(lambda node: node.cluster.next_producer_id)
             assert max(seen) < claimed
     assert len(seen) == 6
     assert max(seen) == BLOCK_SIZE + 2

@@ -13,6 +13,7 @@ from tests.log.internal.dumps import NOW, batch, log_of
 
 from kwire.errors import LogError
 from kwire.internal_topics.cluster_rows import ClusterPart, cluster_rows
+from kwire.internal_topics.enums import label
 from kwire.log import LogDirectory
 from kwire.log.internal import Cluster, list_snapshots, read_cluster_records, replay_cluster, topic_names
 from kwire.messages import registry
@@ -59,7 +60,7 @@ def test_what_the_modern_cluster_was(kafka_logs: dict[str, Path]) -> None:
     assert cluster.configs["topic", "orders"] == {"segment.bytes": "131072"}
     assert cluster.configs["broker", ""] == {"log.cleaner.threads": "1"}
     assert cluster.quotas[("user", None),] == {"request_percentage": 75.0}
-    assert {(acl.principal, acl.operation, acl.pattern_type) for acl in cluster.acls.values()} == {
+    assert {(acl.principal, label(acl.operation), label(acl.pattern_type)) for acl in cluster.acls.values()} == {
         ("User:m1-user", "READ", "PREFIXED"),
         ("User:m2-user", "READ", "PREFIXED"),
     }
@@ -259,7 +260,7 @@ def test_records_about_what_is_not_there_are_problems_and_the_rest_goes_on(tmp_p
     )
     assert set(cluster.topics) == {"t"}
     assert [each.offset for each in cluster.problems.records] == [0, 1, 2, 3, 4, 5, 6, 8]
-    assert "FenceBrokerRecord about broker 4, which is not there" in [each.error for each in cluster.problems.records]
+    assert "FenceBrokerRecord about broker 4, which does not exist" in [each.error for each in cluster.problems.records]
     assert (cluster.end_offset, cluster.end_timestamp) == (9, NOW + 8000)
 
 

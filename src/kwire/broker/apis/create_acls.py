@@ -10,8 +10,9 @@ from __future__ import annotations
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.broker.security.acls import Acl, Acls
+from kwire.broker.security.acls import Acls
 from kwire.errors import BrokerError
+from kwire.internal_topics.cluster_state import Acl
 from kwire.messages import CreateAclsRequest, CreateAclsResponse
 from kwire.messages.create_acls_request import AclCreation
 from kwire.messages.create_acls_response import AclCreationResult

@@ -43,8 +43,8 @@ def handle(node: Node, context: RequestContext, request: CreateDelegationTokenRe
     except BrokerError as error:
         response.error_code = error.code
         return response
-    response.issue_timestamp_ms, response.max_timestamp_ms = token.issued_at_ms, token.max_ms
-    response.expiry_timestamp_ms = token.expires_at_ms
+    response.issue_timestamp_ms, response.max_timestamp_ms = token.issue_timestamp, token.max_timestamp
+    response.expiry_timestamp_ms = token.expiration_timestamp
     response.token_id, response.hmac = token.token_id, security.tokens.hmac_of(token.token_id)
     return response
 

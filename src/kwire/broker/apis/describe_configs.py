@@ -18,10 +18,10 @@ from kwire.broker.configs import (
     topic_entries,
 )
 from kwire.broker.context import RequestContext
-from kwire.broker.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, TOPIC_RESOURCE
 from kwire.broker.node import Node
 from kwire.broker.topics import check_name
 from kwire.errors import BrokerError
+from kwire.internal_topics.enums import ConfigResource
 from kwire.messages import DescribeConfigsRequest, DescribeConfigsResponse
 from kwire.messages.describe_configs_request import DescribeConfigsResource
 from kwire.messages.describe_configs_response import DescribeConfigsResourceResult
@@ -51,7 +51,7 @@ def handle(node: Node, context: RequestContext, request: DescribeConfigsRequest)
 def entries(node: Node, context: RequestContext, resource: DescribeConfigsResource) -> list[Entry]:
     """The settings of one resource. Raises BrokerError."""
     kind, name = resource.resource_type, resource.resource_name
-    if kind == TOPIC_RESOURCE:
+    if kind == ConfigResource.TOPIC:
         if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, name):
             raise refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
         check_name(name)
@@ -59,7 +59,7 @@ def entries(node: Node, context: RequestContext, resource: DescribeConfigsResour
         if topic is None:
             raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
         return topic_entries(node, topic.configs)
-    if kind == BROKER_RESOURCE:
+    if kind == ConfigResource.BROKER:
         if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER):
             raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
         if not name:
@@ -70,7 +70,7 @@ def entries(node: Node, context: RequestContext, resource: DescribeConfigsResour
             what = f"Unexpected broker id, expected {node.node_id} or empty string, but received {name}"
             raise refusal(ErrorCode.INVALID_REQUEST, what)
         return broker_entries(node)
-    if kind == CLIENT_METRICS_RESOURCE:
+    if kind == ConfigResource.CLIENT_METRICS:
         if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER):
             raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
         if not name:

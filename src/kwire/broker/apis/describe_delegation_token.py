@@ -13,7 +13,7 @@ from kwire.broker.apis.create_delegation_token import check_sender
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.broker.security.delegation_tokens import DelegationToken
+from kwire.internal_topics.cluster_state import DelegationToken
 from kwire.messages import DescribeDelegationTokenRequest, DescribeDelegationTokenResponse
 from kwire.messages.describe_delegation_token_response import DescribedDelegationToken
 from kwire.protocol.error_codes import ErrorCode, refusal
@@ -56,9 +56,9 @@ def described(token: DelegationToken, hmac: bytes, version: int) -> DescribedDel
     result = DescribedDelegationToken(
         principal_type=kind,
         principal_name=name,
-        issue_timestamp=token.issued_at_ms,
-        expiry_timestamp=token.expires_at_ms,
-        max_timestamp=token.max_ms,
+        issue_timestamp=token.issue_timestamp,
+        expiry_timestamp=token.expiration_timestamp,
+        max_timestamp=token.max_timestamp,
         token_id=token.token_id,
         hmac=hmac,
     )

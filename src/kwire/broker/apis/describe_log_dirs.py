@@ -12,8 +12,8 @@ import os
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
-from kwire.broker.image import BROKER_RESOURCE
 from kwire.broker.node import Node
+from kwire.internal_topics.enums import ConfigResource
 from kwire.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
@@ -48,7 +48,7 @@ def handle(node: Node, context: RequestContext, request: DescribeLogDirsRequest)
 
 def is_cordoned(node: Node, directory: str) -> bool:
     """Whether cordoned.log.dirs has the directory."""
-    configs = node.image.configs.get((BROKER_RESOURCE, str(node.node_id)), {})
+    configs = node.cluster.configs_of(ConfigResource.BROKER, str(node.node_id))
     return bool({"*", directory} & {each.strip() for each in configs.get("cordoned.log.dirs", "").split(",")})
 
 

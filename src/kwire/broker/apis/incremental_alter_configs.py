@@ -13,17 +13,17 @@ from enum import IntEnum
 from kwire.broker.config_changes import change, current
 from kwire.broker.config_definitions import ConfigType, Resource, definitions
 from kwire.broker.context import RequestContext
-from kwire.broker.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, TOPIC_RESOURCE
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
+from kwire.internal_topics.enums import ConfigResource
 from kwire.messages import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
 from kwire.messages.incremental_alter_configs_request import AlterConfigsResource
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-KINDS = {
-    TOPIC_RESOURCE: Resource.TOPIC,
-    BROKER_RESOURCE: Resource.BROKER,
-    CLIENT_METRICS_RESOURCE: Resource.CLIENT_METRICS,
+KINDS: dict[int, str] = {
+    ConfigResource.TOPIC: Resource.TOPIC,
+    ConfigResource.BROKER: Resource.BROKER,
+    ConfigResource.CLIENT_METRICS: Resource.CLIENT_METRICS,
 }
 
 
@@ -79,7 +79,7 @@ def changed(node: Node, resource: AlterConfigsResource) -> dict[str, str | None]
         if definition is None or definition.kind != ConfigType.LIST:
             raise refusal(ErrorCode.INVALID_CONFIG, not_a_list(resource.resource_type, name, operation))
         default = definition.default or ""
-        if resource.resource_type == TOPIC_RESOURCE:
+        if resource.resource_type == ConfigResource.TOPIC:
             default = node.settings.topic_defaults().get(name, default)
         items = [item.strip() for item in now.get(name, default).split(",") if item.strip()]
         given = [item.strip() for item in value.split(",") if item.strip()]
@@ -94,7 +94,7 @@ def changed(node: Node, resource: AlterConfigsResource) -> dict[str, str | None]
 def not_a_list(kind: int, name: str, operation: int) -> str:
     """Error message for APPEND and SUBTRACT on a config that is not a list."""
     verb = ConfigOperation(operation).name
-    if kind == BROKER_RESOURCE:
+    if kind == ConfigResource.BROKER:
         return f"Config value {verb.lower()} is not allowed for config key: {name}"
     return f"Can't {verb} to key {name} because its type is not LIST."
 

@@ -11,13 +11,18 @@ from __future__ import annotations
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
-from kwire.broker.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, TOPIC_RESOURCE
 from kwire.broker.node import Node
+from kwire.internal_topics.enums import ConfigResource
 from kwire.messages import ListConfigResourcesRequest, ListConfigResourcesResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-BROKER_LOGGER_RESOURCE, GROUP_RESOURCE = 8, 32
-TYPES = (GROUP_RESOURCE, CLIENT_METRICS_RESOURCE, BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, TOPIC_RESOURCE)
+TYPES = (
+    ConfigResource.GROUP,
+    ConfigResource.CLIENT_METRICS,
+    ConfigResource.BROKER_LOGGER,
+    ConfigResource.BROKER,
+    ConfigResource.TOPIC,
+)
 """In the order of Kafka's responses."""
 
 
@@ -25,7 +30,7 @@ def handle(node: Node, context: RequestContext, request: ListConfigResourcesRequ
     """List the resources of the types asked for."""
     if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER):
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
-    wanted = {CLIENT_METRICS_RESOURCE} if context.api_version == 0 else set(request.resource_types) or set(TYPES)
+    wanted = {ConfigResource.CLIENT_METRICS} if context.api_version == 0 else set(request.resource_types) or set(TYPES)
     if wanted - set(TYPES):
         raise refusal(ErrorCode.UNSUPPORTED_VERSION, "Unsupported resource type")
     resources = []
@@ -38,10 +43,10 @@ def handle(node: Node, context: RequestContext, request: ListConfigResourcesRequ
     return ListConfigResourcesResponse(config_resources=resources)
 
 
-def names(node: Node, kind: int) -> list[str]:
+def names(node: Node, kind: ConfigResource) -> list[str]:
     """The resources of one type."""
-    if kind == TOPIC_RESOURCE:
+    if kind == ConfigResource.TOPIC:
         return [topic.name for topic in node.topics]
-    if kind in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE):
+    if kind in (ConfigResource.BROKER, ConfigResource.BROKER_LOGGER):
         return [str(node.node_id)]
-    return sorted(name for each, name in node.image.configs if each == kind)
+    return sorted(name for each, name in node.cluster.configs if each == kind.label)

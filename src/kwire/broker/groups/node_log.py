@@ -43,7 +43,7 @@ def watch_topics(node: Node) -> None:
         elif topic.name != GROUPS_TOPIC:
             node.groups.topics_deleted([topic.name])
 
-    node.image.topic_watchers.append(topic_changed)
+    node.topics.observers.append(topic_changed)
 
 
 class NodeOffsetsLog:

@@ -7,29 +7,23 @@ Credentials, Quotas
 server_context, principal_of        TLS
 """
 
-from kwire.broker.security.acls import Acl, AclFilter, Acls, PatternType, Permission
+from kwire.broker.security.acls import AclFilter, Acls
 from kwire.broker.security.authorizer import Authorizer
 from kwire.broker.security.credentials import Credentials
 from kwire.broker.security.errors import AuthenticationFailed
 from kwire.broker.security.quotas import Quotas
-from kwire.broker.security.scram import ScramCredential, ScramMechanism
 from kwire.broker.security.security import Security
 from kwire.broker.security.sessions import SaslSession
 from kwire.broker.security.tls import principal_of, server_context
 
 __all__ = [
-    "Acl",
     "AclFilter",
     "Acls",
     "AuthenticationFailed",
     "Authorizer",
     "Credentials",
-    "PatternType",
-    "Permission",
     "Quotas",
     "SaslSession",
-    "ScramCredential",
-    "ScramMechanism",
     "Security",
     "principal_of",
     "server_context",

@@ -8,15 +8,15 @@ org.apache.kafka.common.resource.ResourcePatternFilter, acl.AccessControlEntryFi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from enum import IntEnum
-from typing import Any, NamedTuple
-from uuid import UUID
+from typing import NamedTuple
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.identifiers import new_uuid
-from kwire.broker.image import MetadataImage
-from kwire.messages import AccessControlEntryRecord, RemoveAccessControlEntryRecord
-from kwire.messages.base import Message
+from kwire.internal_topics.cluster_records import acl_record
+from kwire.internal_topics.cluster_state import Acl, ClusterState
+from kwire.internal_topics.enums import PatternType, Permission
+from kwire.internal_topics.metadata_records import VersionedMessage
+from kwire.messages import RemoveAccessControlEntryRecord
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 __all__ = ["WILDCARD", "Acl", "AclFilter", "Acls", "PatternType", "Permission"]
@@ -24,38 +24,7 @@ __all__ = ["WILDCARD", "Acl", "AclFilter", "Acls", "PatternType", "Permission"]
 WILDCARD = "*"
 RESOURCE_TYPES, OPERATIONS = frozenset(ResourceType), frozenset(Operation)
 
-Commit = Callable[[Sequence[tuple[Message, int]]], object]
-
-
-class PatternType(IntEnum):
-    """How a resource's name is meant."""
-
-    UNKNOWN = 0
-    ANY = 1
-    MATCH = 2
-    LITERAL = 3
-    PREFIXED = 4
-
-
-class Permission(IntEnum):
-    """What an entry says."""
-
-    UNKNOWN = 0
-    ANY = 1
-    DENY = 2
-    ALLOW = 3
-
-
-class Acl(NamedTuple):
-    """One entry. The numbers are those of ResourceType, PatternType, Operation and Permission."""
-
-    resource_type: int
-    resource_name: str
-    pattern_type: int
-    principal: str
-    host: str
-    operation: int
-    permission_type: int
+Commit = Callable[[Sequence[VersionedMessage]], object]
 
 
 class AclFilter(NamedTuple):
@@ -105,48 +74,42 @@ class AclFilter(NamedTuple):
 
 
 class Acls:
-    """The entries. commit: writes metadata records and applies them to the image, from where they come back."""
+    """The ACLs of a cluster, with an index by resource. commit: writes metadata records and applies them."""
 
-    def __init__(self, image: MetadataImage, commit: Commit) -> None:
-        self._commit = commit
-        self._by_id: dict[UUID, Acl] = {}
-        self._by_resource: dict[tuple[int, int, str], list[Acl]] = {}
-        image.subscribe("AccessControlEntryRecord", self._added)
-        image.subscribe("RemoveAccessControlEntryRecord", self._removed)
+    def __init__(self, cluster: ClusterState, commit: Commit) -> None:
+        self._acls, self._commit = cluster.acls, commit
+        self._by_resource: dict[tuple[int, int, str], list[Acl]] | None = None
+        cluster.observe("AccessControlEntryRecord", self._drop_index)
+        cluster.observe("RemoveAccessControlEntryRecord", self._drop_index)
 
     def __iter__(self) -> Iterator[Acl]:
-        return iter(self._by_id.values())
+        return iter(self._acls.values())
 
     def on(self, resource_type: int, pattern_type: int, name: str) -> list[Acl]:
-        """Entries with exactly that resource pattern."""
+        """Return the ACLs with exactly this resource pattern."""
+        if self._by_resource is None:
+            self._by_resource = {}
+            for acl in self:
+                pattern = (acl.resource_type, acl.pattern_type, acl.resource_name)
+                self._by_resource.setdefault(pattern, []).append(acl)
         return self._by_resource.get((resource_type, pattern_type, name), [])
 
     def add(self, acl: Acl) -> None:
-        """Raises BrokerError for an entry that makes no sense."""
+        """Create an ACL unless an equal one exists. Raises BrokerError for an invalid one."""
         check(acl)
-        if acl not in self._by_id.values():
-            self._commit([(AccessControlEntryRecord(id=new_uuid(), **acl._asdict()), 0)])
+        if acl not in self._acls.values():
+            self._commit([(acl_record(new_uuid(), acl), 0)])
 
     def remove(self, filter_: AclFilter) -> list[Acl]:
-        """Those removed. Raises BrokerError for a filter that makes no sense."""
+        """Remove the ACLs that match a filter and return them. Raises BrokerError for an invalid filter."""
         filter_.check()
-        found = [(key, acl) for key, acl in self._by_id.items() if filter_.matches(acl)]
+        found = {acl_id: acl for acl_id, acl in self._acls.items() if filter_.matches(acl)}
         if found:
-            self._commit([(RemoveAccessControlEntryRecord(id=key), 0) for key, _ in found])
-        return [acl for _, acl in found]
+            self._commit([(RemoveAccessControlEntryRecord(id=acl_id), 0) for acl_id in found])
+        return list(found.values())
 
-    def _added(self, record: Any) -> None:
-        acl = Acl(*(getattr(record, name) for name in Acl._fields))
-        self._by_id[record.id] = acl
-        self._by_resource.setdefault((acl.resource_type, acl.pattern_type, acl.resource_name), []).append(acl)
-
-    def _removed(self, record: Any) -> None:
-        acl = self._by_id.pop(record.id, None)
-        if acl is not None:
-            key = (acl.resource_type, acl.pattern_type, acl.resource_name)
-            self._by_resource[key].remove(acl)
-            if not self._by_resource[key]:
-                del self._by_resource[key]
+    def _drop_index(self, record: object) -> None:
+        self._by_resource = None
 
 
 def check(acl: Acl) -> None:

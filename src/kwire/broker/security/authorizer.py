@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kwire.broker.authorization import Operation, ResourceType
-from kwire.broker.security.acls import WILDCARD, Acl, Acls, PatternType, Permission
+from kwire.broker.security.acls import WILDCARD, Acls
+from kwire.internal_topics.cluster_state import Acl
+from kwire.internal_topics.enums import PatternType, Permission
 
 __all__ = ["Authorizer"]
 

@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kwire.broker.image import MetadataImage
 from kwire.broker.secret_values import Users
-from kwire.broker.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramCredential, ScramMechanism, keys_of
+from kwire.broker.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, keys_of, new_credential
 from kwire.errors import BrokerError
+from kwire.internal_topics.cluster_state import ClusterState, ScramCredential
+from kwire.internal_topics.enums import ScramMechanism
+from kwire.internal_topics.metadata_records import VersionedMessage
 from kwire.messages import RemoveUserScramCredentialRecord, UserScramCredentialRecord
 from kwire.messages.base import Message
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 __all__ = ["Credentials"]
 
-Commit = Callable[[Sequence[tuple[Message, int]]], object]
+Commit = Callable[[Sequence[VersionedMessage]], object]
+NUMBERS = {mechanism.label: mechanism for mechanism in ScramMechanism}
 TWICE = "A user credential cannot be altered twice in the same request"
 
 
@@ -28,17 +31,15 @@ class Credentials:
     """users: of the settings. mechanisms: those of SCRAM that the settings' users can log in with."""
 
     def __init__(
-        self, image: MetadataImage, commit: Commit, users: Users, mechanisms: Sequence[ScramMechanism]
+        self, cluster: ClusterState, commit: Commit, users: Users, mechanisms: Sequence[ScramMechanism]
     ) -> None:
         self._commit, self._users = commit, users
-        self._given: dict[tuple[str, int], ScramCredential] = {
-            (name, mechanism): ScramCredential.of(mechanism, password)
+        self._stored = cluster.users
+        self._given: dict[tuple[str, str], ScramCredential] = {
+            (name, mechanism.label): new_credential(mechanism, password)
             for name, password in users.items()
             for mechanism in mechanisms
         }
-        self._made: dict[tuple[str, int], ScramCredential] = {}
-        image.subscribe("UserScramCredentialRecord", self._set)
-        image.subscribe("RemoveUserScramCredentialRecord", self._unset)
 
     def password(self, user: str) -> str | None:
         """Of a user of the settings."""
@@ -46,21 +47,21 @@ class Credentials:
 
     def scram(self, user: str, mechanism: ScramMechanism) -> ScramCredential | None:
         """The user's credential."""
-        key = (user, mechanism)
-        return self._made.get(key) or self._given.get(key)
+        key = (user, mechanism.label)
+        return self._stored.get(key) or self._given.get(key)
 
     def iterations(self) -> dict[str, dict[int, int]]:
         """Number of iterations by user and mechanism."""
         found: dict[str, dict[int, int]] = {}
-        known: dict[tuple[str, int], ScramCredential] = {**self._given, **self._made}
-        for (user, mechanism), credential in sorted(known.items(), key=lambda each: each[0]):
-            found.setdefault(user, {})[mechanism] = credential.iterations
+        known = {**self._given, **self._stored}
+        for user, name in sorted(known):
+            found.setdefault(user, {})[NUMBERS[name]] = known[user, name].iterations
         return found
 
     def alter(self, deletions: Sequence[Any], upsertions: Sequence[Any]) -> dict[str, BrokerError | None]:
         """Carry out a request's deletions and upsertions; for each user what was wrong, or None. Raises BrokerError."""
         outcome: dict[str, BrokerError | None] = {}
-        records: dict[str, tuple[Message, int]] = {}
+        records: dict[str, VersionedMessage] = {}
         for change, make in [(each, self._deletion) for each in deletions] + [(each, upsertion) for each in upsertions]:
             user = change.name
             if outcome.get(user) is not None:
@@ -79,28 +80,17 @@ class Credentials:
 
     def clear(self) -> None:
         """Remove those that were made while the broker ran."""
-        records: list[tuple[Message, int]] = [
-            (RemoveUserScramCredentialRecord(name=user, mechanism=number), 0) for user, number in self._made
+        records: list[VersionedMessage] = [
+            (RemoveUserScramCredentialRecord(name=user, mechanism=NUMBERS[name]), 0) for user, name in self._stored
         ]
         if records:
             self._commit(records)
 
     def _deletion(self, change: Any) -> Message:
         mechanism = check(change.name, change.mechanism)
-        if (change.name, mechanism) not in self._made:
+        if (change.name, mechanism.label) not in self._stored:
             raise refusal(ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist")
         return RemoveUserScramCredentialRecord(name=change.name, mechanism=mechanism)
-
-    def _set(self, record: Any) -> None:
-        self._made[record.name, record.mechanism] = ScramCredential(
-            salt=record.salt,
-            iterations=record.iterations,
-            stored_key=record.stored_key,
-            server_key=record.server_key,
-        )
-
-    def _unset(self, record: Any) -> None:
-        self._made.pop((record.name, record.mechanism), None)
 
 
 def check(user: str, number: int) -> ScramMechanism:

@@ -12,72 +12,38 @@ import base64
 import functools
 import hmac
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
 from kwire.broker.clock import Clock
 from kwire.broker.identifiers import new_uuid
-from kwire.broker.image import MetadataImage
-from kwire.broker.security.scram import ScramCredential, ScramMechanism
+from kwire.broker.security.scram import new_credential
 from kwire.broker.settings import Settings
-from kwire.messages import DelegationTokenRecord, RemoveDelegationTokenRecord
-from kwire.messages.base import Message
+from kwire.internal_topics.cluster_records import delegation_token_record
+from kwire.internal_topics.cluster_state import ClusterState, DelegationToken, ScramCredential
+from kwire.internal_topics.enums import ScramMechanism
+from kwire.internal_topics.metadata_records import VersionedMessage
+from kwire.messages import RemoveDelegationTokenRecord
 from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.storage.checkpoints import render_uuid
 
-__all__ = ["DelegationToken", "DelegationTokens"]
+__all__ = ["DelegationTokens"]
 
 USER_TYPE = "User"
 ALGORITHM = "sha512"
 CREDENTIALS = 1000
 """How many credentials of tokens are kept: making one takes a few milliseconds."""
 
-Commit = Callable[[Sequence[tuple[Message, int]]], object]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DelegationToken:
-    """One token. owner, requester, renewers: principals as Type:Name. Times in ms since 1970; expires_at_ms moves."""
-
-    token_id: str
-    owner: str
-    requester: str
-    renewers: tuple[str, ...]
-    issued_at_ms: int
-    max_ms: int
-    expires_at_ms: int
-
-    def has_expired(self, now_ms: int) -> bool:
-        """Whether it cannot be used any more."""
-        return self.max_ms < now_ms or self.expires_at_ms < now_ms
-
-    def is_owner_or_renewer(self, principal: str) -> bool:
-        """Whether a principal may renew and expire it."""
-        return principal == self.owner or principal in self.renewers
-
-    def record(self, expires_at_ms: int) -> Message:
-        """Return the record of the token with an expiry time."""
-        return DelegationTokenRecord(
-            owner=self.owner,
-            requester=self.requester,
-            renewers=list(self.renewers),
-            issue_timestamp=self.issued_at_ms,
-            max_timestamp=self.max_ms,
-            expiration_timestamp=expires_at_ms,
-            token_id=self.token_id,
-        )
+Commit = Callable[[Sequence[VersionedMessage]], object]
 
 
 class DelegationTokens:
     """All tokens. commit: writes metadata records and applies them to the image."""
 
-    def __init__(self, image: MetadataImage, commit: Commit, clock: Clock, settings: Settings) -> None:
+    def __init__(self, cluster: ClusterState, commit: Commit, clock: Clock, settings: Settings) -> None:
         self._commit, self._clock, self._settings = commit, clock, settings
         self._key = settings.delegation_token_secret_key.text.encode()
-        self._tokens: dict[str, DelegationToken] = {}
+        self._tokens = cluster.tokens
         self._credential = functools.lru_cache(CREDENTIALS)(self._make_credential)
-        image.subscribe("DelegationTokenRecord", self._set)
-        image.subscribe("RemoveDelegationTokenRecord", self._unset)
 
     def __iter__(self) -> Iterator[DelegationToken]:
         return iter(list(self._tokens.values()))
@@ -99,7 +65,7 @@ class DelegationTokens:
         return token, self._credential(token_id, mechanism)
 
     def _make_credential(self, token_id: str, mechanism: ScramMechanism) -> ScramCredential:
-        return ScramCredential.of(mechanism, base64.b64encode(self.hmac_of(token_id)).decode())
+        return new_credential(mechanism, base64.b64encode(self.hmac_of(token_id)).decode())
 
     def create(
         self, owner: str, requester: str, renewers: Iterable[tuple[str, str]], max_lifetime_ms: int
@@ -120,11 +86,11 @@ class DelegationTokens:
             owner=owner,
             requester=requester,
             renewers=tuple(principals),
-            issued_at_ms=now_ms,
-            max_ms=max_ms,
-            expires_at_ms=expires_at_ms,
+            issue_timestamp=now_ms,
+            max_timestamp=max_ms,
+            expiration_timestamp=expires_at_ms,
         )
-        self._commit([(token.record(expires_at_ms), 0)])
+        self._commit([(delegation_token_record(token), 0)])
         return token
 
     def renew(self, token_hmac: bytes, principal: str, period_ms: int) -> int:
@@ -138,8 +104,8 @@ class DelegationTokens:
         check_owner(token, principal)
         longest_ms = self._settings.delegation_token_expiry_time_ms
         period_ms = min(longest_ms, period_ms) if period_ms > 0 else longest_ms
-        expires_at_ms = min(token.max_ms, now_ms + period_ms)
-        self._commit([(token.record(expires_at_ms), 0)])
+        expires_at_ms = min(token.max_timestamp, now_ms + period_ms)
+        self._commit([(delegation_token_record(replace(token, expiration_timestamp=expires_at_ms)), 0)])
         return expires_at_ms
 
     def expire(self, token_hmac: bytes, principal: str, period_ms: int) -> int:
@@ -151,8 +117,8 @@ class DelegationTokens:
             return now_ms
         if token.has_expired(now_ms):
             raise refusal(ErrorCode.DELEGATION_TOKEN_EXPIRED, "Delegation Token is expired.")
-        expires_at_ms = min(token.max_ms, now_ms + period_ms)
-        self._commit([(token.record(expires_at_ms), 0)])
+        expires_at_ms = min(token.max_timestamp, now_ms + period_ms)
+        self._commit([(delegation_token_record(replace(token, expiration_timestamp=expires_at_ms)), 0)])
         return expires_at_ms
 
     def remove_expired(self) -> None:
@@ -165,7 +131,7 @@ class DelegationTokens:
         self._remove(self)
 
     def _remove(self, tokens: Iterable[DelegationToken]) -> None:
-        records: list[tuple[Message, int]] = [
+        records: list[VersionedMessage] = [
             (RemoveDelegationTokenRecord(token_id=token.token_id), 0) for token in tokens
         ]
         if records:
@@ -181,20 +147,6 @@ class DelegationTokens:
             if hmac.compare_digest(self.hmac_of(token.token_id), token_hmac):
                 return token
         raise refusal(ErrorCode.DELEGATION_TOKEN_NOT_FOUND, "Delegation Token is not found on server.")
-
-    def _set(self, record: Any) -> None:
-        self._tokens[record.token_id] = DelegationToken(
-            token_id=record.token_id,
-            owner=record.owner,
-            requester=record.requester,
-            renewers=tuple(record.renewers),
-            issued_at_ms=record.issue_timestamp,
-            max_ms=record.max_timestamp,
-            expires_at_ms=record.expiration_timestamp,
-        )
-
-    def _unset(self, record: Any) -> None:
-        self._tokens.pop(record.token_id, None)
 
 
 def check_owner(token: DelegationToken, principal: str) -> None:

@@ -11,12 +11,13 @@ import ipaddress
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from kwire.broker.image import MetadataImage
+from kwire.internal_topics.cluster_records import quota_record
+from kwire.internal_topics.cluster_state import ClusterState, QuotaEntity
+from kwire.internal_topics.metadata_records import VersionedMessage
 from kwire.messages import ClientQuotaRecord
-from kwire.messages.base import Message
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-__all__ = ["Entity", "Quotas"]
+__all__ = ["Quotas"]
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 TYPES = (USER, CLIENT_ID, IP)
@@ -33,18 +34,19 @@ FRACTION = 1e-6
 EXACT, DEFAULT, SPECIFIED = range(3)
 BY_USER, BY_CLIENT, BY_BOTH = frozenset({USER}), frozenset({CLIENT_ID}), frozenset({USER, CLIENT_ID})
 
-Entity = frozenset[tuple[str, str | None]]
-Commit = Callable[[Sequence[tuple[Message, int]]], object]
+Commit = Callable[[Sequence[VersionedMessage]], object]
 
 
 class Quotas:
     """All quotas by entity. commit: writes metadata records and applies them to the image; they come back from it."""
 
-    def __init__(self, image: MetadataImage, commit: Commit) -> None:
-        self._commit = commit
-        self._quotas: dict[Entity, dict[str, float]] = {}
-        self._levels: dict[str, set[frozenset[str]]] = {}  # key -> kinds of entities that ever had one
-        image.subscribe("ClientQuotaRecord", self._apply)
+    def __init__(self, cluster: ClusterState, commit: Commit) -> None:
+        self._quotas, self._commit = cluster.quotas, commit
+        self._levels: dict[str, set[frozenset[str]]] = {}  # key -> kinds of entities that had one since the start
+        for entity, quotas in self._quotas.items():
+            for key in quotas:
+                self._levels.setdefault(key, set()).add(frozenset(kind for kind, _ in entity))
+        cluster.observe("ClientQuotaRecord", self._quota_changed)
 
     def alter(self, parts: Iterable[tuple[str, str | None]], ops: Iterable[Any], *, validate_only: bool) -> None:
         """Set or remove quotas of one entity. ops: with key, value and remove. Raises BrokerError; nothing is done."""
@@ -57,23 +59,20 @@ class Quotas:
             changes[op.key] = None if op.remove else op.value
             if not op.remove:
                 check_value(keys, op.key, op.value)
-        present = self._quotas.get(frozenset(pairs), {})
-        records = [(quota_record(pairs, key, value), 0) for key, value in changes.items() if present.get(key) != value]
+        entity = tuple(sorted(pairs))
+        present = self._quotas.get(entity, {})
+        records = [(quota_record(entity, key, value), 0) for key, value in changes.items() if present.get(key) != value]
         if records and not validate_only:
             self._commit(records)
 
     def clear(self) -> None:
         """Remove all of them."""
-        records = [
-            (quota_record(sorted(entity, key=lambda each: each[0]), key, None), 0)
-            for entity, quotas in self._quotas.items()
-            for key in quotas
-        ]
+        records = [(quota_record(entity, key, None), 0) for entity, quotas in self._quotas.items() for key in quotas]
         if records:
             self._commit(records)
         self._levels.clear()
 
-    def find(self, components: Iterable[Any], *, strict: bool) -> dict[Entity, Mapping[str, float]]:
+    def find(self, components: Iterable[Any], *, strict: bool) -> dict[QuotaEntity, Mapping[str, float]]:
         """Quotas of entities that fit a request's filter. Raises BrokerError."""
         exact: dict[str, str | None] = {}
         some: set[str] = set()
@@ -121,45 +120,38 @@ class Quotas:
         """What counts of a client that several kinds of quotas can match."""
         if self._first(key, [entity_of(user, client_id), entity_of(user, None)]) is not None:
             return user, client_id
-        if self._first(key, [frozenset({(USER, user)})]) is not None:
+        if self._first(key, [((USER, user),)]) is not None:
             return user, ""
         if self._first(key, [entity_of(None, client_id), entity_of(None, None)]) is not None:
             return user, client_id
-        if self._first(key, [frozenset({(USER, None)})]) is not None:
+        if self._first(key, [((USER, None),)]) is not None:
             return user, ""
         return "", client_id
 
-    def _first(self, key: str, entities: Iterable[Entity]) -> float | None:
+    def _first(self, key: str, entities: Iterable[QuotaEntity]) -> float | None:
         for entity in entities:
             limit = self._quotas.get(entity, {}).get(key)
             if limit is not None:
                 return limit
         return None
 
-    def _apply(self, record: Any) -> None:
-        entity = frozenset((part.entity_type, part.entity_name) for part in record.entity)
-        quotas = self._quotas.setdefault(entity, {})
-        if record.remove:
-            quotas.pop(record.key, None)
-        else:
-            quotas[record.key] = record.value
-            self._levels.setdefault(record.key, set()).add(frozenset(kind for kind, _ in entity))
-        if not quotas:
-            del self._quotas[entity]
+    def _quota_changed(self, record: ClientQuotaRecord) -> None:
+        if not record.remove:
+            self._levels.setdefault(record.key, set()).add(frozenset(part.entity_type for part in record.entity))
 
 
-def entity_of(user: str | None, client_id: str | None) -> Entity:
+def entity_of(user: str | None, client_id: str | None) -> QuotaEntity:
     """The entity of a user and a client id, None for the default of each."""
-    return frozenset({(USER, user), (CLIENT_ID, client_id)})
+    return ((CLIENT_ID, client_id), (USER, user))
 
 
-def candidates(user: str, client_id: str) -> list[Entity]:
+def candidates(user: str, client_id: str) -> list[QuotaEntity]:
     """The entities whose quota a client can have, the most specific one first."""
     if user and client_id:
         return [entity_of(*each) for each in ((user, client_id), (user, None), (None, client_id), (None, None))]
     if user:
-        return [frozenset({(USER, name)}) for name in (user, None)]
-    return [frozenset({(CLIENT_ID, name)}) for name in (client_id, None)] if client_id else []
+        return [((USER, name),) for name in (user, None)]
+    return [((CLIENT_ID, name),) for name in (client_id, None)] if client_id else []
 
 
 def check_entity(pairs: list[tuple[str, str | None]]) -> dict[str, int | None]:
@@ -215,11 +207,6 @@ def check_component(component: Any, before: set[str]) -> None:
         raise invalid(f"Unknown match type {match_type}")
     if (component.match is None) == (match_type == EXACT):
         raise invalid("An exact match needs a name, and the other kinds of match have none.")
-
-
-def quota_record(pairs: list[tuple[str, str | None]], key: str, value: float | None) -> Message:
-    entity = [ClientQuotaRecord.EntityData(entity_type=kind, entity_name=name) for kind, name in pairs]
-    return ClientQuotaRecord(entity=entity, key=key, value=value or 0.0, remove=value is None)
 
 
 def invalid(what: str) -> Exception:

@@ -25,21 +25,17 @@ import hmac
 import re
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import IntEnum
-from typing import Protocol
 
 from kwire.broker.security.errors import AuthenticationFailed
-from kwire.protocol import HIDDEN
+from kwire.internal_topics.cluster_state import DelegationToken, ScramCredential
+from kwire.internal_topics.enums import ScramMechanism
 
 __all__ = [
     "MAX_ITERATIONS",
     "MIN_ITERATIONS",
-    "ScramCredential",
-    "ScramMechanism",
     "ScramServer",
-    "TokenOwner",
     "keys_of",
+    "new_credential",
 ]
 
 MIN_ITERATIONS, MAX_ITERATIONS = 4096, 16384
@@ -58,42 +54,12 @@ CLIENT_FINAL = re.compile(
 )
 
 
-class ScramMechanism(IntEnum):
-    """The number is the one in requests and records."""
-
-    SHA_256 = 1
-    SHA_512 = 2
-
-    @property
-    def label(self) -> str:
-        """As SASL calls it."""
-        return f"SCRAM-{self.name.replace('_', '-')}"
-
-    @property
-    def algorithm(self) -> str:
-        """As hashlib calls it."""
-        return self.name.replace("_", "").lower()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScramCredential:
-    """What is kept of a password. The keys are secrets, and do not show."""
-
-    salt: bytes
-    iterations: int
-    stored_key: bytes
-    server_key: bytes
-
-    def __repr__(self) -> str:
-        return f"ScramCredential({HIDDEN}, iterations={self.iterations})"
-
-    @classmethod
-    def of(cls, mechanism: ScramMechanism, password: str, *, iterations: int = MIN_ITERATIONS) -> ScramCredential:
-        """With a salt of its own."""
-        salt = secrets.token_bytes(NONCE_BYTES)
-        salted = hashlib.pbkdf2_hmac(mechanism.algorithm, password.encode(), salt, iterations)
-        stored_key, server_key = keys_of(mechanism, salted)
-        return cls(salt=salt, iterations=iterations, stored_key=stored_key, server_key=server_key)
+def new_credential(mechanism: ScramMechanism, password: str, *, iterations: int = MIN_ITERATIONS) -> ScramCredential:
+    """Return the credential of a password, with a random salt."""
+    salt = secrets.token_bytes(NONCE_BYTES)
+    salted = hashlib.pbkdf2_hmac(mechanism.algorithm, password.encode(), salt, iterations)
+    stored_key, server_key = keys_of(mechanism, salted)
+    return ScramCredential(salt=salt, iterations=iterations, stored_key=stored_key, server_key=server_key)
 
 
 def keys_of(mechanism: ScramMechanism, salted_password: bytes) -> tuple[bytes, bytes]:
@@ -103,16 +69,6 @@ def keys_of(mechanism: ScramMechanism, salted_password: bytes) -> tuple[bytes, b
         hashlib.new(mechanism.algorithm, client_key).digest(),
         hmac.digest(salted_password, b"Server Key", mechanism.algorithm),
     )
-
-
-class TokenOwner(Protocol):
-    """What a login by a token needs of it. owner: Type:Name."""
-
-    @property
-    def owner(self) -> str: ...
-
-    @property
-    def expires_at_ms(self) -> int: ...
 
 
 class ScramServer:
@@ -128,7 +84,7 @@ class ScramServer:
         find: Callable[[str], ScramCredential | None],
         pepper: bytes,
         nonce: str | None = None,
-        find_token: Callable[[str], tuple[TokenOwner, ScramCredential] | None] = lambda token_id: None,
+        find_token: Callable[[str], tuple[DelegationToken, ScramCredential] | None] = lambda token_id: None,
     ) -> None:
         self.user: str | None = None
         self.expires_at_ms: int | None = None
@@ -159,7 +115,7 @@ class ScramServer:
         if TOKEN_EXTENSION in match["bare"].split(",")[2:]:
             token, found = self._find_token(self._name) or (None, None)
             if token is not None:
-                self.is_token_authenticated, self.expires_at_ms = True, token.expires_at_ms
+                self.is_token_authenticated, self.expires_at_ms = True, token.expiration_timestamp
                 self._owner = token.owner.partition(":")[2]
         else:
             found = self._find(self._name)

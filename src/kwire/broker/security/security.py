@@ -20,9 +20,10 @@ from kwire.broker.security.delegation_tokens import DelegationTokens
 from kwire.broker.security.oauthbearer import OauthBearerServer
 from kwire.broker.security.plain import PlainServer
 from kwire.broker.security.quotas import Quotas
-from kwire.broker.security.scram import ScramMechanism, ScramServer
+from kwire.broker.security.scram import ScramServer
 from kwire.broker.security.sessions import SaslServer, SaslSession
 from kwire.errors import OptionError
+from kwire.internal_topics.enums import ScramMechanism
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,11 +52,12 @@ class Security:
         known = [PLAIN, *SCRAM, OAUTHBEARER]
         if unknown := [name for name in names if name not in known]:
             raise OptionError(f"sasl_enabled_mechanisms: {unknown[0]!r} is none of {', '.join(known)}")
-        image, commit = node.image, node.controller.commit
-        self.acls = Acls(image, commit)
-        self.quotas = Quotas(image, commit)
-        self.credentials = Credentials(image, commit, settings.users, [SCRAM[name] for name in names if name in SCRAM])
-        self.tokens = DelegationTokens(image, commit, node.clock, settings)
+        cluster, commit = node.cluster, node.controller.commit
+        self.acls = Acls(cluster, commit)
+        self.quotas = Quotas(cluster, commit)
+        scram = [SCRAM[name] for name in names if name in SCRAM]
+        self.credentials = Credentials(cluster, commit, settings.users, scram)
+        self.tokens = DelegationTokens(cluster, commit, node.clock, settings)
         self.mechanisms = self._servers(names)
         self.authorizer = self._make_authorizer()
 

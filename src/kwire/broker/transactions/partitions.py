@@ -49,11 +49,11 @@ def open_coordinator(node: Node) -> TransactionCoordinator:
         raise OptionError(f"transaction_version is {version}: 0 to {HIGHEST_VERSION}")
 
     def claim_producer_ids(size: int) -> int:
-        first = node.image.next_producer_id
-        broker = node.image.brokers.get(node.node_id)
+        first = max(node.cluster.next_producer_id, 0)
+        broker = node.cluster.brokers.get(node.node_id)
         record = ProducerIdsRecord(
             broker_id=node.node_id,
-            broker_epoch=-1 if broker is None else broker.broker_epoch,
+            broker_epoch=-1 if broker is None else broker.epoch,
             next_producer_id=first + size,
         )
         node.controller.commit([(record, 0)])
