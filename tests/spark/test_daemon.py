@@ -18,15 +18,15 @@ assert {"numba", "pyarrow", "pyspark.worker"} <= set(sys.modules)
 assert "pandas" not in sys.modules and gc.get_freeze_count() > 10_000
 loaded = set(sys.modules)
 if os.fork() == 0:
-    from kwire.spark.log.filters import Narrowing
-    from kwire.spark.log.source import LogPartition, read_partition
+    from kwire.spark.log.filters import PushedFilters
+    from kwire.spark.log.reading import read_partition
     from kwire.spark.log.options import parse_options
-    from kwire.spark.log.planning import plan_tasks
+    from kwire.spark.log.planning import plan_batch
 
     options = parse_options({"path": sys.argv[1]})
     columns = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
-    tasks = plan_tasks(options, Narrowing())
-    rows = sum(len(batch) for task in tasks for batch in read_partition(LogPartition(task), columns, options))
+    tasks = plan_batch(options, PushedFilters())
+    rows = sum(len(batch) for task in tasks for batch in read_partition(task, columns, options))
     late = sorted(name for name in set(sys.modules) - loaded if "kernels" in name or name.startswith("numba"))
     assert "pandas" not in sys.modules
     print(rows, late, flush=True)

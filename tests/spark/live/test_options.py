@@ -6,28 +6,28 @@ import pytest
 
 from kwire.errors import OptionError
 from kwire.spark.live.options import parse_options
-from kwire.spark.options.offsets import EARLIEST, LATEST, AtOffsets, AtTime, Everywhere
+from kwire.spark.options.offsets import EARLIEST, LATEST, GlobalOffset, GlobalTimestamp, SpecificOffsets
 from kwire.spark.options.query import Query
+from kwire.spark.options.rate_limits import RateLimits
 from kwire.spark.options.topics import Subscribe, select
-from kwire.spark.streaming.micro_batch import Limits
 
 BASE = {"kafka.bootstrap.servers": "a:1", "subscribe": "t"}
 
 
 def test_defaults_are_sparks() -> None:
     batch, stream = parse_options(BASE, "batch"), parse_options(BASE, "stream")
-    assert (batch.start, batch.end) == (Everywhere(EARLIEST), Everywhere(LATEST))
-    assert stream.start == Everywhere(LATEST)
+    assert (batch.start, batch.end) == (GlobalOffset(EARLIEST), GlobalOffset(LATEST))
+    assert stream.start == GlobalOffset(LATEST)
     assert batch.selection == Subscribe(frozenset({"t"}))
     assert (batch.fail_on_data_loss, batch.include_headers, batch.isolation) == (True, False, "read_uncommitted")
-    assert batch.limits == Limits()
+    assert batch.limits == RateLimits()
 
 
 def test_a_timestamp_wins_over_offsets() -> None:
     found = parse_options({**BASE, "startingTimestamp": "7", "startingOffsets": "latest"}, "stream")
-    assert found.start == AtTime(7)
+    assert found.start == GlobalTimestamp(7)
     offsets = parse_options({**BASE, "startingOffsets": '{"t":{"0":-1,"1":-2,"2":5}}'}, "stream").start
-    assert offsets == AtOffsets({("t", 0): -1, ("t", 1): -2, ("t", 2): 5})
+    assert offsets == SpecificOffsets({("t", 0): -1, ("t", 1): -2, ("t", 2): 5})
 
 
 def test_a_pattern_matches_a_part_of_a_name_as_it_does_for_sparks_source() -> None:

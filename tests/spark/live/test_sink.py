@@ -67,7 +67,7 @@ def test_tokens_and_levels_reach_the_client_that_writes_and_the_one_that_reads(
 ) -> None:
     from kwire.spark.live.options import parse_options
     from kwire.spark.live.reading import read_range
-    from kwire.spark.options.offsets import OffsetRange
+    from kwire.spark.offset_ranges import OffsetRange
 
     with Broker(listeners="SASL_PLAINTEXT://127.0.0.1:0", sasl_enabled_mechanisms="OAUTHBEARER") as broker:
         given = {

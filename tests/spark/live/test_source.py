@@ -21,7 +21,7 @@ from kwire.errors import LogError
 from kwire.messages import registry
 from kwire.records import ColumnWriter
 from kwire.spark.live.source import KafkaLiveSource
-from kwire.spark.options.offsets import OffsetRange
+from kwire.spark.offset_ranges import OffsetRange
 from kwire.spark.streaming.position import Position
 from kwire.storage.checkpoints import render_uuid
 
@@ -215,11 +215,11 @@ def test_a_stream_gets_past_a_topic_that_was_deleted(cluster: Cluster) -> None:
     cluster.delete("deleted.a")
     with pytest.raises(LogError, match=r"offsets \[0, 5\) of deleted\.a-0 were deleted before they were read"):
         strict.partitions(start, end)
-    assert [each.wanted for each in lenient.partitions(start, end)] == [OffsetRange("deleted.b", 0, 0, 5)]
+    assert [each.offsets for each in lenient.partitions(start, end)] == [OffsetRange("deleted.b", 0, 0, 5)]
     after = {name: each for name, each in end.items() if not name.startswith("deleted.a")}
     assert [each.latestOffset(end, each.getDefaultReadLimit()) for each in (strict, lenient)] == [after, after]
     assert list(lenient.partitions(end, after)) == []
-    with pytest.raises(LogError, match=r"deleted\.a-0 is gone; it was read up to offset 5"):
+    with pytest.raises(LogError, match=r"deleted\.a-0 was deleted; the query had read it up to offset 5"):
         strict.partitions(end, after)
     strict.stop()
     lenient.stop()

@@ -26,7 +26,7 @@ from tools.kafka import free_port
 from kwire.spark.live.options import parse_options
 from kwire.spark.live.reading import read_range
 from kwire.spark.live.source import LiveStreamReader
-from kwire.spark.options.offsets import OffsetRange
+from kwire.spark.offset_ranges import OffsetRange
 
 WAIT_MS = 1500
 # What is over after WAIT_MS is retrying; the response to a request may take as long as a slow machine needs.
@@ -178,7 +178,7 @@ def test_a_topic_that_is_deleted_while_a_query_reads_it_is_said(broker: Broker, 
     with pytest.raises(LogError, match="t not found in this cluster"):
         stream.latestOffset(end)
     after = strict.latestOffset(end)
-    with pytest.raises(LogError, match="t-0 is gone; it was read up to"):
+    with pytest.raises(LogError, match="t-0 was deleted; the query had read it up to"):
         strict.partitions(end, after)
     after = lenient.latestOffset(end)
     assert positions(after) == {"u": {"0": 0}}

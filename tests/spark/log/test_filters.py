@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire.spark.log.filters import HIGHEST, LOWEST, Narrowing, narrow
+from kwire.spark.log.filters import HIGHEST, LOWEST, PushedFilters, parse_filters
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
 
@@ -29,18 +29,18 @@ def make(name: str, column: str, value: object) -> object:
 
 
 def test_no_filter_narrows_nothing() -> None:
-    assert narrow([]) == Narrowing(LOWEST, HIGHEST, LOWEST, ())
-    assert narrow([]).wants("t", 0)
+    assert parse_filters([]) == PushedFilters(LOWEST, HIGHEST, LOWEST, ())
+    assert parse_filters([]).may_match("t", 0)
 
 
 @given(name=st.sampled_from(sorted(COMPARISONS)), bound=st.integers(-5, 5), offset=st.integers(-5, 5))
 def test_offset_bounds_are_exact_for_comparisons(name: str, bound: int, offset: int) -> None:
-    found = narrow([make(name, "offset", bound)])
+    found = parse_filters([make(name, "offset", bound)])
     assert (found.first_offset <= offset <= found.last_offset) == COMPARISONS[name](offset, bound)
 
 
 def test_offset_bounds_meet_and_lists_are_enclosed() -> None:
-    found = narrow(
+    found = parse_filters(
         [make("GreaterThan", "offset", 10), make("LessThan", "offset", 20), make("In", "offset", (3, 15, None))]
     )
     assert (found.first_offset, found.last_offset) == (11, 15)
@@ -66,7 +66,7 @@ def test_offset_bounds_meet_and_lists_are_enclosed() -> None:
     ids=repr,
 )
 def test_what_is_not_understood_narrows_no_range(condition: object) -> None:
-    found = narrow([condition])
+    found = parse_filters([condition])
     assert (found.first_offset, found.last_offset, found.first_timestamp_ms) == (LOWEST, HIGHEST, LOWEST)
 
 
@@ -76,7 +76,7 @@ def test_what_is_not_understood_narrows_no_range(condition: object) -> None:
     timestamp_ms=st.integers(-4, 4),
 )
 def test_no_timestamp_that_passes_lies_before_the_bound(name: str, bound_us: int, timestamp_ms: int) -> None:
-    found = narrow([make(name, "timestamp", EPOCH + timedelta(microseconds=bound_us))])
+    found = parse_filters([make(name, "timestamp", EPOCH + timedelta(microseconds=bound_us))])
     if COMPARISONS[name](timestamp_ms * 1000, bound_us):
         assert found.first_timestamp_ms <= timestamp_ms
     elif name == "GreaterThanOrEqual":
@@ -108,12 +108,12 @@ TOPIC_FILTERS = [
 
 @pytest.mark.parametrize(("condition", "wanted"), TOPIC_FILTERS, ids=[repr(case[0]) for case in TOPIC_FILTERS])
 def test_topics_and_partitions_are_pruned(condition: object, wanted: set[str]) -> None:
-    found = narrow([condition])
-    assert {topic for partition, topic in enumerate("abc") if found.wants(topic, partition)} == wanted
+    found = parse_filters([condition])
+    assert {topic for partition, topic in enumerate("abc") if found.may_match(topic, partition)} == wanted
 
 
 def test_all_conditions_must_hold() -> None:
-    found = narrow([make("EqualTo", "topic", "a"), make("EqualTo", "partition", 1)])
-    assert found.wants("a", 1)
-    assert not found.wants("a", 0)
-    assert not found.wants("b", 1)
+    found = parse_filters([make("EqualTo", "topic", "a"), make("EqualTo", "partition", 1)])
+    assert found.may_match("a", 1)
+    assert not found.may_match("a", 0)
+    assert not found.may_match("b", 1)

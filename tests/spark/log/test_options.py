@@ -9,7 +9,7 @@ import pytest
 
 from kwire.errors import OptionError
 from kwire.spark.log.options import NAMES, REFUSED, parse_options
-from kwire.spark.options.offsets import EARLIEST, LATEST, Everywhere
+from kwire.spark.options.offsets import EARLIEST, LATEST, GlobalOffset
 from kwire.spark.options.topics import Matching, Subscribe
 
 PAGE = Path(__file__).parents[3] / "docs" / "spark.md"
@@ -19,7 +19,7 @@ def test_a_path_is_enough_and_the_defaults_are_those_of_sparks_kafka_source() ->
     options = parse_options({"path": "/logs"})
     assert options.paths == ("/logs",)
     assert options.selection == Matching(None, False)
-    assert (options.start, options.end) == (Everywhere(EARLIEST), Everywhere(LATEST))
+    assert (options.start, options.end) == (GlobalOffset(EARLIEST), GlobalOffset(LATEST))
     assert (options.no_match, options.isolation, options.mode) == ("error", "read_uncommitted", "FAILFAST")
     assert options.fail_on_data_loss
     assert options.check_crc

@@ -20,15 +20,15 @@ from tests.object_store import ObjectStore
 
 from kwire.errors import CorruptBatch, LogError, OptionError
 from kwire.log import LogDirectory
-from kwire.spark.log.filters import Narrowing, narrow
+from kwire.spark.log.filters import PushedFilters, parse_filters
 from kwire.spark.log.options import parse_options
-from kwire.spark.log.planning import OPEN_COST_BYTES, TASK_BYTES, plan_tasks
-from kwire.spark.log.reading import read_task
+from kwire.spark.log.planning import OPEN_COST_BYTES, TASK_BYTES, plan_batch
+from kwire.spark.log.reading import LogPartition, read_partition
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
 
 COLUMNS = ("topic", "partition", "offset", "timestamp")
-EVERYTHING = Narrowing()
+EVERYTHING = PushedFilters()
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -37,8 +37,9 @@ def modern(kafka_logs: dict[str, Path]) -> Path:
     return kafka_logs["modern"] / "data"
 
 
-def tasks(path: Path | str, narrowing: Narrowing = EVERYTHING, **options: object) -> list[list[Any]]:
-    return plan_tasks(parse_options({"path": str(path), **{k: str(v) for k, v in options.items()}}), narrowing)
+def tasks(path: Path | str, filters: PushedFilters = EVERYTHING, **options: object) -> list[list[Any]]:
+    parsed = parse_options({"path": str(path), **{k: str(v) for k, v in options.items()}})
+    return [list(task.splits) for task in plan_batch(parsed, filters)]
 
 
 def read(planned: list[list[Any]], columns: tuple[str, ...] = COLUMNS, **options: object) -> list[tuple[Any, ...]]:
@@ -46,7 +47,7 @@ def read(planned: list[list[Any]], columns: tuple[str, ...] = COLUMNS, **options
     return [
         row
         for splits in planned
-        for batch in read_task(splits, columns, parsed)
+        for batch in read_partition(LogPartition(splits), columns, parsed)
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
     ]
 
@@ -100,7 +101,7 @@ def test_offsets_that_retention_took_fail_or_are_skipped(modern: Path) -> None:
 
 def test_missing_topics_and_partitions_fail_or_are_skipped(modern: Path, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(
-        LogError, match=r"order not found in .*did you mean 'orders'\?\); topics here: .*failOnDataLoss"
+        LogError, match=r"order not found in .*did you mean 'orders'\?\); available topics: .*failOnDataLoss"
     ):
         tasks(modern, subscribe="order,ids")
     with pytest.raises(LogError, match=r"orders-9 not found"):
@@ -255,14 +256,14 @@ def test_a_narrowed_plan_loses_no_row(
     filters: list[Any],
     directory: str,
 ) -> None:
-    found = set(read(tasks(kafka_logs[directory] / "data", narrow(filters)), COLUMNS[:3]))
+    found = set(read(tasks(kafka_logs[directory] / "data", parse_filters(filters)), COLUMNS[:3]))
     expected = {row[:3] for row in every_row[directory] if all(passes(each, row) for each in filters)}
     assert expected <= found
 
 
 def test_narrowing_leaves_out_what_it_can(modern: Path) -> None:
     def planned(*filters: Any) -> list[Any]:
-        return [split for task in tasks(modern, narrow(filters)) for split in task]
+        return [split for task in tasks(modern, parse_filters(filters)) for split in task]
 
     assert {split.topic for split in planned(datasource.EqualTo(("topic",), "txn"))} == {"txn"}
     by_offset = planned(datasource.EqualTo(("topic",), "orders"), datasource.GreaterThan(("offset",), 6890))
@@ -282,7 +283,7 @@ def test_a_lying_time_index_loses_no_row(modern: Path, tmp_path: Path) -> None:
     filters = [datasource.GreaterThanOrEqual(("timestamp",), after)]
 
     def young() -> list[tuple[Any, ...]]:
-        return [row for row in read(tasks(root, narrow(filters))) if row[3] >= after]
+        return [row for row in read(tasks(root, parse_filters(filters))) if row[3] >= after]
 
     expected = young()
     assert expected
@@ -314,8 +315,9 @@ def test_globs_alternatives_and_lists_of_places(modern: Path, tmp_path: Path) ->
     (tmp_path / "b" / "ids-1.0123456789abcdef0123456789abcdef-delete").symlink_to(modern / "ids-1")
     assert set(offsets(f"{tmp_path}/?")) == {"ids-0", "ids-1"}
     assert set(offsets(f"{tmp_path}/b/ids*")) == {"ids-1"}
-    several = plan_tasks(parse_options({"paths": json.dumps([f"{tmp_path}/a", f"{tmp_path}/b"])}), Narrowing())
-    assert {row[:2] for row in read(several)} == {("ids", 0), ("ids", 1)}
+    both = parse_options({"paths": json.dumps([f"{tmp_path}/a", f"{tmp_path}/b"])})
+    several = plan_batch(both, PushedFilters())
+    assert {row[:2] for row in read([list(task.splits) for task in several])} == {("ids", 0), ("ids", 1)}
     with pytest.raises(LogError, match=r"ids-0 is here and in .*one at a time"):
         tasks(f"{{{modern},{tmp_path}/a}}")
     with pytest.raises(LogError, match="nothing matches this pattern"):
@@ -396,7 +398,7 @@ def test_a_segment_that_vanishes_fails_the_task_or_is_skipped(ids: Path, caplog:
     with pytest.raises(LogError, match=r"ids-0/0+\.log: cannot be opened: No such file"):
         read(planned)
     assert read(planned, failOnDataLoss=False) == [row for row in whole if row[2] >= second]
-    assert f"offsets [0, {second}) are not read" in caplog.text
+    assert f"skipping offsets [0, {second})" in caplog.text
 
 
 def damaged_batches(log: Path, root: Path) -> Iterator[Any]:

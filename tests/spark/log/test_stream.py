@@ -23,7 +23,8 @@ from kwire.spark.streaming.position import Position
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
 
-from kwire.spark.log.stream import LogPlaces, LogStreamReader  # noqa: E402 (needs PySpark)
+from kwire.spark.log.offset_source import LogOffsetSource  # noqa: E402 (needs PySpark)
+from kwire.spark.log.stream import LogStreamReader  # noqa: E402
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,7 +104,7 @@ def test_a_stream_may_start_before_a_topic_exists_but_not_where_no_broker_was(
         logs.write_checkpoints()
         stream = reader(logs)
         start = stream.initialOffset()
-        assert "none of the topics of this query is in" in caplog.text
+        assert "no topic of this query in" in caplog.text
         assert batch(stream, start) == (start, [])
         write(logs, 0, 5)
         end, rows = batch(stream, start)
@@ -215,7 +216,7 @@ def test_a_batch_that_is_run_again_has_the_same_rows_in_the_same_tasks_whatever_
                 for task in stream.partitions({"t": {"0": 0, "1": 0, "2": 0}}, {"t": {"0": 95, "1": 4, "2": 3}})
             ]
 
-    monkeypatch.setattr("kwire.spark.log.stream.TASK_OFFSETS", 40)
+    monkeypatch.setattr("kwire.spark.log.planning.TASK_OFFSETS", 40)
     everything, few = range(95), range(40, 95, 7)
     wanted = [[(0, n) for n in range(31)], [(0, n) for n in range(31, 63)]]
     wanted += [[*((0, n) for n in range(63, 95)), *((1, n) for n in range(4)), *((2, n) for n in range(3))]]
@@ -264,7 +265,7 @@ def test_deleted_records_and_partitions_fail_the_query_or_are_stepped_over(logs:
     assert sorted(rows) == [(0, n) for n in range(40, 50)] + [(1, n) for n in range(50)]
     planned = {"t": {"0": 50, "1": 60}}  # a batch that was planned, and then its partition went
     logs.delete("t", 1, now_ms=NOW_MS)
-    with pytest.raises(LogError, match="t-1 is gone; it was read up to offset 50"):
+    with pytest.raises(LogError, match="t-1 was deleted; the query had read it up to offset 50"):
         batch(strict, end)
     assert batch(lenient, end) == ({"t": {"0": 50}, **MARK}, [])
     with pytest.raises(LogError, match=r"offsets \[50, 60\) of t-1 were deleted before they were read"):
@@ -359,7 +360,7 @@ def test_checkpoints_without_topic_ids_and_directories_without_them_are_read_on(
         if text is not None:
             metadata.write_text(text)
         assert batch(stream, end) == (end, [])  # what is known stays known
-    assert "that will not be noticed" in caplog.text
+    assert "will not be detected" in caplog.text
     assert batch(reader(logs), {"t": {"0": 40}}) == ({"t": {"0": 50}, **MARK}, rows)
 
 
@@ -413,10 +414,10 @@ def test_a_stream_asks_an_object_store_only_for_what_can_have_changed(
 def test_committed_data_is_read_up_to_the_last_stable_offset(kafka_logs: dict[str, Path]) -> None:
     data = kafka_logs["modern"] / "data"
     options = {"path": str(data), "kafka.isolation.level": "read_committed"}
-    places = LogPlaces(parse_options(options, "stream"))
+    source = LogOffsetSource(parse_options(options, "stream"), is_stream=True)
     log = LogDirectory(data)
-    keys = places.partitions()
-    assert places.latest(keys) == {key: log[key].last_stable_offset for key in keys}
+    keys = source.partitions()
+    assert source.latest(keys) == {key: log[key].last_stable_offset for key in keys}
 
 
 def test_options_of_a_stream_are_those_of_sparks_source() -> None:
@@ -471,7 +472,7 @@ def test_a_checkpoint_of_kafka_live_is_refused_wherever_spark_hands_it_over(logs
         lambda: stream.partitions(of_live, of_live),
         lambda: stream.partitions(of_live, stream.latestOffset()),  # Spark 4.1 gives latestOffset no start
     ):
-        with pytest.raises(OptionError, match="of a query on kafka-live, and this query is on kafka-log"):
+        with pytest.raises(OptionError, match="belongs to a query on kafka-live, and this query is on kafka-log"):
             call()
     assert rows_between(stream, Position({("t", 0): 48}).render(), stream.latestOffset()) == [(0, 48), (0, 49)]
 

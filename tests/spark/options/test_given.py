@@ -23,7 +23,7 @@ from kwire.spark.live.write_options import parse_write_options as parse_live_wri
 from kwire.spark.log.options import parse_options as parse_log
 from kwire.spark.log.source import KafkaLogSource
 from kwire.spark.log.write_options import parse_write_options as parse_log_write
-from kwire.spark.options.given import asked_options, own_options, schema_ddl
+from kwire.spark.options.given import effective_options, schema_ddl, user_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,10 +76,10 @@ def test_a_wrong_option_of_a_table_is_refused_as_that_of_a_query() -> None:
 
 def test_a_path_of_a_table_is_as_it_was_written() -> None:
     for written in ("/logs", "/tmp/{a,b}/x-*"):
-        assert own_options(properties({"path": written}, "kafka-log")) == {"path": written}
+        assert user_options(properties({"path": written}, "kafka-log")) == {"path": written}
     for url in ("s3://bucket/back up/x%20y", "zip://*::/tmp/logs.zip", "logs/data"):
         given = {"provider": "kafka-log", "owner": "me", "location": url, "path": url}
-        assert own_options(given) == {"path": url}
+        assert user_options(given) == {"path": url}
 
 
 @pytest.mark.parametrize("value", ["orders,x", '{"t":{"0":23}}', "it's", "a\\b", "a&b=c+d%20 e", "é\n", ""])
@@ -93,8 +93,8 @@ def test_the_schema_of_a_table_keeps_its_options(value: str) -> None:
     schema = StructType(
         [StructField("key", BinaryType(), metadata={"comment": comment}), StructField("topic", StringType())]
     )
-    assert asked_options({}, schema) == {**LOG, "subscribe": value}
-    assert asked_options({"Subscribe": "u", "mode": "FAILFAST"}, schema) == {
+    assert effective_options({}, schema) == {**LOG, "subscribe": value}
+    assert effective_options({"Subscribe": "u", "mode": "FAILFAST"}, schema) == {
         **LOG, "subscribe": "u", "mode": "FAILFAST",
     }  # fmt: skip
 
@@ -102,7 +102,7 @@ def test_the_schema_of_a_table_keeps_its_options(value: str) -> None:
 def test_the_schema_of_a_query_has_no_comment_and_comments_of_others_are_no_options() -> None:
     assert schema_ddl({"key": "binary", "topic": "string"}, LOG) == "key binary, topic string"
     schema = StructType([StructField("key", BinaryType(), metadata={"comment": "the customer"})])
-    assert asked_options(LOG, schema) == LOG
+    assert effective_options(LOG, schema) == LOG
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_the_schema_of_a_query_has_no_comment_and_comments_of_others_are_no_opti
 )  # fmt: skip
 def test_a_secret_is_kept_out_of_tables_and_its_value_out_of_the_error(name: str) -> None:
     given = properties({"path": "/logs", name: "hunter2"}, "kafka-log")
-    with pytest.raises(OptionError, match=f"'{name}' has no place in a table") as caught:
+    with pytest.raises(OptionError, match=f"'{name}' cannot be stored in a table") as caught:
         schema_ddl({"key": "binary"}, given)
     assert "hunter2" not in str(caught.value)
 
@@ -121,11 +121,13 @@ def test_a_query_without_any_option_is_told_what_spark_does_with_those_of_a_tabl
     schema = StructType([StructField("value", BinaryType())])
     rows = StructType([StructField("value", BinaryType()), StructField("topic", StringType())])
     for source in (KafkaLogSource, KafkaLiveSource):
-        with pytest.raises(OptionError, match=r"none of those of a table: create it without a list of columns"):
+        with pytest.raises(
+            OptionError, match=r"none of a table's to a Python source: create the table without"
+        ):
             source({}).reader(schema)
-        with pytest.raises(OptionError, match=r"none of those of a table: use df\.writeTo"):
+        with pytest.raises(OptionError, match=r"none of a table's to a Python source: use df\.writeTo"):
             source({}).writer(rows, overwrite=False)
-    with pytest.raises(OptionError, match=r"none of those of a table"):
+    with pytest.raises(OptionError, match=r"none of a table's"):
         KafkaCaptureSource({}).reader(schema)
     with pytest.raises(OptionError, match="Option 'path' must be specified"):  # what load() without anything says
         KafkaLogSource({}).schema()

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kwire.errors import LogError, Malformed, OptionError
-from kwire.spark.options.offsets import AtOffsets, OffsetRange, parse_limit
-from kwire.spark.streaming.micro_batch import Limits, has_enough, next_ranges, parse_duration, rate_limit
+from kwire.spark.offset_ranges import OffsetRange
+from kwire.spark.options.offsets import SpecificOffsets, parse_offset_limit
+from kwire.spark.options.rate_limits import RateLimits, parse_duration
+from kwire.spark.streaming.micro_batch import has_enough_offsets, next_ranges, rate_limit
 from kwire.spark.streaming.position import Position
 
 A0, A1, B0 = ("a", 0), ("a", 1), ("b", 0)
@@ -44,10 +46,10 @@ def test_a_checkpoint_names_its_format_and_another_one_refuses_it() -> None:
     assert Position.parse(written, "kafka-log") == Position.parse(written) == position
     assert Position.parse(position.render(), "kafka-live") == position  # of kwire 0.1, or of Spark's Kafka source
     with pytest.raises(
-        OptionError, match=r"of a query on kafka-log, and this query is on kafka-live.*\{\"a\": \{\"0\": 3\}\}"
+        OptionError, match=r"belongs to a query on kafka-log, and this query is on kafka-live.*\{\"a\": \{\"0\": 3\}\}"
     ):
         Position.parse(written, "kafka-live")
-    assert parse_limit("starting", None, None, json.dumps(written), is_stream=True) == AtOffsets({A0: 3})
+    assert parse_offset_limit("starting", None, None, json.dumps(written), is_stream=True) == SpecificOffsets({A0: 3})
 
 
 def test_a_limit_is_shared_out_by_volume() -> None:
@@ -78,12 +80,12 @@ def test_whatever_the_limit_every_partition_moves_on_and_none_too_far(
 
 
 def test_a_batch_waits_for_enough_offsets_but_not_for_ever() -> None:
-    limits = Limits(min_offsets=10, max_delay_ms=1000)
-    assert not has_enough(limits, {A0: 0}, {A0: 9}, 999)
-    assert has_enough(limits, {A0: 0}, {A0: 10}, 0)
-    assert has_enough(limits, {A0: 0}, {A0: 1}, 1000)
-    assert has_enough(limits, {A0: 0}, {A0: 0}, math.inf)
-    assert has_enough(Limits(), {A0: 0}, {A0: 0}, 0)
+    limits = RateLimits(min_offsets=10, max_delay_ms=1000)
+    assert not has_enough_offsets(limits, {A0: 0}, {A0: 9}, 999)
+    assert has_enough_offsets(limits, {A0: 0}, {A0: 10}, 0)
+    assert has_enough_offsets(limits, {A0: 0}, {A0: 1}, 1000)
+    assert has_enough_offsets(limits, {A0: 0}, {A0: 0}, math.inf)
+    assert has_enough_offsets(RateLimits(), {A0: 0}, {A0: 0}, 0)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,7 @@ def test_wrong_limits_are_refused() -> None:
         with pytest.raises(OptionError, match="maxTriggerDelay"):
             parse_duration("maxTriggerDelay", text)
     with pytest.raises(OptionError, match="above maxOffsetsPerTrigger"):
-        Limits(min_offsets=5, max_offsets=4)
+        RateLimits(min_offsets=5, max_offsets=4)
 
 
 def ranges(
@@ -127,9 +129,15 @@ def test_ranges_go_from_the_last_end_and_new_partitions_from_their_beginning() -
     [
         ({A0: 5}, {A0: 9}, 7, r"offsets \[5, 7\) of a-0 were deleted", [OffsetRange("a", 0, 7, 9)]),
         ({A0: 5}, {A0: 9}, 20, r"offsets \[5, 9\) of a-0 were deleted", []),
-        ({A0: 5}, {A0: 3}, 0, "a-0 ends at offset 3, before offset 5", []),
-        ({A0: 5, A1: 1}, {A0: 6}, 0, "a-1 is gone; it was read up to offset 1", [OffsetRange("a", 0, 5, 6)]),
-        ({}, {A0: 9}, 4, "the new partition a-0 begins at offset 4", [OffsetRange("a", 0, 4, 9)]),
+        ({A0: 5}, {A0: 3}, 0, "a-0 ends at offset 3, before the next offset to read, 5", []),
+        (
+            {A0: 5, A1: 1},
+            {A0: 6},
+            0,
+            "a-1 was deleted; the query had read it up to offset 1",
+            [OffsetRange("a", 0, 5, 6)],
+        ),
+        ({}, {A0: 9}, 4, "the new partition a-0 starts at offset 4", [OffsetRange("a", 0, 4, 9)]),
     ],
 )
 def test_data_that_is_gone_fails_or_is_told(

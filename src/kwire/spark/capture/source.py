@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kwire.errors import KwireError, OptionError
 from kwire.spark.message_types import message_class, struct_type
-from kwire.spark.options.given import asked_options, own_options, schema_ddl
+from kwire.spark.options.given import effective_options, schema_ddl, user_options
 from kwire.spark.options.topics import nearest
 from kwire.spark.options.values import (
     check_columns,
@@ -84,7 +84,7 @@ class CaptureOptions:
 
 def parse_options(options: Mapping[str, str]) -> CaptureOptions:
     """Check the options of one query; raises OptionError naming the option and what would be right."""
-    given = own_options(options)
+    given = user_options(options)
     refuse_unknown(given, NAMES, "kafka-capture", PAGE)
     return CaptureOptions(
         paths=parse_paths(given),
@@ -262,7 +262,7 @@ class KafkaCaptureSource(DataSource):
 
     def reader(self, schema: StructType) -> CaptureReader:
         """A reader. A schema may choose columns; it does not convert. Raises OptionError."""
-        options = parse_options(asked_options(self.options, schema))
+        options = parse_options(effective_options(self.options, schema))
         types = column_types(options)
         asked = {field.name: field.dataType.simpleString() for field in schema.fields}
         for name, kind in asked.items():

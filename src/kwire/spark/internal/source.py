@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kwire.errors import LogError, OptionError
 from kwire.spark.internal.columns import COLUMNS, HISTORY_COLUMNS, TOPICS
-from kwire.spark.options.given import asked_options, own_options, schema_ddl
+from kwire.spark.options.given import effective_options, schema_ddl, user_options
 from kwire.spark.options.topics import TopicPartition, nearest
 from kwire.spark.options.values import (
     check_columns,
@@ -72,7 +72,7 @@ class InternalOptions:
 
 def parse_options(options: Mapping[str, str]) -> InternalOptions:
     """Check the options of one query; raises OptionError naming the option and what would be right."""
-    given = own_options(options)
+    given = user_options(options)
     refuse_unknown(given, NAMES, "kafka-internal", PAGE)
     mode: Mode = parse_choice(given, "mode", "current", ("current", "history"))
     topic, kind = _topic_and_kind(given, mode)
@@ -194,7 +194,7 @@ class KafkaInternalSource(DataSource):
 
     def reader(self, schema: StructType) -> InternalReader:
         """A reader. A schema may choose columns; it does not convert. Raises OptionError."""
-        options = parse_options(asked_options(self.options, schema))
+        options = parse_options(effective_options(self.options, schema))
         asked = {each.name: each.dataType.simpleString() for each in schema.fields}
         for name, kind in asked.items():
             if options.types.get(name) != kind:

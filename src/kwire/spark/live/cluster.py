@@ -1,4 +1,4 @@
-"""A cluster as queries see it: which partitions there are, and their first and last offsets. Standard library only."""
+"""Partitions and offsets of a running cluster, as `kafka-live` sees them when it plans. Standard library only."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, Topic
 from kwire.errors import BrokerError, LogError
 from kwire.protocol.error_codes import ErrorCode
 from kwire.spark.live.options import LiveOptions
-from kwire.spark.options.offsets import OffsetRange, check_named, resolve
 from kwire.spark.options.topics import Assign, Matching, Subscribe, TopicPartition, nearest, select
 from kwire.spark.streaming.position import TopicIds
 
-__all__ = ["LiveCluster"]
+__all__ = ["LiveBounds", "LiveCluster", "find_topic"]
 
 logger = logging.getLogger("kwire.spark")
 
-GONE = (1 << 63) - 1  # as the first offset of a partition that is not there any more: all of it was deleted
+DELETED = (1 << 63) - 1  # first offset of a partition that no longer exists: all of its records were deleted
 
 
 def find_topic(client: Client, name: str) -> Topic:
-    """A topic that is to be written. Raises BrokerError, ConnectionFailed."""
+    """Look up a topic to write to. Raises BrokerError, ConnectionFailed."""
     found = client.metadata([name]).topics.get(name)
     if found is None or found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         hint = nearest(name, client.metadata().topics)
@@ -34,7 +33,7 @@ def find_topic(client: Client, name: str) -> Topic:
 
 @dataclass(frozen=True, slots=True)
 class LiveBounds:
-    """What a query can see of a partition: offsets [earliest, latest) under its isolation level."""
+    """Offsets [earliest, latest) of a partition that a query can read under its isolation level."""
 
     cluster: LiveCluster
     key: TopicPartition
@@ -42,13 +41,13 @@ class LiveBounds:
     latest: int
 
     def offset_for_time(self, timestamp_ms: int) -> int | None:
-        """First offset with a timestamp at or after timestamp_ms; None where there is none below latest."""
-        found = self.cluster.offsets_at({self.key: timestamp_ms})[self.key]
+        """First offset below latest with a timestamp at or after timestamp_ms, or None."""
+        found = self.cluster.list_offsets({self.key: timestamp_ms})[self.key]
         return found if 0 <= found < self.latest else None
 
 
 class LiveCluster:
-    """Answers for one query. options: its own; opens connections when it is asked something."""
+    """The offset source of one query. Connects on first use."""
 
     def __init__(self, options: LiveOptions) -> None:
         self.options = options
@@ -65,72 +64,55 @@ class LiveCluster:
         return topics
 
     def topic_ids(self, topics: Iterable[str]) -> TopicIds:
-        """Ids of topics, as the last call of partitions, start or earliest saw them; none before Kafka 2.8."""
+        """Ids of topics, as of the last call of partitions, bounds or earliest; none before Kafka 2.8."""
         return {topic: self._ids[topic] for topic in topics if topic in self._ids}
 
-    def offsets_at(self, timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """An offset for each partition, as ListOffsets answers under the query's isolation level; -1 without one."""
+    def list_offsets(self, timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Offsets from ListOffsets under the query's isolation level; -1 for none."""
         found = self.client.list_offsets(timestamps, isolation=self.options.isolation)
-        return {key: answer.offset for key, answer in found.items()}
-
-    def earliest(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """First offsets there are; GONE for partitions that are not there."""
-        wanted = list(keys)
-        topics = self._topics(sorted({topic for topic, _ in wanted}))
-        there = {(name, number) for name, topic in topics.items() for number in topic.partitions}
-        found = dict.fromkeys(wanted, GONE)
-        return found | self.offsets_at(dict.fromkeys([key for key in wanted if key in there], EARLIEST_TIMESTAMP))
-
-    def latest(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Offsets behind the last ones there are."""
-        return self.offsets_at(dict.fromkeys(keys, LATEST_TIMESTAMP))
+        return {key: listed.offset for key, listed in found.items()}
 
     def partitions(self) -> list[TopicPartition]:
-        """The partitions that the query reads, as they are now.
+        """Select partitions from the cluster's metadata.
 
-        What the options name and is not there is data loss. Raises LogError, BrokerError, ConnectionFailed.
+        Missing topics and partitions are data loss. Raises LogError, BrokerError, ConnectionFailed.
         """
         selection = self.options.selection
         match selection:
-            case Assign(chosen):
-                names: list[str] | None = sorted({topic for topic, _ in chosen})
+            case Assign(assigned):
+                names: list[str] | None = sorted({topic for topic, _ in assigned})
             case Subscribe(topics):
                 names = sorted(topics)
             case Matching():
                 names = None
-        topics_there = self._topics(names)
-        for topic in topics_there.values():
+        found = self._topics(names)
+        for topic in found.values():
             if topic.error_code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) and names is not None:
                 raise BrokerError(f"topic {topic.name!r}: {topic.error_code.name}", topic.error_code)
-        available = [(name, number) for name, topic in topics_there.items() for number in topic.partitions]
-        found, missing = select(selection, available)
+        available = [(name, number) for name, topic in found.items() for number in topic.partitions]
+        selected, missing = select(selection, available)
         if missing:
             hint = nearest(missing[0], self.client.metadata().topics)
             what = f"{', '.join(missing)} not found in this cluster{hint}"
             if self.options.fail_on_data_loss:
-                raise LogError(f"{what}; to read what is there, set the option failOnDataLoss to false")
+                raise LogError(f"{what}; to read the available data, set failOnDataLoss to false")
             logger.warning("%s", what)
-        return found
+        return selected
 
-    def start(self) -> list[OffsetRange]:
-        """For each partition now: where the query starts, and where its end option says that it ends.
+    def bounds(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, LiveBounds]:
+        """The available offsets of partitions."""
+        keys = list(keys)
+        first, last = self.earliest(keys), self.latest(keys)
+        return {key: LiveBounds(self, key, first[key], last[key]) for key in keys}
 
-        Raises OptionError, LogError as resolve does.
-        """
-        options = self.options
-        chosen = self.partitions()
-        check_named("starting", options.start, chosen)
-        check_named("ending", options.end, chosen)
-        first, last = self.earliest(chosen), self.latest(chosen)
-        return [
-            resolve(
-                key,
-                options.start,
-                options.end,
-                LiveBounds(self, key, first[key], last[key]),
-                no_match=options.no_match,
-                fail_on_data_loss=options.fail_on_data_loss,
-                report=lambda lost: logger.warning("%s", lost),
-            )
-            for key in chosen
-        ]
+    def earliest(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """First available offsets; DELETED for partitions that do not exist."""
+        wanted = list(keys)
+        topics = self._topics(sorted({topic for topic, _ in wanted}))
+        existing = {(name, number) for name, topic in topics.items() for number in topic.partitions}
+        found = dict.fromkeys(wanted, DELETED)
+        return found | self.list_offsets(dict.fromkeys([key for key in wanted if key in existing], EARLIEST_TIMESTAMP))
+
+    def latest(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Last available offsets + 1."""
+        return self.list_offsets(dict.fromkeys(keys, LATEST_TIMESTAMP))

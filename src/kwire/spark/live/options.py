@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kwire.errors import OptionError
-from kwire.spark.options.given import own_options
+from kwire.spark.options.given import user_options
 from kwire.spark.options.query import (
     QUERY_NAMES,
     REFUSED_SETTINGS,
@@ -62,7 +62,7 @@ class LiveOptions(QueryOptions):
 
 def parse_options(options: Mapping[str, str], query: Query) -> LiveOptions:
     """Check the options of one query; raises OptionError naming the option and what would be right."""
-    given = own_options(options)
+    given = user_options(options)
     for name, reason in REFUSED.items():
         if name.lower() in given:
             raise OptionError(f"Option '{name}' is not supported: {reason}")

@@ -15,7 +15,7 @@ from kwire.errors import BrokerError, LogError
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.records.columns import ColumnReader
-from kwire.spark.options.offsets import OffsetRange
+from kwire.spark.offset_ranges import OffsetRange
 from kwire.spark.worker import prepare_worker
 
 if TYPE_CHECKING:

@@ -15,18 +15,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from kwire.client import Client, OpenTransaction, Producer
 from kwire.errors import BrokerError, ConnectionFailed, OptionError
 from kwire.spark.live.batch_marks import Mark, find_mark, leave_mark, note_batch
 from kwire.spark.live.write_options import LiveWriteOptions
 from kwire.spark.worker import prepare_worker
-
-try:
-    from pyspark.sql.datasource import DataSourceStreamArrowWriter
-except ImportError:  # Spark 4.0
-    DataSourceStreamArrowWriter = object  # type: ignore[assignment, misc]
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,7 +12,7 @@ from kwire.client import ClientSettings
 from kwire.errors import OptionError
 from kwire.log.file_names import check_topic
 from kwire.spark.live.options import NAMES as READING_NAMES
-from kwire.spark.options.given import own_options
+from kwire.spark.options.given import user_options
 from kwire.spark.options.values import parse_flag, parse_positive, refuse_unknown
 
 __all__ = ["LiveWriteOptions", "parse_write_options"]
@@ -47,7 +47,7 @@ class LiveWriteOptions:
 
 def parse_write_options(options: Mapping[str, str]) -> LiveWriteOptions:
     """Check the options of one write; raises OptionError naming the option and what would be right."""
-    given = own_options(options)
+    given = user_options(options)
     for name, reason in REFUSED.items():
         if name.lower() in given:
             raise OptionError(f"Option '{name}' is not supported: {reason}")

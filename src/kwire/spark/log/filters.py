@@ -1,16 +1,21 @@
-"""Filters that Spark offers to push down, as bounds on what has to be read. Standard library only.
+"""Pushed filters as bounds of what has to be read. Standard library only.
 
-Nothing is filtered here: every filter goes back to Spark, which evaluates it on each row. A filter only narrows what is
-read, and only where each row left out would have failed it; whatever is not understood narrows nothing. Filters are
-recognised by the names of their classes (pyspark.sql.datasource), so that this module needs no Spark.
+No rows are filtered here: Spark evaluates every filter on each row. A filter narrows what is read only where each
+dropped row would fail it; filters that are not understood are ignored. Filters are recognized by the names of their
+classes in pyspark.sql.datasource, so that this module does not need Spark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import Filter
+
+__all__ = ["HIGHEST", "LOWEST", "PushedFilters", "parse_filters"]
 
 LOWEST = -(2**63)
 HIGHEST = 2**63 - 1
@@ -19,32 +24,43 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Narrowing:
-    """What a query needs at most: rows with an offset in [first_offset, last_offset] and a timestamp (ms) from
-    first_timestamp_ms on, of partitions that `wants` accepts.
+Row = Mapping[str, object]
 
-    There is no upper bound for timestamps: producers set them, so a later record can be older than an earlier one, and
-    the time index only tells the largest timestamp so far.
+
+class Condition(Protocol):
+    """The attributes of Spark's filters; which ones a filter has depends on its class."""
+
+    attribute: tuple[str, ...]
+    value: Any
+    child: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class PushedFilters:
+    """Bounds of the rows that can pass a query's filters: offsets in [first_offset, last_offset], timestamps (ms) from
+    first_timestamp_ms on, and conditions on topic and partition.
+
+    Timestamps have no upper bound: producers set them, so a later record can have an earlier timestamp, and the time
+    index has the largest timestamp so far only.
     """
 
     first_offset: int = LOWEST
     last_offset: int = HIGHEST
     first_timestamp_ms: int = LOWEST
-    conditions: tuple[Any, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
-    def wants(self, topic: str, partition: int) -> bool:
-        """Whether rows of this partition can pass all filters on the columns topic and partition."""
-        return all(_can_hold(found, {"topic": topic, "partition": partition}) for found in self.conditions)
+    def may_match(self, topic: str, partition: int) -> bool:
+        """Whether rows of this partition can pass the filters on topic and partition."""
+        return all(_may_hold(found, {"topic": topic, "partition": partition}) for found in self.conditions)
 
 
-def narrow(filters: Iterable[Any]) -> Narrowing:
-    """The narrowing that a conjunction of pyspark.sql.datasource filters allows."""
-    found = Narrowing()
-    for condition in filters:
+def parse_filters(filters: Iterable[Filter]) -> PushedFilters:
+    """The bounds that a conjunction of filters allows."""
+    found = PushedFilters()
+    for condition in cast("Iterable[Condition]", filters):
         column = _column(condition)
         if column == "offset":
-            first, last = _whole_bounds(condition, lambda value: value if type(value) is int else None)
+            first, last = _bounds(condition, lambda value: value if type(value) is int else None)
             found = replace(
                 found, first_offset=max(found.first_offset, first), last_offset=min(found.last_offset, last)
             )
@@ -56,8 +72,8 @@ def narrow(filters: Iterable[Any]) -> Narrowing:
     return found
 
 
-def _column(condition: Any) -> str | None:
-    """The column of a filter, None for nested ones. The column of a Not is that of its child."""
+def _column(condition: Condition) -> str | None:
+    """The column of a filter, or of the child of a Not; None for nested columns."""
     child = getattr(condition, "child", None)
     if child is not None:
         return _column(child)
@@ -65,13 +81,13 @@ def _column(condition: Any) -> str | None:
     return attribute[0] if len(attribute) == 1 else None
 
 
-def _whole_bounds(condition: Any, number: Callable[[Any], int | None]) -> tuple[int, int]:
-    """The whole numbers that pass a filter lie in [first, last]."""
+def _bounds(condition: Condition, number: Callable[[object], int | None]) -> tuple[int, int]:
+    """[first, last] of the whole numbers that pass a filter."""
     name = type(condition).__name__
     if name == "In":
         values = [number(value) for value in condition.value if value is not None]
         known = [value for value in values if value is not None]
-        # An empty list would be "none passes"; Spark does not push one, so it is left to Spark.
+        # An empty list would mean that no row passes; Spark does not push one.
         return (min(known), max(known)) if known and len(known) == len(values) else (LOWEST, HIGHEST)
     value = number(getattr(condition, "value", None))
     if value is None:
@@ -90,10 +106,10 @@ def _whole_bounds(condition: Any, number: Callable[[Any], int | None]) -> tuple[
     return LOWEST, HIGHEST
 
 
-def _first_timestamp_ms(condition: Any) -> int:
-    """No row with a smaller timestamp (ms) passes. Spark compares microseconds, Kafka has ms: rounded down."""
+def _first_timestamp_ms(condition: Condition) -> int:
+    """The smallest timestamp (ms) that can pass, rounded down: Spark compares microseconds."""
 
-    def milliseconds(value: Any) -> int | None:
+    def milliseconds(value: object) -> int | None:
         if not isinstance(value, datetime) or value.tzinfo is None:
             return None
         return (value - _EPOCH) // _MILLISECOND
@@ -102,22 +118,22 @@ def _first_timestamp_ms(condition: Any) -> int:
     if name == "GreaterThan":
         value = milliseconds(condition.value)
         return LOWEST if value is None else value
-    return _whole_bounds(condition, milliseconds)[0]
+    return _bounds(condition, milliseconds)[0]
 
 
-def _can_hold(condition: Any, row: dict[str, Any]) -> bool:
-    """Whether a filter on `topic` or `partition` holds for the values in row; True where it is not understood."""
+def _may_hold(condition: Condition, row: Row) -> bool:
+    """Whether a filter on `topic` or `partition` holds for row; True for a filter that is not understood."""
     result = _evaluate(condition, row)
     return True if result is None else result
 
 
-def _evaluate(condition: Any, row: dict[str, Any]) -> bool | None:
-    """The filter's answer for known, non-null values; None: not understood."""
+def _evaluate(condition: Condition, row: Row) -> bool | None:
+    """The result of a filter for non-null values; None for a filter that is not understood."""
     name = type(condition).__name__
     if name == "Not":
         result = _evaluate(condition.child, row)
         return None if result is None else not result
-    actual = row[condition.attribute[0]]
+    actual: Any = row[condition.attribute[0]]
     if name in ("IsNull", "IsNotNull"):
         return name == "IsNotNull"
     value = condition.value

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kwire.errors import OptionError
-from kwire.spark.options.given import own_options
+from kwire.spark.options.given import user_options
 from kwire.spark.options.query import (
     QUERY_NAMES,
     REFUSED_SETTINGS,
@@ -70,7 +70,7 @@ class LogOptions(QueryOptions):
 
 def parse_options(options: Mapping[str, str], query: Query = "batch") -> LogOptions:
     """Check the options of one query; raises OptionError naming the option and what would be right."""
-    given = own_options(options)
+    given = user_options(options)
     _refuse_others(given, query)
     include_internal = parse_flag(given, "includeInternal", False)
     return LogOptions(

@@ -1,13 +1,16 @@
-"""What a Spark task does: splits in, Arrow batches out."""
+"""The tasks of `kafka-log`: what one task reads, and its rows as Arrow batches."""
 
 from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from pyspark.sql.datasource import InputPartition
+
 from kwire.errors import LogError, Malformed
+from kwire.log import Split, read_split
 from kwire.spark.log.options import LogOptions
 from kwire.spark.worker import prepare_worker
 from kwire.storage.checkpoints import PARTITION_METADATA, parse_partition_metadata
@@ -16,35 +19,43 @@ from kwire.storage.open_store import open_store
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kwire.log.splits import Split
+    from kwire.spark.streaming.position import TopicIds
+
+__all__ = ["LogPartition", "read_partition"]
 
 logger = logging.getLogger("kwire.spark")
 
-NO_IDS: Mapping[str, uuid.UUID] = {}
 
+class LogPartition(InputPartition):
+    """The input of one task: a split, or several small ones in the order of their offsets.
 
-def read_task(
-    splits: Sequence[Split], columns: tuple[str, ...], options: LogOptions, topic_ids: Mapping[str, uuid.UUID] = NO_IDS
-) -> Iterator[pa.RecordBatch]:
-    """The rows of some splits, in their order.
-
-    topic_ids: that the topics must have. A file that is gone since the query was planned, and a topic that was created
-    again, are data loss: LogError, or a warning where the options say so. Raises CorruptBatch in mode FAILFAST.
+    topic_ids: ids that the topics had when the task was planned; {} to skip the check.
     """
-    prepare_worker()
-    from kwire.log import read_split
 
+    def __init__(self, splits: Sequence[Split], topic_ids: TopicIds | None = None) -> None:
+        self.splits, self.topic_ids = tuple(splits), topic_ids or {}
+
+
+def read_partition(
+    partition: InputPartition, columns: tuple[str, ...], options: LogOptions
+) -> Iterator[pa.RecordBatch]:
+    """Read the rows of one task; called in a worker.
+
+    Deleted files, and topics that were created again, are data loss: LogError, or a warning with failOnDataLoss false.
+    Raises CorruptBatch in mode FAILFAST.
+    """
+    if not isinstance(partition, LogPartition):
+        return  # Spark's placeholder for a query without tasks: InputPartition(None)
+    prepare_worker()
     found_ids: dict[tuple[str, str], uuid.UUID | None] = {}
-    for split in splits:
-        known, directory = topic_ids.get(split.topic), (split.store_url, split.log_directory)
-        if known is not None and directory not in found_ids:
-            found_ids[directory] = topic_id_of(split)
-        if known is not None and found_ids[directory] not in (None, known):
+    for split in partition.splits:
+        expected, directory = partition.topic_ids.get(split.topic), (split.store_url, split.log_directory)
+        if expected is not None and directory not in found_ids:
+            found_ids[directory] = _topic_id(split)
+        if expected is not None and found_ids[directory] not in (None, expected):
             lost = f"topic '{split.topic}' was deleted and created again after this task was planned"
             if options.fail_on_data_loss:
-                raise LogError(
-                    f"{lost}; to skip the deleted records, set the option failOnDataLoss to false", split.url
-                )
+                raise LogError(f"{lost}; to skip the deleted records, set failOnDataLoss to false", split.url)
             logger.warning("%s; skipping offsets [%d, %d)", lost, split.start_offset, split.end_offset)
             continue
         try:
@@ -53,11 +64,11 @@ def read_task(
             if options.fail_on_data_loss or not isinstance(error.__cause__, FileNotFoundError):
                 raise
             end = split.end_offset if split.next_base is None else min(split.end_offset, split.next_base)
-            logger.warning("%s; offsets [%d, %d) are not read", error, split.start_offset, end)
+            logger.warning("%s; skipping offsets [%d, %d)", error, split.start_offset, end)
 
 
-def topic_id_of(split: Split) -> uuid.UUID | None:
-    """The topic id in the partition's directory now; None where it cannot be read."""
+def _topic_id(split: Split) -> uuid.UUID | None:
+    """The topic id in the partition's directory, or None if it cannot be read."""
     path = f"{split.log_directory}/{PARTITION_METADATA}" if split.log_directory else PARTITION_METADATA
     try:
         return parse_partition_metadata(open_store(split.store_url, split.storage_options).read_all(path))

@@ -12,7 +12,7 @@ from typing import Literal
 
 from kwire.errors import OptionError
 from kwire.log.file_names import LARGEST_PARTITION, check_topic
-from kwire.spark.options.given import own_options
+from kwire.spark.options.given import user_options
 from kwire.spark.options.values import is_storage, parse_choice, parse_paths, parse_positive, refuse_unknown
 
 __all__ = ["LogWriteOptions", "parse_write_options"]
@@ -39,7 +39,7 @@ class LogWriteOptions:
 
 def parse_write_options(options: Mapping[str, str]) -> LogWriteOptions:
     """Check the options of one write; raises OptionError naming the option and what would be right."""
-    given = own_options(options)
+    given = user_options(options)
     if "kafka.bootstrap.servers" in given:
         raise OptionError("Option 'kafka.bootstrap.servers' is not supported: to write to brokers, use kafka-live")
     for key in filter(is_storage, given):

@@ -1,11 +1,11 @@
-"""Options as users gave them: without those that Spark adds, and with those that it leaves out. Standard library only.
+"""Options as users set them: without those that Spark adds, and with those that Spark drops. Standard library only.
 
-    a stream that is written    has queryName and checkpointLocation, which are Spark's
-    CREATE TABLE ... USING      gives a source the table's properties: owner, provider, location, comment, what the user
-                                put there, and each option twice, as NAME and as option.NAME
-    a table that is read        gives a source its schema and none of its options
+    a streaming write           adds queryName and checkpointLocation, which are Spark's own
+    CREATE TABLE ... USING      passes the table's properties: owner, provider, location, comment, TBLPROPERTIES, and
+                                each option twice, as NAME and as option.NAME
+    reading a table             passes the table's schema and none of its options
 
-So the schema of a table keeps its options, as the comment of the first column, and readers find them there.
+The schema of a table therefore stores its options, in the comment of the first column, where readers find them.
 Source: Spark 4.1 to 4.3, DataStreamWriter.queryName, V2SessionCatalog.createTable, PythonDataSourceV2.getTable.
 """
 
@@ -21,66 +21,65 @@ from kwire.errors import OptionError
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-__all__ = ["asked_options", "own_options", "schema_ddl"]
+__all__ = ["effective_options", "schema_ddl", "user_options"]
 
-SPARKS = ("queryname", "checkpointlocation")
-TABLE_MARKS = ("provider", "owner")  # Spark sets both on every table
+SPARK_OPTIONS = ("queryname", "checkpointlocation")
+TABLE_PROPERTIES = ("provider", "owner")  # Spark sets both on every table
 COMMENT = "options of the table: "
-READABLE = "/:,.*-_[]{}"  # not encoded; quotes and backslashes are
+UNENCODED = "/:,.*-_[]{}"  # in the comment; quotes and backslashes are encoded
 SECRET = re.compile(r"password|secret|token|jaas|credential|connection_string|kwargs|(^storage\.|\.|_)key$")
 
 
-def own_options(options: Mapping[str, str]) -> dict[str, str]:
-    """The options that the user gave, their names in lower case."""
+def user_options(options: Mapping[str, str]) -> dict[str, str]:
+    """The options that the user set, with names in lower case."""
     given = {key.lower(): value for key, value in options.items()}
-    if is_table(given):
+    if _is_table(given):
         given = {key: value for key, value in given.items() if key == "path" or f"option.{key}" in given}
         if given.get("path", "").startswith("file:/"):
             given["path"] = "/" + given["path"].removeprefix("file:").lstrip("/")  # Spark's URL for a local path
-    return {key: value for key, value in given.items() if key not in SPARKS}
+    return {key: value for key, value in given.items() if key not in SPARK_OPTIONS}
 
 
-def is_table(given: Mapping[str, str]) -> bool:
-    """Whether these are the properties of a table. given: names in lower case."""
-    return all(name in given for name in TABLE_MARKS)
+def _is_table(given: Mapping[str, str]) -> bool:
+    return all(name in given for name in TABLE_PROPERTIES)
 
 
 def schema_ddl(types: Mapping[str, str], options: Mapping[str, str]) -> str:
-    """The schema of a query in Spark's DDL, `offset bigint, partition int`; that of a table keeps its options.
+    """Render a schema in Spark's DDL, `offset bigint, partition int`; for a table, with its options in a comment.
 
-    types: of the columns by name. Raises OptionError for a secret, which everybody could read.
+    types: column types by name. Raises OptionError for a secret among a table's options.
     """
     columns = [f"{name} {kind}" for name, kind in types.items()]
-    if is_table({key.lower(): value for key, value in options.items()}):
-        own = own_options(options)
+    if _is_table({key.lower(): value for key, value in options.items()}):
+        own = user_options(options)
         for name in own:
             if SECRET.search(name):
                 raise OptionError(
-                    f"Option '{name}' has no place in a table: who sees the table's schema, or a file made from it, "
-                    f"could read it. Set it in each query: spark.read.option('{name}', ...).table(...), or "
+                    f"Option '{name}' cannot be stored in a table, where everyone who can see the table's schema can "
+                    f"read it; set it in each query: spark.read.option('{name}', ...).table(...), or "
                     f"SELECT ... FROM t WITH (`{name}` '...')"
                 )
-        columns[0] += f" COMMENT '{COMMENT}{urlencode(own, safe=READABLE)}'"
+        columns[0] += f" COMMENT '{COMMENT}{urlencode(own, safe=UNENCODED)}'"
     return ", ".join(columns)
 
 
-def asked_options(options: Mapping[str, str], schema: StructType | None = None) -> dict[str, str]:
-    """The options of a query: those of its table, and over them its own.
+def effective_options(options: Mapping[str, str], schema: StructType | None = None) -> dict[str, str]:
+    """The options of a query: its own, and those of its table that it does not override.
 
-    schema: as the reader got it; None for a query that writes. Raises OptionError where there are none at all.
+    schema: as passed to the reader; None for a write. Raises OptionError for a query without options.
     """
     of_table: dict[str, str] = {}
     if schema is not None and schema.fields:
-        mark, found, kept = schema.fields[0].metadata.get("comment", "").partition(COMMENT)
-        if found and not mark:
-            of_table = dict(parse_qsl(kept, keep_blank_values=True))
-    asked = of_table | own_options(options)
-    if not asked:
-        how = (
-            "create it without a list of columns, and its options are kept; or set them in the query: "
+        before, found, stored = schema.fields[0].metadata.get("comment", "").partition(COMMENT)
+        if found and not before:
+            of_table = dict(parse_qsl(stored, keep_blank_values=True))
+    effective = of_table | user_options(options)
+    if not effective:
+        remedy = (
+            "create the table without a list of columns, which stores its options; or set them in the query: "
             "spark.read.option(...).table('t'), SELECT ... FROM t WITH (`path` '...')"
             if schema is not None
             else "use df.writeTo('t').option(...).append(), or INSERT INTO t WITH (`topic` '...') SELECT ..."
         )
-        raise OptionError(f"The query has no options. Spark gives a Python source none of those of a table: {how}")
-    return asked
+        raise OptionError(f"The query has no options. Spark passes none of a table's to a Python source: {remedy}")
+    return effective

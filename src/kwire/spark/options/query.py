@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kwire.errors import OptionError
-from kwire.spark.options.offsets import Limit, NoMatch, check_limits, parse_limit
+from kwire.spark.options.offsets import NoMatch, OffsetLimit, check_offset_limits, parse_offset_limit
+from kwire.spark.options.rate_limits import RateLimits, parse_rate_limits
 from kwire.spark.options.topics import Selection, parse_assign, parse_pattern, parse_subscribe
 from kwire.spark.options.values import parse_choice, parse_columns, parse_flag, parse_positive
-from kwire.spark.streaming.micro_batch import Limits, parse_limits
 
 __all__ = ["QUERY_NAMES", "REFUSED_SETTINGS", "STREAM_NAMES", "Query", "QueryOptions", "parse_query", "parse_selection"]
 
 Query = Literal["batch", "stream", "any"]  # any: Spark asks for the schema before it says which
-NO_LIMITS = Limits()
+NO_LIMITS = RateLimits()
 
 QUERY_NAMES = (
     "assign",
@@ -54,20 +54,20 @@ class QueryOptions:
     """What a query reads. min_partitions, max_records, columns: None where not asked for. limits: of a stream."""
 
     selection: Selection
-    start: Limit
-    end: Limit
+    start: OffsetLimit
+    end: OffsetLimit
     no_match: NoMatch = "error"
     fail_on_data_loss: bool = True
     include_headers: bool = False
     min_partitions: int | None = None
     max_records: int | None = None
     columns: tuple[str, ...] | None = None
-    limits: Limits = NO_LIMITS
+    limits: RateLimits = NO_LIMITS
 
 
 def parse_query(given: Mapping[str, str], query: Query) -> dict[str, Any]:
     """The fields of QueryOptions but selection, checked. given: options by names in lower case. Raises OptionError."""
-    start = parse_limit(
+    start = parse_offset_limit(
         "starting",
         given.get("startingtimestamp"),
         given.get("startingoffsetsbytimestamp"),
@@ -78,10 +78,10 @@ def parse_query(given: Mapping[str, str], query: Query) -> dict[str, Any]:
         for name in ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets"):
             if name.lower() in given:
                 raise OptionError(f"Option '{name}': ending offset not valid in streaming queries")
-    end = parse_limit(
+    end = parse_offset_limit(
         "ending", given.get("endingtimestamp"), given.get("endingoffsetsbytimestamp"), given.get("endingoffsets")
     )
-    check_limits(start, end)
+    check_offset_limits(start, end)
     return {
         "start": start,
         "end": end,
@@ -91,7 +91,7 @@ def parse_query(given: Mapping[str, str], query: Query) -> dict[str, Any]:
         "min_partitions": parse_positive(given, "minPartitions"),
         "max_records": parse_positive(given, "maxRecordsPerPartition"),
         "columns": parse_columns(given),
-        "limits": parse_limits(given),
+        "limits": parse_rate_limits(given),
     }
 
 

@@ -1,13 +1,12 @@
-"""How far a streaming query has read, and its form in checkpoints. Standard library only.
+"""The position of a streaming query, and its form in checkpoints. Standard library only.
 
     {"orders": {"0": 23, "1": 42}, "orders#JbGZqP0dQ8eEzgYVd3mC7g": {}, "#kafka-log": {}}
 
-For each topic and partition the next offset to read, as Spark's Kafka source writes it. A topic that was deleted and
-created again has the same name and other offsets, so the id of each topic is recorded too: as a name that no topic can
-have, with no partitions. In the same way the format that made the checkpoint is: the offsets of a log directory may be
-others than those of a cluster. Whatever reads the form of Spark's Kafka source (topic -> partition -> offset), earlier
-releases of kwire included, reads this one and finds the same offsets. Spark gives a Python source no other place: it
-keeps what the source reports as its offset, and does not say where the checkpoint is.
+The next offset of each partition is stored as Spark's Kafka source stores it. Two entries without partitions are added,
+under names that no topic can have: the id of each topic, since a topic that is deleted and created again has the same
+name and different offsets, and the format of the source, since offsets in a log directory and in a cluster can differ.
+Readers of Spark's form (topic -> partition -> offset), earlier releases of kwire included, find the same offsets. Spark
+gives a Python source no other storage: it keeps the reported offset and hides the checkpoint's location.
 Source: Spark's JsonUtils.partitionOffsets; Kafka's Topic.validate (letters, digits, `.`, `_` and `-`) and Uuid.
 """
 
@@ -33,16 +32,17 @@ ID_MARK = "#"
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The next offset of each partition, and the ids of their topics as far as they are known (from Kafka 2.8 on)."""
+    """The next offset of each partition, and the ids of topics where they are known (Kafka 2.8 and later)."""
 
     offsets: Offsets
     topic_ids: TopicIds = field(default_factory=dict)
 
     @classmethod
     def parse(cls, json: Mapping[str, Mapping[str, int]], source: str | None = None) -> Position:
-        """The position in a checkpoint, with or without topic ids.
+        """Parse the position in a checkpoint, with or without topic ids.
 
-        source: the format that reads it; None for any. Raises Malformed, OptionError for the checkpoint of another one.
+        source: the format that reads it, or None to accept any. Raises Malformed; OptionError for a checkpoint of
+        another format.
         """
         offsets: Offsets = {}
         topic_ids: TopicIds = {}
@@ -53,33 +53,33 @@ class Position:
             elif topic:
                 topic_ids[topic] = parse_uuid(value)
             elif source is not None and value != source:
-                there = {name: offsets for name, offsets in json.items() if ID_MARK not in name}
+                starting = {name: offsets for name, offsets in json.items() if ID_MARK not in name}
                 raise OptionError(
-                    f"the checkpoint is that of a query on {value}, and this query is on {source}: set another "
-                    f"checkpointLocation. If the offsets are those of the same topics, set startingOffsets too: "
-                    f"{dumps(there)}"
+                    f"the checkpoint belongs to a query on {value}, and this query is on {source}: set another "
+                    f"checkpointLocation; if the offsets are valid here too, also set startingOffsets: "
+                    f"{dumps(starting)}"
                 )
         return cls(offsets, topic_ids)
 
     def render(self, source: str | None = None) -> Json:
-        """The position as it stands in a checkpoint of a format; topics, partitions and ids are sorted."""
+        """Render the position for a checkpoint of a format, with sorted topics, partitions and ids."""
         found: Json = {}
         for (topic, partition), offset in sorted(self.offsets.items()):
             found.setdefault(topic, {})[str(partition)] = offset
-        there = list(found)
+        topics = list(found)
         found |= {
-            f"{topic}{ID_MARK}{render_uuid(self.topic_ids[topic])}": {} for topic in there if topic in self.topic_ids
+            f"{topic}{ID_MARK}{render_uuid(self.topic_ids[topic])}": {} for topic in topics if topic in self.topic_ids
         }
         return found if source is None else {**found, f"{ID_MARK}{source}": {}}
 
     def recreated(self, topic_ids: Mapping[str, uuid.UUID]) -> set[str]:
-        """The topics of this position that have another id by now."""
+        """Topics of this position whose id has changed."""
         return {topic for topic, known in self.topic_ids.items() if topic_ids.get(topic, known) != known}
 
     def without(self, topics: Iterable[str]) -> Position:
-        """The same position, as if these topics had never been read."""
-        left_out = set(topics)
+        """A copy without these topics."""
+        excluded = set(topics)
         return Position(
-            {key: offset for key, offset in self.offsets.items() if key[0] not in left_out},
-            {topic: known for topic, known in self.topic_ids.items() if topic not in left_out},
+            {key: offset for key, offset in self.offsets.items() if key[0] not in excluded},
+            {topic: known for topic, known in self.topic_ids.items() if topic not in excluded},
         )

@@ -1,8 +1,8 @@
-"""The streaming reader that all sources here share: which offsets a micro-batch takes, whatever it reads them from.
+"""The streaming reader of `kafka-log` and `kafka-live`: which offsets each micro-batch reads.
 
-A query goes on from the offsets of its checkpoint, takes in partitions that are new, and fails (or warns) where data is
-gone that it has not read. What a source has of its own: where partitions and their bounds are looked up (`Places`), and
-how ranges of offsets become tasks and rows. Planning imports neither numba nor pyarrow.
+A query continues from the offsets of its checkpoint, picks up new partitions, and fails (or warns) on data loss. A
+source adds an OffsetSource, which looks up partitions and offsets, and turns ranges of offsets into tasks and rows.
+Planning imports neither numba nor pyarrow.
 Source: Spark's KafkaMicroBatchStream.
 """
 
@@ -13,131 +13,116 @@ import math
 import time
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from kwire.errors import KwireError
-from kwire.spark.options.offsets import LATEST, AtOffsets, Everywhere, Limit, NoMatch, OffsetRange
+from kwire.spark.offset_ranges import Bounds, OffsetRange, resolve_ranges
+from kwire.spark.options.offsets import LATEST, GlobalOffset, NoMatch, OffsetLimit, SpecificOffsets
+from kwire.spark.options.query import QueryOptions
 from kwire.spark.options.topics import TopicPartition
-from kwire.spark.streaming.micro_batch import Limits, has_enough, next_ranges, rate_limit
-from kwire.spark.streaming.position import Offsets, Position, TopicIds
+from kwire.spark.streaming.micro_batch import has_enough_offsets, next_ranges, rate_limit
+from kwire.spark.streaming.position import Json, Offsets, Position, TopicIds
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
-except ImportError:  # Spark 4.1: no read limits, no Trigger.AvailableNow for Python sources
+except ImportError:  # Spark 4.1 has neither read limits nor Trigger.AvailableNow for Python sources
     ReadLimit = ReadAllAvailable = None  # type: ignore[assignment, misc]
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """Stands in where Spark has no such interface."""
+        """Replaces Spark's interface where it does not exist."""
 
 
-__all__ = ["LogStream", "Places", "RefusedStream", "StreamOptions"]
+__all__ = ["InvalidStreamReader", "OffsetSource", "OffsetStreamReader"]
 
 logger = logging.getLogger("kwire.spark")
 
 
-class Places(Protocol):
-    """Where the partitions of a query are, as they are at the moment of asking. Raises LogError, BrokerError."""
+class OffsetSource(Protocol):
+    """Looks up the partitions of a query and their offsets. Methods raise LogError and BrokerError."""
 
     def partitions(self) -> list[TopicPartition]:
         """The partitions that the query reads."""
 
-    def start(self) -> list[OffsetRange]:
-        """For each of them where a query without a checkpoint starts."""
+    def bounds(self, keys: Iterable[TopicPartition]) -> Mapping[TopicPartition, Bounds]:
+        """The available offsets of partitions."""
 
     def earliest(self, keys: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """First offsets there are."""
+        """First available offsets."""
 
     def latest(self, keys: Iterable[TopicPartition]) -> Offsets:
-        """Offsets behind the last ones there are."""
+        """Last available offsets + 1."""
 
     def topic_ids(self, topics: Iterable[str]) -> TopicIds:
-        """Ids of topics where they are known, as the last call of partitions, start or earliest saw them."""
+        """Known ids of topics, as of the last call of partitions, bounds or earliest."""
 
     def close(self) -> None:
-        """The query has ended."""
+        """Release connections."""
 
 
-class StreamOptions(Protocol):
-    """What this module needs to know of a query's options."""
-
-    @property
-    def limits(self) -> Limits:
-        """How much a micro-batch takes."""
-
-    @property
-    def fail_on_data_loss(self) -> bool:
-        """Whether data that is gone fails the query."""
-
-    @property
-    def start(self) -> Limit:
-        """Where a query without a checkpoint starts."""
-
-    @property
-    def no_match(self) -> NoMatch:
-        """What to do when nothing is as young as start asks."""
+S = TypeVar("S", bound=OffsetSource)
 
 
-P = TypeVar("P", bound=Places)
-
-
-class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[P]):
+class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[S]):
     """Plans the micro-batches of one streaming query.
 
-    Spark keeps one such object for a running query and asks it from one thread; workers get copies for read().
+    Spark keeps one object per running query and calls it from one thread; workers get copies for read().
     """
 
-    source: ClassVar[str]
+    format_name: ClassVar[str]
     """The format, which checkpoints name."""
 
-    def __init__(self, options: StreamOptions, columns: tuple[str, ...]) -> None:
+    def __init__(self, options: QueryOptions, columns: tuple[str, ...]) -> None:
         self.options, self.columns = options, columns
-        self._places: P | None = None
+        self._offset_source: S | None = None
         self._target: Position | None = None  # of Trigger.AvailableNow
-        self._seen = Position({})
-        self._is_first = self._is_first_planned = False  # the micro-batch that begins at initialOffset()
+        self._reported = Position({})
+        self._is_first = self._is_first_planned = False  # the micro-batch that starts at initialOffset()
         self._last_due = -math.inf  # by time.monotonic()
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {"options": self.options, "columns": self.columns}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__init__(**state)  # type: ignore[misc]
 
     @abstractmethod
-    def open(self) -> P:
-        """What the query asks for partitions and offsets; on the driver."""
+    def open_offset_source(self) -> S:
+        """Create the offset source; called on the driver."""
 
     @abstractmethod
-    def tasks(self, ranges: Sequence[OffsetRange]) -> Sequence[InputPartition]:
-        """The tasks that read some ranges; the same for the same ranges."""
+    def plan_tasks(self, ranges: Sequence[OffsetRange]) -> Sequence[InputPartition]:
+        """Create the tasks that read ranges: equal tasks for equal ranges."""
 
     @property
-    def places(self) -> P:
-        """open(), once."""
-        if self._places is None:
-            self._places = self.open()
-        return self._places
+    def offset_source(self) -> S:
+        """The offset source, opened on first use."""
+        if self._offset_source is None:
+            self._offset_source = self.open_offset_source()
+        return self._offset_source
 
-    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
-        """Where a query without a checkpoint starts.
+    def initialOffset(self) -> Json:  # noqa: N802 (Spark's name)
+        """Return where a query without a checkpoint starts.
 
-        Spark keeps no answer: it asks again when it plans the first micro-batch, and whenever that is run again.
+        Spark does not store the result: it calls again when it plans the first micro-batch, and for every retry.
         """
         self._is_first, self._is_first_planned = True, False
-        return self._position({(each.topic, each.partition): each.start for each in self.places.start()}).render(
-            self.source
-        )
+        source = self.offset_source
+        ranges = resolve_ranges(source.bounds(source.partitions()), self.options)
+        return self._position({(each.topic, each.partition): each.start for each in ranges}).render(self.format_name)
 
     def _position(self, offsets: Offsets) -> Position:
-        return Position(offsets, self.places.topic_ids({topic for topic, _ in offsets}))
+        return Position(offsets, self.offset_source.topic_ids({topic for topic, _ in offsets}))
 
     def _latest(self) -> Position:
-        return self._position(self.places.latest(self.places.partitions()))
+        return self._position(self.offset_source.latest(self.offset_source.partitions()))
 
-    def getDefaultReadLimit(self) -> Any:  # noqa: N802
-        """maxOffsetsPerTrigger or minOffsetsPerTrigger, so that Spark knows that there is one."""
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """Return maxOffsetsPerTrigger or minOffsetsPerTrigger as Spark's read limit."""
         from pyspark.sql.streaming.datasource import ReadMaxRows, ReadMinRows
 
         limits = self.options.limits
@@ -146,106 +131,108 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[P])
         return ReadAllAvailable() if limits.min_offsets is None else ReadMinRows(limits.min_offsets)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Read up to what is there now, however long that takes."""
+        """Take the latest offsets as the end of this run."""
         self._target = self._latest()
 
-    def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
-        """The end of the next micro-batch. start: of the last one's end; Spark 4.1 gives none and knows no limits."""
+    def latestOffset(self, start: Json | None = None, limit: ReadLimit | None = None) -> Json:  # noqa: N802
+        """Return the end of the next micro-batch.
+
+        start: end of the previous one. Spark 4.1 passes neither start nor limit.
+        """
         if self._is_first_planned:
             self._is_first = self._is_first_planned = False
-        if self._is_first and start is not None and moves_on(self.options.start, self.options.no_match):
+        if self._is_first and start is not None and _start_may_change(self.options.start, self.options.no_match):
             self._last_due = time.monotonic()
-            return start  # an empty micro-batch: its end is kept, and all the others begin there
+            return start  # an empty micro-batch stores the start, and later ones continue from it
         found = self._target if self._target is not None else self._latest()
-        self._seen = found
+        self._reported = found
         if start is None:
-            return found.render(self.source)
-        begun = Position.parse(
-            start, self.source
-        )  # partitions that are gone are not in the end: next_ranges says what is lost
+            return found.render(self.format_name)
+        # deleted partitions are not in the end; next_ranges reports them as data loss
+        begun = Position.parse(start, self.format_name)
         known_ids = {topic: known for topic, known in begun.topic_ids.items() if topic not in found.topic_ids}
         ids = found.topic_ids | known_ids
         begun = begun.without(begun.recreated(ids))
         latest = found.offsets
-        if self._target is not None:  # which may be older than where the query starts
+        if self._target is not None:  # may be older than the start
             latest = {key: max(offset, begun.offsets.get(key, offset)) for key, offset in latest.items()}
         new = [key for key in latest if key not in begun.offsets]
-        known = {**(self.places.earliest(new) if new else {}), **begun.offsets}
+        known = {**(self.offset_source.earliest(new) if new else {}), **begun.offsets}
         known = {key: offset for key, offset in known.items() if key in latest}
         limits = self.options.limits
         if isinstance(limit, ReadAllAvailable) and self._target is None:
-            return Position(latest, ids).render(self.source)
+            return Position(latest, ids).render(self.format_name)
         waited_ms = (time.monotonic() - self._last_due) * 1000
-        if self._target is None and not has_enough(limits, known, latest, waited_ms):
+        if self._target is None and not has_enough_offsets(limits, known, latest, waited_ms):
             return start
         self._last_due = time.monotonic()
         if limits.max_offsets is not None:
             latest = rate_limit(limits.max_offsets, known, latest)
-        return Position(latest, ids).render(self.source)
+        return Position(latest, ids).render(self.format_name)
 
-    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        """What the progress of the query shows as the newest offsets."""
-        return self._seen.render(self.source) if self._seen.offsets else None
+    def reportLatestOffset(self) -> Json | None:  # noqa: N802
+        """Return the latest offsets for the query's progress."""
+        return self._reported.render(self.format_name) if self._reported.offsets else None
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """The tasks of one micro-batch; the same for the same offsets. Raises LogError for data that is gone."""
-        begun, ended = Position.parse(start, self.source), Position.parse(end, self.source)
+    def partitions(self, start: Json, end: Json) -> Sequence[InputPartition]:
+        """Return the tasks of one micro-batch: equal tasks for equal offsets. Raises LogError for data loss."""
+        begun, ended = Position.parse(start, self.format_name), Position.parse(end, self.format_name)
         if self._is_first:
             self._is_first_planned = True
-            # A run before this one has planned it, and has seen fewer partitions, and earlier ends of them.
+            # An earlier run has planned this batch, and saw fewer partitions and smaller end offsets.
             known = begun.offsets.items()
             offsets = {key: min(offset, ended.offsets[key]) for key, offset in known if key in ended.offsets}
             begun = Position(offsets, begun.topic_ids)
         ranges = next_ranges(
             begun,
             ended,
-            self.places.earliest,
-            self.places.topic_ids,
+            self.offset_source.earliest,
+            self.offset_source.topic_ids,
             fail_on_data_loss=self.options.fail_on_data_loss,
             report=lambda lost: logger.warning("%s", lost),
         )
-        return self.tasks(ranges)
+        return self.plan_tasks(ranges)
 
     def stop(self) -> None:
-        """The query has ended."""
-        if self._places is not None:
-            self._places.close()
-            self._places = None
+        """Close the offset source; the query has ended."""
+        if self._offset_source is not None:
+            self._offset_source.close()
+            self._offset_source = None
 
 
-class RefusedStream(DataSourceStreamReader):
-    """Stands for a query that cannot start, and raises the reason at its first call.
+class InvalidStreamReader(DataSourceStreamReader):
+    """The reader of a query whose options are invalid: raises the error at its first call.
 
-    Where streamReader() itself raises, Spark's runner fails with an UnboundLocalError of its own, and shows that.
+    Where streamReader() itself raises, Spark's runner fails with an UnboundLocalError of its own and reports that.
     Source: pyspark.sql.streaming.python_streaming_source_runner.main.
     """
 
-    def __init__(self, reason: KwireError) -> None:
-        self.reason = reason
+    def __init__(self, error: KwireError) -> None:
+        self.error = error
 
-    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Raise the reason."""
-        raise self.reason
+    def initialOffset(self) -> Json:  # noqa: N802
+        """Raise the error."""
+        raise self.error
 
-    def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
-        """Raise the reason."""
-        raise self.reason
+    def latestOffset(self, start: Json | None = None, limit: ReadLimit | None = None) -> Json:  # noqa: N802
+        """Raise the error."""
+        raise self.error
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Raise the reason."""
-        raise self.reason
+    def partitions(self, start: Json, end: Json) -> Sequence[InputPartition]:
+        """Raise the error."""
+        raise self.error
 
-    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
-        """Raise the reason."""
-        raise self.reason
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Raise the error."""
+        raise self.error
 
 
-def moves_on(start: Limit, no_match: NoMatch) -> bool:
-    """Whether a start is another one when it is looked up later, since records have come meanwhile."""
+def _start_may_change(start: OffsetLimit, no_match: NoMatch) -> bool:
+    """Whether records that arrive later change the offsets that a start resolves to."""
     match start:
-        case Everywhere(position):
-            return position == LATEST
-        case AtOffsets(offsets):
+        case GlobalOffset(offset):
+            return offset == LATEST
+        case SpecificOffsets(offsets):
             return LATEST in offsets.values()
         case _:
             return no_match == "latest"

@@ -1,0 +1,130 @@
+"""Ranges of offsets: resolved from options, and divided among tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kwire.errors import LogError, OptionError
+from kwire.spark.offset_ranges import OffsetRange, cut_ranges, resolve_range, resolve_ranges
+from kwire.spark.options.offsets import (
+    EARLIEST,
+    LATEST,
+    GlobalOffset,
+    GlobalTimestamp,
+    OffsetLimit,
+    SpecificOffsets,
+    SpecificTimestamps,
+)
+from kwire.spark.options.query import QueryOptions
+from kwire.spark.options.topics import Subscribe
+
+KEY = ("orders", 0)
+FROM_THE_START, TO_THE_END = GlobalOffset(EARLIEST), GlobalOffset(LATEST)
+
+
+@dataclass
+class Log:
+    earliest: int = 10
+    latest: int = 100
+    times: dict[int, int] = field(default_factory=dict)
+
+    def offset_for_time(self, timestamp_ms: int) -> int | None:
+        return self.times.get(timestamp_ms)
+
+
+def query(start: OffsetLimit, end: OffsetLimit, **settings: Any) -> QueryOptions:
+    return QueryOptions(selection=Subscribe(frozenset({"orders"})), start=start, end=end, **settings)
+
+
+def resolved(start: OffsetLimit, end: OffsetLimit, log: Log, **settings: Any) -> tuple[int, int]:
+    found = resolve_range(KEY, log, query(start, end, **settings))
+    assert (found.topic, found.partition) == KEY
+    return found.start, found.end
+
+
+def test_maps_must_name_every_partition_that_is_read() -> None:
+    resolve_ranges(dict.fromkeys([KEY], Log()), query(SpecificOffsets({KEY: 50}), TO_THE_END))
+    resolve_ranges(dict.fromkeys([KEY, ("orders", 1)], Log(times={5: 20})), query(GlobalTimestamp(5), TO_THE_END))
+    for wrong in ([KEY, ("orders", 1)], []):
+        with pytest.raises(OptionError, match=r"specify all TopicPartitions.*Specified: \[orders-0\] Assigned"):
+            resolve_ranges(dict.fromkeys(wrong, Log()), query(SpecificOffsets({KEY: 5}), TO_THE_END))
+    with pytest.raises(OptionError, match=r"endingOffsetsByTimestamp.*specify all TopicPartitions"):
+        resolve_ranges(dict.fromkeys([KEY, ("orders", 1)], Log()), query(FROM_THE_START, SpecificTimestamps({KEY: 5})))
+
+
+def test_edges_resolve_against_what_the_log_holds() -> None:
+    everything = (GlobalOffset(EARLIEST), GlobalOffset(LATEST))
+    assert resolved(*everything, Log()) == (10, 100)
+    assert resolved(*everything, Log(5, 5)) == (5, 5)
+    assert resolved(SpecificOffsets({KEY: EARLIEST}), SpecificOffsets({KEY: LATEST}), Log()) == (10, 100)
+    assert resolved(SpecificOffsets({KEY: 20}), SpecificOffsets({KEY: 30}), Log()) == (20, 30)
+    assert resolved(SpecificOffsets({KEY: 100}), GlobalOffset(LATEST), Log()) == (100, 100)
+    assert resolved(GlobalTimestamp(7), SpecificTimestamps({KEY: 8}), Log(times={7: 40, 8: 50})) == (40, 50)
+
+
+def test_no_record_that_young_is_an_error_at_the_start_and_the_end_of_the_log_at_the_end() -> None:
+    with pytest.raises(OptionError, match="No offset matched from request of topic-partition orders-0 and timestamp 9"):
+        resolved(GlobalTimestamp(9), GlobalOffset(LATEST), Log())
+    assert resolved(GlobalTimestamp(9), GlobalOffset(LATEST), Log(), no_match="latest") == (100, 100)
+    assert resolved(GlobalOffset(EARLIEST), GlobalTimestamp(9), Log()) == (10, 100)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "clamped"),
+    [(5, 50, (10, 50)), (50, 500, (50, 100)), (500, LATEST, (100, 100)), (1, 9, (10, 10)), (101, 102, (100, 100))],
+)
+def test_offsets_that_are_gone_fail_or_give_what_is_there(
+    start: int, end: int, clamped: tuple[int, int], caplog: pytest.LogCaptureFixture
+) -> None:
+    limits = SpecificOffsets({KEY: start}), SpecificOffsets({KEY: end})
+    with pytest.raises(
+        LogError, match=r"of orders-0 is out of range: the log holds offsets \[10, 100\).*failOnDataLoss"
+    ):
+        resolved(*limits, Log())
+    assert resolved(*limits, Log(), fail_on_data_loss=False) == clamped
+    assert "out of range" in caplog.text
+
+
+def test_a_start_behind_its_end_is_refused_after_resolution() -> None:
+    with pytest.raises(OptionError, match="resolved start offset 50 is greater than the resolved end offset 40"):
+        resolved(SpecificOffsets({KEY: 50}), GlobalTimestamp(7), Log(times={7: 40}))
+
+
+def test_parts_are_those_of_sparks_own_source() -> None:
+    # As KafkaOffsetRangeCalculator cuts them: even parts, the longer ones last.
+    def parts(sizes: list[int], min_partitions: int | None, max_records: int | None) -> list[tuple[int, int, int]]:
+        ranges = [OffsetRange("t", n, 100, 100 + size) for n, size in enumerate(sizes)]
+        return [
+            (found.partition, found.start - 100, found.end - 100)
+            for found in cut_ranges(ranges, min_partitions, max_records)
+        ]
+
+    assert parts([5, 0, 2], None, None) == [(0, 0, 5), (2, 0, 2)]
+    assert parts([5, 0, 2], 2, None) == [(0, 0, 5), (2, 0, 2)]
+    assert parts([10], 3, None) == [(0, 0, 3), (0, 3, 6), (0, 6, 10)]
+    assert parts([5], 4, None) == [(0, 0, 1), (0, 1, 2), (0, 2, 3), (0, 3, 5)]
+    assert parts([2], 5, None) == [(0, 0, 1), (0, 1, 2)]
+    assert parts([100, 1], 3, None) == [(0, 0, 50), (0, 50, 100), (1, 0, 1)]
+    assert parts([100], None, 33) == [(0, 0, 25), (0, 25, 50), (0, 50, 75), (0, 75, 100)]
+    assert parts([], 3, 3) == []
+
+
+@given(
+    sizes=st.lists(st.integers(0, 2000), max_size=6),
+    min_partitions=st.none() | st.integers(1, 50),
+    max_records=st.none() | st.integers(20, 10**7),
+)
+def test_parts_are_all_of_the_ranges_in_order(
+    sizes: list[int], min_partitions: int | None, max_records: int | None
+) -> None:
+    ranges = [OffsetRange("t", n, 7, 7 + size) for n, size in enumerate(sizes)]
+    parts = cut_ranges(ranges, min_partitions, max_records)
+    read = [(part.partition, offset) for part in parts for offset in range(part.start, part.end)]
+    assert read == [(found.partition, offset) for found in ranges for offset in range(found.start, found.end)]
+    assert all(part.size for part in parts)
+    assert max_records is None or all(part.size <= max_records for part in parts)
