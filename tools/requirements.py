@@ -87,7 +87,7 @@ def render() -> str:
     out = [
         "# Requirements and the tests that prove them",
         "Every requirement and rule of [spec/](spec/), with the tests that prove it. `./dev generate` makes this page",
-        "from the tests' `requirement` markers. In brackets: N normative, C compatibility or process rule, B background.",
+        "from the tests' markers. In brackets: N normative, C compatibility or process rule, B background.",
         "",
         "| group | ids | with tests |",
         "| --- | ---: | ---: |",
