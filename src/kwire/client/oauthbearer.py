@@ -196,7 +196,8 @@ def unsecured_login(options: Mapping[str, str]) -> str:
     now = time.time()
     try:
         lifetime_s = float(options.get("unsecuredLoginLifetimeSeconds", "3600"))
-        claims: dict[str, Any] = {"iat": round(now, 3), "exp": round(now + lifetime_s, 3)}
+        issued_s = int(now * 1000) / 1000  # rounded down: brokers reject a token issued in the future
+        claims: dict[str, Any] = {"iat": issued_s, "exp": round(now + lifetime_s, 3)}
         for name, value in options.items():
             kind, _, claim = name.removeprefix("unsecuredLogin").partition("_")
             if kind == "StringClaim":
