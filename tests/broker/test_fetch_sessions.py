@@ -41,8 +41,8 @@ def begun(sessions: FetchSessions, *indexes: int) -> int:
     """A session whose client has been told of all partitions."""
     view = sessions.view(request(NO_SESSION, 0, *indexes), VERSION)
     for partition in view.partitions:
-        assert view.has_news(partition, answer(partition.index))
-        view.tell(partition, answer(partition.index))
+        assert view.has_changed(partition, answer(partition.index))
+        view.mark_sent(partition, answer(partition.index))
     return view.session_id
 
 
@@ -50,7 +50,7 @@ def test_without_a_session_everything_is_answered(sessions: FetchSessions) -> No
     view = sessions.view(request(NO_SESSION, -1, 0, 1), VERSION)
     assert view.session_id == NO_SESSION
     assert not view.is_incremental
-    assert all(view.has_news(partition, answer(partition.index)) for partition in view.partitions)
+    assert all(view.has_changed(partition, answer(partition.index)) for partition in view.partitions)
     assert len(sessions) == 0
 
 
@@ -59,16 +59,16 @@ def test_later_fetches_are_answered_with_what_changed(sessions: FetchSessions) -
     view = sessions.view(request(session_id, 1), VERSION)
     assert [partition.index for partition in view.partitions] == [0, 1, 2]
     first = view.partitions[0]
-    assert not view.has_news(first, answer(0))
-    assert view.has_news(first, answer(0, high_watermark=6))
-    assert view.has_news(first, answer(0, records=b"x"))
-    assert view.has_news(first, answer(0, error=3))
+    assert not view.has_changed(first, answer(0))
+    assert view.has_changed(first, answer(0, high_watermark=6))
+    assert view.has_changed(first, answer(0, records=b"x"))
+    assert view.has_changed(first, answer(0, error=3))
 
 
 def test_a_partition_that_gave_records_goes_to_the_end(sessions: FetchSessions) -> None:
     session_id = begun(sessions, 0, 1, 2)
     view = sessions.view(request(session_id, 1), VERSION)
-    view.tell(view.partitions[0], answer(0, records=b"x"))
+    view.mark_sent(view.partitions[0], answer(0, records=b"x"))
     assert [p.index for p in sessions.view(request(session_id, 2), VERSION).partitions] == [1, 2, 0]
 
 
@@ -121,6 +121,6 @@ def test_a_session_gives_way_when_it_was_long_unused_and_not_before() -> None:
 def test_watermarks_told_with_an_error_are_told_again(sessions: FetchSessions) -> None:
     session_id = begun(sessions, 0)
     view = sessions.view(request(session_id, 1), VERSION)
-    view.tell(view.partitions[0], answer(0, error=3))
+    view.mark_sent(view.partitions[0], answer(0, error=3))
     view = sessions.view(request(session_id, 2), VERSION)
-    assert view.has_news(view.partitions[0], answer(0))
+    assert view.has_changed(view.partitions[0], answer(0))

@@ -1,14 +1,16 @@
-"""Fetch sessions: the broker remembers a client's partitions, so that neither side repeats them (KIP-227).
+"""Fetch sessions: the broker keeps the partitions that a client fetches, so requests only contain changes (KIP-227).
 
     session id, epoch in a request    meaning
-    0, -1                             no session wanted
-    any, 0                            a full fetch that begins a session; the old one ends
-    id, -1                            a full fetch that ends that session
-    id, n                             changes since fetch n - 1; answered with what changed
+    0, -1                             sessionless full fetch
+    any, 0                            full fetch that creates a session; the given session is closed
+    id, -1                            full fetch that closes the session
+    id, n                             incremental fetch: changes since fetch n - 1
 
-A full answer names every partition; an incremental one those that have records, an error, or another high watermark or
-log start offset than the client was told. Partitions that were answered with records move to the end, so that all
-get their turn. Source: kafka.server.FetchSession, FetchManager 3.9.1.
+A full response contains every partition. An incremental response contains the partitions that have records, an error,
+or a high watermark or log start offset different from the last response. Partitions returned with records move to the
+end of the session, so that every partition gets its turn.
+
+Source: kafka.server.FetchSession, FetchManager 3.9.1.
 """
 
 from __future__ import annotations
@@ -16,11 +18,16 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kwire.broker.clock import Clock
 from kwire.protocol.error_codes import ErrorCode, refusal
+
+if TYPE_CHECKING:
+    from kwire.messages import FetchRequest
+    from kwire.messages.fetch_request import FetchPartition, FetchTopic
+    from kwire.messages.fetch_response import PartitionData
 
 __all__ = ["NO_SESSION", "FetchSessions", "SessionPartition", "View"]
 
@@ -37,23 +44,23 @@ Key = tuple[str | UUID, int]
 class SessionPartition:
     """A partition that a client fetches. topic: name, or id from version 13 on.
 
-    request: what the client said last (FetchPartition). told_*: what the client knows.
+    request: the client's last request for it. sent_*: values of the last response, -1 for none.
     """
 
     topic: str | UUID
     index: int
-    request: Any
-    told_high_watermark: int = -1
-    told_log_start_offset: int = -1
+    request: FetchPartition
+    sent_high_watermark: int = -1
+    sent_log_start_offset: int = -1
 
     @property
     def key(self) -> Key:
-        """What tells it from others."""
+        """Topic and partition index."""
         return self.topic, self.index
 
 
 class Session:
-    """One client's partitions, in the order in which they get their turn."""
+    """The partitions of one client, in the order in which they are read."""
 
     __slots__ = ("created_ms", "epoch", "last_used_ms", "partitions", "session_id", "uses_topic_ids")
 
@@ -65,7 +72,7 @@ class Session:
 
 
 class View:
-    """The partitions of one fetch request, and which of them the answer names."""
+    """The partitions of one fetch request. session: for an incremental fetch."""
 
     __slots__ = ("_session", "partitions", "session_id")
 
@@ -74,31 +81,31 @@ class View:
 
     @property
     def is_incremental(self) -> bool:
-        """Whether only what changed is answered."""
+        """Whether the response only contains changed partitions."""
         return self._session is not None
 
-    def has_news(self, partition: SessionPartition, answer: Any) -> bool:
-        """Whether the client has to hear of this answer (PartitionData)."""
+    def has_changed(self, partition: SessionPartition, response: PartitionData) -> bool:
+        """Return whether the response has to contain a partition."""
         return (
             self._session is None
-            or bool(answer.records)
-            or answer.error_code != 0
-            or answer.high_watermark != partition.told_high_watermark
-            or answer.log_start_offset != partition.told_log_start_offset
-            or answer.diverging_epoch.epoch >= 0
-            or answer.preferred_read_replica >= 0
+            or bool(response.records)
+            or response.error_code != 0
+            or response.high_watermark != partition.sent_high_watermark
+            or response.log_start_offset != partition.sent_log_start_offset
+            or response.diverging_epoch.epoch >= 0
+            or response.preferred_read_replica >= 0
         )
 
-    def tell(self, partition: SessionPartition, answer: Any) -> None:
-        """Note what the client is told. Watermarks that came with an error do not count as known."""
-        partition.told_high_watermark = -1 if answer.error_code else answer.high_watermark
-        partition.told_log_start_offset = answer.log_start_offset
-        if self._session is not None and answer.records and partition.key in self._session.partitions:
+    def mark_sent(self, partition: SessionPartition, response: PartitionData) -> None:
+        """Record the values sent to the client. The high watermark of an error response is not recorded."""
+        partition.sent_high_watermark = -1 if response.error_code else response.high_watermark
+        partition.sent_log_start_offset = response.log_start_offset
+        if self._session is not None and response.records and partition.key in self._session.partitions:
             self._session.partitions[partition.key] = self._session.partitions.pop(partition.key)
 
 
 class FetchSessions:
-    """The sessions of one broker. limit: Kafka's max.incremental.fetch.session.cache.slots."""
+    """The sessions of one broker. limit: max.incremental.fetch.session.cache.slots."""
 
     def __init__(self, clock: Clock, limit: int) -> None:
         self._clock, self._limit = clock, limit
@@ -107,35 +114,35 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def view(self, request: Any, version: int) -> View:
-        """The partitions that a request asks for. Raises BrokerError about its session."""
-        asked = list(partitions_of(request.topics, version))
+    def view(self, request: FetchRequest, version: int) -> View:
+        """Return the partitions of a request. Raises BrokerError for an invalid session."""
+        requested = list(partitions_of(request.topics, version))
         session_id, epoch = (request.session_id, request.session_epoch) if version >= 7 else (NO_SESSION, FINAL_EPOCH)
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if session_id != NO_SESSION:
                 self._sessions.pop(session_id, None)
-            if epoch == FINAL_EPOCH or not asked:
-                return View(asked, NO_SESSION, None)
-            return View(asked, self._create(asked, version), None)
-        return self._continue(request, session_id, epoch, asked, version)
+            if epoch == FINAL_EPOCH or not requested:
+                return View(requested, NO_SESSION, None)
+            return View(requested, self._create(requested, version), None)
+        return self._continue(request, session_id, epoch, requested, version)
 
-    def forget(self, session_id: int) -> None:
-        """End a session."""
+    def close(self, session_id: int) -> None:
+        """Close a session."""
         self._sessions.pop(session_id, None)
 
-    def _create(self, asked: list[SessionPartition], version: int) -> int:
-        """Begin a session; NO_SESSION when there is no room for it."""
+    def _create(self, requested: list[SessionPartition], version: int) -> int:
+        """Create a session; returns its id, or NO_SESSION if the limit is reached."""
         now_ms = self._clock.now_ms()
-        if len(self._sessions) >= self._limit and not self._evict(now_ms, len(asked)):
+        if len(self._sessions) >= self._limit and not self._evict(now_ms, len(requested)):
             return NO_SESSION
         while (session_id := secrets.randbelow(MAX_INT32) + 1) in self._sessions:
             pass
         session = self._sessions[session_id] = Session(session_id, version >= 13, now_ms)
-        session.partitions = {partition.key: partition for partition in asked}
+        session.partitions = {partition.key: partition for partition in requested}
         return session_id
 
     def _evict(self, now_ms: int, size: int) -> bool:
-        """Make room: of the session unused longest, or of a smaller one that is no longer new."""
+        """Evict the least recently used session, or an older, smaller one. Returns whether a session was evicted."""
         if not self._sessions:
             return False
         oldest = min(self._sessions.values(), key=lambda session: session.last_used_ms)
@@ -149,17 +156,22 @@ class FetchSessions:
         del self._sessions[oldest.session_id]
         return True
 
-    def _continue(self, request: Any, session_id: int, epoch: int, asked: list[SessionPartition], version: int) -> View:
+    def _continue(
+        self, request: FetchRequest, session_id: int, epoch: int, requested: list[SessionPartition], version: int
+    ) -> View:
         session = self._sessions.get(session_id)
         if session is None:
-            raise refusal(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, f"there is no fetch session {session_id}")
+            raise refusal(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, f"unknown fetch session {session_id}")
         if session.epoch != epoch:
             what = f"fetch session {session_id} is at epoch {session.epoch}, not {epoch}"
             raise refusal(ErrorCode.INVALID_FETCH_SESSION_EPOCH, what)
         if session.uses_topic_ids != (version >= 13):
-            raise refusal(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, f"fetch session {session_id} has topic ids or not")
+            raise refusal(
+                ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+                f"fetch session {session_id} uses topic {'ids' if session.uses_topic_ids else 'names'}",
+            )
         session.last_used_ms = self._clock.now_ms()
-        for partition in asked:
+        for partition in requested:
             known = session.partitions.get(partition.key)
             if known is None:
                 session.partitions[partition.key] = partition
@@ -170,13 +182,13 @@ class FetchSessions:
                 session.partitions.pop((topic.topic_id if version >= 13 else topic.topic, index), None)
         if not session.partitions:
             del self._sessions[session_id]
-            return View(asked, NO_SESSION, None)
+            return View(requested, NO_SESSION, None)
         session.epoch = 1 if session.epoch == MAX_INT32 else session.epoch + 1
         return View(list(session.partitions.values()), session_id, session)
 
 
-def partitions_of(topics: Iterable[Any], version: int) -> Iterator[SessionPartition]:
-    """The partitions that a request names."""
+def partitions_of(topics: Iterable[FetchTopic], version: int) -> Iterator[SessionPartition]:
+    """Yield the partitions of a request."""
     for topic in topics:
         key = topic.topic_id if version >= 13 else topic.topic
         for partition in topic.partitions:

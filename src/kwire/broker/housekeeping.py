@@ -53,10 +53,8 @@ class Housekeeping:
         flush_ms = min(settings.log_flush_scheduler_interval_ms, LONGEST_FLUSH_INTERVAL_MS)
         self._every("flush", flush_ms, lambda: manager.flush_due(clock.now_ms(), self._disk))
         self._every("metadata snapshots", METADATA_INTERVAL_MS, self._node.metadata_log.maintain)
-        security = self._node.security
-        if security is not None:
-            check_ms = settings.delegation_token_expiry_check_interval_ms
-            self._every("removing expired delegation tokens", check_ms, security.tokens.remove_expired)
+        check_ms = settings.delegation_token_expiry_check_interval_ms
+        self._every("removing expired delegation tokens", check_ms, self._node.security.tokens.remove_expired)
         self._every("opening logs again", REOPEN_INTERVAL_MS, self._node.reopen_logs)
 
     def _every(self, name: str, interval_ms: int, work: Callable[[], object]) -> None:

@@ -23,6 +23,7 @@ from kwire.broker.topics import Topic, TopicRegistry
 from kwire.errors import LogError
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.messages.base import ZERO_UUID
+from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.storage.file_system import FileSystem
 
 if TYPE_CHECKING:
@@ -37,12 +38,23 @@ __all__ = ["Node"]
 
 log = logging.getLogger("kwire.broker")
 
+AUTHORIZATION_ERRORS = {
+    ResourceType.CLUSTER: (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed."),
+    ResourceType.GROUP: (ErrorCode.GROUP_AUTHORIZATION_FAILED, "Group authorization failed."),
+    ResourceType.TOPIC: (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed."),
+    ResourceType.TRANSACTIONAL_ID: (
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        "Transactional Id authorization failed.",
+    ),
+}
+"""Error code and Kafka's message by type of the resource."""
+
 
 class Node:
     """One broker's state. `startup.start` opens its log directory; before that, log_manager and what follows is absent.
 
     given_settings: as at the start; settings: with what was changed since. endpoints: listener name -> (host, port)
-    that clients are told. security: None lets everybody do everything. faults, requests: what tests make go wrong, and
+    that clients are told. faults, requests: what tests make go wrong, and
     see.
     """
 
@@ -51,6 +63,7 @@ class Node:
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     workers: Workers
+    security: Security
 
     def __init__(self, settings: Settings, clock: Clock, timers: Timers) -> None:
         self.given_settings = self.settings = settings
@@ -64,13 +77,17 @@ class Node:
         self.client_metrics = ClientMetrics(self)
         self.throttling = Throttling(self)
         self.files = FileSystem()
-        self.security: Security | None = None
         self.faults = Faults()
         self.requests = RequestLog(0)
 
     def may(self, context: RequestContext, operation: Operation, kind: ResourceType, name: str) -> bool:
-        """Whether the sender of a request may do that to a resource."""
-        return self.security is None or self.security.may(context, operation, kind, name)
+        """Return whether the sender of a request may perform an operation on a resource."""
+        return self.security.may(context, operation, kind, name)
+
+    def authorize(self, context: RequestContext, operation: Operation, kind: ResourceType, name: str) -> None:
+        """Raise BrokerError unless the sender of a request may perform an operation on a resource."""
+        if not self.may(context, operation, kind, name):
+            raise refusal(*AUTHORIZATION_ERRORS[kind])
 
     def endpoint(self, listener: str) -> tuple[str, int]:
         """(host, port) for clients of that listener."""

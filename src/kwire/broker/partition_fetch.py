@@ -1,9 +1,9 @@
-"""What one partition gives to a fetch: where its records are, up to where they may be read, in which format.
+"""Fetch from one partition: locate the records to return, up to the high watermark or last stable offset.
 
-Nothing is read here but batch headers; records are positions in files until they are sent. The exception is an old
-client whose version of Fetch cannot carry the topic's format: where a stored batch has that format, the records are
-read and converted in memory, by another thread (KIP-31, KIP-283). Batches from before the topic's format was raised go
-out unconverted.
+Only batch headers are read; records stay in their files until the response is sent. The exception is a version of Fetch
+that does not support the topic's record format: records in that format are read and down-converted in memory by a
+worker thread (KIP-31, KIP-283). Batches written before the topic's format was raised need no conversion.
+
 Source: kafka.server.ReplicaManager.readFromLog, KafkaApis.handleFetchRequest.maybeConvertFetchedData 3.9.1.
 """
 
@@ -12,11 +12,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwire.broker.topics import Partition
 from kwire.errors import BrokerError, CorruptBatch, KwireError
 from kwire.messages import FetchResponse
+from kwire.messages.fetch_response import EpochEndOffset, PartitionData
 from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.records.fetch_conversion import FetchConversion
 from kwire.records.request_magic import fetch_magic
@@ -24,92 +25,102 @@ from kwire.records.request_magic import fetch_magic
 if TYPE_CHECKING:
     from kwire.broker.responses import Piece
     from kwire.log.log_reads import Fetched
+    from kwire.messages.fetch_request import FetchPartition
 
 __all__ = ["READ_COMMITTED", "Found", "check_leader_epoch", "error_code", "failure", "fetch_partition"]
 
 READ_COMMITTED = 1
 ZSTD_VERSION = 10
 
-PartitionData = FetchResponse.PartitionData
-
 
 @dataclass(slots=True, kw_only=True)
 class Found:
-    """One partition's part of the answer. data: its fields without records; payload: the records, in pieces.
+    """The result of one partition. data: its response without records; payload: the records, in pieces.
 
-    conversion: how the records get another format, which is nearly never needed. It reads them; what it returns does
-    the rest in any thread.
+    conversion: reads the records on the broker's thread and returns a function that down-converts them on any thread;
+    None if no conversion is needed.
     """
 
-    data: Any
+    data: PartitionData
     payload: Sequence[Piece] = field(default_factory=tuple)
     size_bytes: int = 0
     conversion: Callable[[], Callable[[], Found]] | None = None
 
 
 def fetch_partition(
-    partition: Partition, asked: Any, version: int, isolation_level: int, max_bytes: int, *, at_least_one: bool
+    partition: Partition,
+    request: FetchPartition,
+    version: int,
+    isolation_level: int,
+    max_bytes: int,
+    *,
+    at_least_one: bool,
 ) -> Found:
-    """Read one partition for a client. asked: FetchPartition; max_bytes: what is left for it in the answer.
+    """Fetch from one partition. max_bytes: remaining size of the response.
 
-    at_least_one: the first batch is given even if it is larger.
+    at_least_one: return the first batch even if it exceeds the limits.
     """
     try:
-        return _fetch(partition, asked, version, isolation_level, max_bytes, at_least_one)
+        return _fetch(partition, request, version, isolation_level, max_bytes, at_least_one)
     except KwireError as error:
-        return failure(asked.partition, error_code(error))
+        return failure(request.partition, error_code(error))
 
 
 def error_code(error: KwireError) -> ErrorCode:
-    """The error code for a client."""
+    """Return the error code for a failed fetch."""
     if isinstance(error, BrokerError):
         return ErrorCode(error.code)
     return ErrorCode.CORRUPT_MESSAGE if isinstance(error, CorruptBatch) else ErrorCode.KAFKA_STORAGE_ERROR
 
 
 def failure(index: int, code: ErrorCode) -> Found:
-    """The answer about a partition that gives nothing."""
+    """Build the result of a partition with an error."""
     return Found(data=PartitionData(partition_index=index, error_code=code, high_watermark=-1, records=b""))
 
 
-def check_leader_epoch(partition: Partition, asked_epoch: int) -> None:
-    """Raises BrokerError when a client's leader epoch is older or newer than the partition's."""
-    if asked_epoch >= 0 and asked_epoch != partition.leader_epoch:
-        older = asked_epoch < partition.leader_epoch
+def check_leader_epoch(partition: Partition, current_epoch: int) -> None:
+    """Raise BrokerError if a client's leader epoch is older or newer than the partition's; -1 is not checked."""
+    if current_epoch >= 0 and current_epoch != partition.leader_epoch:
+        older = current_epoch < partition.leader_epoch
         raise refusal(
             ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH,
-            f"{partition.name} has leader epoch {partition.leader_epoch}, not {asked_epoch}",
+            f"{partition.name} has leader epoch {partition.leader_epoch}, not {current_epoch}",
         )
 
 
 def _fetch(
-    partition: Partition, asked: Any, version: int, isolation_level: int, max_bytes: int, at_least_one: bool
+    partition: Partition,
+    request: FetchPartition,
+    version: int,
+    isolation_level: int,
+    max_bytes: int,
+    at_least_one: bool,
 ) -> Found:
-    check_leader_epoch(partition, asked.current_leader_epoch)
+    check_leader_epoch(partition, request.current_leader_epoch)
     log = partition.opened
     high_watermark, last_stable_offset = log.high_watermark, log.last_stable_offset
     data = PartitionData(
-        partition_index=asked.partition,
+        partition_index=request.partition,
         high_watermark=high_watermark,
         last_stable_offset=last_stable_offset,
         log_start_offset=log.log_start_offset,
         aborted_transactions=None,
         records=b"",
     )
-    if asked.last_fetched_epoch >= 0:
-        diverging = diverging_epoch(partition, asked)
+    if request.last_fetched_epoch >= 0:
+        diverging = diverging_epoch(partition, request)
         if diverging is not None:
             data.diverging_epoch = diverging
             return Found(data=data)
-    offset = asked.fetch_offset
+    offset = request.fetch_offset
     if not log.log_start_offset <= offset <= log.log_end_offset:
         raise refusal(
             ErrorCode.OFFSET_OUT_OF_RANGE,
-            f"offset {offset} of {partition.name}: there are {log.log_start_offset} to {log.log_end_offset}",
+            f"offset {offset} of {partition.name} is not in [{log.log_start_offset}, {log.log_end_offset}]",
         )
     committed = isolation_level == READ_COMMITTED
     up_to = min(high_watermark, last_stable_offset) if committed else high_watermark
-    limit = max(0, min(max_bytes, asked.partition_max_bytes))
+    limit = max(0, min(max_bytes, request.partition_max_bytes))
     fetched = log.fetch(offset, limit, up_to=up_to, at_least_one=at_least_one)
     if committed:
         data.aborted_transactions = [
@@ -127,22 +138,24 @@ def _fetch(
     return Found(data=data, payload=fetched.parts, size_bytes=fetched.size_bytes, conversion=conversion)
 
 
-def start_conversion(data: Any, fetched: Fetched, to_magic: int, offset: int) -> Callable[[], Found]:
-    """Read records that need another format, and return what converts them. Raises LogError."""
+def start_conversion(data: PartitionData, fetched: Fetched, to_magic: int, offset: int) -> Callable[[], Found]:
+    """Read the records and return a function that down-converts them. Raises LogError."""
     return functools.partial(convert, data, fetched.read(), to_magic, offset)
 
 
-def convert(data: Any, source: bytes, to_magic: int, offset: int) -> Found:
-    """Convert the records of one partition. Raises RejectedRecords, CorruptBatch."""
+def convert(data: PartitionData, source: bytes, to_magic: int, offset: int) -> Found:
+    """Down-convert the records of one partition. Raises RejectedRecords, CorruptBatch."""
     conversion = FetchConversion(source, to_magic, offset)
     return Found(data=data, payload=list(conversion.chunks()), size_bytes=conversion.size_bytes)
 
 
-def diverging_epoch(partition: Partition, asked: Any) -> Any:
-    """Where the reader's log and this one part, None where they do not (KIP-595)."""
-    epoch, end_offset = partition.opened.end_offset_for(asked.last_fetched_epoch)
+def diverging_epoch(partition: Partition, request: FetchPartition) -> EpochEndOffset | None:
+    """Return where the log of a follower diverges from this one, None if it does not (KIP-595)."""
+    epoch, end_offset = partition.opened.end_offset_for(request.last_fetched_epoch)
     if end_offset < 0 or epoch < 0:
-        raise refusal(ErrorCode.OFFSET_OUT_OF_RANGE, f"{partition.name} knows no epoch {asked.last_fetched_epoch}")
-    if epoch < asked.last_fetched_epoch or end_offset < asked.fetch_offset:
-        return FetchResponse.EpochEndOffset(epoch=epoch, end_offset=end_offset)
+        raise refusal(
+            ErrorCode.OFFSET_OUT_OF_RANGE, f"{partition.name} has no leader epoch {request.last_fetched_epoch}"
+        )
+    if epoch < request.last_fetched_epoch or end_offset < request.fetch_offset:
+        return EpochEndOffset(epoch=epoch, end_offset=end_offset)
     return None

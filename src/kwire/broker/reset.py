@@ -32,11 +32,10 @@ def reset(node: Node) -> None:
     node.groups = open_groups(node)  # new ones first: what was stopped must not be told of deleted topics
     node.transactions = open_transactions(node)
     delete(node, list(node.topics))
-    if node.security is not None:
-        node.security.acls.remove(AclFilter())
-        node.security.tokens.clear()
-        node.security.quotas.clear()
-        node.security.credentials.clear()
+    node.security.acls.remove(AclFilter())
+    node.security.tokens.clear()
+    node.security.quotas.clear()
+    node.security.credentials.clear()
     node.throttling = Throttling(node)
     for (kind, name), configs in list(node.cluster.configs.items()):
         if kind == ConfigResource.BROKER.label:

@@ -122,10 +122,8 @@ class Throttling:
 
     def limit(self, kind: QuotaType, context: RequestContext) -> tuple[Tags, float] | None:
         """The client's tags and quota, None where it has none."""
-        security = self._node.security
-        if security is None:
-            return None
-        return security.quotas.limit(kind.value, context.principal.partition(":")[2], context.client_id)
+        user = context.principal.partition(":")[2]
+        return self._node.security.quotas.limit(kind.value, user, context.client_id)
 
     def record(self, kind: QuotaType, context: RequestContext, value: float) -> int:
         """Count what a client used; returns for how many ms it has to be throttled."""

@@ -17,6 +17,7 @@ from kwire.broker.dispatch import Call, respond
 from kwire.broker.groups.node_log import open_coordinator, watch_topics
 from kwire.broker.groups.offsets import group_tombstones
 from kwire.broker.node import Node
+from kwire.broker.security import Security
 from kwire.broker.settings import Settings
 from kwire.messages import (
     ConsumerGroupDescribeRequest,
@@ -57,6 +58,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     node = Node(Settings(offsets_topic_num_partitions=2), clock, clock.timers)
     node.endpoints = {"PLAINTEXT": ("localhost", 9092)}
     startup.start(node, tmp_path_factory.mktemp("node") / "data")
+    node.security = Security(node)
     node.groups = open_coordinator(node)
     watch_topics(node)
     for name in ("t", "u"):
@@ -69,8 +71,9 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 @pytest.fixture
 def node(started: Node) -> Iterator[Node]:
     """The node without any groups, and with the settings it started with."""
+    security = started.security
     yield started
-    started.security, started.settings = None, started.given_settings
+    started.security, started.settings = security, started.given_settings
     store = started.groups.store
     for group_id, group in list(store.groups.items()):
         store.write(group_id, [*started.groups.offsets.all_tombstones(group_id), *group_tombstones(group)])
@@ -446,7 +449,7 @@ def test_consumer_groups_are_refused_with_a_message(node: Node) -> None:
     assert response.error_message == "ServerAssignor sticky is not supported. Supported assignors: uniform, range."
     node.security = Denying((Operation.DESCRIBE, ResourceType.TOPIC, "t"))
     assert beat(node, "g").error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    node.security = None
+    node.security = Denying()
     beat(node, "g")
     node.security = Denying((Operation.DESCRIBE, ResourceType.TOPIC, "t"))
     group = ask(node, ConsumerGroupDescribeRequest(group_ids=["g"]), 0).groups[0]

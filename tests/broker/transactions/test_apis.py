@@ -11,6 +11,7 @@ from kwire.broker.context import Peer, RequestContext
 from kwire.broker.dispatch import Call, respond
 from kwire.broker.identifiers import new_uuid
 from kwire.broker.node import Node
+from kwire.broker.security import Security
 from kwire.broker.transactions import ProducerIdAndEpoch
 from kwire.internal_topics.metadata_records import metadata_record
 from kwire.messages import (
@@ -42,6 +43,7 @@ def node(world: World) -> Node:
     node.cluster.apply(metadata_record(TopicRecord(name="a", topic_id=topic_id), 0))
     for index in (0, 1):
         node.cluster.apply(metadata_record(PartitionRecord(partition_id=index, topic_id=topic_id), 1))
+    node.security = Security(node)
     node.transactions = world.coordinator
     return node
 

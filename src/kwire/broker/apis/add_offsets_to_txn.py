@@ -1,8 +1,9 @@
-"""AddOffsetsToTxn (api key 25), versions 0 to 4: a transaction will commit offsets of this group.
+"""AddOffsetsToTxn (api key 25), versions 0 to 4: add a consumer group's offsets to a transaction.
 
-    2  PRODUCER_FENCED, which is INVALID_PRODUCER_EPOCH before    4  TRANSACTION_ABORTABLE may come (KIP-890)
+    2  PRODUCER_FENCED (before: INVALID_PRODUCER_EPOCH)    4  TRANSACTION_ABORTABLE (KIP-890)
 
-The group's partition of `__consumer_offsets` becomes part of the transaction, so that its end reaches the group too.
+The group's partition of `__consumer_offsets` becomes part of the transaction, so its markers are written there too.
+
 Source: kafka.server.KafkaApis.handleAddOffsetsToTxnRequest.
 """
 
@@ -19,23 +20,20 @@ from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.messages import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-FENCED_KNOWN_FROM = 2
+PRODUCER_FENCED_VERSION = 2
 
 
 def handle(node: Node, context: RequestContext, request: AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse:
-    if not node.may(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
-        raise refusal(
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, f"no access to transactional id {request.transactional_id}"
-        )
-    if not node.may(context, Operation.READ, ResourceType.GROUP, request.group_id):
-        raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {request.group_id}")
+    """Add the group's partition of `__consumer_offsets` to the transaction."""
+    node.authorize(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
+    node.authorize(context, Operation.READ, ResourceType.GROUP, request.group_id)
     offsets = create_missing(node, GROUPS_TOPIC)
     partition = (GROUPS_TOPIC, partition_for(request.group_id, len(offsets.partitions)))
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     try:
         node.transactions.add_partitions(request.transactional_id, producer, frozenset({partition}))
     except BrokerError as error:
-        if error.code == ErrorCode.PRODUCER_FENCED and context.api_version < FENCED_KNOWN_FROM:
+        if error.code == ErrorCode.PRODUCER_FENCED and context.api_version < PRODUCER_FENCED_VERSION:
             raise refusal(ErrorCode.INVALID_PRODUCER_EPOCH, error.what) from error
         raise
     return AddOffsetsToTxnResponse()

@@ -1,9 +1,10 @@
-"""AddPartitionsToTxn (api key 24), versions 0 to 5: a transaction will write to these partitions.
+"""AddPartitionsToTxn (api key 24), versions 0 to 5: add partitions to a transaction.
 
-    2  PRODUCER_FENCED, which is INVALID_PRODUCER_EPOCH before    4  many transactions at once, and asking only whether
-    5  TRANSACTION_ABORTABLE may come (KIP-890)                      partitions are part of them: for other brokers
+    2  PRODUCER_FENCED (before: INVALID_PRODUCER_EPOCH)    4  between brokers: several transactions, verify_only
+    5  TRANSACTION_ABORTABLE (KIP-890)
 
-One partition that does not exist refuses all of its transaction: the others are OPERATION_NOT_ATTEMPTED.
+If one partition of a transaction does not exist, none is added: the others have OPERATION_NOT_ATTEMPTED.
+
 Source: kafka.server.KafkaApis.handleAddPartitionsToTxnRequest.
 """
 
@@ -20,48 +21,48 @@ from kwire.internal_topics.names import COORDINATOR_TOPICS
 from kwire.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from kwire.messages.add_partitions_to_txn_request import AddPartitionsToTxnTopic
 from kwire.messages.add_partitions_to_txn_response import AddPartitionsToTxnTopicResult
-from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.protocol.error_codes import ErrorCode
 
-FENCED_KNOWN_FROM = 2
-BATCHED_FROM = 4
+PRODUCER_FENCED_VERSION = 2
+BATCHED_VERSION = 4
 
 Results = dict[TopicPartition, ErrorCode]
 
 
 def handle(node: Node, context: RequestContext, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
-    """Add, or ask, for every transaction in the request."""
-    if context.api_version < BATCHED_FROM:
+    """Add or verify the partitions of every transaction in the request."""
+    if context.api_version < BATCHED_VERSION:
         producer = ProducerIdAndEpoch(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
         transactional_id = request.v3_and_below_transactional_id
-        partitions = named(request.v3_and_below_topics)
+        partitions = topic_partitions(request.v3_and_below_topics)
         results = check_access(node, context, transactional_id, partitions)
         results = results or add(node, transactional_id, producer, partitions, False, 0)
-        if context.api_version < FENCED_KNOWN_FROM:
+        if context.api_version < PRODUCER_FENCED_VERSION:
             fenced, known = ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH
             results = {partition: known if code == fenced else code for partition, code in results.items()}
         return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=by_topic(results))
-    if not node.may(context, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER):
-        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
-    answered = []
+    node.authorize(context, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER)
+    transactions = []
     for each in request.transactions:
         producer = ProducerIdAndEpoch(each.producer_id, each.producer_epoch)
-        results = add(node, each.transactional_id, producer, named(each.topics), each.verify_only, 2)
-        answered.append(
+        results = add(node, each.transactional_id, producer, topic_partitions(each.topics), each.verify_only, 2)
+        transactions.append(
             AddPartitionsToTxnResponse.AddPartitionsToTxnResult(
                 transactional_id=each.transactional_id, topic_results=by_topic(results)
             )
         )
-    return AddPartitionsToTxnResponse(results_by_transaction=answered)
+    return AddPartitionsToTxnResponse(results_by_transaction=transactions)
 
 
-def named(topics: Iterable[AddPartitionsToTxnTopic]) -> frozenset[TopicPartition]:
+def topic_partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> frozenset[TopicPartition]:
+    """Return the partitions of a request's topics."""
     return frozenset((topic.name, index) for topic in topics for index in topic.partitions)
 
 
 def check_access(
     node: Node, context: RequestContext, transactional_id: str, partitions: frozenset[TopicPartition]
 ) -> Results:
-    """Empty, or why nothing is added. Internal topics are nobody's to write to."""
+    """Return the errors that prevent adding partitions, empty if authorized. Internal topics are never writable."""
     if not node.may(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
         return dict.fromkeys(partitions, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     refused = {
@@ -81,7 +82,7 @@ def add(
     verify_only: bool,
     client_transaction_version: int,
 ) -> Results:
-    """The result for each partition of one transaction."""
+    """Add or verify the partitions of one transaction; returns the result of each."""
     unknown = {(name, index) for name, index in partitions if node.topics.partition(name, index) is None}
     if unknown:
         codes = {True: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, False: ErrorCode.OPERATION_NOT_ATTEMPTED}
@@ -99,7 +100,7 @@ def add(
 
 
 def by_topic(results: Results) -> list[AddPartitionsToTxnTopicResult]:
-    """Results as the response has them."""
+    """Group results by topic for the response."""
     topics: dict[str, AddPartitionsToTxnTopicResult] = {}
     for (name, index), code in sorted(results.items()):
         topic = topics.setdefault(name, AddPartitionsToTxnTopicResult(name=name, results_by_partition=[]))
@@ -112,5 +113,6 @@ def by_topic(results: Results) -> list[AddPartitionsToTxnTopicResult]:
 
 
 def error_response(request: AddPartitionsToTxnRequest, code: ErrorCode, message: str) -> AddPartitionsToTxnResponse:
-    results = dict.fromkeys(named(request.v3_and_below_topics), code)
+    """Build a response with the same error for every partition."""
+    results = dict.fromkeys(topic_partitions(request.v3_and_below_topics), code)
     return AddPartitionsToTxnResponse(error_code=code, results_by_topic_v3_and_below=by_topic(results))

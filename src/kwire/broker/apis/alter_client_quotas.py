@@ -1,8 +1,9 @@
-"""AlterClientQuotas (api key 49), versions 0 and 1: set and remove quotas, a result an entity (KIP-546).
+"""AlterClientQuotas (api key 49), versions 0 and 1: set and remove quotas, with a result for each entity (KIP-546).
 
     1  flexible
 
-They take effect at the next request, except connection_creation_rate, which is stored only.
+Changes apply from the next request. connection_creation_rate is stored but not enforced.
+
 Source: kafka.server.ControllerApis.handleAlterClientQuotas, org.apache.kafka.controller.ClientQuotaControlManager.
 """
 
@@ -16,20 +17,18 @@ from kwire.errors import BrokerError
 from kwire.messages import AlterClientQuotasRequest, AlterClientQuotasResponse
 from kwire.messages.alter_client_quotas_request import EntryData
 from kwire.messages.alter_client_quotas_response import EntryData as EntryResult
-from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.protocol.error_codes import ErrorCode
 
 
 def handle(node: Node, context: RequestContext, request: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
-    """Entity by entity."""
-    if not node.may(context, Operation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER):
-        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
-    assert node.security is not None  # a broker has one
+    """Alter the quotas of each entity."""
+    node.authorize(context, Operation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER)
     quotas = node.security.quotas
     return AlterClientQuotasResponse(entries=[alter(quotas, entry, request.validate_only) for entry in request.entries])
 
 
 def alter(quotas: Quotas, entry: EntryData, validate_only: bool) -> EntryResult:
-    """One entity."""
+    """Alter the quotas of one entity."""
     parts = [(part.entity_type, part.entity_name) for part in entry.entity]
     try:
         quotas.alter(parts, entry.ops, validate_only=validate_only)
@@ -39,7 +38,7 @@ def alter(quotas: Quotas, entry: EntryData, validate_only: bool) -> EntryResult:
 
 
 def result(entry: EntryData, code: ErrorCode, what: str | None) -> EntryResult:
-    """The answer about one entity."""
+    """Build the result of one entity."""
     return EntryResult(
         error_code=code,
         error_message=what,
@@ -51,5 +50,5 @@ def result(entry: EntryData, code: ErrorCode, what: str | None) -> EntryResult:
 
 
 def error_response(request: AlterClientQuotasRequest, code: ErrorCode, message: str) -> AlterClientQuotasResponse:
-    """The same error for every entity."""
+    """Build a response with the same error for every entity."""
     return AlterClientQuotasResponse(entries=[result(entry, code, message) for entry in request.entries])

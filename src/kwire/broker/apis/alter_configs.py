@@ -1,4 +1,4 @@
-"""AlterConfigs (api key 33), versions 0 to 2: replace all settings of a topic or broker by those given.
+"""AlterConfigs (api key 33), versions 0 to 2: replace all configs of topics or brokers.
 
 Source: kafka.server.ControllerApis.handleLegacyAlterConfigs, ConfigurationControlManager.legacyAlterConfigs 3.9.1.
 """
@@ -14,7 +14,7 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 
 
 def handle(node: Node, context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
-    """Change each resource."""
+    """Replace the configs of each resource."""
     responses = []
     for resource in request.resources:
         kind, name = resource.resource_type, resource.resource_name
@@ -28,8 +28,8 @@ def handle(node: Node, context: RequestContext, request: AlterConfigsRequest) ->
             nulls = [key for key, value in given.items() if value is None]
             if nulls:
                 raise refusal(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
-            gone = {key: None for key in current(node, kind, name) if key not in given}
-            change(node, context, kind, name, {**gone, **given}, validate_only=request.validate_only)
+            removed = {key: None for key in current(node, kind, name) if key not in given}
+            change(node, context, kind, name, {**removed, **given}, validate_only=request.validate_only)
         except BrokerError as error:
             response.error_code, response.error_message = error.code, error.what
         responses.append(response)
@@ -37,7 +37,7 @@ def handle(node: Node, context: RequestContext, request: AlterConfigsRequest) ->
 
 
 def error_response(request: AlterConfigsRequest, code: ErrorCode, message: str) -> AlterConfigsResponse:
-    """The same error for every resource."""
+    """Build a response with the same error for every resource."""
     return AlterConfigsResponse(
         responses=[
             AlterConfigsResponse.AlterConfigsResourceResponse(

@@ -2,8 +2,9 @@
 
     1  throttle time after the response    2  flexible
 
-This node has one log directory. To move a replica there changes nothing and succeeds; any other directory is
-LOG_DIR_NOT_FOUND. Where a partition is named for several directories, the last one counts, as in Kafka.
+The broker has one log directory. Moving a replica to it is a no-op; any other directory is LOG_DIR_NOT_FOUND. If a
+partition is listed for several directories, the last one applies, as in Kafka.
+
 Source: kafka.server.ReplicaManager.alterReplicaLogDirs 4.4.0.
 """
 
@@ -13,13 +14,12 @@ from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.messages import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
-from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.protocol.error_codes import ErrorCode
 
 
 def handle(node: Node, context: RequestContext, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
-    """Check each replica's directory."""
-    if not node.may(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER):
-        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+    """Check the target directory of each replica."""
+    node.authorize(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER)
     targets = {
         (topic.name, index): directory.path
         for directory in request.dirs
@@ -38,7 +38,7 @@ def handle(node: Node, context: RequestContext, request: AlterReplicaLogDirsRequ
 
 
 def response(codes: dict[str, dict[int, ErrorCode]]) -> AlterReplicaLogDirsResponse:
-    """The response with these error codes by topic and partition."""
+    """Build the response from error codes by topic and partition."""
     cls = AlterReplicaLogDirsResponse
     return cls(
         results=[
@@ -55,7 +55,7 @@ def response(codes: dict[str, dict[int, ErrorCode]]) -> AlterReplicaLogDirsRespo
 
 
 def error_response(request: AlterReplicaLogDirsRequest, code: ErrorCode, message: str) -> AlterReplicaLogDirsResponse:
-    """The same error for every replica."""
+    """Build a response with the same error for every replica."""
     codes: dict[str, dict[int, ErrorCode]] = {}
     for directory in request.dirs:
         for topic in directory.topics:

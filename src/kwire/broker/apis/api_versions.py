@@ -1,11 +1,12 @@
-"""ApiVersions (api key 18), versions 0 to 4: what is spoken here, and which features the cluster has.
+"""ApiVersions (api key 18), versions 0 to 4: the supported APIs and versions, and the features of the cluster.
 
-    1  throttle time    3  client's name and version, features    4  features whose lowest version is 0
+    1  throttle time    3  client software name and version, features    4  features with a minimum version of 0
 
-A version that is not served is answered in version 0 with UNSUPPORTED_VERSION and what is (KIP-511). A client's name
-or version with other characters than letters, digits, dash and dot is refused. Version 5 (client's cluster id) is
-left out: Kafka 3.9 has 0 to 4. The telemetry APIs are listed once there is a client metrics subscription, so that
-clients do not ask for one in vain; Kafka lists them when it has a plugin that receives metrics.
+An unsupported version gets a response in version 0 with UNSUPPORTED_VERSION and the versions of ApiVersions (KIP-511).
+Client software names and versions may contain letters, digits, dashes and dots. Version 5 (cluster id of the client) is
+not supported, as in Kafka 3.9. The telemetry APIs are listed only if there is a client metrics subscription; Kafka
+lists them if a metrics receiver plugin is configured.
+
 Source: kafka.server.KafkaApis.handleApiVersionsRequest, ApiVersionsResponse, KIP-35, KIP-511, KIP-584.
 """
 
@@ -34,7 +35,7 @@ def served_versions() -> list[ApiVersion]:
 
 
 def handle(node: Node, context: RequestContext, request: ApiVersionsRequest | None) -> ApiVersionsResponse:
-    """The answer; request is None for a version that is not served."""
+    """List APIs and features. request: None for an unsupported version."""
     if request is None:
         return error_response(request, ErrorCode.UNSUPPORTED_VERSION, "")
     if context.api_version >= 3:
@@ -61,7 +62,7 @@ def handle(node: Node, context: RequestContext, request: ApiVersionsRequest | No
 
 
 def error_response(request: ApiVersionsRequest | None, code: ErrorCode, message: str) -> ApiVersionsResponse:
-    """An error, with the versions of ApiVersions itself, so that a client can ask again."""
+    """Build an error response with the versions of ApiVersions, which the client can retry with."""
     return ApiVersionsResponse(
         error_code=code, api_keys=[key for key in served_versions() if key.api_key == ApiVersionsResponse.API_KEY]
     )

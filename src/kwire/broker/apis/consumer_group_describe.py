@@ -1,8 +1,9 @@
 """ConsumerGroupDescribe (api key 69), versions 0 and 1: groups of the consumer protocol, their members and assignments.
 
-    1  whether a member speaks the classic protocol (KIP-1099)
+    1  whether a member uses the classic protocol (KIP-1099)
 
-A group with a topic that the sender may not describe is refused as a whole (KIP-848).
+A group with a topic that the client may not describe is TOPIC_AUTHORIZATION_FAILED as a whole (KIP-848).
+
 Source: kafka.server.KafkaApis.handleConsumerGroupDescribe 4.0; ConsumerGroup.asDescribedGroup.
 """
 
@@ -25,6 +26,7 @@ CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
 def handle(node: Node, context: RequestContext, request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
+    """Describe each group."""
     check_enabled(node)
     response = ConsumerGroupDescribeResponse()
     for group_id in request.group_ids:
@@ -39,9 +41,8 @@ def handle(node: Node, context: RequestContext, request: ConsumerGroupDescribeRe
 
 
 def describe(node: Node, context: RequestContext, group_id: str) -> DescribedGroup:
-    """One group as it is. Raises BrokerError."""
-    if not node.may(context, Operation.DESCRIBE, ResourceType.GROUP, group_id):
-        raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {group_id}")
+    """Describe one group. Raises BrokerError."""
+    node.authorize(context, Operation.DESCRIBE, ResourceType.GROUP, group_id)
     if not group_id:
         raise refusal(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
     group: ConsumerGroup = node.groups.store.consumer_group(group_id)
@@ -67,7 +68,7 @@ def describe(node: Node, context: RequestContext, group_id: str) -> DescribedGro
 
 
 def describe_member(node: Node, group: ConsumerGroup, member: ConsumerMember) -> Member:
-    """One member as it is."""
+    """Describe one member."""
     return Member(
         member_id=member.member_id,
         instance_id=member.instance_id,
@@ -84,7 +85,7 @@ def describe_member(node: Node, group: ConsumerGroup, member: ConsumerMember) ->
 
 
 def to_message(node: Node, assignment: Assignment) -> AssignmentMessage:
-    """An assignment with topics' names; those that are not there any more are left out."""
+    """Convert an assignment, with topic names; deleted topics are omitted."""
     return AssignmentMessage(
         topic_partitions=[
             ConsumerGroupDescribeResponse.TopicPartitions(
@@ -97,7 +98,7 @@ def to_message(node: Node, assignment: Assignment) -> AssignmentMessage:
 
 
 def failed(group_id: str, code: ErrorCode, what: str) -> DescribedGroup:
-    """A group that is not told of."""
+    """Build the response for a group with an error."""
     return DescribedGroup(
         group_id=group_id, error_code=int(code), error_message=what, authorized_operations=NO_OPERATIONS
     )
@@ -106,4 +107,5 @@ def failed(group_id: str, code: ErrorCode, what: str) -> DescribedGroup:
 def error_response(
     request: ConsumerGroupDescribeRequest, code: ErrorCode, message: str
 ) -> ConsumerGroupDescribeResponse:
+    """Build a response with the same error for every group."""
     return ConsumerGroupDescribeResponse(groups=[failed(group_id, code, message) for group_id in request.group_ids])

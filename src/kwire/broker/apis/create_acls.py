@@ -1,6 +1,6 @@
-"""CreateAcls (api key 30), versions 0 to 3: add access control entries, each with its own result.
+"""CreateAcls (api key 30), versions 0 to 3: create ACLs, with a result for each.
 
-    1  resource patterns (KIP-290)    2  flexible    3  users as resources
+    1  resource patterns (KIP-290)    2  flexible    3  user resources
 
 Source: kafka.server.AclApis.handleCreateAcls, org.apache.kafka.controller.AclControlManager.
 """
@@ -20,16 +20,15 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 
 
 def handle(node: Node, context: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse:
-    """Add one after the other."""
-    if not node.may(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER):
-        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
-    if node.security is None or node.security.authorizer is None:
+    """Create each ACL."""
+    node.authorize(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER)
+    if node.security.authorizer is None:
         raise refusal(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
     return CreateAclsResponse(results=[create(node.security.acls, creation) for creation in request.creations])
 
 
 def create(acls: Acls, creation: AclCreation) -> AclCreationResult:
-    """Add one."""
+    """Create one ACL."""
     acl = Acl(
         resource_type=creation.resource_type,
         resource_name=creation.resource_name,
@@ -47,7 +46,7 @@ def create(acls: Acls, creation: AclCreation) -> AclCreationResult:
 
 
 def error_response(request: CreateAclsRequest, code: ErrorCode, message: str) -> CreateAclsResponse:
-    """The same error for every entry."""
+    """Build a response with the same error for every ACL."""
     return CreateAclsResponse(
         results=[AclCreationResult(error_code=code, error_message=message) for _ in request.creations]
     )

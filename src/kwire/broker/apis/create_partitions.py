@@ -1,4 +1,6 @@
-"""CreatePartitions (api key 37), versions 0 to 3: raise topics' numbers of partitions.
+"""CreatePartitions (api key 37), versions 0 to 3: increase the number of partitions of topics.
+
+    3  THROTTLING_QUOTA_EXCEEDED
 
 Source: kafka.server.ControllerApis.createPartitions, ReplicationControlManager.createPartitions 3.9.1; KIP-195.
 """
@@ -22,16 +24,16 @@ STRICT_QUOTA_VERSION = 3
 
 
 def handle(node: Node, context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
-    """Raise each topic's number."""
+    """Add partitions to each topic."""
     quota = node.throttling.mutations(context, strict_since=STRICT_QUOTA_VERSION)
-    times = Counter(topic.name for topic in request.topics)
+    counts = Counter(topic.name for topic in request.topics)
     results = {}
     for topic in request.topics:
         result = CreatePartitionsResponse.CreatePartitionsTopicResult(name=topic.name)
         try:
-            if times[topic.name] > 1:
+            if counts[topic.name] > 1:
                 raise refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            grow(node, context, topic, quota, validate_only=request.validate_only)
+            add_partitions(node, context, topic, quota, validate_only=request.validate_only)
         except BrokerError as error:
             result.error_code, result.error_message = error.code, error.what or None
         results[topic.name] = result
@@ -39,22 +41,21 @@ def handle(node: Node, context: RequestContext, request: CreatePartitionsRequest
     return CreatePartitionsResponse(results=list(results.values()))
 
 
-def grow(
+def add_partitions(
     node: Node, context: RequestContext, change: CreatePartitionsTopic, quota: MutationQuota, *, validate_only: bool
 ) -> None:
-    """Raise one topic's number. Raises BrokerError."""
-    if not node.may(context, Operation.ALTER, ResourceType.TOPIC, change.name):
-        raise refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
+    """Add partitions to one topic. Raises BrokerError."""
+    node.authorize(context, Operation.ALTER, ResourceType.TOPIC, change.name)
     topic = node.topics.get(change.name)
     if topic is None:
         raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
-    now = len(topic.partitions)
-    if change.count == now:
-        raise refusal(ErrorCode.INVALID_PARTITIONS, f"Topic already has {now} partition(s).")
-    if change.count < now:
-        what = f"The topic {topic.name} currently has {now} partition(s); {change.count} would not be an increase."
+    current = len(topic.partitions)
+    if change.count == current:
+        raise refusal(ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partition(s).")
+    if change.count < current:
+        what = f"The topic {topic.name} currently has {current} partition(s); {change.count} would not be an increase."
         raise refusal(ErrorCode.INVALID_PARTITIONS, what)
-    added = change.count - now
+    added = change.count - current
     if added > MAX_PARTITIONS:
         raise refusal(ErrorCode.POLICY_VIOLATION, f"Excessively large number of partitions: {added}")
     if change.assignments is not None:
@@ -71,7 +72,7 @@ def grow(
 
 
 def error_response(request: CreatePartitionsRequest, code: ErrorCode, message: str) -> CreatePartitionsResponse:
-    """The same error for every topic."""
+    """Build a response with the same error for every topic."""
     return CreatePartitionsResponse(
         results=[
             CreatePartitionsResponse.CreatePartitionsTopicResult(name=t.name, error_code=code, error_message=message)

@@ -1,9 +1,10 @@
-"""CreateTopics (api key 19), versions 0 to 7: make topics, with their partitions and settings.
+"""CreateTopics (api key 19), versions 0 to 7: create topics with their partitions and configs.
 
-    1  validate only, error messages    2  throttle time    4  -1 for the default number of partitions or replicas
-    5  what the topic has become: partitions, replicas, settings    6  throttling may refuse    7  topic ids
+    1  validate_only, error messages    2  throttle time    4  -1 for the default partition count or replication factor
+    5  partition count, replication factor and configs in the response    6  THROTTLING_QUOTA_EXCEEDED    7  topic ids
 
-Assignments by hand are taken where they name this node alone.
+Manual replica assignments must name this broker only.
+
 Source: kafka.server.ControllerApis.createTopics, ReplicationControlManager.createTopics 3.9.1.
 """
 
@@ -28,14 +29,14 @@ STRICT_QUOTA_VERSION = 6
 
 
 def handle(node: Node, context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    """Make each topic."""
+    """Create each topic."""
     quota = node.throttling.mutations(context, strict_since=STRICT_QUOTA_VERSION)
-    times = Counter(topic.name for topic in request.topics)
+    counts = Counter(topic.name for topic in request.topics)
     results: list[CreatableTopicResult] = []
     for topic in request.topics:
         result = CreatableTopicResult(name=topic.name, error_message=None, configs=None)
         try:
-            if times[topic.name] > 1:
+            if counts[topic.name] > 1:
                 raise refusal(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             create(node, context, topic, result, quota, validate_only=request.validate_only)
         except BrokerError as error:
@@ -55,7 +56,7 @@ def create(
     *,
     validate_only: bool,
 ) -> None:
-    """Make one topic and fill in its result."""
+    """Create one topic and fill in its result. Raises BrokerError."""
     name = topic.name
     if not node.may(context, Operation.CREATE, ResourceType.CLUSTER, CLUSTER) and not node.may(
         context, Operation.CREATE, ResourceType.TOPIC, name
@@ -78,8 +79,8 @@ def create(
     node.controller.check_new_topic(name, partition_count, configs, replication_factor)
     quota.record(partition_count)
     if not validate_only:
-        made = node.controller.create_topic(name, partition_count, configs, replication_factor=replication_factor)
-        result.topic_id = made.topic_id
+        created = node.controller.create_topic(name, partition_count, configs, replication_factor=replication_factor)
+        result.topic_id = created.topic_id
     if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, name):
         result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         return
@@ -93,7 +94,7 @@ def create(
 
 
 def check_assignments(node: Node, topic: CreatableTopic) -> int:
-    """The number of partitions that are assigned by hand."""
+    """Validate a manual assignment and return its number of partitions. Raises BrokerError."""
     if topic.num_partitions != DEFAULT:
         what = "A manual partition assignment was specified, but numPartitions was not set to -1."
         raise refusal(ErrorCode.INVALID_REQUEST, what)
@@ -110,7 +111,7 @@ def check_assignments(node: Node, topic: CreatableTopic) -> int:
 
 
 def check_replicas(node: Node, broker_ids: list[int]) -> None:
-    """Raises BrokerError unless a partition is put on this node and nowhere else."""
+    """Raise BrokerError unless the replicas of a partition are this broker alone."""
     if not broker_ids:
         what = "The manual partition assignment includes an empty replica list."
         raise refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, what)
@@ -124,7 +125,7 @@ def check_replicas(node: Node, broker_ids: list[int]) -> None:
 
 
 def error_response(request: CreateTopicsRequest, code: ErrorCode, message: str) -> CreateTopicsResponse:
-    """The same error for every topic."""
+    """Build a response with the same error for every topic."""
     return CreateTopicsResponse(
         topics=[
             CreatableTopicResult(name=topic.name, error_code=code, error_message=message, configs=None)

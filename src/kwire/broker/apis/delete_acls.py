@@ -1,6 +1,6 @@
-"""DeleteAcls (api key 31), versions 0 to 3: remove access control entries that fit filters, each with its own result.
+"""DeleteAcls (api key 31), versions 0 to 3: delete the ACLs that match filters, with a result for each filter.
 
-    1  resource patterns (KIP-290)    2  flexible    3  users as resources
+    1  resource patterns (KIP-290)    2  flexible    3  user resources
 
 Source: kafka.server.AclApis.handleDeleteAcls, org.apache.kafka.controller.AclControlManager.
 """
@@ -20,16 +20,15 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 
 
 def handle(node: Node, context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
-    """Remove filter by filter."""
-    if not node.may(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER):
-        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
-    if node.security is None or node.security.authorizer is None:
+    """Delete the matches of each filter."""
+    node.authorize(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER)
+    if node.security.authorizer is None:
         raise refusal(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
     return DeleteAclsResponse(filter_results=[remove(node.security.acls, filter_) for filter_ in request.filters])
 
 
 def remove(acls: Acls, filter_: DeleteAclsFilter) -> DeleteAclsFilterResult:
-    """Remove what one filter finds."""
+    """Delete the matches of one filter."""
     try:
         found = acls.remove(filter_of(filter_))
     except BrokerError as error:
@@ -41,7 +40,7 @@ def remove(acls: Acls, filter_: DeleteAclsFilter) -> DeleteAclsFilterResult:
 
 
 def error_response(request: DeleteAclsRequest, code: ErrorCode, message: str) -> DeleteAclsResponse:
-    """The same error for every filter."""
+    """Build a response with the same error for every filter."""
     return DeleteAclsResponse(
         filter_results=[DeleteAclsFilterResult(error_code=code, error_message=message) for _ in request.filters]
     )

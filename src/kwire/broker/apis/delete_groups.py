@@ -1,4 +1,4 @@
-"""DeleteGroups (api key 42), versions 0 to 3: groups without members, with their offsets.
+"""DeleteGroups (api key 42), versions 0 to 3: delete empty groups with their offsets.
 
     3  error messages
 
@@ -13,20 +13,20 @@ from kwire.broker.node import Node
 from kwire.errors import BrokerError
 from kwire.messages import DeleteGroupsRequest, DeleteGroupsResponse
 from kwire.messages.delete_groups_response import DeletableGroupResult
-from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.protocol.error_codes import ErrorCode
 
 
 def handle(node: Node, context: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
+    """Delete each group."""
     return DeleteGroupsResponse(
         results=[delete(node, context, group_id) for group_id in dict.fromkeys(request.groups_names)]
     )
 
 
 def delete(node: Node, context: RequestContext, group_id: str) -> DeletableGroupResult:
-    """One group's result."""
+    """Delete one group."""
     try:
-        if not node.may(context, Operation.DELETE, ResourceType.GROUP, group_id):
-            raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {group_id}")
+        node.authorize(context, Operation.DELETE, ResourceType.GROUP, group_id)
         node.groups.delete(group_id)
     except BrokerError as error:
         return DeletableGroupResult(group_id=group_id, error_code=error.code, error_message=error.what)
@@ -34,6 +34,7 @@ def delete(node: Node, context: RequestContext, group_id: str) -> DeletableGroup
 
 
 def error_response(request: DeleteGroupsRequest, code: ErrorCode, message: str) -> DeleteGroupsResponse:
+    """Build a response with the same error for every group."""
     return DeleteGroupsResponse(
         results=[
             DeletableGroupResult(group_id=group_id, error_code=int(code), error_message=message)

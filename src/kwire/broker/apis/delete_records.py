@@ -1,6 +1,8 @@
-"""DeleteRecords (api key 21), versions 0 to 2: move a partition's log start offset up. -1 is the high watermark.
+"""DeleteRecords (api key 21), versions 0 to 2: advance the log start offset of partitions; -1 is the high watermark.
 
-Whole segments below it go with the next look at retention; what is left in the first one is no longer given to readers.
+Segments entirely below the log start offset are deleted by the next retention check. Records below it that remain in
+the first segment are no longer returned.
+
 Source: kafka.server.ReplicaManager.deleteRecordsOnLocalLog, UnifiedLog.maybeIncrementLogStartOffset; KIP-107.
 """
 
@@ -12,7 +14,7 @@ from kwire.broker.node import Node
 from kwire.errors import BrokerError, KwireError
 from kwire.messages import DeleteRecordsRequest, DeleteRecordsResponse
 from kwire.messages.delete_records_request import DeleteRecordsPartition
-from kwire.messages.delete_records_response import DeleteRecordsPartitionResult as Answer
+from kwire.messages.delete_records_response import DeleteRecordsPartitionResult as PartitionResult
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 HIGH_WATERMARK = -1
@@ -20,7 +22,7 @@ INVALID_LOW_WATERMARK = -1
 
 
 def handle(node: Node, context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
-    """Move each partition's start."""
+    """Advance the log start offset of each partition."""
     return DeleteRecordsResponse(
         topics=[
             DeleteRecordsResponse.DeleteRecordsTopicResult(
@@ -32,16 +34,15 @@ def handle(node: Node, context: RequestContext, request: DeleteRecordsRequest) -
     )
 
 
-def delete(node: Node, context: RequestContext, topic: str, requested: DeleteRecordsPartition) -> Answer:
-    """Move one partition's start."""
-    answer = Answer(partition_index=requested.partition_index, low_watermark=INVALID_LOW_WATERMARK)
+def delete(node: Node, context: RequestContext, topic: str, requested: DeleteRecordsPartition) -> PartitionResult:
+    """Advance the log start offset of one partition."""
+    result = PartitionResult(partition_index=requested.partition_index, low_watermark=INVALID_LOW_WATERMARK)
     try:
-        if not node.may(context, Operation.DELETE, ResourceType.TOPIC, topic):
-            raise refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"no access to topic {topic}")
+        node.authorize(context, Operation.DELETE, ResourceType.TOPIC, topic)
         partition = node.topics.partition(topic, requested.partition_index)
         if partition is None:
             raise refusal(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{requested.partition_index}"
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"unknown partition {topic}-{requested.partition_index}"
             )
         log = partition.opened
         if partition.topic.is_internal:
@@ -51,12 +52,15 @@ def delete(node: Node, context: RequestContext, topic: str, requested: DeleteRec
             raise refusal(ErrorCode.POLICY_VIOLATION, what)
         offset = log.high_watermark if requested.offset == HIGH_WATERMARK else requested.offset
         if not 0 <= offset <= log.high_watermark:
-            raise refusal(ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset} of {partition.name}")
+            raise refusal(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset} is out of range for {partition.name}: [0, {log.high_watermark}]",
+            )
         log.delete_records(offset)
     except BrokerError as error:
-        answer.error_code = error.code
+        result.error_code = error.code
     except KwireError:
-        answer.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+        result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
     else:
-        answer.low_watermark = log.log_start_offset
-    return answer
+        result.low_watermark = log.log_start_offset
+    return result

@@ -1,6 +1,6 @@
 """DeleteTopics (api key 20), versions 0 to 6: delete topics, by name or id.
 
-    1  throttle time    3  delete.topic.enable=false has its own error    5  error messages    6  topics by id
+    1  throttle time    3  TOPIC_DELETION_DISABLED    5  error messages, THROTTLING_QUOTA_EXCEEDED    6  topic ids
 
 Source: kafka.server.ControllerApis.deleteTopics 3.9.1.
 """
@@ -25,20 +25,20 @@ BY_ID_VERSION, DISABLED_VERSION, STRICT_QUOTA_VERSION = 6, 3, 5
 
 
 def handle(node: Node, context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
-    """Remove each topic."""
+    """Delete each topic."""
     if not node.settings.delete_topic_enable:
         disabled = context.api_version >= DISABLED_VERSION
         raise refusal(
             ErrorCode.TOPIC_DELETION_DISABLED if disabled else ErrorCode.INVALID_REQUEST, "Topic deletion is disabled."
         )
     quota = node.throttling.mutations(context, strict_since=STRICT_QUOTA_VERSION)
-    results = [delete(node, context, name, uid, quota) for name, uid in asked(context, request)]
+    results = [delete(node, context, name, uid, quota) for name, uid in requested_topics(context, request)]
     context.throttle_ms = quota.throttle_ms
     return DeleteTopicsResponse(responses=results)
 
 
-def asked(context: RequestContext, request: DeleteTopicsRequest) -> list[tuple[str | None, UUID]]:
-    """(name, id) of what is to go, one of them given."""
+def requested_topics(context: RequestContext, request: DeleteTopicsRequest) -> list[tuple[str | None, UUID]]:
+    """Return (name, id) of each topic in the request; by name, the id is zero."""
     if context.api_version >= BY_ID_VERSION:
         return [(topic.name, topic.topic_id) for topic in request.topics]
     return [(name, ZERO_UUID) for name in request.topic_names]
@@ -47,7 +47,7 @@ def asked(context: RequestContext, request: DeleteTopicsRequest) -> list[tuple[s
 def delete(
     node: Node, context: RequestContext, name: str | None, topic_id: UUID, quota: MutationQuota
 ) -> DeletableTopicResult:
-    """Remove one topic."""
+    """Delete one topic."""
     result = DeletableTopicResult(name=name, topic_id=topic_id)
     try:
         topic = find(node, context, name, topic_id)
@@ -60,7 +60,7 @@ def delete(
 
 
 def find(node: Node, context: RequestContext, name: str | None, topic_id: UUID) -> Topic:
-    """The topic that is to go. Raises BrokerError."""
+    """Return the topic to delete. Raises BrokerError."""
     if name is not None and topic_id != ZERO_UUID:
         raise refusal(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
     if name is None and topic_id == ZERO_UUID:
@@ -68,16 +68,15 @@ def find(node: Node, context: RequestContext, name: str | None, topic_id: UUID) 
     topic = node.topics.with_id(topic_id) if name is None else node.topics.get(name)
     if topic is None and name is None:
         raise refusal(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
-    where = topic.name if topic is not None else name or ""
-    if not node.may(context, Operation.DELETE, ResourceType.TOPIC, where):
-        raise refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
-    if where == METADATA_TOPIC or topic is None:
+    topic_name = topic.name if topic is not None else name or ""
+    node.authorize(context, Operation.DELETE, ResourceType.TOPIC, topic_name)
+    if topic_name == METADATA_TOPIC or topic is None:
         raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
     return topic
 
 
 def error_response(request: DeleteTopicsRequest, code: ErrorCode, message: str) -> DeleteTopicsResponse:
-    """The same error for every topic."""
+    """Build a response with the same error for every topic."""
     names = [(topic.name, topic.topic_id) for topic in request.topics] or [(n, ZERO_UUID) for n in request.topic_names]
     return DeleteTopicsResponse(
         responses=[

@@ -1,8 +1,9 @@
-"""DescribeAcls (api key 29), versions 0 to 3: access control entries that fit a filter, by resource.
+"""DescribeAcls (api key 29), versions 0 to 3: list the ACLs that match a filter, by resource.
 
-    1  resource patterns (KIP-290)    2  flexible    3  users as resources
+    1  resource patterns (KIP-290)    2  flexible    3  user resources
 
-Version 0 knows no prefixes, so entries with one are left out there.
+Version 0 has no prefixed patterns and omits ACLs that use them.
+
 Source: kafka.server.AclApis.handleDescribeAcls, DescribeAclsResponse.aclsResources.
 """
 
@@ -19,15 +20,14 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 
 
 def handle(node: Node, context: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
-    """What is found."""
-    if not node.may(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER):
-        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
-    if node.security is None or node.security.authorizer is None:
+    """List the matching ACLs."""
+    node.authorize(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER)
+    if node.security.authorizer is None:
         raise refusal(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker")
-    wanted = filter_of(request)
-    wanted.check()
+    acl_filter = filter_of(request)
+    acl_filter.check()
     resources: dict[tuple[int, str, int], DescribeAclsResource] = {}
-    for acl in sorted(filter(wanted.matches, node.security.acls)):
+    for acl in sorted(filter(acl_filter.matches, node.security.acls)):
         resource = resources.setdefault(
             acl[:3],
             DescribeAclsResource(
@@ -43,7 +43,7 @@ def handle(node: Node, context: RequestContext, request: DescribeAclsRequest) ->
 
 
 def filter_of(request: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
-    """The filter in a request, or in one element of DeleteAcls."""
+    """Return the ACL filter of a request, or of one element of DeleteAcls."""
     return AclFilter(
         resource_type=request.resource_type_filter,
         resource_name=request.resource_name_filter,

@@ -1,4 +1,4 @@
-"""DescribeClientQuotas (api key 48), versions 0 and 1: the quotas of entities that fit a filter (KIP-546).
+"""DescribeClientQuotas (api key 48), versions 0 and 1: list the quotas of entities that match a filter (KIP-546).
 
     1  flexible
 
@@ -11,14 +11,12 @@ from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.messages import DescribeClientQuotasRequest, DescribeClientQuotasResponse
-from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.protocol.error_codes import ErrorCode
 
 
 def handle(node: Node, context: RequestContext, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
-    """What is found."""
-    if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER):
-        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
-    assert node.security is not None  # a broker has one
+    """List the matching quotas."""
+    node.authorize(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER)
     found = node.security.quotas.find(request.components, strict=request.strict)
     return DescribeClientQuotasResponse(
         error_message=None,
@@ -39,5 +37,5 @@ def handle(node: Node, context: RequestContext, request: DescribeClientQuotasReq
 
 
 def error_response(request: DescribeClientQuotasRequest, code: ErrorCode, message: str) -> DescribeClientQuotasResponse:
-    """No entries, rather than none that fit."""
+    """Build an error response; its entries are null."""
     return DescribeClientQuotasResponse(error_code=code, error_message=message, entries=None)

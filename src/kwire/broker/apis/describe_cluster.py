@@ -1,6 +1,6 @@
-"""DescribeCluster (api key 60), versions 0 to 2: the brokers, the controller, the cluster's id.
+"""DescribeCluster (api key 60), versions 0 to 2: brokers, controller and cluster id.
 
-    1  brokers or controllers    2  fenced brokers (KIP-1073)
+    1  endpoint type    2  fenced brokers (KIP-1073)
 
 Source: kafka.server.KafkaApis.handleDescribeCluster 3.9.1; KIP-700, KIP-919.
 """
@@ -18,7 +18,7 @@ BROKERS = 1
 
 
 def handle(node: Node, context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
-    """The answer for the client's listener."""
+    """Describe the cluster, with the endpoint on the client's listener."""
     if context.api_version >= 1 and request.endpoint_type != BROKERS:
         raise refusal(ErrorCode.MISMATCHED_ENDPOINT_TYPE, "The request was sent to an endpoint of the wrong type.")
     operations = NO_OPERATIONS

@@ -52,16 +52,14 @@ def entries(node: Node, context: RequestContext, resource: DescribeConfigsResour
     """The settings of one resource. Raises BrokerError."""
     kind, name = resource.resource_type, resource.resource_name
     if kind == ConfigResource.TOPIC:
-        if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, name):
-            raise refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
+        node.authorize(context, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, name)
         check_name(name)
         topic = node.topics.get(name)
         if topic is None:
             raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
         return topic_entries(node, topic.configs)
     if kind == ConfigResource.BROKER:
-        if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER):
-            raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+        node.authorize(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER)
         if not name:
             return default_broker_entries(node)
         if not name.isdecimal():
@@ -71,8 +69,7 @@ def entries(node: Node, context: RequestContext, resource: DescribeConfigsResour
             raise refusal(ErrorCode.INVALID_REQUEST, what)
         return broker_entries(node)
     if kind == ConfigResource.CLIENT_METRICS:
-        if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER):
-            raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+        node.authorize(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER)
         if not name:
             raise refusal(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
         return client_metrics_entries(node, name)

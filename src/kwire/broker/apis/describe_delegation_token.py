@@ -1,31 +1,32 @@
-"""DescribeDelegationToken (api key 41), versions 0 to 3: the tokens of owners, with their HMACs (KIP-48).
+"""DescribeDelegationToken (api key 41), versions 0 to 3: list delegation tokens with their HMACs (KIP-48).
 
-    2  flexible    3  who requested a token (KIP-373)
+    2  flexible    3  requester of a token (KIP-373)
 
-No list of owners (null) selects all. The sender sees tokens that it owns or may renew, tokens that it may DESCRIBE, and
-those of users for whom it has DESCRIBE_TOKENS.
+A null list of owners selects all. The client sees tokens that it owns or may renew, tokens that it may DESCRIBE, and
+tokens of users for which it has DESCRIBE_TOKENS.
+
 Source: kafka.server.KafkaApis.handleDescribeTokensRequest, DelegationTokenManager.filterToken 3.9.1.
 """
 
 from __future__ import annotations
 
-from kwire.broker.apis.create_delegation_token import check_sender
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
+from kwire.broker.token_requests import require_token_access
 from kwire.internal_topics.cluster_state import DelegationToken
 from kwire.messages import DescribeDelegationTokenRequest, DescribeDelegationTokenResponse
 from kwire.messages.describe_delegation_token_response import DescribedDelegationToken
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-SINCE_REQUESTER = 3
+REQUESTER_VERSION = 3
 
 
 def handle(
     node: Node, context: RequestContext, request: DescribeDelegationTokenRequest
 ) -> DescribeDelegationTokenResponse:
-    """List the tokens that the sender may see."""
-    tokens = check_sender(node, context.peer).tokens
+    """List the tokens that the client may describe."""
+    tokens = require_token_access(node, context.peer).tokens
     if not tokens.is_enabled:
         raise refusal(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED, "Delegation Token feature is not enabled.")
     owners = None
@@ -33,16 +34,16 @@ def handle(
         owners = [f"{each.principal_type}:{each.principal_name}" for each in request.owners]
     return DescribeDelegationTokenResponse(
         tokens=[
-            described(token, tokens.hmac_of(token.token_id), context.api_version)
+            describe(token, tokens.hmac_of(token.token_id), context.api_version)
             for token in tokens
             if (owners is None or any(token.is_owner_or_renewer(owner) for owner in owners))
-            and may_see(node, context, token)
+            and may_describe(node, context, token)
         ]
     )
 
 
-def may_see(node: Node, context: RequestContext, token: DelegationToken) -> bool:
-    """Whether the sender may see a token."""
+def may_describe(node: Node, context: RequestContext, token: DelegationToken) -> bool:
+    """Return whether the client may describe a token."""
     return (
         token.is_owner_or_renewer(context.principal)
         or node.may(context, Operation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.token_id)
@@ -50,8 +51,8 @@ def may_see(node: Node, context: RequestContext, token: DelegationToken) -> bool
     )
 
 
-def described(token: DelegationToken, hmac: bytes, version: int) -> DescribedDelegationToken:
-    """One token."""
+def describe(token: DelegationToken, hmac: bytes, version: int) -> DescribedDelegationToken:
+    """Describe one token."""
     kind, _, name = token.owner.partition(":")
     result = DescribedDelegationToken(
         principal_type=kind,
@@ -67,7 +68,7 @@ def described(token: DelegationToken, hmac: bytes, version: int) -> DescribedDel
         result.renewers.append(
             DescribeDelegationTokenResponse.DescribedDelegationTokenRenewer(principal_type=kind, principal_name=name)
         )
-    if version >= SINCE_REQUESTER:
+    if version >= REQUESTER_VERSION:
         kind, _, name = token.requester.partition(":")
         result.token_requester_principal_type, result.token_requester_principal_name = kind, name
     return result

@@ -1,9 +1,11 @@
-"""DescribeGroups (api key 15), versions 0 to 6: classic groups, their state and members.
+"""DescribeGroups (api key 15), versions 0 to 6: the state and members of classic groups.
 
-    1  throttle time    3  operations allowed    4  static members (KIP-345)    6  GROUP_ID_NOT_FOUND with a message
+    1  throttle time    3  authorized operations    4  static members (KIP-345)    6  GROUP_ID_NOT_FOUND with a message
 
-A group that is not there, or is of the consumer protocol, is Dead. Metadata of members is only there while the group is
-Stable. Source: kafka.server.KafkaApis.handleDescribeGroupsRequest 3.9.1; GroupMetadataManager.describeGroups.
+A missing group, or one of the consumer protocol, has the state Dead. Member metadata is returned only in the state
+Stable.
+
+Source: kafka.server.KafkaApis.handleDescribeGroupsRequest 3.9.1; GroupMetadataManager.describeGroups.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ GROUP_OPERATIONS = [Operation.READ, Operation.DELETE, Operation.DESCRIBE]
 
 
 def handle(node: Node, context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+    """Describe each group."""
     response = DescribeGroupsResponse()
     for group_id in request.groups:
         if not node.may(context, Operation.DESCRIBE, ResourceType.GROUP, group_id):
@@ -36,12 +39,12 @@ def handle(node: Node, context: RequestContext, request: DescribeGroupsRequest) 
 
 
 def allowed_operations(node: Node, context: RequestContext, group_id: str) -> int:
-    """What the sender may do with a group, as bits."""
+    """Return the operations on a group that the client is authorized for, as bits."""
     return operations_mask([op for op in GROUP_OPERATIONS if node.may(context, op, ResourceType.GROUP, group_id)])
 
 
 def describe(group: ClassicGroup | ConsumerGroup | None, group_id: str, version: int) -> DescribedGroup:
-    """One group as it is."""
+    """Describe one group."""
     if not isinstance(group, ClassicGroup):
         described = DescribedGroup(group_id=group_id, group_state=DEAD, authorized_operations=NO_OPERATIONS)
         if version >= NOT_FOUND_VERSION:
@@ -70,9 +73,10 @@ def describe(group: ClassicGroup | ConsumerGroup | None, group_id: str, version:
 
 
 def failed(group_id: str, code: ErrorCode) -> DescribedGroup:
-    """A group that the sender may not see."""
+    """Build the response for a group that the client may not describe."""
     return DescribedGroup(group_id=group_id, error_code=int(code), authorized_operations=NO_OPERATIONS)
 
 
 def error_response(request: DescribeGroupsRequest, code: ErrorCode, message: str) -> DescribeGroupsResponse:
+    """Build a response with the same error for every group."""
     return DescribeGroupsResponse(groups=[failed(group_id, code) for group_id in request.groups])

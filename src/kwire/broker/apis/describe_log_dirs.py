@@ -15,13 +15,12 @@ from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.internal_topics.enums import ConfigResource
 from kwire.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
-from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.protocol.error_codes import ErrorCode
 
 
 def handle(node: Node, context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
     """The one directory there is; null asks for all partitions."""
-    if not node.may(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER):
-        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+    node.authorize(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER)
     wanted = None if request.topics is None else {topic.topic: set(topic.partitions) for topic in request.topics}
     topics = []
     for topic in node.topics:

@@ -1,6 +1,6 @@
-"""DescribeProducers (api key 61), version 0: which producers a partition remembers.
+"""DescribeProducers (api key 61), version 0: list the active producers of partitions (KIP-664).
 
-Source: kafka.server.KafkaApis.handleDescribeProducersRequest, UnifiedLog.activeProducers 3.9.1; KIP-664.
+Source: kafka.server.KafkaApis.handleDescribeProducersRequest, UnifiedLog.activeProducers 3.9.1.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 
 
 def handle(node: Node, context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
-    """Describe each partition."""
+    """List the producers of each partition."""
     return DescribeProducersResponse(
         topics=[
             DescribeProducersResponse.TopicResponse(
@@ -28,15 +28,14 @@ def handle(node: Node, context: RequestContext, request: DescribeProducersReques
 
 
 def describe(node: Node, context: RequestContext, topic: str, index: int) -> PartitionResponse:
-    """One partition's producers."""
-    answer = PartitionResponse(partition_index=index)
+    """List the producers of one partition."""
+    response = PartitionResponse(partition_index=index)
     try:
-        if not node.may(context, Operation.READ, ResourceType.TOPIC, topic):
-            raise refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
+        node.authorize(context, Operation.READ, ResourceType.TOPIC, topic)
         partition = node.topics.partition(topic, index)
         if partition is None:
             raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
-        answer.active_producers = [
+        response.active_producers = [
             DescribeProducersResponse.ProducerState(
                 producer_id=each.producer_id,
                 producer_epoch=each.producer_epoch,
@@ -48,5 +47,5 @@ def describe(node: Node, context: RequestContext, topic: str, index: int) -> Par
             for each in partition.opened.producers.entries.values()
         ]
     except BrokerError as error:
-        answer.error_code, answer.error_message = error.code, error.what
-    return answer
+        response.error_code, response.error_message = error.code, error.what
+    return response

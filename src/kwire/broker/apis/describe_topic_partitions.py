@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions (api key 75), version 0: topics' partitions, a page at a time.
+"""DescribeTopicPartitions (api key 75), version 0: the partitions of topics, in pages.
 
 Source: kafka.server.handlers.DescribeTopicPartitionsRequestHandler 3.9.1; KIP-966.
 """
@@ -11,7 +11,7 @@ from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.broker.topics import Topic
 from kwire.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
-from kwire.messages.describe_topic_partitions_response import DescribeTopicPartitionsResponseTopic as Answer
+from kwire.messages.describe_topic_partitions_response import DescribeTopicPartitionsResponseTopic as TopicResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 MAX_PARTITIONS = 2000
@@ -21,7 +21,7 @@ MAX_PARTITIONS = 2000
 def handle(
     node: Node, context: RequestContext, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
-    """A page, from the cursor on; the next cursor when there is more. No topics ask for all."""
+    """Return a page from the cursor on, and the next cursor. An empty list of topics selects all."""
     cursor = request.cursor
     names = {topic.name for topic in request.topics} or {topic.name for topic in node.topics}
     first = 0
@@ -32,41 +32,43 @@ def handle(
         names = {name for name in names if name >= cursor.topic_name}
         first = cursor.partition_index
     room = max(min(request.response_partition_limit, MAX_PARTITIONS), 1)
-    answers: list[Answer] = []
-    following = None
+    responses: list[TopicResponse] = []
+    next_cursor = None
     for name in sorted(names):
         if room <= 0:
-            following = DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=0)
+            next_cursor = DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=0)
             break
         start = first if cursor is not None and name == cursor.topic_name else 0
-        answer = page(node, context, name, start, room, all_topics=not request.topics)
-        if answer is None:
+        response = page(node, context, name, start, room, all_topics=not request.topics)
+        if response is None:
             continue
-        answers.append(answer)
-        room -= len(answer.partitions)
+        responses.append(response)
+        room -= len(response.partitions)
         topic = node.topics.get(name)
-        if topic is not None and not answer.error_code and start + len(answer.partitions) < len(topic.partitions):
-            index = start + len(answer.partitions)
-            following = DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=index)
+        if topic is not None and not response.error_code and start + len(response.partitions) < len(topic.partitions):
+            index = start + len(response.partitions)
+            next_cursor = DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=index)
             break
-    return DescribeTopicPartitionsResponse(topics=answers, next_cursor=following)
+    return DescribeTopicPartitionsResponse(topics=responses, next_cursor=next_cursor)
 
 
-def page(node: Node, context: RequestContext, name: str, start: int, room: int, *, all_topics: bool) -> Answer | None:
-    """One topic's part of the page; None when it is left out."""
+def page(
+    node: Node, context: RequestContext, name: str, start: int, room: int, *, all_topics: bool
+) -> TopicResponse | None:
+    """Return one topic's part of the page; None if the topic is omitted."""
     if not node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, name):
-        return None if all_topics else Answer(name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        return None if all_topics else TopicResponse(name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     topic = node.topics.get(name)
     if topic is None:
-        return Answer(name=name, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return TopicResponse(name=name, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     return describe(node, context, topic, start, room)
 
 
-def describe(node: Node, context: RequestContext, topic: Topic, start: int, room: int) -> Answer:
-    """A topic's partitions from start on, as many as there is room for."""
-    me = [node.node_id]
+def describe(node: Node, context: RequestContext, topic: Topic, start: int, room: int) -> TopicResponse:
+    """Describe up to `room` partitions of a topic, from index `start` on."""
+    replicas = [node.node_id]
     chosen = [(index, topic.partitions[index]) for index in sorted(topic.partitions) if index >= start][:room]
-    return Answer(
+    return TopicResponse(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
@@ -75,8 +77,8 @@ def describe(node: Node, context: RequestContext, topic: Topic, start: int, room
                 partition_index=index,
                 leader_id=node.node_id,
                 leader_epoch=partition.leader_epoch,
-                replica_nodes=me,
-                isr_nodes=me,
+                replica_nodes=replicas,
+                isr_nodes=replicas,
                 eligible_leader_replicas=[],
                 last_known_elr=[],
             )
@@ -91,7 +93,7 @@ def describe(node: Node, context: RequestContext, topic: Topic, start: int, room
 def error_response(
     request: DescribeTopicPartitionsRequest, code: ErrorCode, message: str
 ) -> DescribeTopicPartitionsResponse:
-    """The same error for every topic."""
+    """Build a response with the same error for every topic."""
     return DescribeTopicPartitionsResponse(
-        topics=[Answer(name=topic.name, error_code=code) for topic in request.topics]
+        topics=[TopicResponse(name=topic.name, error_code=code) for topic in request.topics]
     )

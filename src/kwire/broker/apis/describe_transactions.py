@@ -18,20 +18,21 @@ from kwire.protocol.error_codes import ErrorCode
 
 
 def handle(node: Node, context: RequestContext, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
+    """Describe each transactional id."""
     states = []
     for transactional_id in request.transactional_ids:
         if not node.may(context, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transactional_id):
-            states.append(refused(transactional_id, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+            states.append(failed(transactional_id, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
             continue
         try:
-            states.append(described(node, context, node.transactions.describe(transactional_id)))
+            states.append(describe(node, context, node.transactions.describe(transactional_id)))
         except BrokerError as error:
-            states.append(refused(transactional_id, ErrorCode(error.code)))
+            states.append(failed(transactional_id, ErrorCode(error.code)))
     return DescribeTransactionsResponse(transaction_states=states)
 
 
-def described(node: Node, context: RequestContext, transaction: TransactionMetadata) -> TransactionState:
-    """One transaction, with the topics that the sender may know of."""
+def describe(node: Node, context: RequestContext, transaction: TransactionMetadata) -> TransactionState:
+    """Describe one transaction, with the topics that the client may describe."""
     topics: dict[str, list[int]] = defaultdict(list)
     for topic, index in sorted(transaction.partitions):
         topics[topic].append(index)
@@ -50,11 +51,13 @@ def described(node: Node, context: RequestContext, transaction: TransactionMetad
     )
 
 
-def refused(transactional_id: str, code: ErrorCode) -> TransactionState:
+def failed(transactional_id: str, code: ErrorCode) -> TransactionState:
+    """Build the result of a transactional id with an error."""
     return TransactionState(transactional_id=transactional_id, error_code=code)
 
 
 def error_response(request: DescribeTransactionsRequest, code: ErrorCode, message: str) -> DescribeTransactionsResponse:
+    """Build a response with the same error for every transactional id."""
     return DescribeTransactionsResponse(
-        transaction_states=[refused(transactional_id, code) for transactional_id in request.transactional_ids]
+        transaction_states=[failed(transactional_id, code) for transactional_id in request.transactional_ids]
     )

@@ -1,9 +1,10 @@
-"""ElectLeaders (api key 43), versions 0 to 2: elect preferred or other leaders of partitions.
+"""ElectLeaders (api key 43), versions 0 to 2: elect the leaders of partitions.
 
-    1  unclean elections, an error for the whole request    2  flexible
+    1  unclean elections, top-level error    2  flexible
 
-The only replica leads every partition already, so a partition that is named gets ELECTION_NOT_NEEDED. Without a list of
-partitions (null), each topic is in the response, without partitions.
+The only replica always leads, so a requested partition has ELECTION_NOT_NEEDED. A request for all partitions (null)
+lists each topic without partitions.
+
 Source: KIP-183, KIP-460; org.apache.kafka.controller.ReplicationControlManager.electLeaders,
 ElectLeadersRequest.getErrorResponse 4.4.0.
 """
@@ -19,7 +20,7 @@ from kwire.messages.elect_leaders_response import PartitionResult, ReplicaElecti
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 PREFERRED, UNCLEAN = 0, 1
-SINCE_ERROR_CODE = 1
+ERROR_CODE_VERSION = 1
 
 
 def handle(node: Node, context: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
@@ -28,30 +29,29 @@ def handle(node: Node, context: RequestContext, request: ElectLeadersRequest) ->
         return ElectLeadersResponse(replica_election_results=results(node, context, request))
     except BrokerError as error:
         response = error_response(request, ErrorCode(error.code), error.what)
-        if context.api_version < SINCE_ERROR_CODE:
+        if context.api_version < ERROR_CODE_VERSION:
             response.error_code = ErrorCode.NONE
         return response
 
 
 def results(node: Node, context: RequestContext, request: ElectLeadersRequest) -> list[ReplicaElectionResult]:
-    """The results of all topics. Raises BrokerError."""
-    if not node.may(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER):
-        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
-    asked = request.topic_partitions
-    if request.election_type not in (PREFERRED, UNCLEAN) and (asked is None or asked):
+    """Return the results of all topics. Raises BrokerError."""
+    node.authorize(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER)
+    requested = request.topic_partitions
+    if request.election_type not in (PREFERRED, UNCLEAN) and (requested is None or requested):
         raise refusal(ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")
-    if asked is None:
+    if requested is None:
         return [ReplicaElectionResult(topic=topic.name, partition_result=[]) for topic in node.topics]
     return [
         ReplicaElectionResult(
             topic=each.topic, partition_result=[elect(node, each.topic, index) for index in each.partitions]
         )
-        for each in asked
+        for each in requested
     ]
 
 
 def elect(node: Node, name: str, index: int) -> PartitionResult:
-    """The result of one partition."""
+    """Return the result of one partition."""
     topic = node.topics.get(name)
     if topic is None:
         code, what = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}"
@@ -63,7 +63,7 @@ def elect(node: Node, name: str, index: int) -> PartitionResult:
 
 
 def error_response(request: ElectLeadersRequest, code: ErrorCode, message: str) -> ElectLeadersResponse:
-    """The same error for the request and every partition."""
+    """Build a response with the same error for the request and every partition."""
     return ElectLeadersResponse(
         error_code=code,
         replica_election_results=[

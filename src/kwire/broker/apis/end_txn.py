@@ -1,7 +1,7 @@
-"""EndTxn (api key 26), versions 0 to 5: commit or abort.
+"""EndTxn (api key 26), versions 0 to 5: commit or abort a transaction.
 
-    2  PRODUCER_FENCED, which is INVALID_PRODUCER_EPOCH before    4  TRANSACTION_ABORTABLE may come (KIP-890)
-    5  transaction version 2: the answer has the producer's id and epoch for its next transaction
+    2  PRODUCER_FENCED (before: INVALID_PRODUCER_EPOCH)    4  TRANSACTION_ABORTABLE (KIP-890)
+    5  transaction version 2: the response has the producer id and epoch for the next transaction
 
 Source: kafka.server.KafkaApis.handleEndTxnRequest.
 """
@@ -16,23 +16,21 @@ from kwire.errors import BrokerError
 from kwire.messages import EndTxnRequest, EndTxnResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-FENCED_KNOWN_FROM = 2
-BUMPING_FROM = 5
+PRODUCER_FENCED_VERSION = 2
+EPOCH_BUMP_VERSION = 5
 
 
 def handle(node: Node, context: RequestContext, request: EndTxnRequest) -> EndTxnResponse:
-    if not node.may(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
-        raise refusal(
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, f"no access to transactional id {request.transactional_id}"
-        )
+    """Complete the transaction."""
+    node.authorize(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
-    client_transaction_version = 2 if context.api_version >= BUMPING_FROM else 0
+    client_transaction_version = 2 if context.api_version >= EPOCH_BUMP_VERSION else 0
     try:
-        following = node.transactions.end(
+        next_producer = node.transactions.end(
             request.transactional_id, producer, request.committed, client_transaction_version
         )
     except BrokerError as error:
-        if error.code == ErrorCode.PRODUCER_FENCED and context.api_version < FENCED_KNOWN_FROM:
+        if error.code == ErrorCode.PRODUCER_FENCED and context.api_version < PRODUCER_FENCED_VERSION:
             raise refusal(ErrorCode.INVALID_PRODUCER_EPOCH, error.what) from error
         raise
-    return EndTxnResponse(producer_id=following.producer_id, producer_epoch=following.producer_epoch)
+    return EndTxnResponse(producer_id=next_producer.producer_id, producer_epoch=next_producer.producer_epoch)

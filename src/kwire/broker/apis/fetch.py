@@ -1,14 +1,15 @@
-"""Fetch (api key 1), versions 0 to 18: records of partitions, at once or when enough have come.
+"""Fetch (api key 1), versions 0 to 18: read records of partitions, waiting for new ones if needed.
 
-    0, 1  magic 0    1  throttle time    2, 3  magic 1    3  limit of the whole answer, first batch always whole
+    0, 1  magic 0    1  throttle time    2, 3  magic 1    3  size limit of the response, first batch always complete
     4  magic 2, isolation level, aborted transactions    5  log start offset    7  sessions    9  leader epochs
-    10  zstd    11  rack    12  flexible, last fetched epoch    13  topics by id    15  replica state    16  endpoints
+    10  zstd    11  rack    12  flexible, last fetched epoch    13  topic ids    15  replica state    16  endpoints
     18  high watermark of followers
 
-Waits up to max_wait_ms for min_bytes, unless a partition has an error or nothing was asked for; each append to one of
-the partitions looks again. max_bytes is a goal: the first partition with records gives one batch in any case (from
-version 3 on). Partitions get their turn in the order of the request, or of the session. Followers (replica_id from 0
-on) need CLUSTER_ACTION on the cluster, consumers READ on each topic.
+The response is sent when min_bytes are available, a partition has an error, or max_wait_ms has passed; every append to
+one of the partitions is checked. max_bytes is not absolute: from version 3 on, the first partition with records returns
+at least one batch. Partitions are read in the order of the request, or of the fetch session. Followers (replica_id of 0
+or more) need CLUSTER_ACTION on the cluster, consumers READ on each topic.
+
 Source: kafka.server.KafkaApis.handleFetchRequest, ReplicaManager.fetchMessages, DelayedFetch 3.9.1.
 """
 
@@ -41,30 +42,30 @@ REPLICA_STATE_VERSION = 15
 NEWEST_MAGIC = 2
 CORRELATION_ID_BYTES = 4
 
-Answer = FetchResponse | SplicedResponse
+Body = FetchResponse | SplicedResponse
 Result = TypeVar("Result")
 
 
-def handle(node: Node, context: RequestContext, request: FetchRequest) -> Answer | Awaitable[Answer]:
-    """The answer, or a future of it."""
+def handle(node: Node, context: RequestContext, request: FetchRequest) -> Body | Awaitable[Body]:
+    """Read the partitions; returns an awaitable if the request has to wait for records or their conversion."""
     fetch = Fetch(node, context, request)
     found = fetch.read()
     if fetch_magic(context.api_version) < NEWEST_MAGIC:
-        return answer_converted(fetch, found)
+        return respond_converted(fetch, found)
     if fetch.is_enough(found):
         return fetch.respond(found)
-    return Waiting(fetch, fetch.respond).future
+    return DelayedFetch(fetch, fetch.respond).future
 
 
-async def answer_converted(fetch: Fetch, found: list[Found]) -> Answer:
-    """The response for a version that may need an older format than is stored."""
+async def respond_converted(fetch: Fetch, found: list[Found]) -> Body:
+    """Respond in a version that may need an older record format than the stored one."""
     if not fetch.is_enough(found):
-        found = await Waiting(fetch, list).future
+        found = await DelayedFetch(fetch, list).future
     return fetch.respond([await fetch.convert(one) for one in found])
 
 
 class Fetch:
-    """One request on its way."""
+    """A fetch request being handled."""
 
     __slots__ = ("_max_bytes", "_may_follow", "_partitions", "_started_ns", "_view", "context", "node", "request")
 
@@ -78,14 +79,14 @@ class Fetch:
         self._view: View = node.fetch_sessions.view(request, context.api_version)
         in_state = context.api_version >= REPLICA_STATE_VERSION
         replica_id = request.replica_state.replica_id if in_state else request.replica_id
-        # None for a consumer: its rights are those on the topics
+        # None for a consumer, which needs READ on each topic instead
         self._may_follow = (
             node.may(context, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER) if replica_id >= 0 else None
         )
         self._partitions = [self._resolve(each) for each in self._view.partitions]
 
     def _resolve(self, each: SessionPartition) -> Partition | ErrorCode:
-        """The partition, or why there is none."""
+        """Return a partition of the request, or its error."""
         if self._may_follow is False:
             return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         topics = self.node.topics
@@ -103,11 +104,11 @@ class Fetch:
 
     @property
     def watched(self) -> list[Partition]:
-        """The partitions whose growth may end the wait."""
+        """The partitions whose appends may complete the request."""
         return [each for each in self._partitions if isinstance(each, Partition)]
 
     def read(self) -> list[Found]:
-        """What each partition gives now."""
+        """Read every partition as it is now."""
         request, version = self.request, self.context.api_version
         self._started_ns = time.perf_counter_ns()
         left = self._max_bytes
@@ -126,7 +127,7 @@ class Fetch:
         return found
 
     async def convert(self, found: Found) -> Found:
-        """The same in the format of the client's version."""
+        """Convert records to the format of the client's version, if needed."""
         if found.conversion is None:
             return found
         try:
@@ -134,10 +135,10 @@ class Fetch:
         except KwireError as error:
             return failure(found.data.partition_index, error_code(error))
         finally:
-            self._started_ns = time.perf_counter_ns()  # the wait is not the client's
+            self._started_ns = time.perf_counter_ns()  # waiting does not count as request time
 
     def is_enough(self, found: list[Found]) -> bool:
-        """Whether nothing is to be waited for."""
+        """Return whether the response can be sent now."""
         return (
             self.request.max_wait_ms <= 0
             or not found
@@ -145,18 +146,18 @@ class Fetch:
             or any(one.data.error_code or one.data.diverging_epoch.epoch >= 0 for one in found)
         )
 
-    def respond(self, found: list[Found]) -> Answer:
-        """The response, with the partitions that the session's client has to hear of."""
+    def respond(self, found: list[Found]) -> Body:
+        """Build the response; in an incremental session, only with partitions that have changed."""
         view = self._view
         topics: dict[str | UUID, FetchableTopicResponse] = {}
         payloads = []
-        told = []
+        sent = []
         for each, one in zip(view.partitions, found, strict=True):
             if one.size_bytes:
                 one.data.records = RECORDS_ELSEWHERE
-            if not view.has_news(each, one.data):
+            if not view.has_changed(each, one.data):
                 continue
-            told.append((each, one.data))
+            sent.append((each, one.data))
             topic = topics.get(each.topic)
             if topic is None:
                 topic = topics[each.topic] = (
@@ -168,22 +169,22 @@ class Fetch:
             if one.size_bytes:
                 payloads.append(one.payload)
         body = FetchResponse(session_id=view.session_id, responses=list(topics.values()))
-        answer = SplicedResponse(body=body, payloads=payloads) if payloads else body
-        if self._is_throttled(answer):
+        response = SplicedResponse(body=body, payloads=payloads) if payloads else body
+        if self._is_throttled(response):
             if not view.is_incremental:  # Kafka creates a session with the first response that is sent
-                self.node.fetch_sessions.forget(view.session_id)
+                self.node.fetch_sessions.close(view.session_id)
             return FetchResponse(session_id=view.session_id if view.is_incremental else NO_SESSION)
-        for each, one in told:
-            view.tell(each, one)
-        return answer
+        for each, data in sent:
+            view.mark_sent(each, data)
+        return response
 
-    def _is_throttled(self, answer: Answer) -> bool:
-        """Count the response for the client's quotas; one above them is not sent, and not counted as sent."""
+    def _is_throttled(self, response: Body) -> bool:
+        """Record the response for the client's quotas. Returns whether it exceeds them and must not be sent."""
         context, throttling = self.context, self.node.throttling
         if throttling.limit(QuotaType.FETCH, context) is None:
             bandwidth_ms, size_bytes = 0, 0
         else:
-            size_bytes = response_size(answer, context.api_version)
+            size_bytes = response_size(response, context.api_version)
             bandwidth_ms = throttling.record(QuotaType.FETCH, context, size_bytes)
         context.thread_ns += time.perf_counter_ns() - self._started_ns
         context.is_time_recorded = True
@@ -193,8 +194,8 @@ class Fetch:
         return context.throttle_ms > 0
 
 
-class Waiting(Generic[Result]):
-    """A fetch that waits: for records in its partitions, or for the end of its time. finish: makes the result."""
+class DelayedFetch(Generic[Result]):
+    """A fetch that waits for records or max_wait_ms (Kafka's DelayedFetch). finish: builds the future's result."""
 
     __slots__ = ("_fetch", "_finish", "_timer", "future")
 
@@ -203,40 +204,40 @@ class Waiting(Generic[Result]):
         self.future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self.future.add_done_callback(self._stop)
         for partition in fetch.watched:
-            partition.watchers.add(self._grown)
-        self._timer: TimerHandle = fetch.node.timers.call_later(fetch.request.max_wait_ms, self._expired)
+            partition.watchers.add(self._on_append)
+        self._timer: TimerHandle = fetch.node.timers.call_later(fetch.request.max_wait_ms, self._on_timeout)
 
-    def _grown(self) -> None:
+    def _on_append(self) -> None:
         if not self.future.done():
             found = self._fetch.read()
             if self._fetch.is_enough(found):
                 self._done(found)
 
-    def _expired(self) -> None:
+    def _on_timeout(self) -> None:
         if not self.future.done():
             self._done(self._fetch.read())
 
     def _done(self, found: list[Found]) -> None:
         for partition in self._fetch.watched:
-            partition.watchers.discard(self._grown)
+            partition.watchers.discard(self._on_append)
         self.future.set_result(self._finish(found))
 
     def _stop(self, _future: asyncio.Future[Result]) -> None:
-        """Also when the client has gone and the future was cancelled."""
+        """Release timer and watchers, also if the future was cancelled because the client disconnected."""
         self._timer.cancel()
         for partition in self._fetch.watched:
-            partition.watchers.discard(self._grown)
+            partition.watchers.discard(self._on_append)
 
 
-def response_size(answer: Answer, version: int) -> int:
-    """The size of a response as Kafka counts it for quotas: with its correlation id, without the length."""
-    body = answer.body if isinstance(answer, SplicedResponse) else answer
+def response_size(response: Body, version: int) -> int:
+    """Return the size of a response as Kafka counts it for quotas: with correlation id, without length prefix."""
+    body = response.body if isinstance(response, SplicedResponse) else response
     size_bytes = CORRELATION_ID_BYTES + body.encoded_size(version=version)
-    if isinstance(answer, SplicedResponse):
-        size_bytes += sum(sum(map(piece_bytes, payload)) - len(RECORDS_ELSEWHERE) for payload in answer.payloads)
+    if isinstance(response, SplicedResponse):
+        size_bytes += sum(sum(map(piece_bytes, payload)) - len(RECORDS_ELSEWHERE) for payload in response.payloads)
     return size_bytes
 
 
 def error_response(request: FetchRequest, code: ErrorCode, message: str) -> FetchResponse:
-    """An error of the session."""
+    """Build a response with a top-level error, such as an invalid session."""
     return FetchResponse(error_code=code, session_id=0)

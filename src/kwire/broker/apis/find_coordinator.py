@@ -1,9 +1,11 @@
-"""FindCoordinator (api key 10), versions 0 to 6: which broker to talk to about a group or a transactional id.
+"""FindCoordinator (api key 10), versions 0 to 6: find the coordinator of a group or transactional id.
 
-    1  transactional ids, error message    4  several keys at once (KIP-699)    6  share groups
+    1  transactional ids, error message    4  several keys (KIP-699)    6  share groups
 
-This is the only broker, so it coordinates everything. Kafka's first answer is COORDINATOR_NOT_AVAILABLE, until the
-internal topic is made; here it is made when there is something to write. Share groups (key type 2) are not served.
+The broker is the only node and coordinates all groups and transactions. Kafka first responds with
+COORDINATOR_NOT_AVAILABLE until the internal topic exists; here the topic is created with its first record. Share groups
+(key type 2) are not supported.
+
 Source: kafka.server.KafkaApis.handleFindCoordinatorRequest 3.9.1.
 """
 
@@ -24,6 +26,7 @@ RESOURCES = {
 
 
 def handle(node: Node, context: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+    """Return this broker as the coordinator of each key."""
     host, port = node.endpoint(context.listener)
     if context.api_version >= SEVERAL_KEYS_VERSION:
         response = FindCoordinatorResponse()
@@ -40,7 +43,7 @@ def handle(node: Node, context: RequestContext, request: FindCoordinatorRequest)
 
 
 def check(node: Node, context: RequestContext, key_type: int, key: str) -> ErrorCode:
-    """Whether the sender may ask for that."""
+    """Return NONE, or the error for a key: invalid type or not authorized."""
     if key_type not in RESOURCES:
         return ErrorCode.INVALID_REQUEST
     resource, code = RESOURCES[key_type]
@@ -48,11 +51,12 @@ def check(node: Node, context: RequestContext, key_type: int, key: str) -> Error
 
 
 def error_response(request: FindCoordinatorRequest, code: ErrorCode, message: str) -> FindCoordinatorResponse:
-    nowhere = FindCoordinatorResponse(error_code=int(code), error_message=message, node_id=-1, host="", port=-1)
-    nowhere.coordinators = [
+    """Build a response with the same error for every key."""
+    response = FindCoordinatorResponse(error_code=int(code), error_message=message, node_id=-1, host="", port=-1)
+    response.coordinators = [
         FindCoordinatorResponse.Coordinator(
             key=key, node_id=-1, host="", port=-1, error_code=int(code), error_message=message
         )
         for key in request.coordinator_keys
     ]
-    return nowhere
+    return response

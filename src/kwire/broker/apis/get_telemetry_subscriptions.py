@@ -1,6 +1,7 @@
-"""GetTelemetrySubscriptions (api key 71), version 0: the metrics that a client shall push (KIP-714).
+"""GetTelemetrySubscriptions (api key 71), version 0: the metrics that a client should push (KIP-714).
 
-A client without an instance id (zero) gets one. Compression types are listed by preference: zstd, lz4, gzip, snappy.
+A client without an instance id (zero) gets one. Compression types are in order of preference: zstd, lz4, gzip, snappy.
+
 Source: org.apache.kafka.server.ClientMetricsManager.processGetTelemetrySubscriptionRequest 3.9.1.
 """
 

@@ -1,8 +1,10 @@
-"""Heartbeat (api key 12), versions 0 to 4: a member of the classic protocol is alive.
+"""Heartbeat (api key 12), versions 0 to 4: keep a member of the classic protocol in its group.
 
     1  throttle time    3  static members (KIP-345)
 
-REBALANCE_IN_PROGRESS tells it to join again. Source: kafka.server.KafkaApis.handleHeartbeatRequest 3.9.1.
+REBALANCE_IN_PROGRESS asks the member to join again.
+
+Source: kafka.server.KafkaApis.handleHeartbeatRequest 3.9.1.
 """
 
 from __future__ import annotations
@@ -11,11 +13,10 @@ from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.messages import HeartbeatRequest, HeartbeatResponse
-from kwire.protocol.error_codes import ErrorCode, refusal
 
 
 def handle(node: Node, context: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
-    if not node.may(context, Operation.READ, ResourceType.GROUP, request.group_id):
-        raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {request.group_id}")
+    """Record the heartbeat of a member."""
+    node.authorize(context, Operation.READ, ResourceType.GROUP, request.group_id)
     node.groups.heartbeat(request.group_id, request.member_id, request.group_instance_id, request.generation_id)
     return HeartbeatResponse()

@@ -1,11 +1,13 @@
-"""JoinGroup (api key 11), versions 0 to 9: become a member of a group's next generation.
+"""JoinGroup (api key 11), versions 0 to 9: join the next generation of a group of the classic protocol.
 
-    1  rebalance timeout of its own (version 0: the session timeout)    2  throttle time    4  members without an id are
-    given one and have to come back with it (KIP-394)    5  static members (KIP-345)    7  protocol type, null names
+    1  rebalance timeout (version 0: session timeout)    2  throttle time    4  a member without an id gets one and has
+    to join again with it (KIP-394)    5  static members (KIP-345)    7  protocol type, nullable protocol name
     8  reason (KIP-800)    9  skip assignment (KIP-814)
 
-The answer comes when the generation begins. A group of the consumer protocol takes members of this one too, where
-group.consumer.migration.policy made it so. Source: kafka.server.KafkaApis.handleJoinGroupRequest 3.9.1.
+The response is sent when the generation begins. A group of the consumer protocol accepts classic members if
+group.consumer.migration.policy allows it.
+
+Source: kafka.server.KafkaApis.handleJoinGroupRequest 3.9.1.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from kwire.broker.groups.answers import LaterAnswer
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
 from kwire.messages import JoinGroupRequest, JoinGroupResponse
-from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.protocol.error_codes import ErrorCode
 
 NULL_NAMES_VERSION = 7
 
@@ -26,16 +28,16 @@ NULL_NAMES_VERSION = 7
 def handle(
     node: Node, context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse | Awaitable[JoinGroupResponse]:
+    """Join the group; the response follows when the next generation begins."""
     if context.api_version == 0:
         request.rebalance_timeout_ms = request.session_timeout_ms
     later: LaterAnswer[JoinGroupResponse] = LaterAnswer()
 
     def answer(response: JoinGroupResponse) -> None:
-        later(fit(response, context.api_version))
+        later(adapt(response, context.api_version))
 
     try:
-        if not node.may(context, Operation.READ, ResourceType.GROUP, request.group_id):
-            raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {request.group_id}")
+        node.authorize(context, Operation.READ, ResourceType.GROUP, request.group_id)
         node.groups.join(
             context,
             request,
@@ -43,16 +45,17 @@ def handle(
             lambda topic: node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic),
         )
     except BrokerError as error:
-        return fit(error_response(request, ErrorCode(error.code), error.what), context.api_version)
+        return adapt(error_response(request, ErrorCode(error.code), error.what), context.api_version)
     return later.response()
 
 
-def fit(response: JoinGroupResponse, version: int) -> JoinGroupResponse:
-    """A protocol that is not chosen is null, for which older versions have the empty text."""
+def adapt(response: JoinGroupResponse, version: int) -> JoinGroupResponse:
+    """Encode the absence of a protocol name: null, or an empty string in versions that are not nullable."""
     if not response.protocol_name:
         response.protocol_name = None if version >= NULL_NAMES_VERSION else ""
     return response
 
 
 def error_response(request: JoinGroupRequest, code: ErrorCode, message: str) -> JoinGroupResponse:
+    """Build an error response, which repeats the member id."""
     return JoinGroupResponse(member_id=request.member_id, error_code=int(code))

@@ -1,8 +1,10 @@
-"""LeaveGroup (api key 13), versions 0 to 5: members of the classic protocol leave.
+"""LeaveGroup (api key 13), versions 0 to 5: remove members of the classic protocol from a group.
 
-    1  throttle time    3  several members at once, by instance id too (KIP-345)    5  reason (KIP-800)
+    1  throttle time    3  several members, also by instance id (KIP-345)    5  reason (KIP-800)
 
-Up to version 2 the one member's result is the response's. Source: kafka.server.KafkaApis.handleLeaveGroupRequest 3.9.1.
+Up to version 2 the response has the result of the one member.
+
+Source: kafka.server.KafkaApis.handleLeaveGroupRequest 3.9.1.
 """
 
 from __future__ import annotations
@@ -12,14 +14,14 @@ from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
 from kwire.messages import LeaveGroupRequest, LeaveGroupResponse
-from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.protocol.error_codes import ErrorCode
 
 MEMBERS_VERSION = 3
 
 
 def handle(node: Node, context: RequestContext, request: LeaveGroupRequest) -> LeaveGroupResponse:
-    if not node.may(context, Operation.READ, ResourceType.GROUP, request.group_id):
-        raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {request.group_id}")
+    """Remove the members."""
+    node.authorize(context, Operation.READ, ResourceType.GROUP, request.group_id)
     one = context.api_version < MEMBERS_VERSION
     if one:
         request.members = [LeaveGroupRequest.MemberIdentity(member_id=request.member_id)]

@@ -28,8 +28,7 @@ TYPES = (
 
 def handle(node: Node, context: RequestContext, request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
     """List the resources of the types asked for."""
-    if not node.may(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER):
-        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+    node.authorize(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER)
     wanted = {ConfigResource.CLIENT_METRICS} if context.api_version == 0 else set(request.resource_types) or set(TYPES)
     if wanted - set(TYPES):
         raise refusal(ErrorCode.UNSUPPORTED_VERSION, "Unsupported resource type")

@@ -1,6 +1,6 @@
-"""ListGroups (api key 16), versions 0 to 5: all groups of this broker.
+"""ListGroups (api key 16), versions 0 to 5: list groups.
 
-    1  throttle time    4  states, and a filter by them (KIP-518)    5  types, and a filter by them (KIP-848)
+    1  throttle time    4  states, filter by state (KIP-518)    5  types, filter by type (KIP-848)
 
 Source: kafka.server.KafkaApis.handleListGroupsRequest 3.9.1.
 """
@@ -14,6 +14,7 @@ from kwire.messages import ListGroupsRequest, ListGroupsResponse
 
 
 def handle(node: Node, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
+    """List the groups that the client may describe."""
     sees_all = node.may(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER)
     return ListGroupsResponse(
         groups=[

@@ -1,12 +1,12 @@
-"""ListOffsets (api key 2), versions 0 to 11: offsets by time, and where a partition begins and ends.
+"""ListOffsets (api key 2), versions 0 to 11: look up offsets by timestamp, or the start and end of a partition.
 
-    0  a list of segments' first offsets    1  one offset with its timestamp    2  isolation level
-    4  leader epochs    7  the largest timestamp (-3)    8, 9  local and tiered logs (-4, -5)
-    10  timeout    11  first offset that is not tiered yet (-6)
+    0  list of segment base offsets    1  one offset with its timestamp    2  isolation level
+    4  leader epochs    7  largest timestamp (-3)    8, 9  local and tiered logs (-4, -5)
+    10  timeout    11  first offset not yet tiered (-6)
 
-    timestamp  -1  the end (the last stable offset for read_committed)    -2  the start
-               -3  the record with the largest timestamp    -4  the start of what is local (the same here)
-               -5, -6  of tiered storage (none here)    else the first record at or after it
+    timestamp  -1  log end (read_committed: last stable offset)    -2  log start
+               -3  record with the largest timestamp    -4  start of the local log (equal to -2: no tiered storage)
+               -5, -6  tiered storage: none, so no offset    otherwise the first record at or after the timestamp
 
 Source: kafka.server.KafkaApis.handleListOffsetRequest, UnifiedLog.fetchOffsetByTimestamp and
 legacyFetchOffsetsBefore 3.9.1.
@@ -22,7 +22,7 @@ from kwire.broker.topics import Partition
 from kwire.errors import BrokerError, KwireError
 from kwire.messages import ListOffsetsRequest, ListOffsetsResponse
 from kwire.messages.list_offsets_request import ListOffsetsPartition
-from kwire.messages.list_offsets_response import ListOffsetsPartitionResponse as Answer
+from kwire.messages.list_offsets_response import ListOffsetsPartitionResponse as Response
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, PENDING_UPLOAD = range(-1, -7, -1)
@@ -32,7 +32,7 @@ LEADER_EPOCH_VERSION = 4
 
 
 def handle(node: Node, context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    """Look each partition up."""
+    """Look up the offset of each partition."""
     topics = []
     for topic in request.topics:
         allowed = node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
@@ -54,9 +54,9 @@ def handle(node: Node, context: RequestContext, request: ListOffsetsRequest) -> 
     return ListOffsetsResponse(topics=topics)
 
 
-def failure(index: int, code: ErrorCode) -> Answer:
-    """The answer where there is none."""
-    return Answer(partition_index=index, error_code=code)
+def failure(index: int, code: ErrorCode) -> Response:
+    """Build the response of a partition with an error."""
+    return Response(partition_index=index, error_code=code)
 
 
 def look_up(
@@ -64,29 +64,29 @@ def look_up(
     request: ListOffsetsRequest,
     partition: Partition,
     requested: ListOffsetsPartition,
-) -> Answer:
-    """The answer of one partition."""
+) -> Response:
+    """Look up the offset of one partition."""
     try:
         if context.api_version == 0:
             offsets = offsets_before(partition, requested.timestamp, requested.max_num_offsets)
-            return Answer(partition_index=requested.partition_index, old_style_offsets=offsets)
+            return Response(partition_index=requested.partition_index, old_style_offsets=offsets)
         check_leader_epoch(partition, requested.current_leader_epoch)
         timestamp, offset, epoch = find(partition, context.api_version, request.isolation_level, requested.timestamp)
     except BrokerError as error:
         return failure(requested.partition_index, ErrorCode(error.code))
     except KwireError:
         return failure(requested.partition_index, ErrorCode.KAFKA_STORAGE_ERROR)
-    answer = Answer(partition_index=requested.partition_index, timestamp=timestamp, offset=offset)
+    response = Response(partition_index=requested.partition_index, timestamp=timestamp, offset=offset)
     if context.api_version >= LEADER_EPOCH_VERSION:
-        answer.leader_epoch = epoch
-    return answer
+        response.leader_epoch = epoch
+    return response
 
 
 def find(partition: Partition, version: int, isolation_level: int, timestamp: int) -> tuple[int, int, int]:
     """(timestamp, offset, leader epoch) of what was requested for, each -1 where there is none."""
     log = partition.opened
     if timestamp < LATEST and version < FIRST_VERSION_WITH.get(timestamp, 0):
-        raise refusal(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} in version {version}")
+        raise refusal(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} is not supported in version {version}")
     end = log.high_watermark
     if isolation_level == READ_COMMITTED:
         end = min(end, log.last_stable_offset)
@@ -102,7 +102,7 @@ def find(partition: Partition, version: int, isolation_level: int, timestamp: in
 
 
 def offsets_before(partition: Partition, timestamp: int, max_count: int) -> list[int]:
-    """Version 0: where segments begin that were last changed before a time, newest first; the end in front."""
+    """Version 0: return base offsets of segments modified before a timestamp, newest first, and the log end."""
     log = partition.opened
     end = log.high_watermark
     pairs: list[tuple[int, int | None]] = [
@@ -123,5 +123,5 @@ def offsets_before(partition: Partition, timestamp: int, max_count: int) -> list
 
 
 def is_after(modified_ms: int | None, timestamp: int) -> bool:
-    """Whether a place in the log is younger than that; its end always is."""
+    """Return whether a segment was modified after a timestamp; True for the log end (None)."""
     return modified_ms is None or modified_ms > timestamp

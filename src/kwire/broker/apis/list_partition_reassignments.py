@@ -1,6 +1,7 @@
-"""ListPartitionReassignments (api key 46), version 0: the reassignments in progress (KIP-455).
+"""ListPartitionReassignments (api key 46), version 0: list partition reassignments in progress (KIP-455).
 
-One node never has any; partitions that do not exist are not in the response.
+On a single node there are none. Requested partitions that do not exist are omitted.
+
 Source: org.apache.kafka.controller.ReplicationControlManager.listPartitionReassignments 4.4.0.
 """
 
@@ -10,13 +11,11 @@ from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
 from kwire.messages import ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse
-from kwire.protocol.error_codes import ErrorCode, refusal
 
 
 def handle(
     node: Node, context: RequestContext, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
-    """Return the empty list."""
-    if not node.may(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER):
-        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+    """Return an empty list."""
+    node.authorize(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER)
     return ListPartitionReassignmentsResponse(error_message=None)

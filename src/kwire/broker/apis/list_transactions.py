@@ -1,9 +1,9 @@
-"""ListTransactions (api key 66), versions 0 to 2: transactional ids by state, producer id, age and name.
+"""ListTransactions (api key 66), versions 0 to 2: list transactional ids by state, producer id, duration and name.
 
-    1  only those that run longer than so many milliseconds (KIP-994)
-    2  only those whose transactional id matches a regular expression as a whole (KIP-1152)
+    1  minimum duration in milliseconds (KIP-994)    2  pattern that the transactional id must match (KIP-1152)
 
-A pattern that is none, or takes too long, is INVALID_REGULAR_EXPRESSION.
+A pattern that is invalid or too expensive to match is INVALID_REGULAR_EXPRESSION.
+
 Source: kafka.server.KafkaApis.handleListTransactionsRequest, TransactionStateManager.listTransactionStates.
 """
 
@@ -20,7 +20,7 @@ STATES = {state.label: state for state in TransactionState}
 
 
 def handle(node: Node, context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
-    """Those that the sender may know of. Raises BrokerError for a wrong pattern."""
+    """List the matching transactions that the client may describe. Raises BrokerError for an invalid pattern."""
     states = {STATES[name] for name in request.state_filters if name in STATES}
     producer_ids = set(request.producer_id_filters)
     pattern = None

@@ -1,12 +1,12 @@
-"""Metadata (api key 3), versions 0 to 13: which brokers there are, and which of them leads which partition.
+"""Metadata (api key 3), versions 0 to 13: brokers, topics, and the leader of each partition.
 
-    1  rack, controller, internal topics; null asks for all topics, none for none (version 0: none asks for all)
-    2  cluster id    3  throttle time    4  the client may forbid that topics are made    5  offline replicas
-    7  leader epochs    8  operations allowed    10  topic ids    12  topics asked for by id
-    13  an error for the whole response
+    1  rack, controller, internal topics; null selects all topics, an empty list none (version 0: empty selects all)
+    2  cluster id    3  throttle time    4  auto topic creation is optional    5  offline replicas
+    7  leader epochs    8  authorized operations    10  topic ids    12  topics by id    13  top-level error code
 
-A topic that is asked for and not there is made, where auto.create.topics.enable and the client allow it. Unlike Kafka's
-first answer about such a topic (LEADER_NOT_AVAILABLE until the controller has made it) this one already has it.
+A missing topic is created if auto.create.topics.enable and the client allow it. The response already contains the new
+topic; Kafka first responds with LEADER_NOT_AVAILABLE until its controller has created the topic.
+
 Source: kafka.server.KafkaApis.handleTopicMetadataRequest 3.9.1.
 """
 
@@ -48,7 +48,7 @@ CLUSTER_OPERATIONS = [
 
 
 def handle(node: Node, context: RequestContext, request: MetadataRequest) -> MetadataResponse:
-    """The answer for the client's listener."""
+    """Describe the broker, with its endpoint on the client's listener, and topics."""
     version = context.api_version
     topics = request.topics
     if topics is None or (version == 0 and not topics):
@@ -58,7 +58,7 @@ def handle(node: Node, context: RequestContext, request: MetadataRequest) -> Met
             if node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
         ]
     else:
-        found = [one(node, context, request, topic) for topic in topics]
+        found = [describe_requested(node, context, request, topic) for topic in topics]
     host, port = node.endpoint(context.listener)
     response = MetadataResponse(
         brokers=[
@@ -80,11 +80,11 @@ def handle(node: Node, context: RequestContext, request: MetadataRequest) -> Met
     return response
 
 
-def one(
+def describe_requested(
     node: Node, context: RequestContext, request: MetadataRequest, requested: MetadataRequestTopic
 ) -> MetadataResponseTopic:
-    """The answer about one topic that was asked for, by name or by id."""
-    if requested.topic_id != ZERO_UUID:  # whatever the name is: Java leaves it empty, not null
+    """Describe a requested topic, by name or id; create it if it is missing and that is allowed."""
+    if requested.topic_id != ZERO_UUID:  # the id takes precedence: Java clients send an empty name with it, not null
         topic = node.topics.with_id(requested.topic_id)
         if topic is None or not node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic.name):
             return failed(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id=requested.topic_id)
@@ -109,20 +109,20 @@ def one(
 
 
 def failed(code: ErrorCode, name: str | None, *, topic_id: UUID = ZERO_UUID) -> MetadataResponseTopic:
-    """The answer about a topic that there is nothing to tell of."""
+    """Build the response for a topic with an error."""
     return MetadataResponseTopic(
         error_code=code, name=name, topic_id=topic_id, topic_authorized_operations=NO_OPERATIONS
     )
 
 
 def describe(node: Node, context: RequestContext, request: MetadataRequest, topic: Topic) -> MetadataResponseTopic:
-    """The answer about a topic that is there."""
+    """Describe an existing topic."""
     operations = NO_OPERATIONS
     if context.api_version >= 8 and request.include_topic_authorized_operations:
         operations = operations_mask(
             [op for op in TOPIC_OPERATIONS if node.may(context, op, ResourceType.TOPIC, topic.name)]
         )
-    me = [node.node_id]
+    replicas = [node.node_id]
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
@@ -132,8 +132,8 @@ def describe(node: Node, context: RequestContext, request: MetadataRequest, topi
                 partition_index=index,
                 leader_id=node.node_id,
                 leader_epoch=partition.leader_epoch,
-                replica_nodes=me,
-                isr_nodes=me,
+                replica_nodes=replicas,
+                isr_nodes=replicas,
             )
             for index, partition in topic.partitions.items()
         ],

@@ -1,11 +1,12 @@
-"""OffsetCommit (api key 8), versions 0 to 10: where a group has come to in its partitions.
+"""OffsetCommit (api key 8), versions 0 to 10: commit a group's offsets.
 
-    1  member and generation, a timestamp for each partition    2  retention for all of it, no timestamps (to 4)
-    3  throttle time    5  retention is the broker's alone (KIP-211)    6  leader epochs (KIP-320)    7  static members
-    9  members of the consumer protocol, STALE_MEMBER_EPOCH    10  topic ids (KIP-848)
+    1  member and generation, a timestamp for each partition    2  retention for the request, no timestamps (to 4)
+    3  throttle time    5  no retention time: it is a broker config (KIP-211)    6  leader epochs (KIP-320)
+    7  static members    9  members of the consumer protocol, STALE_MEMBER_EPOCH    10  topic ids (KIP-848)
 
-Version 0 was kept in ZooKeeper; here it is a commit outside any generation. What belongs to a topic that is not there
-is refused for itself, the rest is committed as one.
+Kafka stored version 0 in ZooKeeper; here it is a commit without member and generation. Partitions of unknown topics get
+an error; the others are committed together.
+
 Source: kafka.server.KafkaApis.handleOffsetCommitRequest 3.9.1; OffsetMetadataManager.commitOffset.
 """
 
@@ -18,15 +19,15 @@ from kwire.broker.groups.offsets import NO_RETENTION
 from kwire.broker.node import Node
 from kwire.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetCommitValue
 from kwire.messages.offset_commit_request import OffsetCommitRequestPartition
-from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.protocol.error_codes import ErrorCode
 
 TOPIC_ID_VERSION = 10
 NO_TIMESTAMP = -1
 
 
 def handle(node: Node, context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse:
-    if not node.may(context, Operation.READ, ResourceType.GROUP, request.group_id):
-        raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {request.group_id}")
+    """Commit the offsets of each partition."""
+    node.authorize(context, Operation.READ, ResourceType.GROUP, request.group_id)
     now_ms = node.clock.now_ms()
     outcome = commit_each(
         node,
@@ -40,7 +41,7 @@ def handle(node: Node, context: RequestContext, request: OffsetCommitRequest) ->
 
 
 def to_value(partition: OffsetCommitRequestPartition, retention_time_ms: int, now_ms: int) -> OffsetCommitValue:
-    """What is kept of a partition's commit."""
+    """Build the record value of a partition's commit."""
     return OffsetCommitValue(
         offset=partition.committed_offset,
         leader_epoch=partition.committed_leader_epoch,
@@ -51,7 +52,7 @@ def to_value(partition: OffsetCommitRequestPartition, retention_time_ms: int, no
 
 
 def commit(node: Node, context: RequestContext, request: OffsetCommitRequest, commits: Commits) -> None:
-    """Commit what is fine. Raises BrokerError."""
+    """Commit the valid offsets. Raises BrokerError."""
     group = node.groups.offsets.check_commit(
         request.group_id,
         request.member_id,
@@ -65,7 +66,7 @@ def commit(node: Node, context: RequestContext, request: OffsetCommitRequest, co
 
 
 def respond(request: OffsetCommitRequest, outcome: Outcome) -> OffsetCommitResponse:
-    """The outcome in the request's order."""
+    """Build the response, in the order of the request."""
     kind = OffsetCommitResponse
     return kind(
         topics=answer_topics(request, outcome, kind.OffsetCommitResponseTopic, kind.OffsetCommitResponsePartition)
@@ -73,4 +74,5 @@ def respond(request: OffsetCommitRequest, outcome: Outcome) -> OffsetCommitRespo
 
 
 def error_response(request: OffsetCommitRequest, code: ErrorCode, message: str) -> OffsetCommitResponse:
+    """Build a response with the same error for every partition."""
     return respond(request, of_all(request, code))

@@ -1,4 +1,4 @@
-"""OffsetDelete (api key 47), version 0: forget a group's offsets of topics that its members do not read.
+"""OffsetDelete (api key 47), version 0: delete a group's offsets of topics that it does not subscribe to.
 
 Source: kafka.server.KafkaApis.handleOffsetDeleteRequest 3.9.1; OffsetMetadataManager.deleteOffsets; KIP-496.
 """
@@ -14,8 +14,8 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 
 
 def handle(node: Node, context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
-    if not node.may(context, Operation.DELETE, ResourceType.GROUP, request.group_id):
-        raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {request.group_id}")
+    """Delete the offsets of each partition."""
+    node.authorize(context, Operation.DELETE, ResourceType.GROUP, request.group_id)
     if not request.group_id:
         raise refusal(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
     group = node.groups.offsets.check_delete(request.group_id)

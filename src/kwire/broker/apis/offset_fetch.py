@@ -1,11 +1,12 @@
-"""OffsetFetch (api key 9), versions 0 to 10: where groups have come to.
+"""OffsetFetch (api key 9), versions 0 to 10: read the committed offsets of groups.
 
-    1  from the broker (0: from ZooKeeper)    2  null topics: all, errors of the group    3  throttle time
+    1  offsets from the broker (0: ZooKeeper)    2  null topics select all, group error    3  throttle time
     5  leader epochs (KIP-320)    7  require_stable (KIP-447)    8  several groups (KIP-709)
-    9  members of the consumer protocol, checked    10  topic ids (KIP-848)
+    9  member id and epoch of the consumer protocol    10  topic ids (KIP-848)
 
-A partition without an offset has -1 and no error; in version 0, where it is UNKNOWN_TOPIC_OR_PARTITION, as it was. With
-require_stable a partition for which an open transaction has committed is UNSTABLE_OFFSET_COMMIT.
+A partition without a committed offset has offset -1 and no error; in version 0 it has UNKNOWN_TOPIC_OR_PARTITION. With
+require_stable, a partition with a pending transactional commit has UNSTABLE_OFFSET_COMMIT.
+
 Source: kafka.server.KafkaApis.handleOffsetFetchRequest 3.9.1; OffsetMetadataManager.fetchOffsets.
 """
 
@@ -24,13 +25,14 @@ from kwire.messages.offset_fetch_response import (
     OffsetFetchResponseTopics,
 )
 from kwire.messages.offset_fetch_response import OffsetFetchResponsePartitions as Partition
-from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.protocol.error_codes import ErrorCode
 
 GROUP_ERROR_VERSION, GROUPS_VERSION, TOPIC_ID_VERSION = 2, 8, 10
 NO_OFFSET, NO_EPOCH = -1, -1
 
 
 def handle(node: Node, context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    """Return the committed offsets of each group."""
     version = context.api_version
     if version >= GROUPS_VERSION:
         groups = [fetch_group(node, context, group, request.require_stable) for group in request.groups]
@@ -58,17 +60,16 @@ def handle(node: Node, context: RequestContext, request: OffsetFetchRequest) -> 
 def fetch_group(
     node: Node, context: RequestContext, group: OffsetFetchRequestGroup, require_stable: bool
 ) -> OffsetFetchResponseGroup:
-    """One group's offsets: those asked for, or all of topics that the sender may see."""
+    """Return one group's offsets: of the requested topics, or of all topics that the client may describe."""
     response = OffsetFetchResponseGroup(group_id=group.group_id)
     try:
-        if not node.may(context, Operation.DESCRIBE, ResourceType.GROUP, group.group_id):
-            raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {group.group_id}")
+        node.authorize(context, Operation.DESCRIBE, ResourceType.GROUP, group.group_id)
         node.groups.offsets.check_fetch(group.group_id, group.member_id, group.member_epoch)
     except BrokerError as error:
         response.error_code = error.code
         return response
     by_id = context.api_version >= TOPIC_ID_VERSION
-    for topic in everything(node, group.group_id) if group.topics is None else group.topics:
+    for topic in all_topics(node, group.group_id) if group.topics is None else group.topics:
         known = (
             node.topics.with_id(topic.topic_id) if by_id and group.topics is not None else node.topics.get(topic.name)
         )
@@ -88,7 +89,7 @@ def fetch_group(
                 partitions=[
                     fetch(node, group.group_id, name, index, require_stable)
                     if code is ErrorCode.NONE
-                    else without(index, code)
+                    else no_offset(index, code)
                     for index in topic.partition_indexes
                 ],
             )
@@ -96,8 +97,8 @@ def fetch_group(
     return response
 
 
-def everything(node: Node, group_id: str) -> list[OffsetFetchRequestTopics]:
-    """All partitions for which a group has offsets."""
+def all_topics(node: Node, group_id: str) -> list[OffsetFetchRequestTopics]:
+    """Return all partitions with committed offsets of a group."""
     topics: dict[str, OffsetFetchRequestTopics] = {}
     for name, index in node.groups.store.offsets.of_group(group_id):
         if name not in topics:
@@ -107,13 +108,13 @@ def everything(node: Node, group_id: str) -> list[OffsetFetchRequestTopics]:
 
 
 def fetch(node: Node, group_id: str, name: str, index: int, require_stable: bool) -> Partition:
-    """One partition's offset."""
+    """Return the offset of one partition."""
     offsets = node.groups.store.offsets
     if require_stable and offsets.is_pending(group_id, (name, index)):
-        return without(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+        return no_offset(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
     found = offsets.get(group_id, (name, index))
     if found is None:
-        return without(index, ErrorCode.NONE)
+        return no_offset(index, ErrorCode.NONE)
     return Partition(
         partition_index=index,
         committed_offset=found.value.offset,
@@ -122,8 +123,8 @@ def fetch(node: Node, group_id: str, name: str, index: int, require_stable: bool
     )
 
 
-def without(index: int, code: ErrorCode) -> Partition:
-    """A partition of which no offset is told."""
+def no_offset(index: int, code: ErrorCode) -> Partition:
+    """Build the response of a partition without an offset."""
     return Partition(
         partition_index=index,
         committed_offset=NO_OFFSET,
@@ -134,7 +135,7 @@ def without(index: int, code: ErrorCode) -> Partition:
 
 
 def old_topics(topics: list[OffsetFetchResponseTopics]) -> list[OffsetFetchResponseTopic]:
-    """The same in the structs of versions 0 to 7."""
+    """Convert topics to the structs of versions 0 to 7."""
     return [
         OffsetFetchResponseTopic(
             name=topic.name,
@@ -154,10 +155,10 @@ def old_topics(topics: list[OffsetFetchResponseTopics]) -> list[OffsetFetchRespo
 
 
 def error_response(request: OffsetFetchRequest, code: ErrorCode, message: str) -> OffsetFetchResponse:
-    """In each place where some version has one: the response, its groups, its partitions."""
+    """Build a response with the error in the response, its groups and its partitions, for every version."""
     failed = [
         OffsetFetchResponseTopics(
-            name=topic.name, partitions=[without(index, code) for index in topic.partition_indexes]
+            name=topic.name, partitions=[no_offset(index, code) for index in topic.partition_indexes]
         )
         for topic in request.topics or ()
     ]

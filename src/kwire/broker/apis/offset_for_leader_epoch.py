@@ -1,6 +1,6 @@
-"""OffsetForLeaderEpoch (api key 23), versions 0 to 4: where a leader epoch ends, for readers who fear a truncation.
+"""OffsetForLeaderEpoch (api key 23), versions 0 to 4: the end offset of a leader epoch, to detect log truncation.
 
-    1  the epoch in the answer    2  throttle time, the reader's own leader epoch    3  replica id    4  flexible
+    1  leader epoch in the response    2  throttle time, current leader epoch    3  replica id    4  flexible
 
 Source: kafka.server.KafkaApis.handleOffsetForLeaderEpochRequest, Partition.lastOffsetForLeaderEpoch; KIP-101, KIP-320.
 """
@@ -14,12 +14,12 @@ from kwire.broker.partition_fetch import check_leader_epoch
 from kwire.errors import BrokerError
 from kwire.messages import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from kwire.messages.offset_for_leader_epoch_request import OffsetForLeaderPartition
-from kwire.messages.offset_for_leader_epoch_response import EpochEndOffset as Answer
+from kwire.messages.offset_for_leader_epoch_response import EpochEndOffset
 from kwire.protocol.error_codes import ErrorCode
 
 
 def handle(node: Node, context: RequestContext, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
-    """Look each partition up."""
+    """Look up the epoch of each partition."""
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(
@@ -31,16 +31,16 @@ def handle(node: Node, context: RequestContext, request: OffsetForLeaderEpochReq
     )
 
 
-def look_up(node: Node, context: RequestContext, topic: str, requested: OffsetForLeaderPartition) -> Answer:
-    """The answer of one partition."""
+def look_up(node: Node, context: RequestContext, topic: str, requested: OffsetForLeaderPartition) -> EpochEndOffset:
+    """Look up the epoch of one partition."""
     if not node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic):
-        return Answer(partition=requested.partition, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        return EpochEndOffset(partition=requested.partition, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     partition = node.topics.partition(topic, requested.partition)
     if partition is None:
-        return Answer(partition=requested.partition, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return EpochEndOffset(partition=requested.partition, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     try:
         check_leader_epoch(partition, requested.current_leader_epoch)
         epoch, end_offset = partition.opened.end_offset_for(requested.leader_epoch)
     except BrokerError as error:
-        return Answer(partition=requested.partition, error_code=error.code)
-    return Answer(partition=requested.partition, leader_epoch=epoch, end_offset=end_offset)
+        return EpochEndOffset(partition=requested.partition, error_code=error.code)
+    return EpochEndOffset(partition=requested.partition, leader_epoch=epoch, end_offset=end_offset)

@@ -1,13 +1,16 @@
-"""Produce (api key 0), versions 0 to 13: records for partitions.
+"""Produce (api key 0), versions 0 to 13: append records to partitions.
 
-    0, 1  magic 0    2  magic 1, append time    3  magic 2, transactions    5  log start offset    7  zstd
-    8  what is wrong with which record    9  flexible    12  transactions of KIP-890    13  topics by id
+    0, 1  magic 0    2  magic 1, log append time    3  magic 2, transactions    5  log start offset    7  zstd
+    8  error messages per record    9  flexible    12  transactions of KIP-890    13  topic ids
 
-Any format is taken and converted to the topic's (KIP-31). Each partition has its own error; records that came before
-are answered with the offsets they have. Records that take long to check, because they decompress to much or have to be
-encoded anew, are checked in another thread; records of other requests may be appended before them. acks: 0 without an
-answer (an error ends the connection then), 1 and -1 are the same on one node, unless min.insync.replicas asks for more
-than the one there is.
+Records of every magic are accepted and converted to the topic's format (KIP-31). Each partition has its own error code.
+A batch that was appended before (same producer id, epoch and sequence) gets the offsets of the first append. Batches
+that are slow to validate, because they are large when decompressed or have to be recompressed, are validated in a
+worker thread; records of other requests may be appended before them.
+
+acks=0 has no response, so an error closes the connection. acks=1 and acks=all are equivalent, because there is one
+replica; acks=all fails if min.insync.replicas is greater than 1.
+
 Source: kafka.server.KafkaApis.handleProduceRequest, ReplicaManager.appendToLocalLog 3.9.1.
 """
 
@@ -26,7 +29,7 @@ from kwire.broker.transactions.partitions import check_produced
 from kwire.errors import BrokerError, KwireError
 from kwire.messages import ProduceRequest, ProduceResponse
 from kwire.messages.produce_request import PartitionProduceData, TopicProduceData
-from kwire.messages.produce_response import PartitionProduceResponse as Answer
+from kwire.messages.produce_response import PartitionProduceResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.records.append_error import DecompressesToTooMuch, RejectedRecords
 from kwire.records.append_work import quick_bytes
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
     Work = Callable[[], Prepared]
 
 TOPIC_ID_VERSION = 13
-ACKS_OF_ALL, ACKS = -1, (-1, 0, 1)
+ACKS_ALL, VALID_ACKS = -1, (-1, 0, 1)
 WITHOUT_LOG_START = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -48,17 +51,17 @@ WITHOUT_LOG_START = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
     }
 )
-"""Errors after which Kafka does not say where the log starts."""
+"""Errors for which Kafka leaves the log start offset unset."""
 LENGTH_BYTES = 4
-"""Before the frame; they do not count for quotas."""
+"""Length prefix of the frame; not counted for quotas."""
 ADMIN_CLIENT = "__admin_client"
-"""The client id that may write to internal topics."""
+"""Client id that may write to internal topics."""
 
 
 def handle(
     node: Node, context: RequestContext, request: ProduceRequest
 ) -> ProduceResponse | Awaitable[ProduceResponse]:
-    """Append to each partition; the response comes later if some of the records take long to check."""
+    """Append to each partition; returns an awaitable if records have to be validated in a worker thread."""
     steps = append_all(node, context, request)
     try:
         work = next(steps)
@@ -71,16 +74,16 @@ def handle(
 async def finish(
     node: Node, context: RequestContext, steps: Generator[Work, Prepared, ProduceResponse], work: Work
 ) -> ProduceResponse:
-    """Have the long work done in other threads, and everything else on this one."""
+    """Run slow validation in worker threads and every other step on the broker's thread."""
     while True:
         try:
             prepared = await node.workers.run(context.peer, work)
         except KwireError as error:
-            go_on = functools.partial(steps.throw, error)
+            resume = functools.partial(steps.throw, error)
         else:
-            go_on = functools.partial(steps.send, prepared)
+            resume = functools.partial(steps.send, prepared)
         try:
-            work = go_on()
+            work = resume()
         except StopIteration as done:
             response: ProduceResponse = done.value
             return response
@@ -89,53 +92,53 @@ async def finish(
 def append_all(
     node: Node, context: RequestContext, request: ProduceRequest
 ) -> Generator[Work, Prepared, ProduceResponse]:
-    """Append to each partition. Yields work that takes long, and is sent what comes of it."""
-    refused = check_request(node, context, request)
+    """Append to each partition. Yields slow work and receives its result."""
+    request_error = check_request(node, context, request)
     now_ms = node.clock.now_ms()
     failed = False
-    answers = []
+    responses = []
     for data in request.topic_data:
-        found = refused or find_topic(node, context, data)
+        found = request_error or find_topic(node, context, data)
         partitions = []
         for each in data.partition_data:
             if isinstance(found, BrokerError):
-                answer = failure(each.index, found)
+                response = failure(each.index, found)
             else:
-                answer = yield from append(node, context, request, found, each, now_ms)
-            failed |= answer.error_code != 0
-            partitions.append(answer)
-        answers.append(
+                response = yield from append(node, context, request, found, each, now_ms)
+            failed |= response.error_code != 0
+            partitions.append(response)
+        responses.append(
             ProduceResponse.TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=partitions)
         )
     context.throttle_ms = node.throttling.record(QuotaType.PRODUCE, context, context.request_bytes - LENGTH_BYTES)
     context.peer.must_close |= failed and request.acks == 0
-    return ProduceResponse(responses=answers)
+    return ProduceResponse(responses=responses)
 
 
 def check_request(node: Node, context: RequestContext, request: ProduceRequest) -> BrokerError | None:
-    """Why nothing of the request is appended."""
-    if request.acks not in ACKS:
-        return refusal(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {request.acks}, it can be -1, 0 or 1")
+    """Return the error that applies to all partitions of a request, or None."""
+    if request.acks not in VALID_ACKS:
+        return refusal(ErrorCode.INVALID_REQUIRED_ACKS, f"invalid acks {request.acks}: must be -1, 0 or 1")
     name = request.transactional_id
     if name is not None and not node.may(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
-        return refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, f"no access to transactional id {name}")
+        return refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "Transactional Id authorization failed.")
     return None
 
 
 def find_topic(node: Node, context: RequestContext, data: TopicProduceData) -> Topic | BrokerError:
-    """The topic that records are for, or why they cannot go there."""
+    """Return the topic that records are for, or the error for its partitions."""
     if context.api_version >= TOPIC_ID_VERSION:
         topic = node.topics.with_id(data.topic_id)
         if topic is None:
-            return refusal(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with id {data.topic_id}")
+            return refusal(ErrorCode.UNKNOWN_TOPIC_ID, f"unknown topic id {data.topic_id}")
         name = topic.name
     else:
         name = data.name
         topic = node.topics.get(name)
     if not node.may(context, Operation.WRITE, ResourceType.TOPIC, name):
-        return refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"no access to topic {name}")
+        return refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
     if topic is None:
-        return refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}")
+        return refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"unknown topic '{name}'")
     if topic.is_internal and context.client_id != ADMIN_CLIENT:
         return refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {name}")
     return topic
@@ -143,17 +146,17 @@ def find_topic(node: Node, context: RequestContext, data: TopicProduceData) -> T
 
 def append(
     node: Node, context: RequestContext, request: ProduceRequest, topic: Topic, each: PartitionProduceData, now_ms: int
-) -> Generator[Work, Prepared, Answer]:
-    """Append to one partition; see append_all."""
+) -> Generator[Work, Prepared, PartitionProduceResponse]:
+    """Append to one partition. Yields slow work and receives its result."""
     partition = topic.partitions.get(each.index)
     try:
         if partition is None:
-            raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name} has no partition {each.index}")
+            raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"unknown partition {topic.name}-{each.index}")
         records = each.records
         if records is None:
-            raise RejectedRecords("there are no records", ErrorCode.INVALID_RECORD)
+            raise RejectedRecords("records are null", ErrorCode.INVALID_RECORD)
         version = context.api_version
-        if request.acks == ACKS_OF_ALL and partition.opened.config.min_insync_replicas > 1:
+        if request.acks == ACKS_ALL and partition.opened.config.min_insync_replicas > 1:
             raise refusal(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
                 f"The size of the current ISR Set({node.node_id}) is insufficient to satisfy the min.isr requirement "
@@ -170,11 +173,13 @@ def append(
         prepared = prepare_quickly(partition, records, prepare)
         if prepared is None:
             prepared = yield prepare
-            check_produced(node, partition, records, request.transactional_id, version)  # it may have ended meanwhile
+            check_produced(
+                node, partition, records, request.transactional_id, version
+            )  # the transaction may have ended in the meantime
         done = partition.append_prepared(prepared)
     except KwireError as error:
         return failure(each.index, error, partition)
-    return Answer(
+    return PartitionProduceResponse(
         index=each.index,
         base_offset=done.first_offset,
         log_append_time_ms=done.log_append_time_ms,
@@ -185,7 +190,7 @@ def append(
 def prepare_quickly(
     partition: Partition, records: bytes | memoryview, prepare: Callable[..., Prepared]
 ) -> Prepared | None:
-    """Check records now; None if that takes long. Raises RejectedRecords."""
+    """Validate records on this thread; returns None if that would be slow. Raises RejectedRecords."""
     if not partition.opened.is_quick(records):
         return None
     try:
@@ -194,23 +199,23 @@ def prepare_quickly(
         return None
 
 
-def failure(index: int, error: KwireError, partition: Partition | None = None) -> Answer:
-    """The answer about records that were not appended."""
+def failure(index: int, error: KwireError, partition: Partition | None = None) -> PartitionProduceResponse:
+    """Build the response for a partition whose records were not appended."""
     code = ErrorCode(error.code) if isinstance(error, BrokerError) else ErrorCode.KAFKA_STORAGE_ERROR
-    answer = Answer(index=index, error_code=code, base_offset=-1)
+    response = PartitionProduceResponse(index=index, error_code=code, base_offset=-1)
     if partition is not None and partition.log is not None and code not in WITHOUT_LOG_START:
-        answer.log_start_offset = partition.log.log_start_offset
+        response.log_start_offset = partition.log.log_start_offset
     if isinstance(error, RejectedRecords) and error.record_errors:
-        answer.error_message = error.what
-        answer.record_errors = [
+        response.error_message = error.what
+        response.record_errors = [
             ProduceResponse.BatchIndexAndErrorMessage(batch_index=position, batch_index_error_message=text)
             for position, text in error.record_errors
         ]
-    return answer
+    return response
 
 
 def error_response(request: ProduceRequest, code: ErrorCode, message: str) -> ProduceResponse:
-    """The same error for every partition."""
+    """Build a response with the same error for every partition."""
     return ProduceResponse(
         responses=[
             ProduceResponse.TopicProduceResponse(

@@ -1,7 +1,8 @@
-"""PushTelemetry (api key 72), version 0: a client's metrics (KIP-714).
+"""PushTelemetry (api key 72), version 0: receive a client's metrics (KIP-714).
 
-Metrics are decompressed, as Kafka does for its plugins, and dropped; tests find them in `broker.requests`. Metrics that
-cannot be decompressed are INVALID_RECORD.
+Metrics are decompressed, as Kafka does for its plugins, and discarded; tests find them in `broker.requests`. Metrics
+that cannot be decompressed are INVALID_RECORD.
+
 Source: org.apache.kafka.server.ClientMetricsManager.processPushTelemetryRequest 3.9.1.
 """
 
@@ -23,7 +24,7 @@ MAX_DECOMPRESSED_BYTES = 16 * MAX_PUSH_BYTES
 
 
 def handle(node: Node, context: RequestContext, request: PushTelemetryRequest) -> PushTelemetryResponse:
-    """Check the push."""
+    """Validate the pushed metrics."""
     instance_id, metrics = request.client_instance_id, request.metrics
     if instance_id in RESERVED:
         what = f"Invalid request from the client [{instance_id}], invalid client instance id"

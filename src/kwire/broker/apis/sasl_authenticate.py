@@ -1,9 +1,10 @@
-"""SaslAuthenticate (api key 36), versions 0 to 2: a token of the mechanism chosen by SaslHandshake.
+"""SaslAuthenticate (api key 36), versions 0 to 2: exchange a token of the SASL mechanism.
 
-    1  how long the session lasts (KIP-368)    2  flexible
+    1  session lifetime (KIP-368)    2  flexible
 
-A failed login is answered with what went wrong, as far as the client may know, after
-connection.failed.authentication.delay.ms, so that guessing takes time; then the connection ends.
+The error response to a failed authentication is delayed by connection.failed.authentication.delay.ms, which slows down
+guessing. Then the connection is closed.
+
 Source: SaslServerAuthenticator.handleSaslToken, kafka.server.KafkaApis.handleSaslAuthenticateRequest.
 """
 
@@ -21,8 +22,8 @@ from kwire.protocol.error_codes import ErrorCode
 def handle(
     node: Node, context: RequestContext, request: SaslAuthenticateRequest
 ) -> SaslAuthenticateResponse | asyncio.Future[SaslAuthenticateResponse]:
-    """The broker's next token."""
-    session = None if node.security is None else node.security.session(context.peer)
+    """Process the client's token and return the broker's next one."""
+    session = node.security.session(context.peer)
     if session is None or not session.is_open:
         return SaslAuthenticateResponse(
             error_code=ErrorCode.ILLEGAL_SASL_STATE,
@@ -33,17 +34,17 @@ def handle(
     except AuthenticationFailed as error:
         context.peer.must_close = True
         context.peer.must_close_silently = error.is_silent
-        return later(node, SaslAuthenticateResponse(error_code=error.code, error_message=error.what))
+        return delayed(node, SaslAuthenticateResponse(error_code=error.code, error_message=error.what))
     return SaslAuthenticateResponse(error_message=None, auth_bytes=step.token, session_lifetime_ms=step.lifetime_ms)
 
 
-def later(node: Node, response: SaslAuthenticateResponse) -> asyncio.Future[SaslAuthenticateResponse]:
-    """The refusal, in a while."""
-    answer: asyncio.Future[SaslAuthenticateResponse] = asyncio.get_running_loop().create_future()
+def delayed(node: Node, response: SaslAuthenticateResponse) -> asyncio.Future[SaslAuthenticateResponse]:
+    """Return a future of a response that completes after the authentication failure delay."""
+    future: asyncio.Future[SaslAuthenticateResponse] = asyncio.get_running_loop().create_future()
 
-    def give() -> None:
-        if not answer.done():  # the client has gone
-            answer.set_result(response)
+    def complete() -> None:
+        if not future.done():  # cancelled when the client disconnects
+            future.set_result(response)
 
-    node.timers.call_later(node.settings.connection_failed_authentication_delay_ms, give)
-    return answer
+    node.timers.call_later(node.settings.connection_failed_authentication_delay_ms, complete)
+    return future

@@ -1,9 +1,10 @@
-"""SaslHandshake (api key 17), versions 0 and 1: by which mechanism the client will log in.
+"""SaslHandshake (api key 17), versions 0 and 1: choose a SASL mechanism.
 
     0  bare tokens follow, in frames without headers    1  SaslAuthenticate requests follow (KIP-152)
 
-On a connection that needs no login, or has one that does not end, it is ILLEGAL_SASL_STATE; so is the second one within
-a second.
+ILLEGAL_SASL_STATE: the listener does not use SASL, the session does not expire, or the previous handshake was less than
+a second ago.
+
 Source: SaslServerAuthenticator.handleHandshakeRequest, kafka.server.KafkaApis.handleSaslHandshakeRequest.
 """
 
@@ -18,12 +19,11 @@ from kwire.protocol.error_codes import ErrorCode
 
 
 def handle(node: Node, context: RequestContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
-    """Which mechanisms there are, and whether the client's is one."""
-    security = node.security
-    session = None if security is None else security.session(context.peer)
-    if security is None or session is None:
+    """Begin authentication with the client's mechanism, or return the enabled ones."""
+    session = node.security.session(context.peer)
+    if session is None:
         return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
-    mechanisms = list(security.mechanisms)
+    mechanisms = list(node.security.mechanisms)
     try:
         session.handshake(request.mechanism, context.api_version)
     except AuthenticationFailed as error:

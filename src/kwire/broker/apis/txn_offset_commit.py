@@ -1,11 +1,13 @@
-"""TxnOffsetCommit (api key 28), versions 0 to 6: offsets that count if the producer's transaction commits.
+"""TxnOffsetCommit (api key 28), versions 0 to 6: commit a group's offsets as part of a transaction.
 
-    2  leader epochs (KIP-320)    3  member and generation, checked (KIP-447)    4  TRANSACTION_ABORTABLE may come
-    5  the group's partition need not be added to the transaction before (KIP-890)    6  topic ids (KIP-848)
+    2  leader epochs (KIP-320)    3  member and generation (KIP-447)    4  TRANSACTION_ABORTABLE
+    5  AddOffsetsToTxn is not required (KIP-890)    6  topic ids (KIP-848)
 
-They stand in `__consumer_offsets` at once, as part of the transaction, and are seen when its marker does; see
-OffsetFetch's require_stable. Source: kafka.server.KafkaApis.handleTxnOffsetCommitRequest 3.9.1;
-OffsetMetadataManager.commitTransactionalOffset, CoordinatorRuntime.scheduleTransactionalWriteOperation.
+The offsets are written to `__consumer_offsets` as part of the transaction and take effect with its commit marker. Until
+then, OffsetFetch with require_stable returns UNSTABLE_OFFSET_COMMIT.
+
+Source: kafka.server.KafkaApis.handleTxnOffsetCommitRequest 3.9.1; OffsetMetadataManager.commitTransactionalOffset,
+CoordinatorRuntime.scheduleTransactionalWriteOperation.
 """
 
 from __future__ import annotations
@@ -26,12 +28,9 @@ TOPIC_ID_VERSION = 6
 
 
 def handle(node: Node, context: RequestContext, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
-    if not node.may(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
-        raise refusal(
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, f"no access to transactional id {request.transactional_id}"
-        )
-    if not node.may(context, Operation.READ, ResourceType.GROUP, request.group_id):
-        raise refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"no access to group {request.group_id}")
+    """Commit the offsets of each partition as part of the transaction."""
+    node.authorize(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
+    node.authorize(context, Operation.READ, ResourceType.GROUP, request.group_id)
     if not request.group_id:
         raise refusal(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
     now_ms = node.clock.now_ms()
@@ -47,7 +46,7 @@ def handle(node: Node, context: RequestContext, request: TxnOffsetCommitRequest)
 
 
 def to_value(partition: TxnOffsetCommitRequestPartition, now_ms: int) -> OffsetCommitValue:
-    """What is kept of a partition's commit."""
+    """Build the record value of a partition's commit."""
     return OffsetCommitValue(
         offset=partition.committed_offset,
         leader_epoch=partition.committed_leader_epoch,
@@ -57,7 +56,7 @@ def to_value(partition: TxnOffsetCommitRequestPartition, now_ms: int) -> OffsetC
 
 
 def commit(node: Node, context: RequestContext, request: TxnOffsetCommitRequest, commits: Commits) -> None:
-    """Commit what is fine, as part of the transaction. Raises BrokerError."""
+    """Commit the valid offsets as part of the transaction. Raises BrokerError."""
     node.groups.offsets.check_commit(
         request.group_id,
         request.member_id,
@@ -72,7 +71,7 @@ def commit(node: Node, context: RequestContext, request: TxnOffsetCommitRequest,
 
 
 def check_transaction(node: Node, version: int, request: TxnOffsetCommitRequest) -> None:
-    """Whether the producer's transaction has the group's partition, or gets it now. Raises BrokerError."""
+    """Verify that the transaction has the group's partition, or add it. Raises BrokerError."""
     support = ClientSupport.of_offset_commit(version)
     if support is not ClientSupport.ADD and not node.settings.transaction_partition_verification_enable:
         return
@@ -86,11 +85,13 @@ def check_transaction(node: Node, version: int, request: TxnOffsetCommitRequest)
     this = (GROUPS_TOPIC, index)
     code = admit(node.transactions, request.transactional_id, producer, frozenset({this}), support).get(this)
     if code is not None:
-        raise refusal(code, f"group {request.group_id} is not part of a transaction of producer {producer.producer_id}")
+        raise refusal(
+            code, f"group '{request.group_id}' is not part of a transaction of producer {producer.producer_id}"
+        )
 
 
 def respond(request: TxnOffsetCommitRequest, outcome: Outcome) -> TxnOffsetCommitResponse:
-    """The outcome in the request's order."""
+    """Build the response, in the order of the request."""
     kind = TxnOffsetCommitResponse
     return kind(
         topics=answer_topics(request, outcome, kind.TxnOffsetCommitResponseTopic, kind.TxnOffsetCommitResponsePartition)
@@ -98,4 +99,5 @@ def respond(request: TxnOffsetCommitRequest, outcome: Outcome) -> TxnOffsetCommi
 
 
 def error_response(request: TxnOffsetCommitRequest, code: ErrorCode, message: str) -> TxnOffsetCommitResponse:
+    """Build a response with the same error for every partition."""
     return respond(request, of_all(request, code))

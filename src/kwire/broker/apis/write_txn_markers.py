@@ -1,9 +1,9 @@
-"""WriteTxnMarkers (api key 27), versions 0 to 2: end transactions in partitions, for coordinators and administrators.
+"""WriteTxnMarkers (api key 27), versions 0 to 2: write commit or abort markers to partitions.
 
-    2  the transaction version of the marker (KIP-1228)
+    2  transaction version of the marker (KIP-1228)
 
-The coordinator of this node writes its markers without asking over the wire; this is for tools that abort a hanging
-transaction (KIP-664).
+Used by tools that abort hanging transactions (KIP-664). The broker's own coordinator writes its markers directly.
+
 Source: kafka.server.KafkaApis.handleWriteTxnMarkersRequest.
 """
 
@@ -22,15 +22,16 @@ from kwire.protocol.error_codes import ErrorCode, refusal
 
 
 def handle(node: Node, context: RequestContext, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
+    """Write each marker to its partitions."""
     if not node.may(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER) and not node.may(
         context, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER
     ):
         raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
-    return WriteTxnMarkersResponse(markers=[result(node, each) for each in request.markers])
+    return WriteTxnMarkersResponse(markers=[write_all(node, each) for each in request.markers])
 
 
-def result(node: Node, request: WritableTxnMarker) -> WritableTxnMarkerResult:
-    """What came of one marker, by partition."""
+def write_all(node: Node, request: WritableTxnMarker) -> WritableTxnMarkerResult:
+    """Write one marker; returns its result for each partition."""
     marker = Marker(request.producer_id, request.producer_epoch, request.transaction_result, request.coordinator_epoch)
     return WritableTxnMarkerResult(
         producer_id=request.producer_id,
@@ -39,7 +40,7 @@ def result(node: Node, request: WritableTxnMarker) -> WritableTxnMarkerResult:
                 name=topic.name,
                 partitions=[
                     WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult(
-                        partition_index=index, error_code=outcome(node, (topic.name, index), marker)
+                        partition_index=index, error_code=write(node, (topic.name, index), marker)
                     )
                     for index in topic.partition_indexes
                 ],
@@ -49,20 +50,21 @@ def result(node: Node, request: WritableTxnMarker) -> WritableTxnMarkerResult:
     )
 
 
-def outcome(node: Node, partition: TopicPartition, marker: Marker) -> ErrorCode:
-    """Write it; NONE or what went wrong."""
+def write(node: Node, partition: TopicPartition, marker: Marker) -> ErrorCode:
+    """Write a marker to one partition; returns NONE or the error."""
     try:
         write_marker(node, partition, marker)
     except BrokerError as error:
         return ErrorCode(error.code)
     except LogError:
         return ErrorCode.KAFKA_STORAGE_ERROR
-    except EncodeError:  # a number that no marker can have
+    except EncodeError:  # a producer id or epoch out of range
         return ErrorCode.UNKNOWN_SERVER_ERROR
     return ErrorCode.NONE
 
 
 def error_response(request: WriteTxnMarkersRequest, code: ErrorCode, message: str) -> WriteTxnMarkersResponse:
+    """Build a response with the same error for every partition."""
     return WriteTxnMarkersResponse(
         markers=[
             WritableTxnMarkerResult(
