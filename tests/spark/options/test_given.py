@@ -121,9 +121,7 @@ def test_a_query_without_any_option_is_told_what_spark_does_with_those_of_a_tabl
     schema = StructType([StructField("value", BinaryType())])
     rows = StructType([StructField("value", BinaryType()), StructField("topic", StringType())])
     for source in (KafkaLogSource, KafkaLiveSource):
-        with pytest.raises(
-            OptionError, match=r"none of a table's to a Python source: create the table without"
-        ):
+        with pytest.raises(OptionError, match=r"none of a table's to a Python source: create the table without"):
             source({}).reader(schema)
         with pytest.raises(OptionError, match=r"none of a table's to a Python source: use df\.writeTo"):
             source({}).writer(rows, overwrite=False)
