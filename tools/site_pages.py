@@ -138,7 +138,7 @@ def commands(command: Any, words: str) -> Iterator[str]:
     for each in options:
         names = ", ".join(f"`{name}`" for name in (*each.opts, *each.secondary_opts))
         yield f"| {names} | {cell(described(each.help, f'{words} {each.opts[0]}'))} |\n"
-    yield "\n"
+    yield f"\n```sh\n{described(command.epilog, f'{words}: examples')}\n```\n\n"
 
 
 def label(argument: Any) -> str:

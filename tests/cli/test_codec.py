@@ -61,7 +61,7 @@ def test_a_body_that_does_not_decode_is_told_apart_by_release(kwire: Call) -> No
     body = (*body, "02000000000000000100000000000000020200000004000000000000050000000000000258000000")
     result = kwire("decode", *body)
     assert result.code == 1
-    assert result.err.endswith("It fits Kafka 3.9.1 to 4.0.2: try --kafka 4.0.2\n")
+    assert result.err.endswith("the body fits Kafka 3.9.1 to 4.0.2; try --kafka 4.0.2\n")
     assert kwire("decode", *body, "--kafka", "4.0.2").code == 0
 
 
@@ -160,7 +160,7 @@ def test_encode_writes_bytes_into_a_pipe(foo: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "version", "problem"),
     [
-        ("{", 9, "is not JSON"),
+        ("{", 9, "not JSON"),
         ('{"foos": []}', 8, ""),
         ("{}", 9, "foos"),
         ('{"foos": [{"baz": 99999}]}', 9, "baz"),
@@ -182,10 +182,10 @@ def test_what_cannot_be_encoded_says_why(
     [
         (("NoSuchMessage", "--version", "1", "--hex", "00"), "NoSuchMessage"),
         (("MetadataRequset", "--version", "1", "--hex", "00"), "MetadataRequest"),
-        (("MetadataRequest", "--version", "99", "--hex", "00"), "not 99"),
-        (("MetadataRequest", "--version", "9", "--hex", "0g"), "no hex digit"),
+        (("MetadataRequest", "--version", "99", "--hex", "00"), "no version 99"),
+        (("MetadataRequest", "--version", "9", "--hex", "0g"), "is not a hex digit"),
         (("MetadataRequest", "--version", "9", "--hex", "000"), "odd number"),
-        (("MetadataRequest", "--version", "9", "there", "--hex", "00"), "not both"),
+        (("MetadataRequest", "--version", "9", "there", "--hex", "00"), "mutually exclusive"),
         (("MetadataRequest", "--version", "9", "/nowhere/at/all"), "No such file"),
         (("missing.json", "--version", "9", "--hex", "00"), "missing.json"),
         (("MetadataRequest", "--version", "9", "--kafka", "1.0", "--hex", "00"), "1.0"),

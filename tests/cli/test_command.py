@@ -132,5 +132,5 @@ def test_damage_is_exit_code_1_with_file_position_and_offsets(kwire: Callable, t
     file = segment(tmp_path / "orders-0", good, bad)
     result = kwire("log", "dump", file)
     assert result.code == 1
-    assert f"{file}: the checksum does not match, in the batch at byte {len(good)} (offset 1)" in result.err
+    assert f"{file}: checksum does not match, in the batch at byte {len(good)} (offset 1)" in result.err
     assert "INVALID" in result.out

@@ -138,7 +138,7 @@ def test_a_partitions_directory_is_refused_with_the_way_to_name_it(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_kwire(["log", "compact", str(directory / "logappend-0"), "--all", "--apply"]) == 2
-    assert f"give the log directory {directory}, and choose the partition" in capsys.readouterr().err
+    assert f"name the log directory {directory} and select the partition" in capsys.readouterr().err
 
 
 def test_progress_is_bytes_of_logs_and_ends_at_their_size(directory: Path) -> None:
@@ -160,7 +160,7 @@ def test_an_interrupt_says_what_is_on_disk_and_how_to_continue(
 
     monkeypatch.setattr(Cleaner, "clean_fully", interrupted)
     assert run_kwire(["log", "compact", str(directory), *TXN, "--apply"]) == 130
-    assert "run the command again to compact the rest" in capsys.readouterr().err
+    assert "run the command again for the rest" in capsys.readouterr().err
     assert run_kwire(["log", "compact", str(directory), *TXN, "-o", str(tmp_path / "copy")]) == 130
     assert "is incomplete: delete it" in capsys.readouterr().err
 
@@ -185,10 +185,10 @@ def test_a_damaged_partition_is_told_and_left_and_the_others_are_compacted(direc
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "which topics"),
-        (("--all", "--topic", "x"), "which topics"),
+        ((), "name the topics with --topic"),
+        (("--all", "--topic", "x"), "name the topics with --topic"),
         (("--topic", "nothing"), "no partition"),
-        (("--all", "--apply", "-o", "x"), "one of them"),
+        (("--all", "--apply", "-o", "x"), "mutually exclusive"),
         (("--all", "--config", "nonsense"), "NAME=VALUE"),
         (("--all", "--config", "no.such.setting=1"), "no.such.setting"),
         (("--all", "--config", "log.cleaner.dedupe.buffer.size=10"), "dedupe"),
@@ -212,4 +212,4 @@ def test_people_get_a_table_and_are_told_that_nothing_was_changed(
     assert run_kwire(["log", "compact", str(directory), *TXN]) == 0
     captured = capsys.readouterr()
     assert captured.out.splitlines()[0].split()[:2] == ["TOPIC", "PARTITION"]
-    assert "nothing was changed; --apply" in captured.err
+    assert "nothing was changed: --apply" in captured.err

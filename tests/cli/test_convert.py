@@ -53,13 +53,13 @@ def test_output_and_in_place(source: Path, tmp_path: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "nothing to convert to"),
+        ([], "no target"),
         (["--magic", "3"], "magic 3"),
         (["--magic", "1", "--codec", "zstd"], "zstd does not exist"),
         (["--codec", "gzip", "--level", "17"], "level"),
-        (["--magic", "2", "--level", "3"], "--level goes with --codec"),
-        (["--codec", "lz4", "--apply", "-o", "x"], "either --apply or -o"),
-        (["--codec", "lz4", "--topic", "none-such"], "no partition here"),
+        (["--magic", "2", "--level", "3"], "--level requires --codec"),
+        (["--codec", "lz4", "--apply", "-o", "x"], "mutually exclusive"),
+        (["--codec", "lz4", "--topic", "none-such"], "no partition matches"),
         (["--magic", "1", "--codec", "lz4", "--apply"], "accept the loss"),
     ],
 )

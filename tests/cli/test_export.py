@@ -42,7 +42,7 @@ def test_a_name_like_a_files_is_a_directory_only_where_the_format_is_given(
 ) -> None:
     arguments = ["log", "export", source, "--topic", "trimmed", "-o"]
     assert run([*arguments, str(tmp_path / "x.csv")]) == 2
-    assert ".csv is not a format of export; name a file .parquet, .arrow or .jsonl" in capsys.readouterr().err
+    assert ".csv is not an export format; name a file .parquet, .arrow or .jsonl" in capsys.readouterr().err
     assert run([*arguments, str(tmp_path / "x.csv"), "--as", "parquet"]) == 0
     assert (tmp_path / "x.csv" / "trimmed" / "partition=0" / "records.parquet").is_file()
     assert run([*arguments, str(tmp_path / "backup.2024")]) == 0
@@ -68,7 +68,7 @@ def test_an_interrupted_export_continues_with_what_is_left(
     target = tmp_path / "out"
     monkeypatch.setattr(export, "export_partition", second_interrupted)
     assert run([*arguments, "-o", str(target)]) == 130
-    assert f"{target}.part has what is done; the same command continues there" in capsys.readouterr().err
+    assert f"{target}.part has the finished part; run the command again to continue" in capsys.readouterr().err
     assert not target.exists()
 
     monkeypatch.setattr(

@@ -122,9 +122,9 @@ def test_what_cannot_be_decoded_is_told_in_its_line(tmp_path: Path, kwire: Calla
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--offsets-decoder",), "--offsets-decoder goes with --like-kafka"),
-        (("--skip-record-metadata",), "--skip-record-metadata goes with --like-kafka"),
-        (("--like-kafka", "--offsets-decoder", "--cluster-metadata-decoder"), "not both"),
+        (("--offsets-decoder",), "--offsets-decoder requires --like-kafka"),
+        (("--skip-record-metadata",), "--skip-record-metadata requires --like-kafka"),
+        (("--like-kafka", "--offsets-decoder", "--cluster-metadata-decoder"), "mutually exclusive"),
         (("--like-kafka", "--kafka-version", "3.9", "--share-group-state-decoder"), "Kafka 3.9 has none"),
     ],
 )

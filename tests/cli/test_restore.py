@@ -34,7 +34,7 @@ def test_export_and_restore(kafka_logs: dict[str, Path], tmp_path: Path, capsys:
     ("arguments", "said"),
     [
         (["nothing.parquet"], "no Parquet files"),
-        (["nothing.parquet", "--topic-id", "x"], "no uuid"),
+        (["nothing.parquet", "--topic-id", "x"], "expected TOPIC=ID"),
         (["nothing.parquet", "--offset-table", "x.parquet"], "goes with new offsets"),
     ],
 )

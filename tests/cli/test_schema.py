@@ -136,13 +136,13 @@ def test_generate_check_fails_when_files_are_stale(kwire: Call, orders: Path, tm
     out = tmp_path / "out"
     command = ("schema", "generate", orders, "-o", out, "--check")
     missing = kwire(*command)
-    assert (missing.code, missing.err) == (1, "kwire: 2 files to generate again\n")
+    assert (missing.code, missing.err) == (1, "kwire: 2 files not up to date; generate again\n")
     assert missing.out == f"{out}/__init__.py: missing\n{out}/order.py: missing\n"
     assert not out.exists()
     assert kwire("schema", "generate", orders, "-o", out).code == 0
     (out / "by_hand.py").write_text("x = 1\n")
     fresh = kwire(*command)
-    assert (fresh.code, fresh.out, fresh.err) == (0, "", "kwire: every file is fresh\n")
+    assert (fresh.code, fresh.out, fresh.err) == (0, "", "kwire: all files are up to date\n")
     (orders / "Order.json").write_text(message(field(), field("string", "Note")))
     stale = kwire(*command)
     assert (stale.code, stale.out) == (1, f"{out}/order.py: not what its definition gives\n")
@@ -188,7 +188,7 @@ def test_show_and_size_take_the_spellings_of_the_kips(kwire: Call, tmp_path: Pat
 def test_generate_refuses_two_messages_of_one_name(kwire: Call, orders: Path, tmp_path: Path) -> None:
     (orders / "Again.json").write_text(message())
     result = kwire("schema", "generate", orders, "-o", tmp_path / "out")
-    assert (result.code, result.err) == (2, "kwire: several definitions are named Order\n")
+    assert (result.code, result.err) == (2, "kwire: duplicate definitions: Order\n")
 
 
 @pytest.mark.requirement("T-09")

@@ -92,7 +92,7 @@ def test_size_of_given_values_in_each_version(kwire: Call, definition: Path, tmp
 
 def test_size_of_wrong_values_is_an_error(kwire: Call, definition: Path, tmp_path: Path) -> None:
     values = tmp_path / "values.json"
-    for content, words in (("{", "is not JSON"), ("[]", "no JSON object"), ('{"id": 1}', "'days' is missing")):
+    for content, words in (("{", "not JSON"), ("[]", "no JSON object"), ('{"id": 1}', "'days' is missing")):
         values.write_text(content)
         result = kwire("schema", "size", definition, values, "--version", "3")
         assert (result.code, words in result.err) == (1, True), result.err
@@ -121,7 +121,7 @@ def test_advise_counts_bodies_and_says_what_each_encoding_costs(kwire: Call, def
         "id      int64       3    -5  70000         1   24     24       5       14  packed64     19\n"
         "days[]  int32       3    -5  70000         1   12     12       5        9  packed32      7\n"
     )
-    assert "3 bodies of 54 bytes; the best encodings save 26 of them (48.1%)" in result.err
+    assert "3 bodies of 54 bytes; the best encodings save 26 bytes (48.1%)" in result.err
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     root = ET.fromstring(page.removeprefix("<!doctype html>\n"))
     text = " ".join(root.itertext())

@@ -55,7 +55,7 @@ def test_it_serves_until_it_is_told_to_stop_and_keeps_the_directory(tmp_path: Pa
     directory = LogDirectory(tmp_path / "data")
     assert directory.is_clean_shutdown
     assert [key for key in directory if key[0] == "kept"] == [("kept", 0), ("kept", 1)]
-    assert "ignored settings without an effect here: process.roles, log.dirs" in process.communicate()[1]
+    assert "ignored unsupported configs: process.roles, log.dirs" in process.communicate()[1]
 
 
 def test_without_a_directory_it_says_that_nothing_is_kept() -> None:
@@ -69,15 +69,15 @@ def test_without_a_directory_it_says_that_nothing_is_kept() -> None:
     ("arguments", "code", "message"),
     [
         (["-c", "num.partition=3"], 2, "num_partition"),
-        (["-c", "nonsense"], 2, "expected KEY=VALUE"),
+        (["-c", "nonsense"], 2, "expected NAME=VALUE"),
         (["--config-file", "/nowhere/server.properties"], 1, "cannot be read"),
         (["--host", "300.1.2.3"], 2, "cannot listen on"),
-        (["--user", "alice"], 2, "--user alice: no password; set KWIRE_USER_ALICE_PASSWORD or give --password-file"),
-        (["--user", "a.b", "--user", "a_b"], 2, "KWIRE_USER_A_B_PASSWORD would be of several users"),
-        (["--user", "a", "--user", "b", "--password-file", "x"], 2, "expected one for each --user, found 1 for 2"),
+        (["--user", "alice"], 2, "--user alice: no password; set KWIRE_USER_ALICE_PASSWORD or --password-file"),
+        (["--user", "a.b", "--user", "a_b"], 2, "several users share KWIRE_USER_A_B_PASSWORD"),
+        (["--user", "a", "--user", "b", "--password-file", "x"], 2, "expected one per --user, found 1 for 2"),
         (["--user", "a", "--password-file", "/nowhere/password"], 1, "/nowhere/password: cannot be read"),
-        (["-c", "ssl.key.password=hidden"], 2, "a secret on the command line can be read by others"),
-        (["-c", "sasl_jaas_config=hidden"], 2, "a secret on the command line can be read by others"),
+        (["-c", "ssl.key.password=hidden"], 2, "secrets on a command line are visible to others"),
+        (["-c", "sasl_jaas_config=hidden"], 2, "secrets on a command line are visible to others"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(
@@ -141,4 +141,4 @@ def test_users_of_a_jaas_configuration_log_in(tmp_path: Path) -> None:
 
 def process_warning() -> str:
     """What `kwire serve` prints without --data-dir."""
-    return "kwire: the data is in a temporary directory and goes with this process; --data-dir keeps it\n"
+    return "kwire: the data is in a temporary directory and is deleted at exit; keep it with --data-dir\n"

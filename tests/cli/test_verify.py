@@ -27,7 +27,7 @@ def test_the_table_is_worst_first_and_ends_with_the_totals(kafka_logs: dict[str,
     result = kwire("log", "verify", damaged(kafka_logs))
     assert result.code == 1
     lines = result.out.splitlines()
-    assert lines[0].split()[:3] == ["SEVERITY", "WHAT", "FILE:BYTE"]
+    assert lines[0].split()[:3] == ["SEVERITY", "KIND", "FILE:BYTE"]
     assert lines[1].startswith("loses records")
     assert "u-plain-1/00000000000000000550.log:0" in lines[1]
     assert "550-556" in lines[1]

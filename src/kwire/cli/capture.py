@@ -12,6 +12,7 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND, add_command
+from kwire.cli.options import FormatOption
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.pages.quantities import bytes_text, time_text
 
@@ -60,37 +61,41 @@ SUMMARY = (
 
 def register(app: typer.Typer) -> None:
     """Add `capture` to the app."""
-    add_command(app, "capture", capture)
+    add_command(
+        app,
+        "capture",
+        capture,
+        "kwire capture kafka.pcap",
+        "kwire capture kafka.pcap --summary",
+        "kwire capture kafka.pcap --api Fetch --problems --format jsonl",
+        section="Protocol",
+    )
 
 
 def capture(
-    files: Annotated[list[str], typer.Argument(help="pcap or pcapng files; local paths or URLs.", metavar="FILE...")],
+    files: Annotated[list[str], typer.Argument(help="pcap or pcapng files: local paths or URLs.", metavar="FILE...")],
     port: Annotated[
         list[int] | None,
-        typer.Option(help="Port that brokers listen on; default: recognised by the bytes. Repeatable."),
+        typer.Option(metavar="PORT", help="Broker port; detected from the bytes by default. Repeatable."),
     ] = None,
     api: Annotated[
-        list[str] | None, typer.Option(help="Only APIs of this name or pattern (Fetch, *Group*). Repeatable.")
+        list[str] | None, typer.Option(metavar="NAME", help="API name or pattern (Fetch, *Group*). Repeatable.")
     ] = None,
     client: Annotated[
-        list[str] | None, typer.Option(help="Only clients of this id or pattern (*, ?). Repeatable.")
+        list[str] | None, typer.Option(metavar="ID", help="Client id or pattern (*, ?). Repeatable.")
     ] = None,
-    problems: Annotated[bool, typer.Option("--problems", help="Only what is missing, unknown or unreadable.")] = False,
-    summary: Annotated[
-        bool, typer.Option("--summary", help="One line an API: counts, bytes, times to answer.")
-    ] = False,
+    problems: Annotated[bool, typer.Option("--problems", help="Only missing, unknown or unreadable messages.")] = False,
+    summary: Annotated[bool, typer.Option("--summary", help="One line per API: counts, bytes, latencies.")] = False,
     bodies: Annotated[
         bool,
-        typer.Option("--bodies/--no-bodies", help="In JSON: requests and responses decoded, in Kafka's JSON form."),
+        typer.Option("--bodies/--no-bodies", help="In JSON output: decoded requests and responses."),
     ] = True,
-    format: Annotated[
-        Format, typer.Option(help="table for people, json (an array) or jsonl for programs.")
-    ] = Format.TABLE,
+    format: FormatOption = Format.TABLE,
 ) -> int:
-    """Show the Kafka requests and responses in packet captures, matched.
+    """Show the Kafka requests in packet captures with their responses.
 
-    Brokers are recognised by what their connections say; --port names them where a capture is too damaged for that.
-    Passwords of SASL exchanges are not shown. Exit code 1: something in the capture is missing or cannot be read.
+    Broker ports are detected from the traffic; set --port where a capture is too damaged for that. SASL passwords are
+    not shown. Exit code 1 if a part of the capture is missing or cannot be read.
     """
     from kwire.capture import CaptureCounts
 
@@ -116,11 +121,9 @@ def capture(
     else:
         write_rows(rows(), EXCHANGES, format)
     if counts.packets and counts.not_tcp == counts.packets:
-        terminal.warn(f"none of {counts.packets} packets is TCP over IP ({counts.fragments} are IP fragments)")
+        terminal.warn(f"no TCP over IP in {counts.packets} packets ({counts.fragments} are IP fragments)")
     elif counts.lost_bytes or counts.fragments:
-        terminal.warn(
-            f"{counts.lost_bytes} bytes between frames are no frames; {counts.fragments} IP fragments left out"
-        )
+        terminal.warn(f"{counts.lost_bytes} bytes outside of frames; {counts.fragments} IP fragments ignored")
     return found
 
 
@@ -138,7 +141,7 @@ def _matches(name: str, patterns: Iterable[str]) -> bool:
 
 @dataclass(slots=True)
 class _Api:
-    """What was seen of one API; every time to answer is kept, in 8 bytes."""
+    """Totals of one API. Latencies take 8 bytes each."""
 
     versions: set[int] = field(default_factory=set)
     clients: set[str] = field(default_factory=set)
@@ -163,7 +166,7 @@ class _Api:
 
 
 def _summary(rows: Iterable[Row]) -> Iterator[Row]:
-    """One row an API, the most frequent first."""
+    """Yield one row per API, the most frequent first."""
     apis: dict[str, _Api] = {}
     for row in rows:
         apis.setdefault(str(row["api"] or f"api key {row['api_key']}"), _Api()).add(row)

@@ -1,9 +1,4 @@
-"""`kwire decode` and `kwire encode`: one message between bytes and Kafka's JSON form.
-
-kwire decode MetadataResponse --version 9 body.bin
-kwire decode MetadataRequest --version 9 --header --annotate --hex "00 03 00 09 ..."
-kwire encode MetadataRequest --version 9 < request.json > body.bin
-"""
+"""`kwire decode` and `kwire encode`: one message between bytes and Kafka's JSON form."""
 
 from __future__ import annotations
 
@@ -19,6 +14,7 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND, add_command
+from kwire.cli.options import FormatOption
 from kwire.cli.rows import Format, Row, write_rows
 from kwire.errors import EncodeError, OptionError, render_path
 from kwire.pages.escaping import json_line, printable
@@ -30,44 +26,62 @@ __all__ = ["register"]
 
 BYTES_A_LINE = 16
 LINES_A_FIELD = 16
-"""Lines of bytes that one field may fill before the rest is counted instead of shown."""
+"""Maximum lines of bytes per field; further bytes are counted only."""
 VALUE_WIDTH = 60
 LENGTH_BYTES = 4
 
-# Fields take turns in these; what is structure (counts, sizes, markers) is dim.
+# Fields alternate between these; structure (counts, sizes, markers) is dim.
 COLOURS = ("\x1b[36m", "\x1b[33m", "\x1b[32m", "\x1b[35m", "\x1b[34m")
 DIM, ERROR, PLAIN = "\x1b[2m", "\x1b[31m", "\x1b[0m"
 STRUCTURE = frozenset({"count", "count of tagged fields", "presence", "frame length"})
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A message of Kafka's, or a definition file.")]
-Version = Annotated[int, typer.Option("--version", help="The version that the bytes are in.")]
-Input = Annotated[str, typer.Argument(metavar="FILE|-", help="Where to read; - is standard input.")]
-Release = Annotated[str | None, typer.Option("--kafka", help="As this Kafka release has it, such as 3.9.1.")]
-Shape = Annotated[Format, typer.Option("--format", help="table (for people), json or jsonl.")]
-Lenient = Annotated[bool, typer.Option("--lenient", help="Take what Kafka takes and the protocol forbids.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Message name, or definition file.")]
+Version = Annotated[int, typer.Option("--version", metavar="N", help="API version of the bytes.")]
+Input = Annotated[str, typer.Argument(metavar="FILE|-", help="Input file; - is standard input.")]
+Release = Annotated[
+    str | None, typer.Option("--kafka", metavar="RELEASE", help="Definition of this Kafka release, such as 3.9.1.")
+]
+Lenient = Annotated[bool, typer.Option("--lenient", help="Accept what Kafka accepts although the protocol forbids it.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add `decode` and `encode` to the app."""
-    add_command(app, "decode", decode)
-    add_command(app, "encode", encode)
+    add_command(
+        app,
+        "decode",
+        decode,
+        "kwire decode MetadataResponse --version 9 body.bin",
+        "kwire decode ApiVersionsRequest --version 0 --header --annotate --hex '00 12 00 00 00 00 00 01 ff ff'",
+        section="Protocol",
+    )
+    add_command(
+        app,
+        "encode",
+        encode,
+        "kwire encode MetadataRequest --version 9 request.json -o body.bin",
+        "kwire encode MetadataRequest --version 9 request.json --hex",
+        section="Protocol",
+    )
 
 
 def decode(
     name: Name,
     version: Version,
     file: Input = "-",
-    hexadecimal: Annotated[str | None, typer.Option("--hex", metavar="HEX", help="The bytes themselves.")] = None,
-    header: Annotated[
-        bool, typer.Option("--header", help="A request's or response's header stands before it.")
-    ] = False,
-    frame: Annotated[bool, typer.Option("--frame", help="As --header, and the length before that.")] = False,
-    annotate: Annotated[bool, typer.Option("--annotate", help="Show every byte with field, type and value.")] = False,
+    hexadecimal: Annotated[
+        str | None, typer.Option("--hex", metavar="HEX", help="Hex digits of the bytes, instead of a file.")
+    ] = None,
+    header: Annotated[bool, typer.Option("--header", help="Input starts with the request or response header.")] = False,
+    frame: Annotated[bool, typer.Option("--frame", help="Input starts with the length prefix and the header.")] = False,
+    annotate: Annotated[bool, typer.Option("--annotate", help="All bytes with their field, type and value.")] = False,
     lenient: Lenient = False,
     kafka: Release = None,
-    shape: Shape = Format.TABLE,
+    format: FormatOption = Format.TABLE,
 ) -> int:
-    """Show a message as Kafka's JSON, or byte by byte. Exit code 1 if it cannot be read."""
+    """Decode a message and print it as Kafka's JSON, or byte by byte.
+
+    Exit code 1 if the bytes do not decode; the error has the position and the field path.
+    """
     cls = _message(name, version, kafka)
     data = _bytes(file, hexadecimal)
     codec, framed = _codec(cls, version, header or frame)
@@ -76,43 +90,48 @@ def decode(
         data = len(data).to_bytes(LENGTH_BYTES, "big") + data
     found = codec.annotate(data, lenient=lenient)
     if annotate:
-        _write_notes(found, data, shift, shape)
+        _write_notes(found, data, shift, format)
     elif found.error is None:
-        _write_message(found.value, cls, version, framed, shape)
+        _write_message(found.value, cls, version, framed, format)
     if found.error is None:
         return FINE
     error = found.error
     terminal.warn(printable(str(type(error)(error.what, max(0, error.position - shift), error.path))))
     if not framed:
-        _say_which_release_fits(cls, data, version)
+        _suggest_release(cls, data, version)
     return FOUND
 
 
-def _say_which_release_fits(cls: Any, data: bytes, version: int) -> None:
-    """A few versions changed after their first release: name the releases whose definition the body fits."""
+def _suggest_release(cls: Any, data: bytes, version: int) -> None:
+    """Suggest the releases whose definition decodes the body: a few versions changed after their first release."""
     from kwire.messages import registry
 
     known = cls.__name__ in registry.names() and cls is registry.get(cls.__name__)
     fitting = registry.fitting(cls.__name__, data, version) if known else []
     if fitting:
-        terminal.warn(f"It fits Kafka {registry.runs(fitting)}: try --kafka {fitting[0]}")
+        terminal.warn(f"the body fits Kafka {registry.runs(fitting)}; try --kafka {fitting[0]}")
 
 
 def encode(
     name: Name,
     version: Version,
     file: Input = "-",
-    into: Annotated[Path | None, typer.Option("--output", "-o", help="File to write; else standard output.")] = None,
-    hexadecimal: Annotated[bool, typer.Option("--hex", help="Write hex digits; always so on a terminal.")] = False,
-    lenient: Annotated[bool, typer.Option("--lenient", help="Take values of fields that the version lacks.")] = False,
+    into: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Output file; standard output by default.")
+    ] = None,
+    hexadecimal: Annotated[bool, typer.Option("--hex", help="Hex digits as output; always on a terminal.")] = False,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Accept values of fields that the version lacks.")] = False,
     kafka: Release = None,
 ) -> int:
-    """Write the bytes of a message given as Kafka's JSON. Exit code 1 if the message does not fit the version."""
+    """Encode a message from Kafka's JSON to bytes.
+
+    Exit code 1 if a value does not fit its field or the version.
+    """
     cls = _message(name, version, kafka)
     try:
         obj = json.loads(read_input(file))
     except ValueError as error:
-        raise EncodeError(f"{file} is not JSON: {error}") from None
+        raise EncodeError(f"{file}: not JSON: {error}") from None
     data = cls.from_json(obj, version=version, lenient=lenient).encode(version=version)
     if into is not None:
         into.write_bytes(data)
@@ -123,28 +142,28 @@ def encode(
     return FINE
 
 
-# What goes in
+# Input
 
 
 def _message(name: str, version: int, kafka: str | None) -> Any:
-    """The class of the message; its version checked, which is the user's to get right."""
+    """Return the class of the message. Raises OptionError for an unknown name or version."""
     if name.endswith(".json") or Path(name).is_file():
         from kwire import schema
 
         if not Path(name).exists():
-            raise OptionError(f"{name} is not there")
+            raise OptionError(f"{name}: no such file")
         cls: Any = schema.compile(schema.load(name))
     else:
         from kwire.messages import registry
 
         cls = registry.get(name, kafka)
     if version not in cls.VALID_VERSIONS:
-        raise OptionError(f"{cls.__name__} has versions {cls.VALID_VERSIONS}, not {version}")
+        raise OptionError(f"{cls.__name__}: no version {version}; versions are {cls.VALID_VERSIONS}")
     return cls
 
 
 def _codec(cls: Any, version: int, with_header: bool) -> tuple[Codec, bool]:
-    """The walker's codec of the message, or of its frame; and whether it is that."""
+    """Return the plain-Python codec of the message or of its frame, and whether it is a frame."""
     from kwire import plan
     from kwire.messages import registry
 
@@ -152,7 +171,7 @@ def _codec(cls: Any, version: int, with_header: bool) -> tuple[Codec, bool]:
     if not with_header:
         return plan.codec(spec, version, cls, kernels=False), False
     if spec.kind not in ("request", "response"):
-        raise OptionError(f"{cls.__name__} is no request or response, so it has no header")
+        raise OptionError(f"{cls.__name__}: not a request or response, so it has no header")
     header: Any = registry.get("RequestHeader" if spec.kind == "request" else "ResponseHeader")
     frame = plan.frame_codec(header.SPEC, spec.header_version(version), header, spec, version, cls, kernels=False)
     return frame, True
@@ -162,17 +181,18 @@ def _bytes(file: str, hexadecimal: str | None) -> bytes:
     if hexadecimal is None:
         return read_input(file)
     if file != "-":
-        raise OptionError("give a file or --hex, not both")
+        raise OptionError("FILE and --hex are mutually exclusive")
     digits = hexadecimal.replace("0x", " ").replace(":", " ").replace(",", " ")
     wrong = next((c for c in digits if c not in string.hexdigits and not c.isspace()), None)
     if wrong is not None:
-        raise OptionError(f"--hex: {wrong!r} is no hex digit")
+        raise OptionError(f"--hex: {wrong!r} is not a hex digit")
     if sum(not c.isspace() for c in digits) % 2:
         raise OptionError("--hex: an odd number of digits")
     return bytes.fromhex("".join(digits.split()))
 
 
 def read_input(file: str) -> bytes:
+    """Read a file, or standard input for `-`. Raises OptionError."""
     if file == "-":
         return sys.stdin.buffer.read()
     try:
@@ -181,10 +201,10 @@ def read_input(file: str) -> bytes:
         raise OptionError(f"{file}: {error.strerror}") from None
 
 
-# What comes out
+# Output
 
 
-def _write_message(value: Any, cls: Any, version: int, framed: bool, shape: Format) -> None:
+def _write_message(value: Any, cls: Any, version: int, framed: bool, format: Format) -> None:
     shown: Any
     if framed:
         header, body = value
@@ -193,13 +213,13 @@ def _write_message(value: Any, cls: Any, version: int, framed: bool, shape: Form
     else:
         shown = value.to_json(version=version)
     unknown = sum(_unknown_fields(value))
-    print("\n".join(_indented(shown, "")) if shape is Format.TABLE else json_line(shown))
+    print("\n".join(_indented(shown, "")) if format is Format.TABLE else json_line(shown))
     if unknown:
         terminal.warn(f"{unknown} unknown tagged fields are not part of Kafka's JSON; --annotate shows them")
 
 
 def _unknown_fields(value: Any) -> Iterator[int]:
-    """How many unknown tagged fields each struct in value has."""
+    """Yield the number of unknown tagged fields of each struct in value."""
     if hasattr(value, "unknown_tagged_fields"):
         yield len(value.unknown_tagged_fields)
         for name in value.__struct_fields__:
@@ -210,7 +230,7 @@ def _unknown_fields(value: Any) -> Iterator[int]:
 
 
 def _indented(value: Any, indent: str) -> Iterator[str]:
-    """JSON over several lines, with what a terminal acts on escaped; short lists of numbers on one."""
+    """Yield lines of indented JSON, safe for a terminal; lists of numbers stay on one line."""
     if isinstance(value, dict) and value:
         brackets, items = "{}", [(f"{json_line(key)}: ", element) for key, element in value.items()]
     elif isinstance(value, list) and any(isinstance(x, (dict, list, str)) for x in value):
@@ -228,12 +248,12 @@ def _indented(value: Any, indent: str) -> Iterator[str]:
     yield f"{indent}{brackets[1]}"
 
 
-def _write_notes(found: Annotation, data: bytes, shift: int, shape: Format) -> None:
-    """Every byte with its field; behind an error, the bytes that were not read."""
+def _write_notes(found: Annotation, data: bytes, shift: int, format: Format) -> None:
+    """Print every byte with its field; after an error, the bytes that were not read."""
     notes = [note for note in found.notes if note.end > shift]
     read = notes[-1].end if notes else shift
-    if shape is not Format.TABLE:
-        write_rows((_row(note, data, shift) for note in notes), (), shape)
+    if format is not Format.TABLE:
+        write_rows((_row(note, data, shift) for note in notes), (), format)
         return
     coloured = terminal.bold("x") != "x"
     paths = [printable(render_path(note.path)) for note in notes]
@@ -253,7 +273,7 @@ def _write_notes(found: Annotation, data: bytes, shift: int, shape: Format) -> N
 
 
 def _dump(data: bytes, start: int, end: int, shift: int, text: str) -> Iterator[str]:
-    """Lines of bytes, the first with the text behind it."""
+    """Yield lines of bytes, the first with the text after it."""
     starts = range(start, end, BYTES_A_LINE)
     for line in starts[:LINES_A_FIELD]:
         part = data[line : min(end, line + BYTES_A_LINE)]
@@ -265,7 +285,7 @@ def _dump(data: bytes, start: int, end: int, shift: int, text: str) -> Iterator[
 
 
 def _shown(value: Any) -> str:
-    """A value on one line, cut where it gets long."""
+    """Return a value on one line, cut to VALUE_WIDTH."""
     if isinstance(value, (bytes, memoryview)):
         return f"{len(value):,} bytes"
     text = json_line(str(value) if isinstance(value, UUID) else value)

@@ -1,9 +1,12 @@
-"""How every command ends: exit codes, errors as one line, closed pipes.
+"""The frame of every command: its help text, its exit code, its errors.
 
-0    fine
-1    something was found: damage, errors in the data, differences
-2    wrong usage: an unknown option, a path that is not there
-130  interrupted (128 + SIGINT)         141  the reader of a pipe has enough (128 + SIGPIPE), as for any program
+Exit codes:
+
+    0    success
+    1    the command found something: damage, errors in the data, differences
+    2    wrong usage: an unknown option, a missing path
+    130  interrupted (128 + SIGINT)
+    141  the reader of a pipe has closed it (128 + SIGPIPE)
 """
 
 from __future__ import annotations
@@ -13,26 +16,87 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from kwire.cli import terminal
 from kwire.errors import KwireError, OptionError
 from kwire.pages.escaping import printable
 
-__all__ = ["FINE", "FOUND", "USAGE", "add_command", "if_interrupted"]
+__all__ = ["FINE", "FOUND", "USAGE", "Group", "add_command", "add_group", "if_interrupted", "new_group", "unfinished"]
 
 FINE, FOUND, USAGE = 0, 1, 2
 INTERRUPTED, BROKEN_PIPE = 130, 141
 
 P = ParamSpec("P")
 
+# typer 0.29 has its own copy of click, older releases use click's: contexts, formatters and groups have no name that
+# both share, hence Any in the overrides below.
 
-def add_command(app: typer.Typer, name: str, function: Callable[P, int]) -> None:
-    """Add function to app as the command `name`; it returns its exit code and may raise what kwire raises.
 
-    Only KwireError becomes a message. Anything else is a bug of ours, and its traceback is wanted.
+class Command(TyperCommand):
+    """A command whose epilog is its examples, one per line."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples as a section, each on a line of its own."""
+        if self.epilog:
+            with formatter.section("Examples"):
+                formatter.write("".join(f"  {line}\n" for line in self.epilog.splitlines()))
+
+
+class Group(TyperGroup):
+    """A group whose help lists its commands by section, each section with an example."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each `rich_help_panel`, in the order of the commands."""
+        sections: dict[str, list[Any]] = {}
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            sections.setdefault(getattr(command, "rich_help_panel", None) or "Commands", []).append(command)
+        for title, commands in sections.items():
+            with formatter.section(title):
+                limit = formatter.width - 6 - max(len(each.name) for each in commands)
+                formatter.write_dl([(each.name, each.get_short_help_str(limit)) for each in commands])
+                if title != "Commands":
+                    formatter.write(f"\n    {_example(commands[0])}\n")
+
+
+def _example(command: Any) -> str:
+    """Return the first example of a command, or of a group's first command."""
+    if isinstance(command, TyperGroup):
+        return _example(next(iter(command.commands.values())))
+    examples: str = command.epilog or ""
+    return examples.partition("\n")[0]
+
+
+def new_group(name: str | None, help: str) -> typer.Typer:
+    """An empty group of commands. help: one sentence, for its own help and that of its parent."""
+    return typer.Typer(
+        name=name,
+        help=help,
+        cls=Group,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
+def add_group(app: typer.Typer, group: typer.Typer, section: str) -> None:
+    """Add a group of commands to app, under that section of its help."""
+    app.add_typer(group, rich_help_panel=section)
+
+
+def add_command(
+    app: typer.Typer, name: str, function: Callable[P, int], *examples: str, section: str | None = None
+) -> None:
+    """Add function to app as the command `name`.
+
+    function returns the exit code. A KwireError that it raises is printed as one line; any other exception is a bug
+    and keeps its traceback. examples: command lines for the help text. section: of the parent's help text.
     """
 
     @functools.wraps(function)
@@ -41,7 +105,7 @@ def add_command(app: typer.Typer, name: str, function: Callable[P, int]) -> None
             code = function(*args, **kwargs)
             sys.stdout.flush()
         except KwireError as error:
-            code = _refused(error)
+            code = _report_error(error)
         except BrokenPipeError:
             code = _pipe_closed()
         except KeyboardInterrupt as interrupt:
@@ -49,19 +113,24 @@ def add_command(app: typer.Typer, name: str, function: Callable[P, int]) -> None
             code = INTERRUPTED
         raise typer.Exit(code)
 
-    app.command(name)(ended)
+    app.command(name, cls=Command, epilog="\n".join(examples), rich_help_panel=section)(ended)
+
+
+def unfinished(path: str | os.PathLike[str]) -> str:
+    """Return the state of a directory after an interruption of work in place, for `if_interrupted`."""
+    return f"{path} is valid: finished segments are changed, the others are not; run the command again for the rest"
 
 
 @contextmanager
 def if_interrupted(state: str) -> Iterator[None]:
-    """Ctrl-C inside the block ends the command with this message: what is on disk, and how to continue."""
+    """End the command with this message on Ctrl-C inside the block: what is on disk, and how to continue."""
     try:
         yield
     except KeyboardInterrupt:
         raise KeyboardInterrupt(state) from None
 
 
-def _refused(error: KwireError) -> int:
+def _report_error(error: KwireError) -> int:
     try:
         terminal.warn(printable(str(error)))
     except BrokenPipeError:
@@ -70,6 +139,6 @@ def _refused(error: KwireError) -> int:
 
 
 def _pipe_closed() -> int:
-    """The reader (`head`, a pager) has enough: say nothing, and keep Python from flushing into the pipe at exit."""
+    """Print nothing more: the reader (`head`, a pager) is gone, and Python must not flush into the pipe at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return BROKEN_PIPE

@@ -1,7 +1,7 @@
-"""The command line: `kwire GROUP COMMAND`. This module knows no command; GROUPS does.
+"""The command line: `kwire GROUP COMMAND`.
 
-A module of GROUPS is imported for `--help`, so it imports the packages it works with inside its functions. How commands
-end (exit codes, errors, closed pipes) is in `command`.
+This module knows no command; GROUPS does. Every module of GROUPS is imported for `--help`, so commands import the
+packages they work with inside their functions. Exit codes, errors and closed pipes are handled in `command`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import typer
 
 import kwire
 from kwire.cli import capture, codec, internal, log, schema, serve
+from kwire.cli.command import new_group
 
-__all__ = ["GROUPS", "main", "run"]
+__all__ = ["GROUPS", "build", "main", "run"]
 
-# Each adds its commands to the app, in the order `kwire --help` shows them.
+# Each adds its commands to the app, in the order of `kwire --help`.
 GROUPS: tuple[Callable[[typer.Typer], None], ...] = (
     log.register,
     internal.register,
@@ -36,23 +37,16 @@ def _version(value: bool) -> None:
 
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and leave.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Kafka's logs, records and messages, without a broker."""
+    """Read, check and write Kafka's logs, records and messages, without a running Kafka."""
 
 
 def build() -> typer.Typer:
-    """The app with every group."""
-    app = typer.Typer(
-        name="kwire",
-        callback=_root,
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
+    """Return the app with every group."""
+    app = new_group("kwire", help=_root.__doc__ or "")
+    app.callback()(_root)
     for register in GROUPS:
         register(app)
     return app
@@ -68,5 +62,5 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def main() -> None:
-    """The `kwire` command."""
+    """Run the `kwire` command and exit."""
     sys.exit(run())

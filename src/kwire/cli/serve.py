@@ -18,36 +18,50 @@ from kwire.errors import LogError, OptionError
 
 __all__ = ["register"]
 
-OF_OPTIONS = frozenset({"listeners", "advertised.listeners", "users"})
-"""Settings that a config file does not give: addresses are those of another machine, users have other forms."""
+NOT_FROM_FILES = frozenset({"listeners", "advertised.listeners", "users"})
+"""Settings not read from a config file: its addresses belong to another machine, its users have another form."""
 SECRET_PARTS = ("password", "jaas.config", "secret.key", "users")
-"""Parts of the names of settings whose values no command line may have."""
+"""Substrings of setting names whose values are refused on a command line."""
 
 
 def register(app: typer.Typer) -> None:
     """Add `serve` to the app."""
-    add_command(app, "serve", serve)
+    add_command(
+        app,
+        "serve",
+        serve,
+        "kwire serve --port 9092",
+        "kwire serve --data-dir /var/lib/kwire/data -c num.partitions=3",
+        "kwire serve --host 0.0.0.0 --user alice --password-file alice.password",
+        section="Broker",
+    )
 
 
 def serve(
     data_dir: Annotated[
-        str | None, typer.Option("--data-dir", help="Kafka log directory, made or recovered; default: a temporary one.")
+        str | None,
+        typer.Option("--data-dir", metavar="DIR", help="Log directory, created if missing; temporary by default."),
     ] = None,
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 9092,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(metavar="PORT", help="Port to listen on; 0 is any free port.", min=0, max=65535)
+    ] = 9092,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     config: Annotated[
         list[str] | None,
-        typer.Option("--config", "-c", help="A broker setting, key=value. Repeatable.", metavar="KEY=VALUE"),
+        typer.Option(
+            "--config", "-c", help="Broker config, such as num.partitions=3. Repeatable.", metavar="NAME=VALUE"
+        ),
     ] = None,
     config_file: Annotated[
-        str | None, typer.Option("--config-file", help="Settings as in Kafka's server.properties.", metavar="FILE")
+        str | None,
+        typer.Option("--config-file", help="Broker configs in the format of server.properties.", metavar="FILE"),
     ] = None,
     user: Annotated[
         list[str] | None,
         typer.Option(
             "--user",
-            help="User of SASL/PLAIN and SCRAM. Repeatable. The password comes from --password-file or the environment "
-            "variable KWIRE_USER_NAME_PASSWORD (NAME in capitals, other characters than letters and digits as _).",
+            help="User of SASL/PLAIN and SCRAM. Repeatable. The password is read from --password-file or from the "
+            "environment variable KWIRE_USER_NAME_PASSWORD (NAME in upper case, with _ for other characters).",
             metavar="NAME",
         ),
     ] = None,
@@ -55,17 +69,16 @@ def serve(
         list[str] | None,
         typer.Option(
             "--password-file",
-            help="File with the password of a --user on its first line. With several users: one for each, in order.",
+            help="File with the password of a --user on its first line. Repeatable: one per user, in order.",
             metavar="FILE",
         ),
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say on standard error who comes and goes.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Connections and logins on standard error.")] = False,
 ) -> int:
-    """Run a Kafka broker until it is interrupted.
+    """Run a Kafka broker until Ctrl-C or SIGTERM.
 
-    With users, of --user or of sasl.jaas.config in the config file, clients log in: the listener is SASL_PLAINTEXT, or
-    SASL_SSL with ssl.certfile. The first line on standard output is BROKERS=host:port. Stops cleanly on Ctrl-C and
-    SIGTERM.
+    The first line on standard output is BROKERS=host:port. With users, of --user or of sasl.jaas.config in the config
+    file, clients authenticate: the listener is SASL_PLAINTEXT, or SASL_SSL with ssl.certfile.
     """
     import logging
 
@@ -87,16 +100,16 @@ def serve(
     with Broker(data_dir=data_dir, **settings) as broker:
         print(f"BROKERS={broker.bootstrap_servers}", flush=True)
         if data_dir is None:
-            terminal.warn("the data is in a temporary directory and goes with this process; --data-dir keeps it")
-        threading.Thread(target=_keep_code_out_of_collections, daemon=True).start()
+            terminal.warn("the data is in a temporary directory and is deleted at exit; keep it with --data-dir")
+        threading.Thread(target=_freeze_garbage_collector, daemon=True).start()
         stop.wait()
     return FINE
 
 
-def _keep_code_out_of_collections() -> None:
-    """Once everything is loaded, let the collector pass over it: to look at it all stops every client for 60 ms.
+def _freeze_garbage_collector() -> None:
+    """Exclude loaded code from garbage collection: a full collection would stop every client for 60 ms.
 
-    Only here, where the process is the broker's own: a host's garbage would stay with it.
+    Only for a broker in its own process: in a host process, the host's garbage would be kept forever.
     """
     import gc
 
@@ -112,18 +125,19 @@ def _pairs(texts: list[str]) -> dict[str, Any]:
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            raise OptionError(f"--config {text!r}: expected KEY=VALUE, such as num.partitions=3")
+            raise OptionError(f"--config {text!r}: expected NAME=VALUE, such as num.partitions=3")
         name = key.strip().replace("_", ".")
         if any(part in name for part in SECRET_PARTS):
-            raise OptionError(f"--config {name}: a secret on the command line can be read by others; use --config-file")
+            raise OptionError(f"--config {name}: secrets on a command line are visible to others; use --config-file")
         found[name.replace(".", "_")] = value.strip()
     return found
 
 
 def _properties(path: str) -> dict[str, Any]:
-    """The settings of a properties file that mean something here; a file for Kafka has many that do not.
+    """Return the supported settings of a properties file, and warn of the others.
 
-    Listeners and folders are options: those of a file are another machine's. Users of sasl.jaas.config are in `users`.
+    Listeners and log directories are options: those of a file belong to another machine. `users` has the users of
+    sasl.jaas.config.
     """
     from dataclasses import fields
 
@@ -135,34 +149,34 @@ def _properties(path: str) -> dict[str, Any]:
         given = parse_properties(Path(path).read_bytes())
     except OSError as error:
         raise LogError(f"cannot be read: {error.strerror}", path) from None
-    known = {field.name.replace("_", ".") for field in fields(Settings)} - OF_OPTIONS
+    known = {field.name.replace("_", ".") for field in fields(Settings)} - NOT_FROM_FILES
     users = users_of_properties(given)
     ignored = [name for name in given if name not in known and not name.endswith(JAAS_CONFIG)]
     if ignored:
-        terminal.warn(f"{path}: ignored settings without an effect here: {', '.join(ignored)}")
+        terminal.warn(f"{path}: ignored unsupported configs: {', '.join(ignored)}")
     settings: dict[str, Any] = {name.replace(".", "_"): value for name, value in given.items() if name in known}
     return {**settings, "users": users} if users else settings
 
 
 def passwords_of(users: list[str], files: list[str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the password of each user, of the file in its place or of its environment variable.
+    """Return the password of each user, from its file or its environment variable.
 
-    Raises OptionError, LogError: which user or file, never a password.
+    Raises OptionError, LogError with the user or the file, never with a password.
     """
     if files and len(files) != len(users):
-        raise OptionError(f"--password-file: expected one for each --user, found {len(files)} for {len(users)}")
+        raise OptionError(f"--password-file: expected one per --user, found {len(files)} for {len(users)}")
     variables = [f"KWIRE_USER_{re.sub('[^A-Z0-9]', '_', name.upper())}_PASSWORD" for name in users]
     found = {}
     for place, (name, variable) in enumerate(zip(users, variables, strict=True)):
         if not name or name in found:
-            raise OptionError(f"--user {name!r}: names must be different and not empty")
+            raise OptionError(f"--user {name!r}: names must be unique and not empty")
         if files:
             password, source = _first_line(files[place]), files[place]
         else:
             if variables.count(variable) > 1:
-                raise OptionError(f"--user {name}: {variable} would be of several users; use --password-file")
+                raise OptionError(f"--user {name}: several users share {variable}; use --password-file")
             if variable not in environment:
-                raise OptionError(f"--user {name}: no password; set {variable} or give --password-file")
+                raise OptionError(f"--user {name}: no password; set {variable} or --password-file")
             password, source = environment[variable], variable
         if not password:
             raise OptionError(f"--user {name}: the password in {source} is empty")
@@ -171,10 +185,10 @@ def passwords_of(users: list[str], files: list[str], environment: Mapping[str, s
 
 
 def _first_line(path: str) -> str:
-    """The first line of a file, without its end. Raises LogError."""
+    """Return the first line of a file without its line break. Raises LogError."""
     try:
         return Path(path).read_text("utf-8").partition("\n")[0].removesuffix("\r")
     except OSError as error:
         raise LogError(f"cannot be read: {error.strerror}", path) from None
     except UnicodeDecodeError:
-        raise LogError("is not UTF-8 text", path) from None
+        raise LogError("not UTF-8 text", path) from None

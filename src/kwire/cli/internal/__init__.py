@@ -1,4 +1,4 @@
-"""`kwire group`, `kwire txn`, `kwire cluster`: what Kafka's internal topics say. One module a command."""
+"""`kwire group`, `kwire txn`, `kwire cluster`: the contents of Kafka's internal topics. One module a command."""
 
 from kwire.cli.internal.commands import register
 

@@ -1,4 +1,4 @@
-"""`kwire cluster`: brokers, topics, settings, users and the rest, as the metadata log has them."""
+"""`kwire cluster`: brokers, topics, configs, users and ACLs of the metadata log."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kwire.cli.command import FINE
-from kwire.cli.internal.moment import parse_moment, require_topic, shown_time, tell_problems
+from kwire.cli.internal.moment import parse_moment, require_topic, shown_time, warn_of_problems
 from kwire.cli.internal.record_table import write_history
 from kwire.cli.log.directories import open_directory
+from kwire.cli.options import AtOffset, AtTime, FormatOption, History
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import LogError, OptionError
 from kwire.pages.quantities import time_text
@@ -24,7 +25,7 @@ __all__ = ["cluster"]
 
 
 class Part(enum.StrEnum):
-    """What PART may be: kwire.internal_topics.cluster_rows.ClusterPart, and two of the log itself."""
+    """Values of PART: those of cluster_rows.ClusterPart, the overview and the snapshots of the log."""
 
     OVERVIEW = "overview"
     BROKERS = "brokers"
@@ -42,28 +43,30 @@ class Part(enum.StrEnum):
 
 
 def cluster(
-    path: Annotated[str, typer.Argument(help="Log directory or __cluster_metadata-0; a local path or a URL.")],
-    part: Annotated[Part, typer.Argument(metavar="[PART]", help="|".join(Part))] = Part.OVERVIEW,
-    history: Annotated[bool, typer.Option("--history", help="Every record, in the order of the log.")] = False,
-    at_offset: Annotated[int | None, typer.Option(metavar="N", help="As after the records below this offset.")] = None,
-    at_time: Annotated[str | None, typer.Option(metavar="TIME", help="As at this time: ISO 8601 (UTC) or ms.")] = None,
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help="Log directory or __cluster_metadata-0: local path or URL.")
+    ],
+    part: Annotated[Part, typer.Argument(metavar="[PART]", help=f"One of {', '.join(Part)}.")] = Part.OVERVIEW,
+    history: History = False,
+    at_offset: AtOffset = None,
+    at_time: AtTime = None,
     redact: Annotated[
         bool,
         typer.Option(
             "--redact/--show-secrets",
-            help="Without the values of SCRAM credentials, delegation tokens and passwords; the default.",
+            help="Values of SCRAM credentials, delegation tokens and passwords: hidden or shown.",
         ),
     ] = True,
-    shape: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    format: FormatOption = Format.TABLE,
 ) -> int:
-    """Show a cluster's brokers, topics, settings, users, ACLs.
+    """Show the brokers, topics, configs, users and ACLs of a cluster.
 
-    From its metadata log and snapshots, without a controller.
-    The state starts from the newest snapshot at or below the offset or time asked for.
-    Exit code 1 if a record cannot be read, or nothing is left that tells of so early a time; 2 for wrong usage.
+    Reads the metadata log and its snapshots, without a controller: the newest snapshot at or before --at-offset or
+    --at-time, then the records after it. Exit code 1 if a record cannot be read, or the log no longer reaches back to
+    that time.
     """
     if history and part is not Part.OVERVIEW:
-        raise OptionError(f"--history shows all records: leave {part} out")
+        raise OptionError(f"--history shows all records; remove {part}")
     moment = parse_moment(at_offset, at_time)
     directory = open_directory(path)
     from kwire.internal_topics.names import METADATA_TOPIC
@@ -72,18 +75,18 @@ def cluster(
     require_topic(directory, METADATA_TOPIC)
     if history:
         records = read_cluster_records(directory, at_offset=moment.at_offset, at_time=moment.at_time)
-        return write_history(records, shape, redact=redact)
+        return write_history(records, format, redact=redact)
     if part is Part.SNAPSHOTS:
-        write_rows(_snapshots(directory), COLUMNS[part], shape)
+        write_rows(_snapshots(directory), COLUMNS[part], format)
         return FINE
     state = replay_cluster(directory, at_offset=moment.at_offset, at_time=moment.at_time)
     if part is Part.OVERVIEW:
-        write_rows(_overview(directory, state), COLUMNS[part], shape)
+        write_rows(_overview(directory, state), COLUMNS[part], format)
     else:
         from kwire.internal_topics.cluster_rows import ClusterPart, cluster_rows
 
-        write_rows(cluster_rows(state, ClusterPart(part), redact=redact), COLUMNS[part], shape)
-    return tell_problems(state.problems)
+        write_rows(cluster_rows(state, ClusterPart(part), redact=redact), COLUMNS[part], format)
+    return warn_of_problems(state.problems)
 
 
 def _snapshots(directory: LogDirectory) -> Iterator[Row]:
@@ -173,7 +176,7 @@ TOPIC = Column(key="topic", heading="TOPIC")
 TOPIC_ID = Column(key="topic_id", heading="ID")
 
 COLUMNS: dict[Part, tuple[Column, ...]] = {
-    Part.OVERVIEW: (Column(key="fact", heading="WHAT"), Column(key="value", heading="IS")),
+    Part.OVERVIEW: (Column(key="fact", heading="PROPERTY"), Column(key="value", heading="VALUE")),
     Part.BROKERS: (
         NODE,
         Column(pick=_broker_state, heading="STATE"),

@@ -1,4 +1,4 @@
-"""`kwire group`: groups, their members and committed offsets, as `__consumer_offsets` has them."""
+"""`kwire group`: the groups, members and committed offsets of `__consumer_offsets`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kwire.cli.internal.moment import Moment, matching, parse_moment, require_topic, shown_time, tell_problems
+from kwire.cli.internal.moment import Moment, matching, parse_moment, require_topic, shown_time, warn_of_problems
 from kwire.cli.internal.record_table import write_history
 from kwire.cli.log.directories import open_directory
+from kwire.cli.options import AtOffset, AtTime, FormatOption, History
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import OptionError
 
@@ -22,28 +23,27 @@ __all__ = ["group"]
 
 
 def group(
-    path: Annotated[str, typer.Argument(help="Log directory or a partition of __consumer_offsets; a path or a URL.")],
-    name: Annotated[
-        str | None, typer.Argument(metavar="[GROUP]", help="Only this group, or those of a pattern (*, ?).")
-    ] = None,
+    path: Annotated[
+        str,
+        typer.Argument(metavar="PATH", help="Log directory or partition of __consumer_offsets: path or URL."),
+    ],
+    name: Annotated[str | None, typer.Argument(metavar="[GROUP]", help="Group id or pattern (*, ?).")] = None,
     offsets: Annotated[
-        bool, typer.Option("--offsets", help="Committed offsets and lag, a line a partition; given with a GROUP.")
+        bool, typer.Option("--offsets", help="Committed offsets and lag per partition; default with GROUP.")
     ] = False,
-    members: Annotated[bool, typer.Option("--members", help="Members and what is assigned to them.")] = False,
-    history: Annotated[bool, typer.Option("--history", help="Every record, in the order of the log.")] = False,
-    at_offset: Annotated[
-        int | None, typer.Option(metavar="N", help="As after the records below this offset of the partition.")
-    ] = None,
-    at_time: Annotated[str | None, typer.Option(metavar="TIME", help="As at this time: ISO 8601 (UTC) or ms.")] = None,
-    shape: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    members: Annotated[bool, typer.Option("--members", help="Members and their assignments.")] = False,
+    history: History = False,
+    at_offset: AtOffset = None,
+    at_time: AtTime = None,
+    format: FormatOption = Format.TABLE,
 ) -> int:
     """Show consumer, share and streams groups.
 
-    LAG is counted to the end of the partition's log, where that log is here too; there is none for a past state.
-    Exit code 1 if a record cannot be read; the rest is shown still.
+    LAG is the distance to the log end offset, if the partition's log is in the same directory; a past state has none.
+    Exit code 1 if a record cannot be read; the rest is shown.
     """
     if offsets + members + history > 1:
-        raise OptionError("--offsets, --members or --history, one of them")
+        raise OptionError("--offsets, --members and --history are mutually exclusive")
     moment = parse_moment(at_offset, at_time)
     directory = open_directory(path)
     from kwire.internal_topics.names import GROUPS_TOPIC
@@ -51,23 +51,23 @@ def group(
 
     count = require_topic(directory, GROUPS_TOPIC)
     if at_offset is not None and count > 1 and name is None:
-        raise OptionError(f"--at-offset counts in one partition, and there are {count}: name a GROUP, or a partition")
+        raise OptionError(f"--at-offset applies to one partition of {count}; name a GROUP or a partition directory")
     if history:
         records = read_group_records(directory, at_offset=moment.at_offset, at_time=moment.at_time)
-        return write_history(_about(records, name), shape)
+        return write_history(_about(records, name), format)
     state = replay_groups(directory, at_offset=moment.at_offset, at_time=moment.at_time)
     chosen = [state.groups[each] for each in matching(list(state.groups), name, "group")]
     if members:
-        write_rows(_members(directory, chosen, moment), MEMBER_COLUMNS, shape)
+        write_rows(_members(directory, chosen, moment), MEMBER_COLUMNS, format)
     elif offsets or name is not None:
-        write_rows(_offsets(directory, chosen, moment), OFFSET_COLUMNS, shape)
+        write_rows(_offsets(directory, chosen, moment), OFFSET_COLUMNS, format)
     else:
-        write_rows(_groups(directory, state, moment), GROUP_COLUMNS, shape)
-    return tell_problems(state.problems)
+        write_rows(_groups(directory, state, moment), GROUP_COLUMNS, format)
+    return warn_of_problems(state.problems)
 
 
 def _about(records: Iterator[TypedRecord], pattern: str | None) -> Iterator[TypedRecord]:
-    """The records about the groups of a pattern; all without one."""
+    """Yield the records of groups that match pattern; all without one."""
     import fnmatch
 
     from kwire.internal_topics.groups_state import group_of
@@ -95,7 +95,7 @@ def _offsets(directory: LogDirectory, groups: list[Group], moment: Moment) -> It
     shared = {each.group_id for each in groups if each.kind == "share"}
     for each in groups:
         yield from offset_rows(each, ends, names)
-    # offsets of another topic mean nothing there; its records' times do
+    # the other topic has other offsets; timestamps apply to both
     if shared and moment.at_offset is None and any(topic == SHARE_STATE_TOPIC for topic, _ in directory):
         for share in replay_share_state(directory, at_time=moment.at_time).partitions.values():
             if share.group_id in shared:
@@ -112,7 +112,7 @@ def _members(directory: LogDirectory, groups: list[Group], moment: Moment) -> It
 
 
 def _names(directory: LogDirectory, groups: list[Group], moment: Moment) -> dict[Any, str]:
-    """Topic id -> name, looked up only where some group has ids."""
+    """Return topic names by id; looked up only if a group has ids."""
     from kwire.log.internal import topic_names
 
     if all(each.kind == "classic" for each in groups):

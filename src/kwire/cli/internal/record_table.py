@@ -1,4 +1,4 @@
-"""--history: the records of an internal topic one a line, as they are read."""
+"""--history: the records of an internal topic, one per line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kwire.cli.command import FINE, FOUND
-from kwire.cli.internal.moment import shown_time, tell_problem
+from kwire.cli.internal.moment import shown_time, warn_of_problem
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.pages.escaping import compact_json
 
@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["write_history"]
 
 
-def write_history(records: Iterable[TypedRecord], shape: Format, *, redact: bool = True) -> int:
-    """Print them. The exit code: FOUND if one could not be read; what is wrong is in its line and on standard error."""
+def write_history(records: Iterable[TypedRecord], format: Format, *, redact: bool = True) -> int:
+    """Print records as they are read. Returns the exit code: FOUND if one is unreadable.
+
+    The error is in the record's line and on standard error.
+    """
     from kwire.log.internal import record_row
 
     found = FINE
@@ -27,10 +30,10 @@ def write_history(records: Iterable[TypedRecord], shape: Format, *, redact: bool
         for record in records:
             if record.error is not None:
                 found = FOUND
-                tell_problem(record)
+                warn_of_problem(record)
             yield record_row(record, redact=redact)
 
-    write_rows(rows(), COLUMNS, shape)
+    write_rows(rows(), COLUMNS, format)
     return found
 
 

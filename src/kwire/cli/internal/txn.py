@@ -1,4 +1,4 @@
-"""`kwire txn`: transactional ids and their transactions, as `__transaction_state` has them."""
+"""`kwire txn`: the transactional ids and transactions of `__transaction_state`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kwire.cli.internal.moment import matching, parse_moment, require_topic, shown_time, tell_problems
+from kwire.cli.internal.moment import matching, parse_moment, require_topic, shown_time, warn_of_problems
 from kwire.cli.internal.record_table import write_history
 from kwire.cli.log.directories import open_directory
+from kwire.cli.options import AtOffset, AtTime, FormatOption, History
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import OptionError
 from kwire.pages.quantities import duration_text
@@ -22,26 +23,25 @@ __all__ = ["txn"]
 
 
 def txn(
-    path: Annotated[str, typer.Argument(help="Log directory or a partition of __transaction_state; a path or a URL.")],
-    name: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="Only this transactional id, or those of a pattern (*, ?).")
-    ] = None,
+    path: Annotated[
+        str,
+        typer.Argument(metavar="PATH", help="Log directory or partition of __transaction_state: path or URL."),
+    ],
+    name: Annotated[str | None, typer.Argument(metavar="[ID]", help="Transactional id or pattern (*, ?).")] = None,
     open_only: Annotated[
-        bool, typer.Option("--open", help="Only transactions that are not finished: readers of committed data wait.")
+        bool, typer.Option("--open", help="Only open transactions, which read_committed consumers wait for.")
     ] = False,
-    history: Annotated[bool, typer.Option("--history", help="Every record, in the order of the log.")] = False,
-    at_offset: Annotated[
-        int | None, typer.Option(metavar="N", help="As after the records below this offset of the partition.")
-    ] = None,
-    at_time: Annotated[str | None, typer.Option(metavar="TIME", help="As at this time: ISO 8601 (UTC) or ms.")] = None,
-    shape: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    history: History = False,
+    at_offset: AtOffset = None,
+    at_time: AtTime = None,
+    format: FormatOption = Format.TABLE,
 ) -> int:
     """Show transactional ids and their transactions.
 
-    Exit code 1 if a record cannot be read; the rest is shown still.
+    Exit code 1 if a record cannot be read; the rest is shown.
     """
     if open_only and history:
-        raise OptionError("--open or --history, not both")
+        raise OptionError("--open and --history are mutually exclusive")
     moment = parse_moment(at_offset, at_time)
     directory = open_directory(path)
     from kwire.internal_topics.group_rows import transaction_row
@@ -50,14 +50,14 @@ def txn(
 
     count = require_topic(directory, TRANSACTIONS_TOPIC)
     if at_offset is not None and count > 1 and name is None:
-        raise OptionError(f"--at-offset counts in one partition, and there are {count}: name an ID, or a partition")
+        raise OptionError(f"--at-offset applies to one partition of {count}; name an ID or a partition directory")
     if history:
         records = read_transaction_records(directory, at_offset=moment.at_offset, at_time=moment.at_time)
-        return write_history(_about(records, name), shape)
+        return write_history(_about(records, name), format)
     state = replay_transactions(directory, at_offset=moment.at_offset, at_time=moment.at_time)
     chosen = [state.transactions[each] for each in matching(list(state.transactions), name, "transactional id")]
-    write_rows((transaction_row(each) for each in chosen if each.is_open or not open_only), COLUMNS, shape)
-    return tell_problems(state.problems)
+    write_rows((transaction_row(each) for each in chosen if each.is_open or not open_only), COLUMNS, format)
+    return warn_of_problems(state.problems)
 
 
 def _about(records: Iterator[TypedRecord], pattern: str | None) -> Iterator[TypedRecord]:

@@ -10,9 +10,10 @@ from typing import Annotated
 import typer
 
 from kwire.cli import terminal
-from kwire.cli.command import FINE, FOUND, if_interrupted
+from kwire.cli.command import FINE, FOUND, if_interrupted, unfinished
 from kwire.cli.log.directories import open_directory, selected
 from kwire.cli.log.selection import Selection
+from kwire.cli.options import FormatOption, Partitions, Topics
 from kwire.cli.rows import Column, Format, write_rows
 from kwire.errors import OptionError
 from kwire.pages.quantities import bytes_text
@@ -21,7 +22,7 @@ __all__ = ["convert"]
 
 
 class Codec(enum.StrEnum):
-    """What --codec takes."""
+    """Values of --codec."""
 
     NONE = "none"
     GZIP = "gzip"
@@ -44,39 +45,44 @@ COLUMNS = (
 
 
 def convert(
-    path: Annotated[str, typer.Argument(help="Log directory or partition directory; with -o also a URL.")],
-    magic: Annotated[int | None, typer.Option(help="Record format: 0, 1 or 2; by default it stays.")] = None,
-    codec: Annotated[Codec | None, typer.Option(help="Codec; by default each batch keeps its own.")] = None,
-    level: Annotated[int | None, typer.Option(help="Level of the codec.")] = None,
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help="Log directory or partition directory; with -o also a URL.")
+    ],
+    magic: Annotated[
+        int | None, typer.Option(metavar="N", help="Record format: 0, 1 or 2; unchanged by default.")
+    ] = None,
+    codec: Annotated[Codec | None, typer.Option(help="Compression codec; unchanged by default.")] = None,
+    level: Annotated[int | None, typer.Option(metavar="N", help="Compression level of the codec.")] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write a new log directory; one that is there must be empty.")
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="New log directory; must be empty or missing.")
     ] = None,
     apply: Annotated[
         bool, typer.Option("--apply", help="Convert in place; no broker may run on the directory.")
     ] = False,
     accept_loss: Annotated[
-        bool, typer.Option("--accept-loss", help="Go on where the format has no place for something.")
+        bool, typer.Option("--accept-loss", help="Drop what the target format cannot hold instead of refusing.")
     ] = False,
-    topic: Annotated[
-        list[str] | None, typer.Option(help="Only topics of this name or pattern (*, ?). Repeatable.")
+    topic: Topics = None,
+    partition: Partitions = None,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Number of processes; chosen by size by default.")
     ] = None,
-    partition: Annotated[list[int] | None, typer.Option(help="Only this partition. Repeatable.")] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; by default as many as are worth it.")] = None,
-    shape: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    format: FormatOption = Format.TABLE,
 ) -> int:
-    """Convert batches to another magic or codec; offsets, times and transactions stay as far as the format lets.
+    """Convert batches to another record format (magic) or compression codec.
 
-    A dry run without -o and --apply: converts in memory and prints sizes and losses. Exit code 1 if something would be
-    lost. An interrupted run continues when the same command is given again.
+    Offsets, timestamps and transactions are kept as far as the format can hold them. Without -o or --apply, a dry run:
+    converts in memory and prints sizes and losses. Exit code 1 if something would be lost. Running the same command
+    again continues an interrupted conversion.
     """
     if magic is None and codec is None:
-        raise OptionError("nothing to convert to: give --magic, --codec or both")
+        raise OptionError("no target: set --magic, --codec or both")
     if output is not None and apply:
-        raise OptionError("either --apply or -o")
+        raise OptionError("--apply and -o are mutually exclusive")
     if level is not None and codec is None:
-        raise OptionError("--level goes with --codec")
+        raise OptionError("--level requires --codec")
     directory = open_directory(path)
-    logs = selected(directory, Selection(topics=topic or (), partitions=partition or ()))
+    logs = selected(directory, Selection.parse(topic, partition))
     from kwire.maintenance.convert import TargetFormat, convert_directory, convert_in_place, examine
     from kwire.maintenance.convert.directory import good_processes
     from kwire.records.compressor import check_level, parse_compression
@@ -88,22 +94,19 @@ def convert(
     processes = jobs or good_processes(size, len(logs))
     now_ms = time.time_ns() // 1_000_000
     if output is not None:
-        state = f"{output}.part has what is done; the same command continues there"
+        state = f"{output}.part has the finished part; run the command again to continue"
     elif apply:
-        state = (
-            f"{path} is valid: finished segments are converted, the others unchanged; the same command does the rest"
-        )
+        state = unfinished(path)
     else:
-        state = "nothing was changed"
+        state = f"{path} is unchanged"
     with if_interrupted(state), terminal.progress("Converting", size) as bar:
         if output is not None:
-            whole = not topic and not partition
             done = convert_directory(
                 directory,
                 str(output),
                 target,
                 keys,
-                whole=whole,
+                whole=not topic and not partition,
                 accept_loss=accept_loss,
                 now_ms=now_ms,
                 jobs=processes,
@@ -114,8 +117,8 @@ def convert(
         else:
             done = examine(directory, target, keys, jobs=processes, progress=bar.advance)
     rows = [each.to_json() | {"lost": each.loss.described() if each.loss else None} for each in done]
-    write_rows(rows, COLUMNS, shape)
+    write_rows(rows, COLUMNS, format)
     if output is None and not apply:
-        terminal.warn("a dry run: nothing was written; -o DIR writes a new log directory, --apply converts in place")
+        terminal.warn("dry run, nothing was written: -o DIR writes a new log directory, --apply converts in place")
         return FOUND if any(each.loss for each in done) else FINE
     return FINE

@@ -1,4 +1,4 @@
-"""A path on the command line as a log directory; a path that is not there is wrong usage."""
+"""Log directories at the paths of a command line. A missing path is wrong usage: OptionError."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["bytes_of", "check_path", "open_directory", "open_local_directory", "
 
 
 def check_path(path: str) -> None:
-    """Raises OptionError when path is local and there is nothing."""
+    """Raise OptionError when a local path does not exist."""
     local = path.removeprefix("tiered+").partition("#")[0] if path.startswith("tiered+") else path
     if "://" not in path and not os.path.exists(local):
         raise OptionError(f"{path}: no such file or directory")
 
 
 def open_directory(path: str) -> LogDirectory:
-    """The logs at a path or URL. Raises OptionError where there is nothing, or no logs."""
+    """Open the logs at a path or URL. Raises OptionError where there are none."""
     check_path(path)
     from kwire.log import LogDirectory
 
@@ -35,20 +35,20 @@ def open_directory(path: str) -> LogDirectory:
 
 
 def open_local_directory(path: str) -> LogDirectory:
-    """The log directory at a local path, with all its partitions. Raises OptionError for anything else."""
+    """Open the log directory at a local path. Raises OptionError for URLs, files and partition directories."""
     directory = open_directory(path)
     if not os.path.isdir(path):
-        raise OptionError(f"{path}: a local log directory is required")
+        raise OptionError(f"{path}: not a local log directory")
     if any(not log.directory for log in directory.values()):
         raise OptionError(
-            f"{path}: this is a partition's directory; give the log directory "
-            f"{os.path.dirname(os.path.abspath(path))}, and choose the partition with --topic and --partition"
+            f"{path}: a partition's directory; name the log directory {os.path.dirname(os.path.abspath(path))} "
+            "and select the partition with --topic and --partition"
         )
     return directory
 
 
 def bytes_of(logs: Iterable[PartitionLog]) -> int:
-    """Bytes of `.log` files, for a progress bar; a partition that was deleted meanwhile has none."""
+    """Return the size of the `.log` files, for a progress bar. Partitions deleted meanwhile count as empty."""
     total = 0
     for log in logs:
         with contextlib.suppress(LogError):
@@ -57,8 +57,8 @@ def bytes_of(logs: Iterable[PartitionLog]) -> int:
 
 
 def selected(directory: LogDirectory, selection: Selection) -> list[PartitionLog]:
-    """The partitions that --topic and --partition let through. Raises OptionError when none is left."""
+    """Return the selected partitions. Raises OptionError when there are none."""
     logs = [log for key, log in directory.items() if selection.takes_partition(*key)]
     if not logs:
-        raise OptionError(f"no partition here has that topic and number; topics: {', '.join(directory.topics)[:500]}")
+        raise OptionError(f"no partition matches --topic and --partition; topics: {', '.join(directory.topics)[:500]}")
     return logs

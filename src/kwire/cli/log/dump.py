@@ -16,7 +16,8 @@ from kwire.cli.log.directories import check_path, open_directory, selected
 from kwire.cli.log.files import BatchReader, LogFile, kind_of, log_file
 from kwire.cli.log.kafka_decoded import InternalTopic, decoded_reading
 from kwire.cli.log.kafka_lines import Lines
-from kwire.cli.log.selection import Selection, parse_offsets, parse_time
+from kwire.cli.log.selection import Selection
+from kwire.cli.options import FormatOption, Offsets, Partitions, Since, Topics, Until
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import DecodeError, KwireError, OptionError
 from kwire.pages.escaping import printable
@@ -33,103 +34,88 @@ def dump(
         list[str],
         typer.Argument(
             metavar="PATH...",
-            help="Log directories, partition directories (their segments), or files: "
+            help="Log directories, partition directories, or files: "
             ".log, .checkpoint, .index, .timeindex, .txnindex, .snapshot.",
         ),
     ],
-    deep: Annotated[bool, typer.Option("--deep", help="Records, not only batches.")] = False,
-    offsets: Annotated[
-        str | None, typer.Option(metavar="A:B", help="Offsets from A up to, not with, B; A:, :B, A.")
-    ] = None,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="From this time on: ISO 8601 (UTC) or ms.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Before this time.")] = None,
-    topic: Annotated[
-        list[str] | None, typer.Option(help="Only topics of this name or pattern (*, ?). Repeatable.")
-    ] = None,
-    partition: Annotated[list[int] | None, typer.Option(help="Only this partition. Repeatable.")] = None,
-    shape: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    deep: Annotated[bool, typer.Option("--deep", help="Records instead of batches.")] = False,
+    offsets: Offsets = None,
+    since: Since = None,
+    until: Until = None,
+    topic: Topics = None,
+    partition: Partitions = None,
+    format: FormatOption = Format.TABLE,
     like_kafka: Annotated[
-        bool, typer.Option("--like-kafka", help="kafka-dump-log's own lines; --deep is its --print-data-log.")
+        bool, typer.Option("--like-kafka", help="Output of kafka-dump-log; --deep is its --print-data-log.")
     ] = False,
-    kafka_version: Annotated[Lines | None, typer.Option(help="Whose lines; the newest by default.")] = None,
+    kafka_version: Annotated[
+        Lines | None, typer.Option(help="Kafka release of that output; newest by default.")
+    ] = None,
     offsets_decoder: Annotated[
-        bool, typer.Option("--offsets-decoder", help="With --like-kafka: records of __consumer_offsets, decoded.")
+        bool, typer.Option("--offsets-decoder", help="With --like-kafka: decoded records of __consumer_offsets.")
     ] = False,
     transaction_log_decoder: Annotated[
-        bool, typer.Option("--transaction-log-decoder", help="The same of __transaction_state.")
+        bool, typer.Option("--transaction-log-decoder", help="The same for __transaction_state.")
     ] = False,
     cluster_metadata_decoder: Annotated[
-        bool, typer.Option("--cluster-metadata-decoder", help="The same of __cluster_metadata and its snapshots.")
+        bool, typer.Option("--cluster-metadata-decoder", help="The same for __cluster_metadata and its snapshots.")
     ] = False,
     share_group_state_decoder: Annotated[
-        bool, typer.Option("--share-group-state-decoder", help="The same of __share_group_state.")
+        bool, typer.Option("--share-group-state-decoder", help="The same for __share_group_state.")
     ] = False,
     remote_log_metadata_decoder: Annotated[
-        bool, typer.Option("--remote-log-metadata-decoder", help="The same of __remote_log_metadata.")
+        bool, typer.Option("--remote-log-metadata-decoder", help="The same for __remote_log_metadata.")
     ] = False,
     skip_record_metadata: Annotated[
-        bool, typer.Option("--skip-record-metadata", help="With --like-kafka: keys and payloads alone.")
+        bool, typer.Option("--skip-record-metadata", help="With --like-kafka: keys and payloads only.")
     ] = False,
 ) -> int:
-    """Print what is in segments and indexes.
+    """Print the batches, records or index entries of log files.
 
-    Exit code 1 if a checksum is wrong, bytes are left over, or something cannot be read; the rest is printed still.
+    Exit code 1 if a checksum does not match, a file ends inside a batch, or something cannot be read; the rest is
+    printed.
     """
-    if kafka_version is not None and not like_kafka:
-        raise OptionError("--kafka-version goes with --like-kafka")
-    if like_kafka and shape is not Format.TABLE:
-        raise OptionError("--like-kafka has a format of its own; leave --format out")
-    decoder = _decoder(
-        {
-            "offsets": offsets_decoder,
-            "transaction-log": transaction_log_decoder,
-            "cluster-metadata": cluster_metadata_decoder,
-            "share-group-state": share_group_state_decoder,
-            "remote-log-metadata": remote_log_metadata_decoder,
-        },
-        like_kafka,
-    )
-    if skip_record_metadata and not like_kafka:
-        raise OptionError("--skip-record-metadata goes with --like-kafka")
-    first, end = parse_offsets(offsets) if offsets is not None else (0, Selection().end_offset)
-    selection = Selection(
-        first_offset=first,
-        end_offset=end,
-        since_ms=None if since is None else parse_time(since, "--since"),
-        until_ms=None if until is None else parse_time(until, "--until"),
-        topics=topic or (),
-        partitions=partition or (),
-    )
+    decoders = {
+        InternalTopic.OFFSETS: offsets_decoder,
+        InternalTopic.TRANSACTION_LOG: transaction_log_decoder,
+        InternalTopic.CLUSTER_METADATA: cluster_metadata_decoder,
+        InternalTopic.SHARE_GROUP_STATE: share_group_state_decoder,
+        InternalTopic.REMOTE_LOG_METADATA: remote_log_metadata_decoder,
+    }
+    decoder = _decoder([topic for topic, is_set in decoders.items() if is_set])
+    if like_kafka and format is not Format.TABLE:
+        raise OptionError("--like-kafka and --format are mutually exclusive")
+    for option, value in (
+        (f"--{decoder}-decoder", decoder),
+        ("--kafka-version", kafka_version),
+        ("--skip-record-metadata", skip_record_metadata),
+    ):
+        if value and not like_kafka:
+            raise OptionError(f"{option} requires --like-kafka")
+    selection = Selection.parse(topic, partition, offsets=offsets, since=since, until=until)
     files = list(_files(paths, selection))
-    total = sum(_size(file) for file in files)
-    with terminal.progress("Reading", total, beside_rows=True) as bar:
-        if like_kafka:
-            from kwire.cli.log.kafka_dump import KafkaDump
+    with terminal.progress("Reading", sum(map(_size, files)), beside_rows=True) as bar:
+        if not like_kafka:
+            return _Dump(deep, selection, bar.advance).dump(files, format)
+        from kwire.cli.log.kafka_dump import KafkaDump
 
-            lines = kafka_version or Lines.KAFKA_4_3
-            run = KafkaDump(
-                lines=lines,
-                deep=deep or decoder is not None,
-                selection=selection,
-                advance=bar.advance,
-                read=None if decoder is None else decoded_reading(decoder, lines),
-                bare=skip_record_metadata,
-            )
-            for file in files:
-                run.dump(file)
-            run.finish()
-            return FOUND if run.found else FINE
-        return _Dump(deep, selection, bar.advance).dump(files, shape)
+        lines = kafka_version or Lines.KAFKA_4_3
+        tool = KafkaDump(
+            lines=lines,
+            deep=deep or decoder is not None,
+            selection=selection,
+            advance=bar.advance,
+            read=None if decoder is None else decoded_reading(decoder, lines),
+            bare=skip_record_metadata,
+        )
+        return FOUND if tool.run(files) else FINE
 
 
-def _decoder(asked: dict[str, bool], like_kafka: bool) -> InternalTopic | None:
-    """The internal topic whose decoder is asked for. Raises OptionError for two, or without --like-kafka."""
-    chosen = [name for name, given in asked.items() if given]
-    if chosen and not like_kafka:
-        raise OptionError(f"--{chosen[0]}-decoder goes with --like-kafka")
+def _decoder(chosen: Sequence[InternalTopic]) -> InternalTopic | None:
+    """Return the decoder of the options, if any. Raises OptionError for more than one."""
     if len(chosen) > 1:
-        raise OptionError(f"--{chosen[0]}-decoder or --{chosen[1]}-decoder, not both: a file is of one topic")
-    return InternalTopic(chosen[0]) if chosen else None
+        raise OptionError(f"--{chosen[0]}-decoder and --{chosen[1]}-decoder are mutually exclusive")
+    return chosen[0] if chosen else None
 
 
 def _files(paths: Sequence[str], selection: Selection) -> Iterator[LogFile]:
@@ -139,7 +125,7 @@ def _files(paths: Sequence[str], selection: Selection) -> Iterator[LogFile]:
             yield log_file(path)
             continue
         if "://" not in path and os.path.isfile(path):
-            yield log_file(path)  # which says what is wrong with the name
+            yield log_file(path)  # raises: the name does not end like a log file
         for log in selected(open_directory(path), selection):
             for segment in log.segments:
                 within = segment.path.removeprefix(log.directory).lstrip("/")
@@ -163,19 +149,19 @@ def _size(file: LogFile) -> int:
 
 
 class _Dump:
-    """Rows of files, kind by kind."""
+    """One run: the rows of each file, by its kind."""
 
     def __init__(self, deep: bool, selection: Selection, advance: Callable[[int], None]) -> None:
         self._deep, self._selection, self._advance = deep, selection, advance
         self._found = False
 
-    def dump(self, files: Sequence[LogFile], shape: Format) -> int:
-        """Print them; tables with a heading for each file, JSON as one array or stream of objects."""
-        if shape is Format.TABLE:
+    def dump(self, files: Sequence[LogFile], format: Format) -> int:
+        """Print files: a table with a heading for each, or JSON as one array or stream of objects."""
+        if format is Format.TABLE:
             for file in files:
                 self._table(file, alone=len(files) == 1)
         else:
-            write_rows((row for file in files for row in self._guarded(file)), (), shape)
+            write_rows((row for file in files for row in self._guarded(file)), (), format)
         return FOUND if self._found else FINE
 
     def _table(self, file: LogFile, *, alone: bool) -> None:
@@ -186,14 +172,14 @@ class _Dump:
         if not alone:
             print(terminal.bold(printable(file.name)))
         if first is None:
-            print("nothing in it" if self._selection == Selection() else "nothing of what was asked for in it")
+            print("empty" if self._selection == Selection() else "nothing selected")
         else:
             write_rows(itertools.chain([first], rows), self._columns(file), Format.TABLE)
         if not alone:
             print()
 
     def _guarded(self, file: LogFile) -> Iterator[Row]:
-        """Rows of one file; what cannot be read ends this file and not the run."""
+        """Yield the rows of one file. An error ends this file, not the run."""
         rows: Callable[[LogFile], Iterator[Row]] = {
             ".log": self._batches,
             ".checkpoint": self._batches,
@@ -205,9 +191,9 @@ class _Dump:
         try:
             yield from rows(file)
         except KwireError as error:
-            self._tell(error)
+            self._warn(error)
 
-    def _tell(self, problem: KwireError | str) -> None:
+    def _warn(self, problem: KwireError | str) -> None:
         terminal.warn(printable(str(problem)))
         self._found = True
 
@@ -224,7 +210,7 @@ class _Dump:
                     continue
                 valid = batch.is_valid
                 if not valid:
-                    self._tell(batch.corrupt("the checksum does not match"))
+                    self._warn(batch.corrupt("checksum does not match"))
                 if not self._deep:
                     yield _batch_row(file, batch, valid)
                     continue
@@ -233,11 +219,11 @@ class _Dump:
                         if self._selection.takes_record(record):
                             yield _record_row(file, batch, record)
                 except DecodeError as error:
-                    self._tell(error)
+                    self._warn(error)
             if reader.damage:
                 raise reader.damage
             if reader.trailing_bytes:
-                self._tell(f"{opened.url}: {reader.trailing_bytes} bytes at the end are no whole batch")
+                self._warn(f"{opened.url}: {reader.trailing_bytes} trailing bytes are not a complete batch")
 
 
 def _place(file: LogFile) -> Row:
@@ -249,7 +235,7 @@ def _batch_row(file: LogFile, batch: Batch, valid: bool) -> Row:
     return _place(file) | {
         "position": batch.position,
         "size_bytes": batch.size_bytes,
-        # below magic 2 the header has the last offset only, and finding the first may mean decompressing
+        # headers below magic 2 have the last offset only; the first may require decompression
         "base_offset": offsets[0] if batch.magic >= 2 else None,
         "last_offset": batch.last_offset,
         "count": batch.count,
@@ -288,7 +274,7 @@ def _record_row(file: LogFile, batch: Batch, record: Record) -> Row:
 
 
 def _contents(name: str, value: bytes | None) -> Row:
-    """The bytes as text under their name; bytes that are not UTF-8 as base64 under NAME_base64 instead."""
+    """Return bytes as text under `name`, or as base64 under `name_base64` when they are not UTF-8."""
     if value is None:
         return {name: None}
     try:
@@ -343,7 +329,7 @@ def _base(file: LogFile) -> int:
 
 
 def _entries(file: LogFile, entry_bytes: int) -> bytes:
-    """Whole entries, without the zeros that a preallocated file ends with."""
+    """Return the whole entries of an index, without the zeros at the end of a preallocated file."""
     from kwire.log.offset_index import used_bytes
 
     with file.open() as opened:

@@ -11,19 +11,20 @@ import typer
 from kwire.cli import terminal
 from kwire.cli.command import FINE, if_interrupted
 from kwire.cli.log.directories import bytes_of, open_directory, selected
-from kwire.cli.log.selection import MAX_OFFSET, Selection, parse_offsets, parse_time
-from kwire.cli.rows import Column, Format, write_rows
+from kwire.cli.log.selection import MAX_OFFSET, Selection
+from kwire.cli.options import FormatOption, LogPath, Offsets, Partitions, Since, Topics, Until
+from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import OptionError
 from kwire.pages.quantities import bytes_text
 
 if TYPE_CHECKING:
-    from kwire.maintenance import export as exporting
+    from kwire.maintenance.export import Exported
 
 __all__ = ["export"]
 
 
 class FileFormat(enum.StrEnum):
-    """What --as takes."""
+    """Values of --as."""
 
     PARQUET = "parquet"
     ARROW = "arrow"
@@ -31,7 +32,7 @@ class FileFormat(enum.StrEnum):
 
 
 class Isolation(enum.StrEnum):
-    """What --isolation takes."""
+    """Values of --isolation."""
 
     READ_UNCOMMITTED = "read_uncommitted"
     READ_COMMITTED = "read_committed"
@@ -49,93 +50,87 @@ COLUMNS = (
 
 
 def export(
-    path: Annotated[str, typer.Argument(help="Log directory, partition directory or segment; a local path or a URL.")],
+    path: LogPath,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Directory to make; or a file, with a name like x.parquet.")
+        Path, typer.Option("--output", "-o", metavar="PATH", help="New directory, or file with a name like x.parquet.")
     ],
     file_format: Annotated[
-        FileFormat | None, typer.Option("--as", help="Format; by default that of the file name, or parquet.")
+        FileFormat | None, typer.Option("--as", help="File format; by default that of the file name, or parquet.")
     ] = None,
-    topic: Annotated[
-        list[str] | None, typer.Option(help="Only topics of this name or pattern (*, ?). Repeatable.")
-    ] = None,
-    partition: Annotated[list[int] | None, typer.Option(help="Only this partition. Repeatable.")] = None,
-    offsets: Annotated[
-        str | None, typer.Option(metavar="A:B", help="Offsets from A up to, not with, B; A:, :B, A.")
-    ] = None,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="From this time on: ISO 8601 (UTC) or ms.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Before this time.")] = None,
+    topic: Topics = None,
+    partition: Partitions = None,
+    offsets: Offsets = None,
+    since: Since = None,
+    until: Until = None,
     isolation: Annotated[
-        Isolation, typer.Option(help="read_committed leaves out aborted and open transactions.")
+        Isolation, typer.Option(help="read_committed excludes aborted and open transactions.")
     ] = Isolation.READ_UNCOMMITTED,
-    headers: Annotated[bool, typer.Option("--headers", help="The column of headers too.")] = False,
+    headers: Annotated[bool, typer.Option("--headers", help="Column of record headers.")] = False,
     as_base64: Annotated[
-        bool, typer.Option("--base64", help="JSON lines: keys and payloads in base64, not as text.")
+        bool, typer.Option("--base64", help="Keys and values of JSON lines in base64 instead of text.")
     ] = False,
-    shape: Annotated[Format, typer.Option("--format", help="How to print what was written.")] = Format.TABLE,
+    format: FormatOption = Format.TABLE,
 ) -> int:
-    """Write records to files with the columns of Spark's Kafka source.
+    """Export records to Parquet, Arrow or JSON lines, with the columns of Spark's Kafka source.
 
-    A directory gets TOPIC/partition=N/records.parquet; a file gets everything. Existing files are not overwritten. An
-    interrupted export to a directory continues when the same command is given again.
+    A directory gets TOPIC/partition=N/records.parquet, a file gets all records. Existing files are not overwritten.
+    Running the same command again continues an interrupted export to a directory.
     """
-    by_name = output.suffix.removeprefix(".") if output.suffix else ""
-    one_file = by_name in list(FileFormat)
-    if by_name.isalpha() and not one_file and file_format is None:
-        raise OptionError(
-            f"{output}: .{by_name} is not a format of export; name a file .parquet, .arrow or .jsonl, "
-            "or give --as to make a directory of this name"
-        )
-    if one_file and file_format is not None and by_name != file_format:
-        raise OptionError(f"{output}: the name says {by_name}, --as says {file_format}")
-    if not output.parent.is_dir():
-        raise OptionError(f"{output.parent}: no such directory")
-    if as_base64 and FileFormat.JSONL not in (file_format, by_name):
-        raise OptionError("--base64 goes with JSON lines")
-    directory = open_directory(path)
-    logs = selected(directory, Selection(topics=topic or (), partitions=partition or ()))
-    first, end = parse_offsets(offsets) if offsets is not None else (0, MAX_OFFSET + 1)
+    chosen, one_file = _file_format(output, file_format)
+    if as_base64 and chosen is not FileFormat.JSONL:
+        raise OptionError("--base64 requires JSON lines: --as jsonl")
+    selection = Selection.parse(topic, partition, offsets=offsets, since=since, until=until)
+    logs = selected(open_directory(path), selection)
     from kwire.maintenance.export import Range, export_logs
 
-    wanted = Range(
-        start_offset=first,
-        end_offset=end if end <= MAX_OFFSET else None,
-        since_ms=None if since is None else parse_time(since, "--since"),
-        until_ms=None if until is None else parse_time(until, "--until"),
+    records = Range(
+        start_offset=selection.first_offset,
+        end_offset=selection.end_offset if selection.end_offset <= MAX_OFFSET else None,
+        since_ms=selection.since_ms,
+        until_ms=selection.until_ms,
     )
-    chosen: exporting.Format = "parquet"
-    for each in ("parquet", "arrow", "jsonl"):
-        if each == (file_format or by_name):
-            chosen = each
-    state = (
-        f"{output} was not written" if one_file else f"{output}.part has what is done; the same command continues there"
-    )
+    state = f"{output}.part has the finished part; run the command again to continue"
+    if one_file:
+        state = f"{output} was not written"
     with if_interrupted(state), terminal.progress("Exporting records", bytes_of(logs)) as bar:
-        done = export_logs(
+        exported = export_logs(
             logs,
             str(output),
-            shape=chosen,
+            shape=chosen.value,
             one_file=one_file,
-            records=wanted,
+            records=records,
             isolation=isolation.value,
             headers=headers,
             as_base64=as_base64,
             progress=bar.advance,
         )
-    write_rows(
-        (
-            {
-                "topic": each.topic,
-                "partition": each.partition,
-                "records": each.records,
-                "start_offset": each.start_offset,
-                "end_offset": each.end_offset,
-                "size_bytes": Path(each.path).stat().st_size,
-                "path": each.path,
-            }
-            for each in done
-        ),
-        COLUMNS,
-        shape,
-    )
+    write_rows(map(_row, exported), COLUMNS, format)
     return FINE
+
+
+def _file_format(output: Path, given: FileFormat | None) -> tuple[FileFormat, bool]:
+    """Return the format to write, and whether output is one file. Raises OptionError where name and --as disagree."""
+    suffix = output.suffix.removeprefix(".")
+    by_name = FileFormat(suffix) if suffix in list(FileFormat) else None
+    if suffix.isalpha() and by_name is None and given is None:
+        raise OptionError(
+            f"{output}: .{suffix} is not an export format; name a file .parquet, .arrow or .jsonl, "
+            "or set --as for a directory of this name"
+        )
+    if by_name is not None and given not in (None, by_name):
+        raise OptionError(f"{output}: the name says {by_name}, --as says {given}")
+    if not output.parent.is_dir():
+        raise OptionError(f"{output.parent}: no such directory")
+    return given or by_name or FileFormat.PARQUET, by_name is not None
+
+
+def _row(exported: Exported) -> Row:
+    return {
+        "topic": exported.topic,
+        "partition": exported.partition,
+        "records": exported.records,
+        "start_offset": exported.start_offset,
+        "end_offset": exported.end_offset,
+        "size_bytes": Path(exported.path).stat().st_size,
+        "path": exported.path,
+    }

@@ -1,4 +1,4 @@
-"""Files of a log as `kwire log dump` takes them: what a path means, and batches read piece by piece."""
+"""Files of a log for `kwire log dump`: kinds of files, and batches read in chunks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "BatchReader", "LogFile", "kind_of", "log_file"]
 
-PIECE_BYTES = 4 << 20
-FRAME_BYTES, PREFIX_BYTES = (
-    12,
-    17,
-)  # offset and size; and up to magic, which is as much as Kafka's file reader wants to see
+CHUNK_BYTES = 4 << 20
+FRAME_BYTES = 12  # offset and size
+PREFIX_BYTES = 17  # up to magic: the least that Kafka's file reader looks at
 
 # File name endings, as kafka-dump-log knows them.
 KINDS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint")
@@ -28,8 +26,8 @@ KINDS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint"
 class LogFile:
     """One file to dump.
 
-    name: as the user named it, for output. url: where to open it. kind: one of KINDS. base_offset: the number in its
-    name, None where there is none. topic, partition: from the directory's name, None where that is no partition's.
+    name: as given by the user, for output. url: its location. kind: one of KINDS. base_offset: the number in its name,
+    if any. topic, partition: of the directory's name, None if that is not a partition directory.
     """
 
     name: str
@@ -40,34 +38,34 @@ class LogFile:
     partition: int | None
 
     def sibling(self, kind: str) -> str:
-        """URL of the segment's file of another kind."""
+        """Return the URL of the same segment's file of another kind."""
         return self.url.removesuffix(self.kind) + kind
 
     def open(self) -> StoredFile:
-        """The file. Raises LogError."""
+        """Open the file. Raises LogError."""
         return open_file(self.url)
 
 
 def open_file(url: str) -> StoredFile:
-    """The file at a path or URL. Raises LogError."""
+    """Open the file at a path or URL. Raises LogError."""
     from kwire.storage.open_store import open_store
 
     return open_store(url).open("")
 
 
 def kind_of(name: str) -> str | None:
-    """Which of KINDS a file name ends with."""
+    """Return the element of KINDS that a file name ends with."""
     return next((kind for kind in KINDS if name.endswith(kind)), None)
 
 
 def log_file(path: str) -> LogFile:
-    """A file named by the user. Raises OptionError when its name does not end like a log's file."""
+    """Return a file named by the user. Raises OptionError unless its name ends with one of KINDS."""
     from kwire.log.file_names import parse_partition_directory
 
     parts = path.replace("\\", "/").rstrip("/").split("/")
     kind = kind_of(parts[-1])
     if kind is None:
-        raise OptionError(f"{path}: not a file of a log; expected one that ends with {', '.join(KINDS)}")
+        raise OptionError(f"{path}: not a file of a log; expected a name ending with {', '.join(KINDS)}")
     number = parts[-1].partition(".")[0].partition("-")[0]
     owner = parse_partition_directory(parts[-2]) if len(parts) > 1 else None
     return LogFile(
@@ -81,14 +79,14 @@ def log_file(path: str) -> LogFile:
 
 
 class BatchReader:
-    """The batches of one `.log` or `.checkpoint` file, read in pieces: memory is bounded by the largest batch.
+    """Iterator over the batches of a `.log` or `.checkpoint` file. Memory is bounded by the largest batch.
 
-    Iterate; then `position` is the end of the last whole batch, `trailing_bytes` what follows it, and `damage` the
-    CorruptBatch that ended the reading, None where the file ends cleanly or inside a batch.
+    After the iteration, `position` is the end of the last complete batch, `trailing_bytes` the bytes after it, and
+    `damage` the CorruptBatch that ended it: None where the file ends cleanly or inside a batch.
     """
 
     def __init__(self, file: StoredFile, *, start: int = 0, advance: Callable[[int], None] | None = None) -> None:
-        """start: position of a batch. advance: told the bytes read, for a progress bar."""
+        """Open the iteration. start: position of a batch. advance: called with the bytes read, for a progress bar."""
         self._file, self._advance = file, advance
         self.size = file.size()
         self.position = start
@@ -96,32 +94,32 @@ class BatchReader:
 
     @property
     def trailing_bytes(self) -> int:
-        """Bytes after the last whole batch."""
+        """Bytes after the last complete batch."""
         return self.size - self.position
 
     def __iter__(self) -> Iterator[Batch]:
         from kwire.records import read_batches
 
-        wanted = PIECE_BYTES
+        size = CHUNK_BYTES
         # R-04: Kafka's file reader looks at an entry only if more than 17 bytes are left
         while self.size - self.position > PREFIX_BYTES:
-            piece = self._file.pread(self.position, wanted)
+            chunk = self._file.pread(self.position, size)
             before = self.position
             try:
-                for batch in read_batches(piece, position=before, file=self._file.url):
+                for batch in read_batches(chunk, position=before, file=self._file.url):
                     self.position = batch.position + batch.size_bytes
                     yield batch
             except CorruptBatch as error:
-                if error.position != self.position:  # a consumer's, not the reader's: not ours to catch
+                if error.position != self.position:  # raised by the consumer of this generator, not by the reader
                     raise
                 self.damage = error
                 return
             if self._advance:
                 self._advance(self.position - before)
             if self.position == before:
-                needed = int.from_bytes(piece[8:FRAME_BYTES], "big") + FRAME_BYTES
-                if len(piece) < wanted or needed > self.size - self.position:
-                    return  # a cut batch at the end of the file
-                wanted = needed
+                needed = int.from_bytes(chunk[8:FRAME_BYTES], "big") + FRAME_BYTES
+                if len(chunk) < size or needed > self.size - self.position:
+                    return  # the file ends inside a batch
+                size = needed
             else:
-                wanted = PIECE_BYTES
+                size = CHUNK_BYTES

@@ -1,15 +1,15 @@
-"""`kwire log dump --like-kafka`: files in, kafka-dump-log's lines out.
+"""`kwire log dump --like-kafka`: the output of kafka-dump-log.
 
-Lines go to standard output, complaints (mismatches, gaps, what cannot be read) to standard error, as the tool does. One
-difference is meant: where the tool ends with an exception, this goes on with the next file, and says so with exit
-code 1. On a terminal, control characters in keys and payloads are escaped; in a pipe or file they are what Java prints.
+Lines go to standard output, problems (mismatches, gaps, unreadable parts) to standard error, like those of the tool.
+One difference is intended: where the tool ends with an exception, this continues with the next file and exits with 1.
+On a terminal, control characters in keys and payloads are escaped; in a pipe or file they are printed as Java does.
 Source: DumpLogSegments of 2.8.2, 3.9.1 and 4.3.0.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from kwire.cli import terminal
@@ -26,10 +26,10 @@ Pairs = dict[str, list[tuple[int, int]]]
 
 @dataclass(slots=True, kw_only=True)
 class KafkaDump:
-    """One run of the tool. `dump` files one after another, then `finish`.
+    """One run of the tool.
 
-    deep: records with keys and payloads too (--deep-iteration --print-data-log). found: whether anything was wrong.
-    read, bare: of keys and payloads, and without the rest; as record_lines takes them.
+    deep: print records with keys and payloads (--deep-iteration --print-data-log). read, bare: see record_lines.
+    found: whether anything was wrong.
     """
 
     lines: Lines
@@ -45,8 +45,14 @@ class KafkaDump:
     _offsets_not_found: Pairs = field(default_factory=dict)
     _gaps: Pairs = field(default_factory=dict)
 
-    def dump(self, file: LogFile) -> None:
-        """Print one file."""
+    def run(self, files: Iterable[LogFile]) -> bool:
+        """Print files, then the inconsistencies between them. Returns whether anything was wrong."""
+        for file in files:
+            self._dump(file)
+        self._finish()
+        return self.found
+
+    def _dump(self, file: LogFile) -> None:
         self._print(f"Dumping {file.name}")
         try:
             {
@@ -61,8 +67,7 @@ class KafkaDump:
             self._complain(f"kwire: {error}")
             self.found = True
 
-    def finish(self) -> None:
-        """Print what was noticed over all files."""
+    def _finish(self) -> None:
         self._pairs(self._index_mismatches, "Mismatches in :{}", "  Index offset: {}, log offset: {}", reverse=True)
         self._pairs(
             self._time_mismatches, "Found timestamp mismatch in :{}", "  Index timestamp: {}, log timestamp: {}"
@@ -77,13 +82,13 @@ class KafkaDump:
             "The following indexed offsets are not found in the log.",
             "Indexed offset: {}, found log offset: {}",
         )
-        # gaps are what compaction leaves behind: told, and no reason for another exit code
+        # compaction leaves gaps: they are reported and do not change the exit code
         wrong = (self._index_mismatches, self._time_mismatches, self._times_out_of_order, self._offsets_not_found)
         self.found = self.found or any(wrong)
         self._pairs(self._gaps, "Non-consecutive offsets in {}", "  {} is followed by {}", reverse=True)
 
     def _pairs(self, pairs: Pairs, head: str, line: str, *, reverse: bool = False) -> None:
-        """reverse: what the tool listed newest first before it was rewritten in Java."""
+        """Print pairs by file. reverse: listed newest first by the tool before it was rewritten in Java."""
         for name, found in pairs.items():
             self._complain(head.format(name))
             for pair in reversed(found) if reverse and self.lines is not Lines.KAFKA_4_3 else found:
@@ -165,7 +170,7 @@ class KafkaDump:
                 if batch is None:
                     raise KwireError(
                         f"{file.name}: entry {i} (offset {base + relative}) points at byte {position} of "
-                        f"{log.url}, where no whole batch is"
+                        f"{log.url}, which is not the start of a complete batch"
                     )
                 if batch.last_offset != base + relative:
                     self._index_mismatches.setdefault(where, []).append((base + relative, batch.last_offset))
@@ -198,7 +203,7 @@ class KafkaDump:
                 before = timestamp
 
     def _position_of(self, file: LogFile, offset: int, size: int) -> int:
-        """Where the segment's `.index` says that scanning for offset starts; 0 where it has nothing to say."""
+        """Return the position to scan from for an offset: of the segment's `.index`, or 0 without one."""
         from kwire.log.offset_index import OffsetIndex
 
         try:
@@ -228,5 +233,5 @@ class KafkaDump:
 
 
 def _encodable(line: str) -> str:
-    """line with lone surrogates (from file names that are not UTF-8) as `?`, as Java prints them."""
+    """Replace lone surrogates (of file names that are not UTF-8) with `?`, like Java."""
     return line.encode("utf-8", "replace").decode("utf-8")

@@ -13,6 +13,7 @@ from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
 from kwire.cli.log.directories import open_directory, selected
 from kwire.cli.log.selection import Selection
+from kwire.cli.options import FormatOption, LogPath, Partitions, Topics
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.pages.escaping import printable
 from kwire.pages.quantities import bytes_text, time_text
@@ -24,7 +25,7 @@ __all__ = ["ls"]
 
 
 class SortKey(enum.StrEnum):
-    """What --sort takes. All but name put the largest first."""
+    """Values of --sort. All but name sort the largest first."""
 
     NAME = "name"
     SIZE = "size"
@@ -74,31 +75,30 @@ SUMMARY = (
 
 
 def ls(
-    path: Annotated[str, typer.Argument(help="Log directory, partition directory or segment; a local path or a URL.")],
-    topic: Annotated[
-        list[str] | None, typer.Option(help="Only topics of this name or pattern (*, ?). Repeatable.")
-    ] = None,
-    partition: Annotated[list[int] | None, typer.Option(help="Only this partition. Repeatable.")] = None,
+    path: LogPath,
+    topic: Topics = None,
+    partition: Partitions = None,
     wide: Annotated[
         bool,
-        typer.Option("--wide", "-w", help="Records, codecs, formats and first times too: reads every batch header."),
+        typer.Option(
+            "--wide", "-w", help="Record counts, codecs, record formats and first timestamps; reads all headers."
+        ),
     ] = False,
-    topics: Annotated[bool, typer.Option("--topics", help="One line a topic.")] = False,
-    sort: Annotated[
-        SortKey, typer.Option(help="Order of the lines; all but name put the largest first.")
-    ] = SortKey.NAME,
-    shape: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    topics: Annotated[bool, typer.Option("--topics", help="One line per topic.")] = False,
+    sort: Annotated[SortKey, typer.Option(help="Sort order; all but name are descending.")] = SortKey.NAME,
+    format: FormatOption = Format.TABLE,
 ) -> int:
-    """List partitions: segments, offsets, sizes, times.
+    """List partitions with their segments, offsets, sizes and timestamps.
 
-    START to END are the offsets there are (END is the next one to be written); HIGH WATERMARK is the broker's last
-    checkpoint of it, LAST STABLE where readers of committed data stop. Exit code 1 if a log's end is damaged.
+    START is the log start offset, END the log end offset (the next one to be written), HIGH WATERMARK the broker's last
+    checkpoint, LAST STABLE the offset below which read_committed consumers read. Exit code 1 if the end of a log is
+    damaged.
     """
     directory = open_directory(path)
-    logs = selected(directory, Selection(topics=topic or (), partitions=partition or ()))
+    logs = selected(directory, Selection.parse(topic, partition))
     total = sum(log.size_bytes for log in logs) if wide else 0
     with terminal.progress("Reading batch headers", total) as bar:
-        rows = [_row(log, wide=wide) for log in _told(logs, bar)]
+        rows = [_row(log, wide=wide) for log in _advancing(bar, logs)]
     damaged = any(row["damage"] for row in rows)
     if topics:
         rows = list(_topics(rows))
@@ -109,13 +109,13 @@ def ls(
     else:
         columns = (TOPIC, Column(key="partition", heading="PARTITION", right=True), *COUNTS)
     columns += (WIDE if wide and not topics else ()) + ((DAMAGE,) if damaged else ())
-    write_rows(rows, columns, shape)
+    write_rows(rows, columns, format)
     for ignored in directory.ignored:
-        terminal.warn(printable(f"not read: {ignored.name} ({ignored.reason})"))
+        terminal.warn(printable(f"ignored {ignored.name}: {ignored.reason}"))
     return FOUND if damaged else FINE
 
 
-def _told(logs: Iterable[PartitionLog], bar: terminal.Progress) -> Iterator[PartitionLog]:
+def _advancing(bar: terminal.Progress, logs: Iterable[PartitionLog]) -> Iterator[PartitionLog]:
     for log in logs:
         yield log
         bar.advance(log.size_bytes)
@@ -155,7 +155,7 @@ def _row(log: PartitionLog, *, wide: bool) -> Row:
 
 
 def _last_timestamp(log: PartitionLog) -> int | None:
-    """Largest timestamp of the newest segment that has any, which is the newest record's as good as always."""
+    """Return the largest timestamp of the newest segment that has one: nearly always the newest record's."""
     for segment in reversed(log.segments):
         with segment.open() as file:
             largest = segment.largest_timestamp(file)
@@ -177,13 +177,13 @@ def _batches(log: PartitionLog) -> Row:
         codecs[batch.compression.text] += batch.size_bytes
         magics.add(batch.magic)
         n = batch.count
-        if n is None or batch.claimed_offsets()[0] < start:  # magic 0 and 1 do not say; or the log starts inside it
+        if n is None or batch.claimed_offsets()[0] < start:  # no count in magic 0 and 1; or the log starts inside
             n = sum(record.offset >= start for record in batch.records(check_crc=False))
         if batch.is_control:
             control += n
         else:
             records += n
-        # in place of the first timestamp there may be a delete horizon
+        # the field of the first timestamp may hold a delete horizon instead
         time = batch.max_timestamp if batch.delete_horizon_ms is not None else batch.base_timestamp
         if time != -1:
             first = time if first is None else min(first, time)

@@ -1,4 +1,4 @@
-"""`kwire log repair` and `kwire log index`: what is wrong put right, in a new directory or in place."""
+"""`kwire log repair` and `kwire log index`: repair of logs and rebuilt indexes, in a new directory or in place."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND, if_interrupted
 from kwire.cli.log.directories import bytes_of, open_directory, selected
 from kwire.cli.log.selection import Selection
+from kwire.cli.options import FormatOption, Partitions, Topics
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import OptionError
 from kwire.pages.escaping import printable
@@ -28,7 +29,7 @@ __all__ = ["index", "repair"]
 
 
 class ModeChoice(enum.StrEnum):
-    """kwire.maintenance.repair_mode.Mode, for a help text that loads no log."""
+    """Values of --mode: those of repair_mode.Mode, without importing it for the help text."""
 
     SALVAGE = "salvage"
     TRUNCATE = "truncate"
@@ -37,22 +38,20 @@ class ModeChoice(enum.StrEnum):
 COLUMNS = (
     Column(key="log", heading="LOG"),
     Column(key="file", heading="FILE"),
-    Column(key="action", heading="WHAT BECOMES OF IT"),
+    Column(key="action", heading="ACTION"),
 )
 
-PathArgument = Annotated[str, typer.Argument(help="Log directory or partition directory; a local path or a URL.")]
+PathArgument = Annotated[
+    str, typer.Argument(metavar="PATH", help="Log directory or partition directory: local path or URL.")
+]
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write the repaired directory here; new or empty.")
+    Path | None,
+    typer.Option("--output", "-o", metavar="DIR", help="Repaired copy; the directory must be empty or missing."),
 ]
 Apply = Annotated[
     bool,
-    typer.Option(
-        "--apply", help="Change the directory itself; originals go beside it first, to LOG_DIRECTORY.quarantine-N."
-    ),
+    typer.Option("--apply", help="Repair in place. Originals are moved to PATH.quarantine-N first."),
 ]
-Topics = Annotated[list[str] | None, typer.Option("--topic", help="Only topics of this name or pattern. Repeatable.")]
-Partitions = Annotated[list[int] | None, typer.Option("--partition", help="Only this partition. Repeatable.")]
-Shape = Annotated[Format, typer.Option("--format", help="How to print.")]
 
 
 def repair(
@@ -60,16 +59,17 @@ def repair(
     output: Output = None,
     apply: Apply = False,
     mode: Annotated[
-        ModeChoice, typer.Option(help="salvage keeps good batches behind bad ones; truncate cuts there, as Kafka does.")
+        ModeChoice,
+        typer.Option(help="salvage keeps valid batches after damage; truncate cuts there, like Kafka."),
     ] = ModeChoice.SALVAGE,
     topic: Topics = None,
     partition: Partitions = None,
-    shape: Shape = Format.TABLE,
+    format: FormatOption = Format.TABLE,
 ) -> int:
-    """Put damaged logs right: bad bytes go into quarantine, indexes and checkpoints are built again.
+    """Repair damaged logs: quarantine damaged bytes, rebuild indexes and checkpoints.
 
-    Without -o or --apply nothing is written and the plan is shown. Exit code 1 if there is something to do, or damage
-    is left that only another replica or a backup can put right.
+    Without -o or --apply, a dry run that shows the plan. Exit code 1 if there is anything to repair, or damage that
+    only another replica or a backup can repair.
     """
     from kwire.maintenance.repair_mode import Mode
     from kwire.maintenance.repair_plan import make_plan
@@ -79,7 +79,7 @@ def repair(
         from kwire.log.verify import verify_directory
 
         found = verify_directory(directory, _chosen(directory, logs), advance=bar.advance)
-    return _carry_out(make_plan(directory, found, Mode(mode.value)), output, apply, shape)
+    return _carry_out(make_plan(directory, found, Mode(mode.value)), output, apply, format)
 
 
 def index(
@@ -88,12 +88,12 @@ def index(
     apply: Apply = False,
     topic: Topics = None,
     partition: Partitions = None,
-    shape: Shape = Format.TABLE,
+    format: FormatOption = Format.TABLE,
 ) -> int:
-    """Build indexes, producer snapshots and leader epochs again where they do not agree with their log.
+    """Rebuild indexes, producer snapshots and leader epochs that do not match their log.
 
-    Every .log file stays as it is; logs with damaged batches are left to repair. Without -o or --apply nothing is
-    written and the differences are shown. Exit code 1 if there are any.
+    The .log files are not changed; logs with damaged batches are left to `repair`. Without -o or --apply, a dry run
+    that shows the differences. Exit code 1 if there are any.
     """
     from kwire.maintenance.repair_plan import make_index_plan
 
@@ -102,47 +102,47 @@ def index(
         from kwire.log.verify import verify_directory
 
         found = verify_directory(directory, _chosen(directory, logs), advance=bar.advance)
-    return _carry_out(make_index_plan(directory, found), output, apply, shape)
+    return _carry_out(make_index_plan(directory, found), output, apply, format)
 
 
 def _logs(
     path: str, output: Path | None, apply: bool, topic: list[str] | None, partition: list[int] | None
 ) -> tuple[LogDirectory, list[PartitionLog]]:
     if output is not None and apply:
-        raise OptionError("-o writes a new directory and --apply changes the old one: choose one of them")
+        raise OptionError("--apply and -o are mutually exclusive")
     if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise OptionError(f"{output}: it is there and not empty; name a directory that is not")
+        raise OptionError(f"{output}: not an empty directory")
     if os.path.isfile(path):
-        raise OptionError(f"{path}: a file; name its partition's directory, which has what belongs to it")
+        raise OptionError(f"{path}: a file; name its partition directory")
     directory = open_directory(path)
-    return directory, selected(directory, Selection(topics=topic or (), partitions=partition or ()))
+    return directory, selected(directory, Selection.parse(topic, partition))
 
 
 def _chosen(directory: LogDirectory, logs: list[PartitionLog]) -> list[PartitionLog] | None:
     return None if len(logs) == len(directory) else logs
 
 
-def _carry_out(plan: Plan, output: Path | None, apply: bool, shape: Format) -> int:
-    """Show the plan, do it if that was asked for, look at the result."""
-    write_rows(list(_rows(plan)), COLUMNS, shape)
+def _carry_out(plan: Plan, output: Path | None, apply: bool, format: Format) -> int:
+    """Show the plan; with -o or --apply, run it and verify the result. Returns the exit code."""
+    write_rows(list(_rows(plan)), COLUMNS, format)
     for damage in plan.left:
-        terminal.warn(printable(f"stays as it is: {damage}; {damage.hint}"))
+        terminal.warn(printable(f"not repaired: {damage}; {damage.hint}"))
     if output is None and not apply:
-        if shape is Format.TABLE:
-            done = "nothing to do" if plan.is_empty else "nothing was written: -o DIR or --apply does it"
+        if format is Format.TABLE:
+            done = "nothing to repair" if plan.is_empty else "dry run, nothing was written: -o DIR or --apply repairs"
             print(done)
         return FINE if plan.is_empty and not plan.left else FOUND
     from kwire.maintenance.repair import repair_in_place, repair_into
 
     if output is None and plan.is_empty:
-        if shape is Format.TABLE:
-            print("nothing to do")
+        if format is Format.TABLE:
+            print("nothing to repair")
         return FOUND if plan.left else FINE
     total = sum(each.log.size_bytes for each in (plan.touched if output is None else plan.partitions))
     if output is None:
-        state = "run the same command again; files that were replaced are in the quarantine beside the directory"
+        state = "run the command again to repair the rest; replaced files are in the quarantine directory"
     else:
-        state = f"{output} was not written; the same command starts anew"
+        state = f"{output} was not written; run the command again"
     with if_interrupted(state), terminal.progress("Repairing", total) as bar:
         if output is None:
             quarantine = repair_in_place(plan, advance=bar.advance)
@@ -151,7 +151,7 @@ def _carry_out(plan: Plan, output: Path | None, apply: bool, shape: Format) -> i
     left = _left(plan, output)
     for line in _open_transactions(plan, output):
         terminal.warn(printable(line))
-    if shape is Format.TABLE:
+    if format is Format.TABLE:
         print(printable(_outcome(plan, output, quarantine)))
     for line in left:
         terminal.warn(printable(line))
@@ -165,20 +165,20 @@ def _rows(plan: Plan) -> list[Row]:
         for file, action in each.lines()
     ]
     for name in sorted(plan.checkpoints):
-        action = "offsets above the logs' ends are lowered, or it is written again"
+        action = "offsets above the log end are lowered, or the file is rewritten"
         rows.append({"topic": None, "partition": None, "log": None, "file": name, "action": action})
     return rows
 
 
 def _left(plan: Plan, output: Path | None) -> list[str]:
-    """What is still wrong in the logs that were repaired, beyond what the plan said it would leave."""
+    """Return the damage in repaired logs that the plan did not announce."""
     from kwire.log import LogDirectory
     from kwire.log.verify import verify_directory
 
     after = LogDirectory(output if output is not None else plan.directory.url)
     keys = [(each.log.topic, each.log.partition) for each in plan.touched]
     if len(after) == 1 and len(keys) == 1:
-        logs = list(after.values())  # a partition's own directory may have another name now
+        logs = list(after.values())  # a partition directory may have another name now
     else:
         logs = [after[key] for key in keys]
     if not logs:
@@ -187,13 +187,13 @@ def _left(plan: Plan, output: Path | None) -> list[str]:
         damages = verify_directory(after, logs, advance=bar.advance).damages
     known = {(each.name, each.kind) for each in plan.left}
     lossy = {(each.log.topic, each.log.partition) for each in plan.touched if each.loses_batches}
-    # the plan has reported the offsets of batches that are in quarantine now
+    # the plan has reported the offsets of quarantined batches
     known |= {(each.name, each.kind) for each in damages if each.kind == "missing records" and each.key in lossy}
-    return [f"still wrong: {each}" for each in damages if not each.is_harmless and (each.name, each.kind) not in known]
+    return [f"not repaired: {each}" for each in damages if not each.is_harmless and (each.name, each.kind) not in known]
 
 
 def _open_transactions(plan: Plan, output: Path | None) -> Iterator[str]:
-    """Logs that lost batches, maybe a transaction's marker, and have an open transaction now."""
+    """Yield a warning for each log that lost batches, maybe a marker, and has an open transaction now."""
     from kwire.log import LogDirectory
 
     lossy = [each for each in plan.touched if each.loses_batches]
@@ -205,7 +205,7 @@ def _open_transactions(plan: Plan, output: Path | None) -> Iterator[str]:
         stable = log.last_stable_offset
         if stable < log.log_end_offset:
             yield (
-                f"{each.name}: a transaction is open from offset {stable} on, its marker may be lost; read_committed "
+                f"{each.name}: a transaction is open from offset {stable}, its marker may be lost; read_committed "
                 "consumers wait there until its producer, the coordinator or kafka-transactions.sh abort ends it"
             )
 
@@ -217,4 +217,4 @@ def _outcome(plan: Plan, output: Path | None, quarantine: Quarantine) -> str:
     if not quarantine.entries:
         return f"{where}: {logs}"
     size = bytes_text(sum(entry.size_bytes for entry in quarantine.entries))
-    return f"{where}: {logs}; {size} of originals in {quarantine.directory}, see manifest.json there"
+    return f"{where}: {logs}; {size} of originals in {quarantine.directory}, listed in its manifest.json"

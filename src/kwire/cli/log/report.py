@@ -12,42 +12,53 @@ from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
 from kwire.cli.log.directories import bytes_of, open_directory, selected
 from kwire.cli.log.selection import Selection
+from kwire.cli.options import LogPath, Partitions, Topics
 from kwire.errors import OptionError
 from kwire.pages.escaping import printable
 
-__all__ = ["report"]
+__all__ = ["check_page_path", "report", "write_page"]
 
 
 def report(
-    path: Annotated[str, typer.Argument(help="Log directory, partition directory or segment; a local path or a URL.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")],
-    topic: Annotated[
-        list[str] | None, typer.Option(help="Only topics of this name or pattern (*, ?). Repeatable.")
-    ] = None,
-    partition: Annotated[list[int] | None, typer.Option(help="Only this partition. Repeatable.")] = None,
+    path: LogPath,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.html", help="HTML file to write.")],
+    topic: Topics = None,
+    partition: Partitions = None,
 ) -> int:
-    """Write an HTML report: per topic records over time, codecs, offset holes, keys, tombstones, transactions.
+    """Write an HTML report about the topics of a log directory.
 
-    Reads every record once. The page needs no network and no scripts. Exit code 1 if something could not be read; the
-    page then says what.
+    Per topic: records over time, codecs, missing offsets, keys, tombstones, transactions. The page is one file without
+    scripts. Exit code 1 if a part of a log could not be read; the page lists those parts.
     """
     directory = open_directory(path)
-    logs = selected(directory, Selection(topics=topic or (), partitions=partition or ()))
-    if output.is_dir() or not output.parent.is_dir():
-        raise OptionError(f"{output}: not the name of a file in a directory that exists")
+    logs = selected(directory, Selection.parse(topic, partition))
+    check_page_path(output)
     from kwire.maintenance.statistics import count_topics
     from kwire.pages.log_report import render_report
 
     with terminal.progress("Reading records", bytes_of(logs)) as bar:
         topics = count_topics(logs, bar.advance)
     page = render_report(topics, source=path, made_at=datetime.datetime.now(datetime.UTC))
-    try:
-        output.write_text(page, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise OptionError(f"{output}: cannot be written: {error.strerror}") from error
+    write_page(output, page)
     records = sum(each.records for each in topics)
     print(printable(f"{output}: {len(topics)} topics, {records} records"))
     unread = [line for each in topics for line in each.unread]
     for line in unread:
         terminal.warn(printable(line))
     return FOUND if unread else FINE
+
+
+def check_page_path(path: Path) -> None:
+    """Raise OptionError unless path can be an HTML file: its directory exists and it is not a directory itself."""
+    if path.is_dir():
+        raise OptionError(f"{path}: is a directory; name an HTML file")
+    if not path.parent.is_dir():
+        raise OptionError(f"{path.parent}: no such directory")
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write an HTML page. Raises OptionError when the file cannot be written."""
+    try:
+        path.write_text(page, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise OptionError(f"{path}: cannot be written: {error.strerror}") from error

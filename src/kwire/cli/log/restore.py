@@ -12,6 +12,7 @@ import typer
 from kwire.cli import terminal
 from kwire.cli.command import FINE, if_interrupted
 from kwire.cli.log.convert import Codec
+from kwire.cli.options import FormatOption
 from kwire.cli.rows import Column, Format, write_rows
 from kwire.errors import Malformed, OptionError
 from kwire.pages.quantities import bytes_text
@@ -31,46 +32,39 @@ COLUMNS = (
 
 def restore(
     inputs: Annotated[
-        list[str], typer.Argument(metavar="PATH...", help="Parquet files, directories, globs or URLs of them.")
+        list[str], typer.Argument(metavar="PATH...", help="Parquet files, or directories, globs or URLs of them.")
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Log directory to make; it must be empty or not there.")
+        Path, typer.Option("--output", "-o", metavar="DIR", help="New log directory; must be empty or missing.")
     ],
-    topic: Annotated[str | None, typer.Option(help="Topic of rows that do not name one.")] = None,
-    codec: Annotated[Codec, typer.Option(help="Codec of the batches.")] = Codec.NONE,
-    level: Annotated[int | None, typer.Option(help="Level of the codec.")] = None,
-    segment_bytes: Annotated[int, typer.Option(help="Size of segments, as segment.bytes.")] = 1 << 30,
+    topic: Annotated[str | None, typer.Option(metavar="NAME", help="Topic of rows without one.")] = None,
+    codec: Annotated[Codec, typer.Option(help="Compression codec of the batches.")] = Codec.NONE,
+    level: Annotated[int | None, typer.Option(metavar="N", help="Compression level of the codec.")] = None,
+    segment_bytes: Annotated[int, typer.Option(metavar="N", help="Segment size, as segment.bytes.")] = 1 << 30,
     new_offsets: Annotated[
-        bool, typer.Option("--new-offsets", help="Number records from 0 on although the files have offsets.")
+        bool, typer.Option("--new-offsets", help="New offsets from 0, ignoring those of the files.")
     ] = False,
     offset_table: Annotated[
-        Path | None, typer.Option(help="With --new-offsets: Parquet file for what became of which offset.")
+        Path | None, typer.Option(metavar="FILE", help="With --new-offsets: Parquet file of old and new offsets.")
     ] = None,
     topic_id: Annotated[
-        list[str] | None, typer.Option(metavar="TOPIC=ID", help="Id that the cluster knows a topic by. Repeatable.")
+        list[str] | None, typer.Option(metavar="TOPIC=ID", help="Topic id in the target cluster. Repeatable.")
     ] = None,
-    node_id: Annotated[int, typer.Option(min=0, help="node.id of meta.properties.")] = 1,
-    cluster_id: Annotated[str | None, typer.Option(help="cluster.id of meta.properties; random by default.")] = None,
-    shape: Annotated[Format, typer.Option("--format", help="How to print what was written.")] = Format.TABLE,
+    node_id: Annotated[int, typer.Option(metavar="N", min=0, help="node.id of meta.properties.")] = 1,
+    cluster_id: Annotated[
+        str | None, typer.Option(metavar="ID", help="cluster.id of meta.properties; random by default.")
+    ] = None,
+    format: FormatOption = Format.TABLE,
 ) -> int:
-    """Build a log directory from the columns topic, partition, offset, timestamp, key, value, headers.
+    """Build a log directory from Parquet files.
 
-    Offsets of the files stay, gaps too; without that column records are numbered in the order of the files. An offset
-    that is there twice is refused.
+    The columns are topic, partition, offset, timestamp, key, value and headers. Offsets are kept, with their gaps;
+    without an offset column, records are numbered in the order of the files. Duplicate offsets are refused.
     """
     from kwire.maintenance.restore import restore_directory
     from kwire.records.compressor import parse_compression
-    from kwire.storage.checkpoints import parse_uuid, render_uuid
+    from kwire.storage.checkpoints import render_uuid
 
-    ids: dict[str, uuid.UUID] = {}
-    for text in topic_id or ():
-        name, equals, value = text.rpartition("=")
-        try:
-            ids[name] = parse_uuid(value)
-        except Malformed as error:
-            raise OptionError(f"--topic-id {text!r}: {error.what}") from error
-        if not equals:
-            raise OptionError(f"--topic-id {text!r}: expected TOPIC=ID")
     state = f"{output} was not written"
     with if_interrupted(state), terminal.progress("Restoring rows", 0) as bar:
         done = restore_directory(
@@ -83,7 +77,7 @@ def restore(
             segment_bytes=segment_bytes,
             new_offsets=new_offsets,
             offset_table=None if offset_table is None else str(offset_table),
-            topic_ids=ids,
+            topic_ids=dict(map(_topic_id, topic_id or ())),
             node_id=node_id,
             cluster_id=cluster_id,
             progress=bar.advance,
@@ -100,5 +94,18 @@ def restore(
         }
         for each in done
     )
-    write_rows(rows, COLUMNS, shape)
+    write_rows(rows, COLUMNS, format)
     return FINE
+
+
+def _topic_id(text: str) -> tuple[str, uuid.UUID]:
+    """Parse a value of --topic-id. Raises OptionError."""
+    from kwire.storage.checkpoints import parse_uuid
+
+    name, equals, value = text.rpartition("=")
+    if not equals:
+        raise OptionError(f"--topic-id {text!r}: expected TOPIC=ID")
+    try:
+        return name, parse_uuid(value)
+    except Malformed as error:
+        raise OptionError(f"--topic-id {text!r}: {error.what}") from error

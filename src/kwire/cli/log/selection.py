@@ -1,4 +1,4 @@
-"""Which records a command is asked for: --offsets, --since, --until, --topic, --partition."""
+"""The records that --offsets, --since, --until, --topic and --partition select."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from kwire.errors import OptionError
 if TYPE_CHECKING:
     from kwire.records import Batch, Record
 
-__all__ = ["Selection", "parse_offsets", "parse_time"]
+__all__ = ["MAX_OFFSET", "Selection", "parse_time"]
 
 MAX_OFFSET = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Offsets in [first_offset, end_offset), timestamps in [since_ms, until_ms); None is no bound."""
+    """Topics, partitions, offsets in [first_offset, end_offset) and timestamps in [since_ms, until_ms).
+
+    None is unbounded; an empty sequence selects every topic or partition.
+    """
 
     first_offset: int = 0
     end_offset: int = MAX_OFFSET + 1
@@ -29,15 +32,36 @@ class Selection:
     topics: Sequence[str] = ()
     partitions: Sequence[int] = ()
 
+    @classmethod
+    def parse(
+        cls,
+        topics: Sequence[str] | None,
+        partitions: Sequence[int] | None,
+        *,
+        offsets: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+    ) -> Selection:
+        """Return the selection of the options as they were given. Raises OptionError."""
+        first, end = (0, MAX_OFFSET + 1) if offsets is None else parse_offsets(offsets)
+        return cls(
+            first_offset=first,
+            end_offset=end,
+            since_ms=None if since is None else parse_time(since, "--since"),
+            until_ms=None if until is None else parse_time(until, "--until"),
+            topics=topics or (),
+            partitions=partitions or (),
+        )
+
     def takes_partition(self, topic: str, partition: int) -> bool:
-        """Whether --topic (any of its patterns) and --partition let it through."""
+        """Whether the partition matches --topic (any of its patterns) and --partition."""
         named = not self.topics or any(fnmatch.fnmatchcase(topic, pattern) for pattern in self.topics)
         return named and (not self.partitions or partition in self.partitions)
 
     def may_take_from(self, batch: Batch) -> bool:
-        """Whether the batch can hold a record that is asked for; False is certain.
+        """Whether the batch may contain a selected record. False is certain, True is not.
 
-        A header has the largest timestamp and no smallest one: any batch may hold a record from before --until.
+        A header has the largest timestamp and not the smallest: any batch may contain a record from before --until.
         """
         if batch.last_offset < self.first_offset:
             return False
@@ -46,13 +70,13 @@ class Selection:
         return self.since_ms is None or batch.max_timestamp >= self.since_ms or batch.magic == 0
 
     def takes_batch(self, batch: Batch) -> bool:
-        """Whether the batch as a whole is asked for: by its offsets, largest timestamp and first record's timestamp."""
+        """Whether the batch itself is selected, by its offsets, its largest and its first record's timestamp."""
         if not self.may_take_from(batch):
             return False
         return self.until_ms is None or min(batch.max_timestamp, batch.base_timestamp) < self.until_ms
 
     def takes_record(self, record: Record) -> bool:
-        """Whether the record is asked for."""
+        """Whether the record is selected."""
         if not self.first_offset <= record.offset < self.end_offset:
             return False
         if self.since_ms is not None and record.timestamp < self.since_ms:
@@ -61,7 +85,7 @@ class Selection:
 
 
 def parse_offsets(text: str) -> tuple[int, int]:
-    """`A:B` as [A, B), either side may be empty; a single number is that offset alone. Raises OptionError."""
+    """Parse `A:B` as [A, B). Either side may be empty; a single number is that offset alone. Raises OptionError."""
     first, colon, end = text.partition(":")
     try:
         low = int(first) if first else 0
@@ -69,14 +93,14 @@ def parse_offsets(text: str) -> tuple[int, int]:
     except ValueError:
         low, high = 1, 0
     if not text or not 0 <= low <= high:
-        raise OptionError(f"--offsets {text!r}: expected A:B (from A up to, without, B), A:, :B or one offset")
+        raise OptionError(f"--offsets {text!r}: expected A:B (A inclusive, B exclusive), A:, :B or one offset")
     return low, high
 
 
 def parse_time(text: str, option: str) -> int:
-    """Milliseconds since 1970 from a number of them or an ISO 8601 date or time, in UTC unless it says otherwise.
+    """Parse milliseconds since 1970, or an ISO 8601 date or time, in UTC unless it has an offset.
 
-    Raises OptionError naming `option`.
+    Raises OptionError that names `option`.
     """
     if text.lstrip("-").isascii() and text.lstrip("-").isdigit():
         return int(text)

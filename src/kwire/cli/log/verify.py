@@ -1,4 +1,4 @@
-"""`kwire log verify`: everything that is wrong in a log directory, worst first."""
+"""`kwire log verify`: the damage in a log directory, worst first."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import typer
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
 from kwire.cli.log.directories import bytes_of, open_directory, selected
+from kwire.cli.log.report import check_page_path, write_page
 from kwire.cli.log.selection import Selection
+from kwire.cli.options import FormatOption, LogPath, Partitions, Topics
 from kwire.cli.rows import Column, Format, Row, write_rows
-from kwire.errors import OptionError
 from kwire.pages.escaping import printable
 from kwire.pages.quantities import bytes_text, count_text
 
@@ -39,35 +40,34 @@ def _offsets(row: Row) -> str | None:
 
 COLUMNS = (
     Column(key="severity", heading="SEVERITY"),
-    Column(key="kind", heading="WHAT"),
+    Column(key="kind", heading="KIND"),
     Column(pick=_place, heading="FILE:BYTE"),
     Column(pick=_offsets, heading="OFFSETS"),
     Column(key="cause", heading="CAUSE"),
-    Column(key="effect", heading="WHAT KAFKA DOES"),
-    Column(key="hint", heading="WHAT TO DO"),
+    Column(key="effect", heading="EFFECT ON KAFKA"),
+    Column(key="hint", heading="REMEDY"),
 )
 
 
 def verify(
-    path: Annotated[str, typer.Argument(help="Log directory, partition directory or segment; a local path or a URL.")],
-    topic: Annotated[
-        list[str] | None, typer.Option(help="Only topics of this name or pattern (*, ?). Repeatable.")
-    ] = None,
-    partition: Annotated[list[int] | None, typer.Option(help="Only this partition. Repeatable.")] = None,
+    path: LogPath,
+    topic: Topics = None,
+    partition: Partitions = None,
     notes: Annotated[
-        bool, typer.Option("--notes", help="Also what is no damage, such as the traces of a stop without shutdown.")
+        bool, typer.Option("--notes", help="Findings that are not damage too, such as traces of an unclean shutdown.")
     ] = False,
-    report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Write an HTML page too.")] = None,
-    shape: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="HTML page to write as well.")] = None,
+    format: FormatOption = Format.TABLE,
 ) -> int:
-    """Check every batch, index, snapshot and checkpoint; say where damage is, what Kafka makes of it, what to do.
+    """Check every batch, index, snapshot and checkpoint of a log directory.
 
-    Reads everything once and changes nothing; goes on behind each damaged place. Exit code 1 if there is damage.
+    Each finding has its position, cause, effect on Kafka and remedy. Checking continues after each damaged part, and
+    nothing is changed. Exit code 1 if there is damage.
     """
     directory = open_directory(path)
-    logs = selected(directory, Selection(topics=topic or (), partitions=partition or ()))
-    if report is not None and (report.is_dir() or not report.parent.is_dir()):
-        raise OptionError(f"{report}: not the name of a file in a directory that exists")
+    logs = selected(directory, Selection.parse(topic, partition))
+    if report is not None:
+        check_page_path(report)
     from kwire.log.verify import verify_directory
 
     with terminal.progress("Verifying", bytes_of(logs)) as bar:
@@ -75,24 +75,21 @@ def verify(
         found = verify_directory(directory, chosen, advance=bar.advance)
     damages = [each for each in found.damages if notes or not each.is_harmless]
     rows = damage_rows(damages, directory.url)
-    write_rows(rows if shape is Format.TABLE else map(_public, rows), COLUMNS, shape)
+    write_rows(rows if format is Format.TABLE else map(_public, rows), COLUMNS, format)
     if report is not None:
         from kwire.pages.damage_report import render_damage
 
         page = render_damage(found, source=path, root=directory.url, made_at=datetime.datetime.now(datetime.UTC))
-        try:
-            report.write_text(page, encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise OptionError(f"{report}: cannot be written: {error.strerror}") from error
-    if shape is Format.TABLE:
+        write_page(report, page)
+    if format is Format.TABLE:
         print(totals(found, notes_shown=notes))
         if report is not None:
-            print(printable(f"{report}: the same as a page"))
+            print(printable(f"{report} written"))
     return FOUND if any(not each.is_harmless for each in found.damages) else FINE
 
 
 def damage_rows(damages: list[Damage], root: str) -> list[Row]:
-    """Findings as rows; place: the file without the directory that was asked for."""
+    """Return findings as rows. place: the file, relative to root."""
     return [{**each.as_row(), "place": each.file.removeprefix(root).lstrip("/") or each.file} for each in damages]
 
 
@@ -101,7 +98,7 @@ def _public(row: Row) -> dict[str, Any]:
 
 
 def totals(found: DirectoryFindings, *, notes_shown: bool) -> str:
-    """The last line of the table: how much was read, how much was found."""
+    """Return the last line of the table: what was read and what was found."""
     segments = [segment for each in found.partitions for segment in each.segments]
     size = bytes_text(sum(segment.size_bytes for segment in segments))
     read = f"{_count(len(found.partitions), 'partition')}, {_count(len(segments), 'segment')}, {size} read"

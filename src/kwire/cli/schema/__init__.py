@@ -1,4 +1,4 @@
-"""`kwire schema`: message definitions and what is made of them. One module a command."""
+"""`kwire schema`: message definitions, checked, shown, compared and compiled. One module a command."""
 
 from kwire.cli.schema.group import register
 

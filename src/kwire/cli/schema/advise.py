@@ -1,4 +1,4 @@
-"""`kwire schema advise`: what the integers of many messages are, and what KIP-625's encodings would cost or save."""
+"""`kwire schema advise`: the integers in many messages, and their cost in each encoding of KIP-625."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE
+from kwire.cli.options import FormatOption
 from kwire.cli.rows import Column, Format, write_rows
 from kwire.cli.schema.definitions import message_of
-from kwire.cli.schema.options import Dialect, DialectOption, Name, Release, Shape
+from kwire.cli.schema.options import Dialect, DialectOption, Name, Release
 from kwire.cli.schema.size import cost_of
 from kwire.errors import Malformed, OptionError
 from kwire.wire.integer_encoding import FORMS
@@ -29,11 +30,11 @@ Bodies = Annotated[
     typer.Argument(
         metavar="BODIES...",
         help='Files of one body each, JSON lines ({"b64": ...}; .jsonl, .jsonl.gz) or captures (.pcap, .pcapng). '
-        "What of those is of other messages or versions is passed over.",
+        "Other messages and versions in them are ignored.",
     ),
 ]
-Version = Annotated[int, typer.Option("--version", help="The version that the bodies are in.")]
-Page = Annotated[Path | None, typer.Option("--output", "-o", help="HTML file for the same as charts.")]
+Version = Annotated[int, typer.Option("--version", metavar="N", help="API version of the bodies.")]
+Page = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE.html", help="HTML page with charts.")]
 
 COLUMNS = (
     Column(key="path", heading="FIELD"),
@@ -56,34 +57,34 @@ def advise(
     into: Page = None,
     kafka: Release = None,
     dialect: DialectOption = Dialect.STRICT,
-    shape: Shape = Format.TABLE,
+    format: FormatOption = Format.TABLE,
 ) -> int:
-    """Count the integers of messages, field by field, and what each encoding of KIP-625 would cost or save.
+    """Measure the integer fields of messages and what each encoding of KIP-625 would save.
 
-    The best encoding is the one of the field's own width that takes fewest bytes: a narrower one would save as much and
-    refuse numbers that these messages happen not to hold.
+    The best encoding is the smallest of the field's own width. A narrower one would save as much, and refuse values
+    that these messages happen not to have.
     """
     from kwire.plan.encoding_advice import advice_row
     from kwire.plan.integer_columns import count_fields, integer_fields
 
     message = message_of(name, kafka, dialect)
     if version not in message.valid:
-        raise OptionError(f"{message.name} has versions {message.valid}, not {version}")
+        raise OptionError(f"{message.name}: no version {version}; versions are {message.valid}")
     found = [body for path in bodies for body in _bodies(path, message.name, version)]
     if not found:
-        raise OptionError(f"no bodies of {message.name} version {version} in {', '.join(map(str, bodies))}")
+        raise OptionError(f"{', '.join(map(str, bodies))}: no bodies of {message.name} version {version}")
     fields = integer_fields(message, version)
     counts = count_fields(message, version, fields, found)
     rows = [advice_row(each, version, counts[each.path]) for each in fields if each.path in counts]
-    write_rows(rows, COLUMNS, shape)
+    write_rows(rows, COLUMNS, format)
     total = sum(map(len, found))
     saved = sum(row["saved_bytes"] for row in rows)
-    if shape is Format.TABLE:
+    if format is Format.TABLE:
         share = f"{saved / total:.1%}" if total else "nothing"
-        terminal.warn(f"{len(found)} bodies of {total} bytes; the best encodings save {saved} of them ({share})")
+        terminal.warn(f"{len(found)} bodies of {total} bytes; the best encodings save {saved} bytes ({share})")
         if len(counts) < len(fields):
             left = ", ".join(each.path for each in fields if each.path not in counts)
-            terminal.warn(f"not counted, as they lie in more than one struct that may be null: {left}")
+            terminal.warn(f"not counted, as they are inside several nullable structs: {left}")
     if into is not None:
         from kwire.pages.encoding_report import render_encodings
 
@@ -95,7 +96,7 @@ def advise(
 
 
 def _bodies(path: Path, name: str, version: int) -> Iterator[bytes]:
-    """The bodies of a file."""
+    """Yield the bodies of a file. Raises OptionError, Malformed."""
     if path.name.endswith((".pcap", ".pcapng")):
         yield from _captured(path, name, version)
         return
@@ -110,7 +111,7 @@ def _bodies(path: Path, name: str, version: int) -> Iterator[bytes]:
         try:
             data = gzip.decompress(data)
         except (OSError, EOFError, zlib.error) as error:
-            raise OptionError(f"{path} is not gzip: {error}") from None
+            raise OptionError(f"{path}: not gzip: {error}") from None
     for number, line in enumerate(data.splitlines(), start=1):
         if not line.strip():
             continue
@@ -120,11 +121,11 @@ def _bodies(path: Path, name: str, version: int) -> Iterator[bytes]:
                 continue
             yield base64.b64decode(entry["b64"], validate=True)
         except (ValueError, TypeError, AttributeError, KeyError, binascii.Error, RecursionError):
-            raise Malformed(f'{path}, line {number}: is no JSON object with "b64"', 0) from None
+            raise Malformed(f'{path}, line {number}: not a JSON object with "b64"', 0) from None
 
 
 def _captured(path: Path, name: str, version: int) -> Iterator[bytes]:
-    """The bodies in a packet capture."""
+    """Yield the bodies of a packet capture."""
     from kwire.capture import read_capture
     from kwire.capture.bodies import bodies_of
 

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
+from kwire.cli.options import FormatOption
 from kwire.cli.rows import Format, Row, write_rows
 from kwire.cli.schema.definitions import count_of, existing_paths
-from kwire.cli.schema.options import Dialect, DialectOption, Paths, Shape
+from kwire.cli.schema.options import Dialect, DialectOption, Paths
 from kwire.errors import OptionError, SchemaError
 from kwire.pages.escaping import printable
 
 __all__ = ["check"]
 
 
-def check(paths: Paths, dialect: DialectOption = Dialect.STRICT, shape: Shape = Format.TABLE) -> int:
-    """Check definitions. Exit code 1 if any breaks a rule; every error of every file is shown."""
+def check(paths: Paths, dialect: DialectOption = Dialect.STRICT, format: FormatOption = Format.TABLE) -> int:
+    """Check definitions against the rules of the language.
+
+    Shows every error of every file. Exit code 1 if there are any.
+    """
     from kwire.schema import check_all
 
     messages, errors = check_all(existing_paths(paths), dialect=dialect.value)
     if not messages and not errors:
-        raise OptionError(f"no .json files in {', '.join(map(str, paths))}")
-    if shape is Format.TABLE:
+        raise OptionError(f"{', '.join(map(str, paths))}: no .json files")
+    if format is Format.TABLE:
         for error in errors:
             print(printable(str(error)))
         broken = {error.file for error in errors}
         where = f" in {count_of(len(broken), 'file')}" if broken else ""
         terminal.warn(f"{count_of(len(messages), 'definition')}, {count_of(len(errors), 'error')}{where}")
     else:
-        write_rows(map(_error_row, errors), (), shape)
+        write_rows(map(_error_row, errors), (), format)
     return FOUND if errors else FINE
 
 

@@ -1,4 +1,4 @@
-"""Definitions and messages that arguments name, and the report of files written."""
+"""Definitions and messages named by arguments, and the report of written files."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = ["count_of", "existing_paths", "message_of", "say_written", "sound_def
 
 
 def existing_paths(paths: list[Path]) -> list[Path]:
-    """paths. Raises OptionError for one that is not there."""
+    """Return paths. Raises OptionError if one does not exist."""
     for path in paths:
         if not path.exists():
-            raise OptionError(f"{path} is not there")
+            raise OptionError(f"{path}: no such file or directory")
     return paths
 
 
 def message_of(name: str, kafka: str | None, dialect: Dialect = Dialect.STRICT) -> Message:
-    """The message of that name, or of a definition file. Raises OptionError, SchemaError."""
+    """Return the message of that name or definition file. Raises OptionError, SchemaError."""
     from kwire.schema import load
 
     if name.endswith(".json") or Path(name).is_file():
@@ -39,9 +39,9 @@ def message_of(name: str, kafka: str | None, dialect: Dialect = Dialect.STRICT) 
 
 
 def sound_definitions(paths: list[Path], dialect: Dialect) -> list[Message] | None:
-    """The definitions of the files and directories; None after saying what is wrong with them.
+    """Return the definitions of files and directories, or None after printing their errors.
 
-    Raises OptionError for a path that is not there or holds no definition.
+    Raises OptionError for a missing path, or if there is no definition.
     """
     from kwire.schema import check_all
 
@@ -51,13 +51,13 @@ def sound_definitions(paths: list[Path], dialect: Dialect) -> list[Message] | No
             terminal.warn(printable(str(error)))
         return None
     if not messages:
-        raise OptionError(f"no .json files in {', '.join(map(str, paths))}")
+        raise OptionError(f"{', '.join(map(str, paths))}: no .json files")
     return messages
 
 
-def say_written(paths: list[Path], shape: Format) -> int:
-    """Say which files were written; the exit code."""
-    if shape is Format.TABLE:
+def say_written(paths: list[Path], format: Format) -> int:
+    """Print the written files. Returns the exit code."""
+    if format is Format.TABLE:
         terminal.warn(f"{count_of(len(paths), 'file')} written")
     else:
         print(json_line([str(path) for path in paths]))
@@ -65,4 +65,5 @@ def say_written(paths: list[Path], shape: Format) -> int:
 
 
 def count_of(number: int, what: str) -> str:
+    """Return `1 file`, `2 files`."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,4 +1,4 @@
-"""`kwire schema diff`: may the old definitions become the new ones."""
+"""`kwire schema diff`: whether definitions may change from old to new."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
-from kwire.cli.schema.findings import Shape, Shown, write_findings
+from kwire.cli.schema.findings import FindingFormat, ShownFinding, write_findings
 from kwire.cli.schema.options import Dialect, DialectOption
 from kwire.errors import OptionError, SchemaError
 
@@ -21,21 +21,27 @@ if TYPE_CHECKING:
 
 __all__ = ["diff"]
 
-SOURCE = "a file, a directory, a jar, or REV:path of this git repository"
-Old = Annotated[str, typer.Argument(metavar="OLD", help=f"What was released: {SOURCE}.")]
-New = Annotated[str, typer.Argument(metavar="NEW", help="What is to be released, given in the same way.")]
+SOURCE = "file, directory, jar, or REV:path of this git repository"
+Old = Annotated[str, typer.Argument(metavar="OLD", help=f"Released definitions: {SOURCE}.")]
+New = Annotated[str, typer.Argument(metavar="NEW", help="New definitions: the same forms.")]
 History = Annotated[
     list[str] | None,
-    typer.Option("--history", help="Older definitions, whose tags stay burnt; REV:path is all its past. Repeatable."),
+    typer.Option(
+        "--history",
+        metavar="OLD",
+        help="Older definitions, whose tags stay reserved; REV:path: its history. Repeatable.",
+    ),
 ]
 Allow = Annotated[
     list[str] | None,
-    typer.Option("--allow", metavar="RULE[:WHERE]", help="Take this as a note; WHERE may have * in it. Repeatable."),
+    typer.Option(
+        "--allow", metavar="RULE[:WHERE]", help="Rule reported as a note, optionally at WHERE (with *). Repeatable."
+    ),
 ]
 LikeKafka = Annotated[
-    bool, typer.Option("--like-kafka", help="Answer as Kafka's own checker of 4.0 does, stricter here and laxer there.")
+    bool, typer.Option("--like-kafka", help="Rules of Kafka 4.0's own checker, partly stricter, partly laxer.")
 ]
-Output = Annotated[Shape, typer.Option("--format", help="text, json, github (annotations) or sarif.")]
+FormatOption = Annotated[FindingFormat, typer.Option("--format", help="Output format; github prints annotations.")]
 
 
 def diff(
@@ -45,32 +51,35 @@ def diff(
     allow: Allow = None,
     like_kafka: LikeKafka = False,
     dialect: DialectOption = Dialect.STRICT,
-    shape: Output = Shape.TEXT,
+    format: FormatOption = FindingFormat.TEXT,
 ) -> int:
-    """Compare definitions: what would break peers and stored data. Exit code 1 if anything would."""
+    """Compare definitions and report changes that break peers or stored data.
+
+    Exit code 1 if there are any.
+    """
     from kwire.schema.evolution import RULES, compare_sources, read_history
 
     allowed = [_Allowance.parse(text, RULES) for text in allow or ()]
     if like_kafka and history:
-        raise OptionError("Kafka's checker knows no tags and no history: leave --history or --like-kafka out")
-    broken: list[Shown] = []
+        raise OptionError("--history and --like-kafka are mutually exclusive: Kafka's checker has no history")
+    broken: list[ShownFinding] = []
     before = _read(old, dialect, broken)
     after = _read(new, dialect, broken)
     if before is None or after is None:
-        write_findings(broken, shape, RULES)
-        terminal.warn(f"{len(broken)} errors in definitions; they are compared when there are none")
+        write_findings(broken, format, RULES)
+        terminal.warn(f"{len(broken)} errors in definitions; fix them to compare")
         return FOUND
     located = compare_sources(before, after, history=read_history(history or ()), like_kafka=like_kafka)
     shown = [_shown(item, allowed) for item in located]
-    write_findings(shown, shape, RULES)
+    write_findings(shown, format, RULES)
     violations = sum(finding.kind == "violation" for finding in shown)
-    if shape is Shape.TEXT:
+    if format is FindingFormat.TEXT:
         terminal.warn(f"{violations} violations, {len(shown) - violations} notes, {len(after.definitions)} definitions")
     return FOUND if violations else FINE
 
 
-def _read(source: str, dialect: Dialect, broken: list[Shown]) -> Source | None:
-    """The definitions of a source; None if some are broken, which is added to broken."""
+def _read(source: str, dialect: Dialect, broken: list[ShownFinding]) -> Source | None:
+    """Return the definitions of a source; None if some are broken, after adding their errors to broken."""
     from kwire.schema.evolution import read_source
 
     try:
@@ -92,7 +101,7 @@ class _Allowance:
         rule, _, where = text.partition(":")
         if rule not in rules:
             raise OptionError(
-                f"--allow {text}: there is no rule {rule}; write for example V-53 or V-53:MetadataRequest"
+                f"--allow {text}: unknown rule {rule!r}; expected for example V-53 or V-53:MetadataRequest"
             )
         return cls(rule, where or "*")
 
@@ -100,9 +109,9 @@ class _Allowance:
         return item.finding.rule == self.rule and fnmatchcase(item.finding.where, self.where)
 
 
-def _shown(item: Located, allowed: Sequence[_Allowance]) -> Shown:
+def _shown(item: Located, allowed: Sequence[_Allowance]) -> ShownFinding:
     finding = item.finding
-    return Shown(
+    return ShownFinding(
         kind="note" if any(allowance.covers(item) for allowance in allowed) else finding.kind,
         rule=finding.rule,
         where=finding.where,
@@ -114,10 +123,10 @@ def _shown(item: Located, allowed: Sequence[_Allowance]) -> Shown:
     )
 
 
-def _broken(error: SchemaError) -> Shown:
+def _broken(error: SchemaError) -> ShownFinding:
     line = re.search(r"\(line ([0-9]+)\)$", error.what)
     where = ".".join(part for part in (error.struct, error.field) if part)
-    return Shown(
+    return ShownFinding(
         kind="error",
         rule=error.rule,
         where=where,

@@ -1,4 +1,4 @@
-"""`kwire schema docs`: a site about message definitions."""
+"""`kwire schema docs`: a static site of message definitions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from kwire.cli.command import FOUND
+from kwire.cli.options import FormatOption
 from kwire.cli.rows import Format
 from kwire.cli.schema.definitions import say_written, sound_definitions
-from kwire.cli.schema.options import Dialect, DialectOption, Output, Shape
+from kwire.cli.schema.options import Dialect, DialectOption, Output
 
 __all__ = ["docs"]
 
@@ -19,16 +20,15 @@ def docs(
     into: Output,
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="[PATH...]", help="Definition files, or directories of them; without, Kafka's protocol."
-        ),
+        typer.Argument(metavar="[PATH...]", help="Definition files or directories; Kafka's protocol by default."),
     ] = None,
     dialect: DialectOption = Dialect.STRICT,
-    shape: Shape = Format.TABLE,
+    format: FormatOption = Format.TABLE,
 ) -> int:
-    """Write a site: a page a message with a diagram of each version, its fields, versions by release, and a search.
+    """Write a static site with a page per message.
 
-    It works from the file system: open index.html. Files of an earlier run with other definitions stay.
+    A page has a diagram of each version, the fields, and the versions by release; the site has a search. Open
+    index.html, no server is needed. Files of an earlier run are not removed.
     """
     from kwire.codegen import write_files
     from kwire.pages.site.protocol import kafka, of_definitions
@@ -41,4 +41,4 @@ def docs(
         protocol = of_definitions(messages)
     else:
         protocol = kafka()
-    return say_written(write_files(render_site(protocol), into), shape)
+    return say_written(write_files(render_site(protocol), into), format)

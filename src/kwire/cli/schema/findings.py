@@ -1,4 +1,4 @@
-"""Findings about definitions, for people, for programs, for GitHub's annotations and as SARIF.
+"""Findings about definitions as text, JSON, GitHub annotations and SARIF.
 
 Sources: https://docs.github.com/actions/reference/workflow-commands-for-github-actions ("Setting an error message");
 SARIF 2.1.0 (OASIS).
@@ -20,13 +20,13 @@ from kwire.cli import terminal
 from kwire.cli.rows import Format, write_rows
 from kwire.pages.escaping import printable
 
-__all__ = ["Shape", "Shown", "write_findings"]
+__all__ = ["FindingFormat", "ShownFinding", "write_findings"]
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-class Shape(enum.StrEnum):
-    """What --format takes."""
+class FindingFormat(enum.StrEnum):
+    """Values of --format."""
 
     TEXT = "text"
     JSON = "json"
@@ -35,11 +35,10 @@ class Shape(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """A finding as it is shown. kind: error (a definition that is none), violation, or note.
+class ShownFinding:
+    """A finding for output. kind: error (an invalid definition), violation or note.
 
-    where: message and field path. file: of the definition, `REV:path` and `x.jar!entry` included.
-    line: from 1; 0 is unknown.
+    where: message and field path. file: of the definition, also `REV:path`, `x.jar!entry`. line: from 1; 0 is unknown.
     """
 
     kind: Literal["error", "violation", "note"]
@@ -53,12 +52,12 @@ class Shown:
 
     @property
     def sentence(self) -> str:
-        """What and what to do."""
+        """Problem and remedy."""
         return f"{self.message}; {self.advice}" if self.advice else self.message
 
     @property
     def repository_path(self) -> str:
-        """The file as CI systems know it: relative, with slashes, without the revision or jar around it."""
+        """The file for CI systems: relative, with slashes, without revision or jar."""
         path = self.file.partition("!")[0]
         if not os.path.exists(path):
             path = path.partition(":")[2] or path
@@ -66,22 +65,22 @@ class Shown:
         return (path if relative.startswith("..") else relative).replace(os.sep, "/")
 
 
-def write_findings(findings: Sequence[Shown], shape: Shape, rules: Mapping[str, str]) -> None:
-    """Print findings, which are grouped by message. rules: texts by rule id, for SARIF."""
-    if shape is Shape.TEXT:
+def write_findings(findings: Sequence[ShownFinding], format: FindingFormat, rules: Mapping[str, str]) -> None:
+    """Print findings, grouped by message. rules: texts by rule id, for SARIF."""
+    if format is FindingFormat.TEXT:
         _write_text(findings)
-    elif shape is Shape.JSON:
+    elif format is FindingFormat.JSON:
         write_rows(map(_row, findings), (), Format.JSON)
-    elif shape is Shape.GITHUB:
+    elif format is FindingFormat.GITHUB:
         for finding in findings:
             print(_annotation(finding))
     else:
-        # ASCII only, so that nothing in it means anything to a terminal.
+        # ASCII only: nothing for a terminal to interpret
         json.dump(_sarif(findings, rules), sys.stdout, indent=1)
         print()
 
 
-def _write_text(findings: Sequence[Shown]) -> None:
+def _write_text(findings: Sequence[ShownFinding]) -> None:
     for message, group in groupby(findings, key=lambda finding: finding.where.partition(".")[0] or finding.file):
         print(terminal.bold(printable(message)))
         for finding in group:
@@ -91,11 +90,11 @@ def _write_text(findings: Sequence[Shown]) -> None:
             print(f"  {printable(text)}")
 
 
-def _row(finding: Shown) -> dict[str, Any]:
-    return {name: getattr(finding, name) for name in Shown.__dataclass_fields__}
+def _row(finding: ShownFinding) -> dict[str, Any]:
+    return {name: getattr(finding, name) for name in ShownFinding.__dataclass_fields__}
 
 
-def _annotation(finding: Shown) -> str:
+def _annotation(finding: ShownFinding) -> str:
     command = "notice" if finding.kind == "note" else "error"
     values = {"file": finding.repository_path, "line": finding.line or 1, "title": f"{finding.rule} {finding.where}"}
     properties = ",".join(f"{name}={_property(str(value))}" for name, value in values.items())
@@ -110,7 +109,7 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def _sarif(findings: Iterable[Shown], rules: Mapping[str, str]) -> dict[str, Any]:
+def _sarif(findings: Iterable[ShownFinding], rules: Mapping[str, str]) -> dict[str, Any]:
     found = list(findings)
     ids = sorted({finding.rule for finding in found})
     driver = {
@@ -124,7 +123,7 @@ def _sarif(findings: Iterable[Shown], rules: Mapping[str, str]) -> dict[str, Any
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
 
 
-def _result(finding: Shown, rule_index: int) -> dict[str, Any]:
+def _result(finding: ShownFinding, rule_index: int) -> dict[str, Any]:
     from urllib.parse import quote
 
     physical = {

@@ -9,9 +9,10 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
+from kwire.cli.options import FormatOption
 from kwire.cli.rows import Format, write_rows
 from kwire.cli.schema.definitions import count_of, existing_paths, say_written, sound_definitions
-from kwire.cli.schema.options import Dialect, DialectOption, Output, Paths, Shape
+from kwire.cli.schema.options import Dialect, DialectOption, Output, Paths
 from kwire.errors import OptionError
 from kwire.pages.escaping import printable
 
@@ -24,13 +25,11 @@ def generate(
     dialect: DialectOption = Dialect.STRICT,
     check: Annotated[
         bool,
-        typer.Option(
-            "--check", help="Write nothing; exit code 1 if a file there is missing, stale or of no definition."
-        ),
+        typer.Option("--check", help="Check only: exit code 1 if a file is missing, stale or without definition."),
     ] = False,
-    shape: Shape = Format.TABLE,
+    format: FormatOption = Format.TABLE,
 ) -> int:
-    """Write Python classes for definitions: a package, one module a message."""
+    """Generate Python classes from definitions: a package with one module per message."""
     from kwire.codegen import package_files, stale_files, write_files
 
     messages = sound_definitions(paths, dialect)
@@ -38,29 +37,34 @@ def generate(
         return FOUND
     twice = {m.name for m in messages if sum(other.name == m.name for other in messages) > 1}
     if twice:
-        raise OptionError(f"several definitions are named {', '.join(sorted(twice))}")
+        raise OptionError(f"duplicate definitions: {', '.join(sorted(twice))}")
     files = package_files([m for m in messages if m.valid])
     if not check:
-        return say_written(write_files(files, into), shape)
+        return say_written(write_files(files, into), format)
     stale = stale_files(files, into)
-    if shape is not Format.TABLE:
-        write_rows(({"path": path, "problem": problem} for path, problem in stale.items()), (), shape)
+    if format is not Format.TABLE:
+        write_rows(({"path": path, "problem": problem} for path, problem in stale.items()), (), format)
     else:
         for path, problem in stale.items():
             print(printable(f"{path}: {problem}"))
-        terminal.warn(f"{count_of(len(stale), 'file')} to generate again" if stale else "every file is fresh")
+        terminal.warn(
+            f"{count_of(len(stale), 'file')} not up to date; generate again" if stale else "all files are up to date"
+        )
     return FOUND if stale else FINE
 
 
 def import_(
-    sources: Annotated[list[Path], typer.Argument(metavar="JAR|DIR...", help="Kafka's jars, or folders of sources.")],
+    sources: Annotated[list[Path], typer.Argument(metavar="JAR|DIR...", help="Kafka jars or source directories.")],
     into: Output,
     base: Annotated[
-        Path | None, typer.Option("--base", help="Another release in the same folder: keep what differs from it.")
+        Path | None, typer.Option("--base", metavar="DIR", help="Other release: only the differences from it are kept.")
     ] = None,
-    shape: Shape = Format.TABLE,
+    format: FormatOption = Format.TABLE,
 ) -> int:
-    """Write the definitions of Kafka's jars or sources as facts, without prose. Several sources get a folder each."""
+    """Import the definitions of Kafka's jars or sources, without comments.
+
+    With several sources, each gets a directory of its own.
+    """
     from kwire.schema import import_definitions
     from kwire.schema.catalogue import keep_differences, module_name
 
@@ -74,8 +78,8 @@ def import_(
                 terminal.warn(printable(str(error)))
             return FOUND
         if not found:
-            terminal.warn(f"{source} has no definitions")
+            terminal.warn(f"{source}: no definitions")
         written += found
     if base is not None:
         written = keep_differences(into, base)
-    return say_written(written, shape)
+    return say_written(written, format)

@@ -8,29 +8,28 @@ from typing import Annotated
 
 import typer
 
-from kwire.cli.rows import Format
-
-__all__ = ["Dialect", "DialectOption", "Name", "Output", "Paths", "Release", "Shape"]
+__all__ = ["Dialect", "DialectOption", "Name", "Output", "Paths", "Release"]
 
 
 class Dialect(enum.StrEnum):
-    """What --dialect takes."""
+    """Values of --dialect."""
 
     STRICT = "strict"
     KAFKA = "kafka"
     KIP = "kip"
 
 
-Paths = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Definition files, or directories of them.")]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A message of Kafka's, or a definition file.")]
-Release = Annotated[str | None, typer.Option("--kafka", help="As this Kafka release has it, such as 3.9.1.")]
-Shape = Annotated[Format, typer.Option("--format", help="table, json or jsonl.")]
+Paths = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Definition files or directories.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Message name, or definition file.")]
+Release = Annotated[
+    str | None, typer.Option("--kafka", metavar="RELEASE", help="Definition of this Kafka release, such as 3.9.1.")
+]
 DialectOption = Annotated[
     Dialect,
     typer.Option(
         "--dialect",
-        help="kip: the spellings of KIP-482 and KIP-625 (a tag needs no ranges, unsigned32). "
-        "kafka: what Kafka's own releases need accepted.",
+        help="Accepted language: strict, kip (the spellings of KIP-482 and KIP-625, such as unsigned32) or kafka "
+        "(the deviations of Kafka's own definitions).",
     ),
 ]
-Output = Annotated[Path, typer.Option("--output", "-o", help="Directory to write to.")]
+Output = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Output directory.")]

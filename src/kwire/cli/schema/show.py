@@ -1,4 +1,4 @@
-"""`kwire schema show`: a message in all versions, or in one as it goes over the wire."""
+"""`kwire schema show`: the fields of a message in all versions, or the wire layout of one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import typer
 
 from kwire.cli import terminal
 from kwire.cli.command import FINE
+from kwire.cli.options import FormatOption
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.cli.schema.definitions import message_of
-from kwire.cli.schema.options import Dialect, DialectOption, Name, Release, Shape
+from kwire.cli.schema.options import Dialect, DialectOption, Name, Release
 from kwire.errors import OptionError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["show"]
 
-Version = Annotated[int | None, typer.Option("--version", help="This version alone, as it goes over the wire.")]
+Version = Annotated[int | None, typer.Option("--version", metavar="N", help="Wire layout of this version.")]
 
 
 def show(
@@ -28,19 +29,19 @@ def show(
     version: Version = None,
     kafka: Release = None,
     dialect: DialectOption = Dialect.STRICT,
-    shape: Shape = Format.TABLE,
+    format: FormatOption = Format.TABLE,
 ) -> int:
-    """Show a message: its fields in all versions, or one version as it goes over the wire."""
+    """Show the fields of a message in all versions, or the wire layout of one version."""
     message = message_of(name, kafka, dialect)
     if version is not None and version not in message.valid:
-        raise OptionError(f"{message.name} has versions {message.valid}, not {version}")
-    if shape is Format.TABLE:
+        raise OptionError(f"{message.name}: no version {version}; versions are {message.valid}")
+    if format is Format.TABLE:
         for line in _title(message, version):
             print(line)
     if version is None:
-        write_rows(_field_rows(message, message.struct, 0, ""), FIELDS, shape)
+        write_rows(_field_rows(message, message.struct, 0, ""), FIELDS, format)
     else:
-        write_rows(_wire_rows(message, version), WIRE, shape)
+        write_rows(_wire_rows(message, version), WIRE, format)
     return FINE
 
 

@@ -1,4 +1,4 @@
-"""`kwire schema size`: how many bytes a message takes: at least, or with given values, field by field."""
+"""`kwire schema size`: the minimum size of a message, or its size with given values, by field."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import typer
 from kwire.cli import terminal
 from kwire.cli.codec import read_input
 from kwire.cli.command import FINE
+from kwire.cli.options import FormatOption
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.cli.schema.definitions import message_of
-from kwire.cli.schema.options import Dialect, DialectOption, Name, Release, Shape
+from kwire.cli.schema.options import Dialect, DialectOption, Name, Release
 from kwire.errors import EncodeError, OptionError
 from kwire.wire.integer_encoding import ENCODINGS, FORMS
 
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["cost_of", "size"]
 
 Values = Annotated[
-    str | None, typer.Argument(metavar="JSON|-", help="A file with values in Kafka's JSON form; - is standard input.")
+    str | None, typer.Argument(metavar="JSON|-", help="File with values as Kafka's JSON; - is standard input.")
 ]
-Version = Annotated[int | None, typer.Option("--version", help="This version alone; with values, field by field.")]
+Version = Annotated[
+    int | None, typer.Option("--version", metavar="N", help="This version only; with values, by field.")
+]
 
 
 def size(
@@ -35,35 +38,35 @@ def size(
     version: Version = None,
     kafka: Release = None,
     dialect: DialectOption = Dialect.STRICT,
-    shape: Shape = Format.TABLE,
+    format: FormatOption = Format.TABLE,
 ) -> int:
-    """Show the smallest size of each version in bytes, and what each element of its arrays adds at least.
+    """Show the minimum size of a message in each version, and the minimum size of array elements.
 
-    With values: the size of that message in each version, or in one version the bytes of each field, and what its
-    integers would take in the other encodings of KIP-625.
+    With values: the size of that message in each version; with --version, the bytes of each field, and of its integers
+    in the other encodings of KIP-625.
     """
     message = message_of(name, kafka, dialect)
     if version is not None and version not in message.valid:
-        raise OptionError(f"{message.name} has versions {message.valid}, not {version}")
+        raise OptionError(f"{message.name}: no version {version}; versions are {message.valid}")
     if values is None:
         versions = message.valid if version is None else [version]
-        write_rows((_smallest_row(message, each) for each in versions), SMALLEST, shape)
+        write_rows((_smallest_row(message, each) for each in versions), SMALLEST, format)
         return FINE
     try:
         content = json.loads(read_input(values))
     except ValueError as error:
-        raise EncodeError(f"{values} is not JSON: {error}") from None
+        raise EncodeError(f"{values}: not JSON: {error}") from None
     if version is None:
-        write_rows((_version_row(message, each, content) for each in message.valid), VERSIONS, shape)
+        write_rows((_version_row(message, each, content) for each in message.valid), VERSIONS, format)
         return FINE
     rows, total = _field_rows(message, version, content)
-    write_rows(rows, FIELDS, shape)
-    if shape is Format.TABLE:
+    write_rows(rows, FIELDS, format)
+    if format is Format.TABLE:
         terminal.warn(f"{message.name} version {version}: {total} bytes")
     return FINE
 
 
-# The smallest message
+# Minimum sizes
 
 SMALLEST = (
     Column(key="version", heading="VERSION", right=True),
@@ -109,11 +112,11 @@ def _elements(message: Message, struct: Struct, version: int, path: str) -> Iter
             yield from _elements(message, field.struct, version, here)
 
 
-# A message with values
+# Sizes of given values
 
 
 def cost_of(form: str) -> Callable[[Row], int | None]:
-    """What the values of a row would take in that form, as wide as the field."""
+    """Return a function of a row: the bytes of its values in an encoding, as wide as the field."""
 
     def pick(row: Row) -> int | None:
         cost: int | None = row["encodings"].get(f"{form}{row['bits']}")
@@ -125,7 +128,7 @@ def cost_of(form: str) -> Callable[[Row], int | None]:
 VERSIONS = (
     Column(key="version", heading="VERSION", right=True),
     Column(key="bytes", heading="BODY", right=True),
-    Column(key="problem", heading="WHY NOT"),
+    Column(key="problem", heading="PROBLEM"),
 )
 FIELDS = (
     Column(key="path", heading="FIELD"),

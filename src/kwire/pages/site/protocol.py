@@ -174,7 +174,7 @@ def of_definitions(messages: Sequence[Message]) -> Protocol:
     """Users' own messages. Raises OptionError where two have one name."""
     twice = sorted({m.name for m in messages if sum(other.name == m.name for other in messages) > 1})
     if twice:
-        raise OptionError(f"several definitions are named {', '.join(twice)}")
+        raise OptionError(f"duplicate definitions: {', '.join(twice)}")
     pages: set[str] = set()
     entries = []
     for message in sorted(messages, key=lambda m: m.name):

@@ -1,0 +1,54 @@
+"""Arguments and options that several commands share, so that one name means one thing."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kwire.cli.rows import Format
+
+__all__ = [
+    "TIME",
+    "AtOffset",
+    "AtTime",
+    "ConfigValues",
+    "FormatOption",
+    "History",
+    "LogPath",
+    "Offsets",
+    "Partitions",
+    "Since",
+    "Topics",
+    "Until",
+]
+
+TIME = "ISO 8601 (UTC) or milliseconds since 1970"
+
+LogPath = Annotated[
+    str, typer.Argument(metavar="PATH", help="Log directory, partition directory or segment: local path or URL.")
+]
+Topics = Annotated[
+    list[str] | None, typer.Option("--topic", metavar="NAME", help="Topic name or pattern (*, ?). Repeatable.")
+]
+Partitions = Annotated[list[int] | None, typer.Option("--partition", metavar="N", help="Partition number. Repeatable.")]
+Offsets = Annotated[
+    str | None, typer.Option("--offsets", metavar="A:B", help="Offsets from A (inclusive) to B (exclusive); A:, :B, A.")
+]
+Since = Annotated[str | None, typer.Option("--since", metavar="TIME", help=f"Earliest timestamp, inclusive: {TIME}.")]
+Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help=f"Latest timestamp, exclusive: {TIME}.")]
+ConfigValues = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--config",
+        "-c",
+        metavar="NAME=VALUE",
+        help="Config by Kafka's name, such as delete.retention.ms=0. Repeatable.",
+    ),
+]
+FormatOption = Annotated[Format, typer.Option("--format", help="Output format.")]
+History = Annotated[bool, typer.Option("--history", help="All records instead of the resulting state, in log order.")]
+AtOffset = Annotated[
+    int | None, typer.Option("--at-offset", metavar="N", help="State before the record at this partition offset.")
+]
+AtTime = Annotated[str | None, typer.Option("--at-time", metavar="TIME", help=f"State at this time: {TIME}.")]
