@@ -34,23 +34,22 @@ DOCS = ROOT / "docs"
 MODULES = {
     "Logs": (
         "kwire.log",
+        "kwire.log.cleaner",
+        "kwire.log.internal",
+        "kwire.log.verify",
         "kwire.maintenance.convert",
         "kwire.maintenance.restore",
-        "kwire.log.cleaner",
-        "kwire.log.verify",
-        "kwire.log.internal",
-    ),
-    "Files, internal topics and pages": (
         "kwire.storage",
         "kwire.storage.tiered",
+    ),
+    "Internal topics": (
         "kwire.internal_topics",
-        "kwire.pages.log_report",
-        "kwire.pages.damage_report",
-        "kwire.pages.encoding_report",
-        "kwire.pages.site.render",
+        "kwire.internal_topics.cluster_state",
+        "kwire.internal_topics.groups_state",
+        "kwire.internal_topics.transactions_state",
     ),
     "Spark": ("kwire.spark", "kwire.spark.functions", "kwire.spark.jobs"),
-    "Broker and client": ("kwire.broker", "kwire.pytest_plugin", "kwire.client"),
+    "Broker and client": ("kwire.broker", "kwire.broker.tokens", "kwire.pytest_plugin", "kwire.client"),
     "Messages and records": (
         "kwire.messages.base",
         "kwire.messages.registry",
@@ -59,7 +58,19 @@ MODULES = {
         "kwire.capture",
         "kwire.errors",
     ),
-    "Definitions": ("kwire.schema", "kwire.schema.evolution", "kwire.plan", "kwire.codegen"),
+    "Definitions": (
+        "kwire.schema",
+        "kwire.schema.evolution",
+        "kwire.plan",
+        "kwire.plan.columns",
+        "kwire.codegen",
+    ),
+    "Pages": (
+        "kwire.pages.log_report",
+        "kwire.pages.damage_report",
+        "kwire.pages.encoding_report",
+        "kwire.pages.site.render",
+    ),
 }
 # Modules whose other public names are for generated code.
 ONLY = {"kwire.messages.base": ("KeyedList", "Message", "Struct")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from pathlib import Path
@@ -50,6 +51,10 @@ def test_every_page_with_an_example_has_a_test_that_runs_it() -> None:
     assert with_examples == {*PLAIN, *ON_SPARK, *RUN_ELSEWHERE}
     for page, test in RUN_ELSEWHERE.items():
         assert page.removesuffix(".md") in (ROOT / test).read_text("utf-8"), f"{test} does not run {page}"
+
+
+# Documented by the protocol site instead.
+MESSAGE_MODULES = {"kwire.messages", "kwire.messages.metadata_response"}
 
 
 # ---- commands
@@ -115,6 +120,18 @@ def test_the_files_that_design_names_exist() -> None:
     assert len(named) > 10
     places = (ROOT / "src" / "kwire", ROOT)
     assert [path for path in named if not any((place / path).is_file() for place in places)] == []
+
+
+def test_modules_that_pages_import_are_in_the_reference() -> None:
+    listed = set(re.findall(r'"(kwire[\w.]*)"', (ROOT / "tools" / "site_pages.py").read_text("utf-8")))
+    imported: dict[str, set[str]] = {}
+    for page in PAGES:
+        for source in blocks(page, "python"):
+            for node in ast.walk(ast.parse(source)):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("kwire."):
+                    imported.setdefault(node.module or "", set()).add(page)
+    unlisted = {name: pages for name, pages in imported.items() if name not in listed | MESSAGE_MODULES}
+    assert unlisted == {}
 
 
 def test_every_kip_that_the_code_names_is_on_its_page() -> None:
