@@ -23,13 +23,13 @@ CLIENTS = 8
 def memory(monkeypatch: pytest.MonkeyPatch) -> list[RequestMemory[object]]:
     """The request memory of the brokers that the test makes."""
     made: list[RequestMemory[object]] = []
-    bind = Server.bind
+    listen = Server.listen
 
     def remember(server: Server) -> None:
         made.append(server.memory)  # type: ignore[arg-type]
-        bind(server)
+        listen(server)
 
-    monkeypatch.setattr(Server, "bind", remember)
+    monkeypatch.setattr(Server, "listen", remember)
     return made
 
 

@@ -158,8 +158,7 @@ def test_a_client_that_has_gone_leaves_no_work_behind(broker: Broker) -> None:
 
 def test_no_more_jobs_than_threads_run_and_those_who_used_least_come_first() -> None:
     async def scene() -> tuple[list[str], int]:
-        loop = asyncio.get_running_loop()
-        workers = Workers(loop)
+        workers = Workers()
         order: list[str] = []
         running = most = 0
         lock, go_on = threading.Lock(), threading.Event()
@@ -192,7 +191,7 @@ def test_no_more_jobs_than_threads_run_and_those_who_used_least_come_first() -> 
 
 def test_what_goes_wrong_in_a_thread_is_the_futures() -> None:
     async def scene() -> None:
-        workers = Workers(asyncio.get_running_loop())
+        workers = Workers()
         with pytest.raises(ZeroDivisionError):
             await workers.run(peer(), lambda: 1 // 0)
         workers.close()

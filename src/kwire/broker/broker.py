@@ -16,23 +16,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from kwire.broker import startup
 from kwire.broker.clock import Clock, LoopTimers
 from kwire.broker.compaction import Compaction
 from kwire.broker.faults import Faults
-from kwire.broker.groups.node_log import open_coordinator as open_groups
-from kwire.broker.groups.node_log import watch_topics
 from kwire.broker.housekeeping import Housekeeping
 from kwire.broker.node import Node
 from kwire.broker.request_log import RequestLog
 from kwire.broker.reset import reset
-from kwire.broker.security import Security
-from kwire.broker.server import Server
+from kwire.broker.server import Server, bind_listeners
 from kwire.broker.settings import Settings
 from kwire.broker.temporary_files import TemporaryFiles
-from kwire.broker.transactions.partitions import open_coordinator as open_transactions
 from kwire.broker.warm_up import load_when_used
-from kwire.broker.workers import Workers
 from kwire.errors import OptionError
 
 __all__ = ["Broker"]
@@ -192,31 +186,28 @@ class Broker:
             directory = self.data_dir
             if directory is None:
                 directory = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="kwire-broker-")))
-            node = Node(self.settings, Clock(), LoopTimers(loop))
-            node.faults, node.requests = self.faults, self.requests
-            node.workers = Workers(loop)
-            cleanup.callback(node.workers.close)
-            if self.data_dir is None:
-                node.files = TemporaryFiles()
-            server = Server(node, loop)
-            cleanup.callback(server.close)
-            server.bind()
-            startup.start(node, directory)
-            cleanup.callback(startup.stop, node)
-            node.security = Security(node)
-            node.groups = open_groups(node)
-            watch_topics(node)
-            cleanup.callback(lambda: node.groups.stop())  # a reset puts others in their place
-            node.transactions = open_transactions(node)
-            cleanup.callback(lambda: node.transactions.stop())
+            bound = bind_listeners(self.settings)
+            cleanup.callback(bound.close)
+            node = Node(
+                self.settings,
+                directory,
+                bound.endpoints,
+                Clock(),
+                LoopTimers(loop),
+                files=TemporaryFiles() if self.data_dir is None else None,
+                faults=self.faults,
+                requests=self.requests,
+            )
+            cleanup.callback(node.close)
             housekeeping = Housekeeping(node)
             housekeeping.start()
             cleanup.callback(housekeeping.stop)
             compaction = Compaction(node)
             compaction.start()
             cleanup.callback(compaction.stop)
-            server.listen()
+            server = Server(node, loop, bound)
             cleanup.callback(server.close)
+            server.listen()
             self._node = node
             self._ready.set()
             load_when_used(node)

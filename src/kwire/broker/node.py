@@ -1,13 +1,16 @@
-"""Everything the handlers share, without a socket: settings, time, topics, logs, coordinators.
+"""The state of a broker: everything that handlers work on, without sockets.
 
-One thread owns it, so nothing here is locked; nothing here waits for anything but the disk.
+A node belongs to one thread, so nothing here takes a lock. Only disk access blocks.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
+from kwire.broker import startup
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.client_metrics import ClientMetrics
 from kwire.broker.clock import Clock, Timers
@@ -16,23 +19,24 @@ from kwire.broker.context import RequestContext
 from kwire.broker.controller import Controller
 from kwire.broker.faults import Faults
 from kwire.broker.fetch_sessions import FetchSessions
+from kwire.broker.groups.node_log import open_coordinator as open_groups
+from kwire.broker.groups.node_log import watch_topics
+from kwire.broker.metadata_log import MetadataLog
+from kwire.broker.metadata_records import read_metadata
 from kwire.broker.request_log import RequestLog
+from kwire.broker.security import Security
 from kwire.broker.settings import Settings
 from kwire.broker.throttling import Throttling
 from kwire.broker.topics import Topic, TopicRegistry
+from kwire.broker.transactions.partitions import open_coordinator as open_transactions
+from kwire.broker.workers import Workers
 from kwire.errors import LogError
 from kwire.internal_topics.cluster_state import ClusterState
+from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.messages.base import ZERO_UUID
 from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.storage.checkpoints import parse_uuid
 from kwire.storage.file_system import FileSystem
-
-if TYPE_CHECKING:
-    from kwire.broker.groups.coordinator import GroupCoordinator
-    from kwire.broker.metadata_log import MetadataLog
-    from kwire.broker.security import Security
-    from kwire.broker.transactions import TransactionCoordinator
-    from kwire.broker.workers import Workers
-    from kwire.log.log_manager import LogManager
 
 __all__ = ["Node"]
 
@@ -51,34 +55,83 @@ AUTHORIZATION_ERRORS = {
 
 
 class Node:
-    """One broker's state. `startup.start` opens its log directory; before that, log_manager and what follows is absent.
+    """A broker on an open log directory. The constructor shows what a broker consists of, in order of dependency.
 
-    given_settings: as at the start; settings: with what was changed since. endpoints: listener name -> (host, port)
-    that clients are told. faults, requests: what tests make go wrong, and
-    see.
+    endpoints: advertised (host, port) by listener name. faults, requests: fault injection and request log for tests.
+    given_settings: the settings at start; settings: the same with dynamic broker configs applied.
+    Raises LogError if the directory cannot be used, OptionError for invalid settings.
     """
 
-    log_manager: LogManager
-    metadata_log: MetadataLog
-    groups: GroupCoordinator
-    transactions: TransactionCoordinator
-    workers: Workers
-    security: Security
-
-    def __init__(self, settings: Settings, clock: Clock, timers: Timers) -> None:
-        self.given_settings = self.settings = settings
+    def __init__(
+        self,
+        settings: Settings,
+        directory: Path,
+        endpoints: Mapping[str, tuple[str, int]],
+        clock: Clock,
+        timers: Timers,
+        *,
+        files: FileSystem | None = None,
+        faults: Faults | None = None,
+        requests: RequestLog | None = None,
+    ) -> None:
+        self.given_settings = settings
+        self.endpoints = dict(endpoints)
         self.clock, self.timers = clock, timers
-        self.node_id, self.cluster_id, self.directory_id = settings.node_id, "", ZERO_UUID
-        self.endpoints: dict[str, tuple[str, int]] = {}
+        self.workers = Workers()
+        self.files = files or FileSystem()
+        self.faults = faults or Faults()
+        self.requests = RequestLog(0) if requests is None else requests
+
+        # The metadata: what the metadata log says of topics, configs, brokers, ACLs, ...
+        self.files.make_directory(str(directory))
+        stored = read_metadata(directory / f"{METADATA_TOPIC}-0")
         self.cluster = ClusterState()
         self.topics = TopicRegistry(self.cluster)
-        self.controller = Controller(self)
-        self.fetch_sessions = FetchSessions(clock, settings.max_incremental_fetch_session_cache_slots)
-        self.client_metrics = ClientMetrics(self)
-        self.throttling = Throttling(self)
-        self.files = FileSystem()
-        self.faults = Faults()
-        self.requests = RequestLog(0)
+        for record in stored.records:
+            self.cluster.apply(record)
+        self.node_id = settings.node_id
+        self.settings = dynamic_settings(self)
+
+        with contextlib.ExitStack() as undo:
+            # The logs, and the right to change the metadata
+            self.log_manager = startup.open_logs(directory, self.settings, self.topics, self.files, clock.now_ms())
+            undo.callback(self.log_manager.close, clean=False)
+            self.node_id, self.cluster_id = self.log_manager.node_id, self.log_manager.cluster_id
+            directory_id = self.log_manager.directory_id
+            self.directory_id = parse_uuid(directory_id) if directory_id else ZERO_UUID
+            self.metadata_log = MetadataLog.open(
+                self.files,
+                self.log_manager.path,
+                clock,
+                node_id=self.node_id,
+                settings=self.settings,
+                stored=stored,
+                cluster=self.cluster,
+                clean=self.log_manager.was_clean,
+            )
+            self.controller = Controller(self)
+            startup.register(self, is_new=not stored.records)
+            undo.pop_all()
+            undo.callback(startup.unregister, self)
+
+            # What serves clients
+            self.security = Security(self)
+            self.throttling = Throttling(self)
+            self.client_metrics = ClientMetrics(self)
+            self.fetch_sessions = FetchSessions(clock, settings.max_incremental_fetch_session_cache_slots)
+            self.groups = open_groups(self)
+            undo.callback(self.groups.stop)
+            watch_topics(self)
+            self.transactions = open_transactions(self)
+            undo.pop_all()
+
+    def close(self) -> None:
+        """Stop the coordinators and close the log directory cleanly."""
+        with contextlib.ExitStack() as steps:  # in reverse order
+            steps.callback(self.workers.close)
+            steps.callback(startup.unregister, self)
+            steps.callback(self.groups.stop)
+            steps.callback(self.transactions.stop)
 
     def may(self, context: RequestContext, operation: Operation, kind: ResourceType, name: str) -> bool:
         """Return whether the sender of a request may perform an operation on a resource."""
@@ -90,13 +143,13 @@ class Node:
             raise refusal(*AUTHORIZATION_ERRORS[kind])
 
     def endpoint(self, listener: str) -> tuple[str, int]:
-        """(host, port) for clients of that listener."""
+        """Return the (host, port) advertised on a listener."""
         return self.endpoints.get(listener) or next(iter(self.endpoints.values()), ("", -1))
 
     # Logs
 
     def open_logs(self, topic: Topic) -> None:
-        """Open the logs of those partitions of a topic that have none yet; make those that are not there."""
+        """Open the logs of a topic's partitions, creating missing ones."""
         manager, now_ms = self.log_manager, self.clock.now_ms()
         config = topic_log_config(self.settings, topic.configs)
         manager.set_config(topic.name, config)
@@ -107,7 +160,7 @@ class Node:
                 )
 
     def reopen_logs(self) -> None:
-        """Open the logs again that could not be made or written, such as on a full disk; they may fail again."""
+        """Retry to open logs that could not be created or written, such as on a full disk."""
         for topic in self.topics:
             for index, partition in topic.partitions.items():
                 if partition.log is None or partition.log.has_failed:
@@ -121,7 +174,7 @@ class Node:
                         partition.log.high_watermark = partition.log.log_end_offset
 
     def delete_logs(self, topic: Topic) -> None:
-        """Remove a topic's logs. Who waits for records there is woken, to hear that the topic has gone."""
+        """Delete a topic's logs. Fetches that wait for its records are completed with an error."""
         now_ms = self.clock.now_ms()
         topic.is_deleted = True
         for index, partition in topic.partitions.items():
@@ -133,11 +186,11 @@ class Node:
         self.log_manager.set_config(topic.name, None)
 
     def apply_topic_configs(self, topic: Topic) -> None:
-        """Make a topic's settings those of its logs."""
+        """Apply a topic's configs to its logs."""
         self.log_manager.set_config(topic.name, topic_log_config(self.settings, topic.configs))
 
     def apply_broker_configs(self) -> None:
-        """Make the settings that were altered while the broker runs its settings, and the defaults of its topics."""
+        """Apply dynamic broker configs to the settings and to the defaults of topics."""
         self.settings = dynamic_settings(self)
         self.log_manager.default_config = topic_log_config(self.settings, {})
         for topic in self.topics:

@@ -6,6 +6,7 @@ Source: kafka.network.SocketServer, ConnectionQuotas: max.connections, max.conne
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import math
@@ -14,6 +15,7 @@ import socket
 import ssl
 import time
 from collections import Counter
+from dataclasses import dataclass
 
 from kwire.broker.connection import ClientConnection, Shared
 from kwire.broker.context import Peer
@@ -22,10 +24,11 @@ from kwire.broker.node import Node
 from kwire.broker.poller import Poller
 from kwire.broker.request_memory import RequestMemory
 from kwire.broker.security.tls import server_context
+from kwire.broker.settings import Settings
 from kwire.broker.turns import Turns
 from kwire.errors import OptionError
 
-__all__ = ["Server"]
+__all__ = ["BoundListeners", "Server", "bind_listeners"]
 
 log = logging.getLogger("kwire.broker")
 
@@ -41,14 +44,66 @@ STALLED_S = 30
 request after 30 s by default."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundListeners:
+    """Sockets bound to the addresses of `listeners`, not listening yet.
+
+    endpoints: advertised (host, port) by listener name. tls: for listeners that use it.
+    """
+
+    sockets: list[tuple[socket.socket, Listener]]
+    endpoints: dict[str, tuple[str, int]]
+    tls: ssl.SSLContext | None
+
+    def close(self) -> None:
+        """Close the sockets."""
+        for sock, _ in self.sockets:
+            sock.close()
+
+
+def bind_listeners(settings: Settings) -> BoundListeners:
+    """Bind a socket for each listener. Raises OptionError if an address is not available."""
+    listeners = parse_listeners(settings, settings.listeners)
+    tls = server_context(settings) if any(listener.is_tls for listener in listeners) else None
+    sockets: list[tuple[socket.socket, Listener]] = []
+    endpoints: dict[str, tuple[str, int]] = {}
+    with contextlib.ExitStack() as undo:
+        for listener in listeners:
+            sock = bind(listener)
+            undo.callback(sock.close)
+            sockets.append((sock, listener))
+            host = listener.host if listener.host not in ("", "0.0.0.0", "::") else socket.gethostname()
+            endpoints[listener.name] = (host, sock.getsockname()[1])
+        if settings.advertised_listeners:
+            advertised = parse_listeners(settings, settings.advertised_listeners)
+            for each in advertised:
+                if each.name in endpoints:
+                    endpoints[each.name] = (each.host, each.port or endpoints[each.name][1])
+        undo.pop_all()
+    return BoundListeners(sockets=sockets, endpoints=endpoints, tls=tls)
+
+
+def bind(listener: Listener) -> socket.socket:
+    """Bind the socket of one listener. Raises OptionError if its address is not available."""
+    family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((listener.host, listener.port))
+        sock.setblocking(False)
+    except OSError as error:
+        sock.close()
+        raise OptionError(f"cannot listen on {listener.host}:{listener.port}: {error.strerror or error}") from None
+    return sock
+
+
 class Server:
     """All listeners of one node."""
 
-    def __init__(self, node: Node, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, node: Node, loop: asyncio.AbstractEventLoop, bound: BoundListeners) -> None:
         self.node = node
         self._loop = loop
-        self._tls: ssl.SSLContext | None = None
-        self._sockets: list[tuple[socket.socket, Listener]] = []
+        self._tls, self._sockets = bound.tls, bound.sockets
         self._numbers = itertools.count()
         self._per_host: Counter[str] = Counter()
         turns = Turns(loop)
@@ -67,42 +122,12 @@ class Server:
         self._last_descriptor = last_descriptor()
         self.connections: set[ClientConnection] = set()
 
-    def bind(self) -> None:
-        """Take the addresses and tell the node of them; nobody is let in yet. OptionError when one cannot be had."""
-        settings = self.node.settings
-        listeners = parse_listeners(settings, settings.listeners)
-        if any(listener.is_tls for listener in listeners):
-            self._tls = server_context(settings)
-        bound: dict[str, tuple[str, int]] = {}
-        for listener in listeners:
-            sock = self._bind(listener)
-            self._sockets.append((sock, listener))
-            host = listener.host if listener.host not in ("", "0.0.0.0", "::") else socket.gethostname()
-            bound[listener.name] = (host, sock.getsockname()[1])
-        if settings.advertised_listeners:
-            told = parse_listeners(settings, settings.advertised_listeners)
-            bound |= {each.name: (each.host, each.port or bound[each.name][1]) for each in told if each.name in bound}
-        self.node.endpoints = bound
-
     def listen(self) -> None:
         """Let clients in."""
         for sock, _ in self._sockets:
             sock.listen(BACKLOG)
         self._start_accepting()
         self._watch_idle()
-
-    @staticmethod
-    def _bind(listener: Listener) -> socket.socket:
-        family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
-        sock = socket.socket(family, socket.SOCK_STREAM)
-        try:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.bind((listener.host, listener.port))
-            sock.setblocking(False)
-        except OSError as error:
-            sock.close()
-            raise OptionError(f"cannot listen on {listener.host}:{listener.port}: {error.strerror or error}") from None
-        return sock
 
     def _accept(self, listening: socket.socket, listener: Listener) -> None:
         for _ in range(ACCEPTS_AT_ONCE):
@@ -155,7 +180,7 @@ class Server:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             local = sock.getsockname()
             if listener.is_tls:
-                assert self._tls is not None  # made by bind()
+                assert self._tls is not None  # made by bind_listeners
                 sock = self._tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
         except OSError as error:  # it has gone already
             log.debug("connection from %s: %s", host, error)

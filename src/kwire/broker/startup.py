@@ -1,11 +1,12 @@
-"""Starting and stopping a node on a log directory.
+"""Steps of starting and stopping a node on its log directory; Node calls them in order.
 
-start   lock the directory, read the metadata log, open the logs, win the election, register, lead every partition
-stop    give up every partition, say so in the metadata log, close the logs; last of all Kafka's mark of a clean stop
+start   lock the directory, open the logs, register the broker, become leader of every partition
+stop    give up leadership, fence the broker, close the logs, write Kafka's clean shutdown file
 
-The records are those that Kafka's controller writes when its only broker goes and comes back, so either can follow the
-other on the same directory. Logs without a topic in the metadata (a directory of a broker with ZooKeeper, or one made
-by copying logs) become topics when the metadata log is new; later on they are left alone, with a warning.
+The metadata records are those that Kafka's controller writes when its only broker stops and starts, so Kafka and this
+broker can take over each other's directories. Logs without a topic in the metadata (the directory of a broker that used
+ZooKeeper, or copied logs) become topics if the metadata log is new. Otherwise they are ignored, with a warning.
+
 Source: kafka.server.BrokerServer, org.apache.kafka.controller.QuorumController, ClusterControlManager 3.9.1.
 """
 
@@ -17,15 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kwire.broker.configs import dynamic_settings, topic_log_config
+from kwire.broker.configs import topic_log_config
 from kwire.broker.features import FINALIZED, METADATA_VERSION
 from kwire.broker.identifiers import new_uuid
 from kwire.broker.listeners import PROTOCOLS, parse_listeners
-from kwire.broker.metadata_log import MetadataLog
-from kwire.broker.metadata_records import read_metadata
 from kwire.internal_topics.cluster_state import NO_LEADER
 from kwire.internal_topics.metadata_records import VersionedMessage
-from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.log_manager import LogManager
 from kwire.messages import (
     AbortTransactionRecord,
@@ -39,13 +37,14 @@ from kwire.messages import (
     TopicRecord,
     ZkMigrationStateRecord,
 )
-from kwire.messages.base import ZERO_UUID
-from kwire.storage.checkpoints import parse_uuid
 
 if TYPE_CHECKING:
     from kwire.broker.node import Node
+    from kwire.broker.settings import Settings
+    from kwire.broker.topics import TopicRegistry
+    from kwire.storage.file_system import FileSystem
 
-__all__ = ["start", "stop"]
+__all__ = ["open_logs", "register", "unregister"]
 
 log = logging.getLogger("kwire.broker")
 
@@ -55,53 +54,37 @@ DEFAULT_NODE_ID = 1
 Records = list[VersionedMessage]
 
 
-def start(node: Node, directory: Path) -> None:
-    """Open a directory for a node whose endpoints are known. Raises LogError, OptionError."""
-    settings, files, now_ms = node.settings, node.files, node.clock.now_ms()
-    files.make_directory(str(directory))
-    stored = read_metadata(directory / f"{METADATA_TOPIC}-0")
-    for record in stored.records:
-        node.cluster.apply(record)
-    node.settings = settings = dynamic_settings(node)
-    manager = node.log_manager = LogManager.open(
+def open_logs(directory: Path, settings: Settings, topics: TopicRegistry, files: FileSystem, now_ms: int) -> LogManager:
+    """Lock a log directory and open its logs. Raises LogError, OptionError."""
+    return LogManager.open(
         directory,
         now_ms=now_ms,
         file_system=files,
         default_config=topic_log_config(settings, {}),
-        configs={topic.name: topic_log_config(settings, topic.configs) for topic in node.topics},
+        configs={topic.name: topic_log_config(settings, topic.configs) for topic in topics},
         node_id=None if settings.node_id == DEFAULT_NODE_ID else settings.node_id,
         progress=None,
     )
-    try:
-        node.node_id, node.cluster_id = manager.node_id, manager.cluster_id
-        node.directory_id = parse_uuid(manager.directory_id) if manager.directory_id else ZERO_UUID
-        node.metadata_log = MetadataLog.open(
-            files,
-            manager.path,
-            node.clock,
-            node_id=node.node_id,
-            settings=settings,
-            stored=stored,
-            cluster=node.cluster,
-            clean=manager.was_clean,
-        )
-        is_new = not stored.records
-        if is_new:
-            node.controller.commit(bootstrap_records())
-        if node.cluster.open_transaction is not None:
-            node.controller.commit([(AbortTransactionRecord(reason="The broker was restarted"), 0)])
-        node.controller.commit([registration(node)])
-        if is_new:
-            node.controller.commit(adopted_topics(node))
-        node.controller.commit(leader_changes(node, node.node_id))
-        attach_logs(node)
-    except BaseException:
-        manager.close(clean=False)
-        raise
+
+
+def register(node: Node, *, is_new: bool) -> None:
+    """Register the node as the cluster's broker and leader of every partition, and open all logs.
+
+    is_new: whether the metadata log was empty. Raises LogError.
+    """
+    if is_new:
+        node.controller.commit(bootstrap_records())
+    if node.cluster.open_transaction is not None:
+        node.controller.commit([(AbortTransactionRecord(reason="The broker was restarted"), 0)])
+    node.controller.commit([registration(node)])
+    if is_new:
+        node.controller.commit(adopted_topics(node))
+    node.controller.commit(leader_changes(node, node.node_id))
+    attach_logs(node)
 
 
 def bootstrap_records() -> Records:
-    """What a new cluster begins with."""
+    """Return the first records of a new cluster."""
     features = [(FeatureLevelRecord(name=name, feature_level=level), 0) for name, level in FINALIZED.items()]
     return [
         (BeginTransactionRecord(name=BOOTSTRAP), 0),
@@ -112,7 +95,7 @@ def bootstrap_records() -> Records:
 
 
 def registration(node: Node) -> VersionedMessage:
-    """This node as a broker; its epoch is the offset of this record."""
+    """Return the registration of this broker; its broker epoch is the offset of the record."""
     listeners = {each.name: each for each in parse_listeners(node.settings, node.settings.listeners)}
     return (
         RegisterBrokerRecord(
@@ -138,12 +121,12 @@ def registration(node: Node) -> VersionedMessage:
 
 
 def adopted_topics(node: Node) -> Records:
-    """Records for logs that are there without any metadata."""
+    """Return records that create topics for the logs in the directory."""
     found: dict[str, list[int]] = defaultdict(list)
     for name, index in node.log_manager.logs:
         found[name].append(index)
     records: Records = []
-    me = [node.node_id]
+    replicas = [node.node_id]
     for name, indexes in sorted(found.items()):
         topic_id = topic_id_of(node, name, indexes) or new_uuid()
         records.append((TopicRecord(name=name, topic_id=topic_id), 0))
@@ -152,8 +135,8 @@ def adopted_topics(node: Node) -> Records:
             record = PartitionRecord(
                 partition_id=index,
                 topic_id=topic_id,
-                replicas=me,
-                isr=me,
+                replicas=replicas,
+                isr=replicas,
                 leader=NO_LEADER,
                 leader_epoch=latest or 0,
                 partition_epoch=0,
@@ -164,13 +147,13 @@ def adopted_topics(node: Node) -> Records:
 
 
 def topic_id_of(node: Node, name: str, indexes: list[int]) -> UUID | None:
-    """The id that a topic's partition.metadata files have."""
+    """Return the topic id in the partition.metadata files of a topic, None without one."""
     ids = (node.log_manager.logs[name, index].topic_id for index in indexes)
     return next((topic_id for topic_id in ids if topic_id is not None), None)
 
 
 def leader_changes(node: Node, leader: int) -> Records:
-    """Every partition led by this node, or by nobody (NO_LEADER); its leader epoch rises with each change."""
+    """Return records that make a node, or NO_LEADER, the leader of every partition."""
     return [
         (PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, leader=leader), 1)
         for topic in node.topics
@@ -179,17 +162,16 @@ def leader_changes(node: Node, leader: int) -> Records:
 
 
 def attach_logs(node: Node) -> None:
-    """Give every partition its log; make those that are missing."""
+    """Open the log of every partition, creating missing ones."""
     known = {(topic.name, index) for topic in node.topics for index in topic.partitions}
     for name, index in sorted(set(node.log_manager.logs) - known):
-        log.warning("%s-%s is a log of no topic: it is left alone", name, index)
+        log.warning("log %s-%s ignored: no such topic", name, index)
     for topic in node.topics:
         node.open_logs(topic)
 
 
-def stop(node: Node) -> None:
-    """Close what start opened, cleanly."""
-    manager = node.log_manager
+def unregister(node: Node) -> None:
+    """Give up leadership and registration, and close all logs cleanly."""
     broker = node.cluster.brokers.get(node.node_id)
     epoch = -1 if broker is None else broker.epoch
     try:
@@ -201,4 +183,4 @@ def stop(node: Node) -> None:
         )
         node.metadata_log.close()
     finally:
-        manager.close(broker_epoch=epoch)
+        node.log_manager.close(broker_epoch=epoch)

@@ -35,8 +35,7 @@ class Job(NamedTuple):
 class Workers:
     """The threads of one broker; all methods are for the thread of its event loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+    def __init__(self) -> None:
         self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="kwire broker worker")
         self._queue: FairQueue[Job] = FairQueue()
         self._running = 0
@@ -50,7 +49,7 @@ class Workers:
         """Do work for a client in one of the threads. A future that is cancelled before that is not begun."""
         if peer.work_share is None:
             peer.work_share = self._queue.new_share()
-        future: asyncio.Future[Result] = self._loop.create_future()
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._queue.push(peer.work_share, Job(peer.work_share, work, future))
         self._start()
         return future
@@ -72,7 +71,7 @@ class Workers:
             error = raised
         used_s = time.thread_time() - started
         with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
-            self._loop.call_soon_threadsafe(self._done, job, result, error, used_s)
+            job.future.get_loop().call_soon_threadsafe(self._done, job, result, error, used_s)
 
     def _done(self, job: Job, result: Any, error: BaseException | None, used_s: float) -> None:
         self._running -= 1

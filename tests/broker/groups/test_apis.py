@@ -8,16 +8,13 @@ from uuid import UUID
 
 import pytest
 
-from kwire.broker import startup
 from kwire.broker.apis import SERVED, handler
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.clock import ManualClock
 from kwire.broker.context import Peer, RequestContext
 from kwire.broker.dispatch import Call, respond
-from kwire.broker.groups.node_log import open_coordinator, watch_topics
 from kwire.broker.groups.offsets import group_tombstones
 from kwire.broker.node import Node
-from kwire.broker.security import Security
 from kwire.broker.settings import Settings
 from kwire.messages import (
     ConsumerGroupDescribeRequest,
@@ -55,17 +52,17 @@ class Denying:
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """A node on a directory, which takes a while to make."""
     clock = ManualClock()
-    node = Node(Settings(offsets_topic_num_partitions=2), clock, clock.timers)
-    node.endpoints = {"PLAINTEXT": ("localhost", 9092)}
-    startup.start(node, tmp_path_factory.mktemp("node") / "data")
-    node.security = Security(node)
-    node.groups = open_coordinator(node)
-    watch_topics(node)
+    node = Node(
+        Settings(offsets_topic_num_partitions=2),
+        tmp_path_factory.mktemp("node") / "data",
+        {"PLAINTEXT": ("localhost", 9092)},
+        clock,
+        clock.timers,
+    )
     for name in ("t", "u"):
         node.controller.create_topic(name, 2)
     yield node
-    node.groups.stop()
-    startup.stop(node)
+    node.close()
 
 
 @pytest.fixture

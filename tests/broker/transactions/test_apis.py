@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,19 +11,15 @@ import pytest
 from kwire.broker.apis import handler
 from kwire.broker.context import Peer, RequestContext
 from kwire.broker.dispatch import Call, respond
-from kwire.broker.identifiers import new_uuid
 from kwire.broker.node import Node
-from kwire.broker.security import Security
+from kwire.broker.temporary_files import TemporaryFiles
 from kwire.broker.transactions import ProducerIdAndEpoch
-from kwire.internal_topics.metadata_records import metadata_record
 from kwire.messages import (
     AddPartitionsToTxnRequest,
     DescribeTransactionsRequest,
     EndTxnRequest,
     InitProducerIdRequest,
     ListTransactionsRequest,
-    PartitionRecord,
-    TopicRecord,
     registry,
 )
 from kwire.protocol.error_codes import ErrorCode
@@ -36,16 +34,16 @@ def world() -> World:
 
 
 @pytest.fixture
-def node(world: World) -> Node:
+def node(world: World, tmp_path: Path) -> Iterator[Node]:
     """A node with the topic a, of two partitions, and the coordinator over memory."""
-    node = Node(world.settings, world.clock, world.clock.timers)
-    topic_id = new_uuid()
-    node.cluster.apply(metadata_record(TopicRecord(name="a", topic_id=topic_id), 0))
-    for index in (0, 1):
-        node.cluster.apply(metadata_record(PartitionRecord(partition_id=index, topic_id=topic_id), 1))
-    node.security = Security(node)
-    node.transactions = world.coordinator
-    return node
+    endpoints = {"PLAINTEXT": ("localhost", 9092)}
+    timers = world.clock.timers
+    node = Node(world.settings, tmp_path / "data", endpoints, world.clock, timers, files=TemporaryFiles())
+    node.controller.create_topic("a", 2)
+    own, node.transactions = node.transactions, world.coordinator
+    yield node
+    node.transactions = own
+    node.close()
 
 
 def ask(node: Node, request: Any, version: int) -> Any:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from kwire.broker.features import SUPPORTED, TRANSACTION_VERSION
 from kwire.broker.groups.placement import partition_for
 from kwire.broker.internal_topics import create_missing
-from kwire.broker.node import Node
 from kwire.broker.topics import Partition
 from kwire.broker.transactions.admission import ClientSupport, admit, produce_error
 from kwire.broker.transactions.coordinator import Marker, TransactionCoordinator
@@ -26,6 +25,7 @@ from kwire.records.attributes import TRANSACTIONAL_FLAG
 from kwire.records.default_batch import HEADER
 
 if TYPE_CHECKING:
+    from kwire.broker.node import Node
     from kwire.log.partition_writer import PartitionWriter
 
 __all__ = ["TransactionStateLog", "check_produced", "open_coordinator", "write_marker"]
