@@ -25,7 +25,7 @@ TYPED = ("kwire.broker.apis", "kwire.client")
 CYCLES_ALLOWED_IN = {"kwire.log", "kwire.records"}
 LONG_FUNCTIONS_ALLOWED = {"_use_kernels", "restore", "restore_directory"}
 LONG_MODULES_ALLOWED = {"partition", "partition_writer"}
-ANY_ALLOWED_IN = {"kwire.broker.apis", "kwire.client"}
+ANY_ALLOWED_IN = {"kwire.broker.apis"}
 UNDOCUMENTED_ALLOWED_IN = {
     "kwire.broker",
     "kwire.internal_topics",

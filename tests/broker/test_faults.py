@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from kwire.broker import Broker
 from kwire.client import Client
 from kwire.errors import BrokerError, ConnectionFailed, OptionError
-from kwire.messages import registry
+from kwire.messages import MetadataResponse, registry
 from kwire.protocol.error_codes import ErrorCode
 from tests.waiting import HANG_S, until
 
@@ -101,7 +101,7 @@ def test_a_delay_ends_when_time_jumps(broker: Broker) -> None:
         connection.send(registry.get("MetadataRequest")(topics=[]))
         until(lambda: broker.call(lambda node: node.faults.pending == []))
         broker.advance(3_600_000)
-        assert connection.receive().brokers
+        assert connection.receive(MetadataResponse).brokers
 
 
 def test_damaged_records_are_noticed_by_the_client(broker: Broker) -> None:

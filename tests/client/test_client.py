@@ -199,7 +199,7 @@ def test_what_is_not_there_is_said(servers: str) -> None:
         write(Producer(client), "short", 0, [b"a"])
         with pytest.raises(BrokerError, match="OFFSET_OUT_OF_RANGE"):
             values(client, "short", 5, 9)
-        with pytest.raises(BrokerError, match="should go to 9"):
+        with pytest.raises(BrokerError, match="expected records up to offset 9"):
             values(client, "short", 0, 9)
 
 
@@ -212,7 +212,7 @@ def test_a_broker_that_is_not_there_or_says_nothing_is_given_up() -> None:
         client.metadata()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         where = f"127.0.0.1:{silent.getsockname()[1]}"
-        with Client(where, **settings) as client, pytest.raises(ConnectionFailed, match="in time"):
+        with Client(where, **settings) as client, pytest.raises(ConnectionFailed, match="timed out"):
             client.metadata()
 
 

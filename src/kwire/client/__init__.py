@@ -1,4 +1,4 @@
-"""A small blocking Kafka client: metadata, offsets, ranges of records, whole batches, transactions."""
+"""A blocking Kafka client: metadata, offsets, ranges of records, complete batches, transactions."""
 
 from kwire.client.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, Fetched, OffsetAndTimestamp
 from kwire.client.cluster import Cluster, Partition, Topic

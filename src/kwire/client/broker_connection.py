@@ -1,6 +1,6 @@
-"""One blocking connection to a broker: TLS, SASL, versions agreed, then requests.
+"""A blocking connection to a broker: TLS, API versions, SASL, then requests.
 
-A connection that failed is closed and not used again; the caller opens another. Times are of `time.monotonic`.
+A connection that failed is closed and cannot be used again. Times are of `time.monotonic`.
 """
 
 from __future__ import annotations
@@ -13,33 +13,40 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import NoReturn, TypeVar, overload
 
 from kwire.client.sasl import oauthbearer, start
 from kwire.client.settings import ClientSettings
 from kwire.errors import BrokerError, ConnectionFailed, OptionError
-from kwire.messages import registry
-from kwire.protocol import Connection, NeedData, Response, Role, State
+from kwire.messages import (
+    ApiVersionsResponse,
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+from kwire.messages.base import Message
+from kwire.protocol import Connection, NeedData, Role, State
 from kwire.protocol.error_codes import ErrorCode
 from kwire.protocol.splicing import cut_frame
 
 __all__ = ["BrokerConnection"]
 
-CHUNK_BYTES = 1 << 20
-MOST_PIECES = 512  # in one call; systems take 1024
+MAX_PIECES = 512  # of one sendmsg call; operating systems accept 1024
+
+R = TypeVar("R", bound=Message)
 
 
 class BrokerConnection:
-    """Open and authenticated from the moment it is made.
+    """An open, authenticated connection.
 
-    Raises ConnectionFailed where it cannot be opened or breaks, BrokerError where the broker refuses the credentials.
+    Raises ConnectionFailed if it cannot be opened or breaks, BrokerError if the broker refuses the credentials.
     """
 
     def __init__(self, host: str, port: int, settings: ClientSettings) -> None:
         self.address = f"{host}:{port}"
         self._settings = settings
         self._connection = Connection(Role.CLIENT, client_id=settings.client_id, views=True, lenient=True)
-        self._buffer = memoryview(bytearray(CHUNK_BYTES))
         timeout = settings.socket_connection_setup_timeout_ms / 1000
         self._socket: socket.socket | None = None
         try:
@@ -50,7 +57,7 @@ class BrokerConnection:
                 opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, settings.receive_buffer_bytes)
             if settings.uses_tls:
                 self._socket = tls_context(settings).wrap_socket(opened, server_hostname=host)
-            self._agree(time.monotonic() + timeout)
+            self._negotiate(time.monotonic() + timeout)
             if settings.uses_sasl:
                 self._authenticate(time.monotonic() + timeout)
         except OSError as error:
@@ -61,7 +68,7 @@ class BrokerConnection:
             raise
 
     def close(self) -> None:
-        """Close the socket; once is enough."""
+        """Close the socket. Closing twice does no harm."""
         if self._socket is not None:
             with contextlib.suppress(OSError):
                 self._socket.close()
@@ -69,23 +76,40 @@ class BrokerConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether requests may be sent."""
+        """Whether requests can be sent."""
         return self._socket is not None
 
     def version_for(self, api_key: int) -> int:
-        """The highest version of an API that both sides speak. Raises UnsupportedVersion."""
+        """Return the highest version of an API that both sides support. Raises UnsupportedVersion."""
         return self._connection.version_for(api_key)
 
-    def request(self, message: Any, *, version: int | None = None, timeout_ms: int | None = None) -> Any:
-        """Send a request and wait for its response's body; None for a Produce with acks=0."""
+    @overload
+    def request(
+        self, message: Message, response: type[R], *, version: int | None = None, timeout_ms: int | None = None
+    ) -> R: ...
+    @overload
+    def request(self, message: Message, *, version: int | None = None, timeout_ms: int | None = None) -> Message: ...
+    def request(
+        self,
+        message: Message,
+        response: type[Message] = Message,
+        *,
+        version: int | None = None,
+        timeout_ms: int | None = None,
+    ) -> Message:
+        """Send a request and return its response. response: the class of it; options as in `send` and `receive`."""
         self.send(message, version=version)
-        return self.receive(timeout_ms=timeout_ms) if self._connection.open_requests else None
+        return self.receive(response, timeout_ms=timeout_ms)
 
-    def send(self, message: Any, *, version: int | None = None, payloads: Sequence[bytes | memoryview] = ()) -> None:
-        """Send a request; its response is the next but those of requests sent before.
+    def send(
+        self, message: Message, *, version: int | None = None, payloads: Sequence[bytes | memoryview] = ()
+    ) -> None:
+        """Send a request; responses arrive in the order of requests.
 
-        payloads: what belongs in each place of the message that has RECORDS_ELSEWHERE, in order.
+        version: maximum version; by default the highest that both sides support. payloads: the records for each
+        RECORDS_ELSEWHERE in the message, in order.
         """
+        assert message.API_KEY is not None  # every request has one
         highest = self.version_for(message.API_KEY)
         if version is not None:
             highest = min(version, highest)
@@ -97,10 +121,13 @@ class BrokerConnection:
         around = cut_frame(data, sizes, is_flexible=highest in type(message).FLEXIBLE_VERSIONS)
         self._write_pieces([*(piece for pair in zip(around, payloads, strict=False) for piece in pair), around[-1]])
 
-    def receive(self, *, timeout_ms: int | None = None) -> Any:
-        """The body of the oldest request's response. Raises ConnectionFailed when it does not come in time."""
-        wait = self._settings.request_timeout_ms if timeout_ms is None else timeout_ms
-        return self._next(time.monotonic() + wait / 1000).body
+    def receive(self, response: type[R], *, timeout_ms: int | None = None) -> R:
+        """Return the response to the oldest open request. response: the class of it.
+
+        timeout_ms: request.timeout.ms by default. Raises ConnectionFailed.
+        """
+        timeout = self._settings.request_timeout_ms if timeout_ms is None else timeout_ms
+        return self._next_response(response, time.monotonic() + timeout / 1000)
 
     def _write(self, data: bytes) -> None:
         opened = self._opened()
@@ -112,39 +139,38 @@ class BrokerConnection:
 
     def _write_pieces(self, pieces: list[bytes | memoryview]) -> None:
         opened = self._opened()
-        if isinstance(opened, ssl.SSLSocket):  # it copies, whatever it is given
+        if isinstance(opened, ssl.SSLSocket):  # it encrypts a copy of each piece anyway
             self._write(b"".join(pieces))
             return
-        left = deque(memoryview(piece) for piece in pieces if len(piece))
+        unsent = deque(memoryview(piece) for piece in pieces if len(piece))
         try:
             opened.settimeout(self._settings.request_timeout_ms / 1000)
-            while left:
-                n = opened.sendmsg(itertools.islice(left, MOST_PIECES))
-                while left and n >= len(left[0]):
-                    n -= len(left.popleft())
+            while unsent:
+                n = opened.sendmsg(itertools.islice(unsent, MAX_PIECES))
+                while unsent and n >= len(unsent[0]):
+                    n -= len(unsent.popleft())
                 if n:
-                    left[0] = left[0][n:]
+                    unsent[0] = unsent[0][n:]
         except OSError as error:
             self._failed(error)
 
-    def _next(self, deadline: float) -> Response:
+    def _next_response(self, cls: type[R], deadline: float) -> R:
         opened = self._opened()
         try:
             while True:
                 response = self._connection.next_response()
                 if not isinstance(response, NeedData):
-                    return response
-                left = deadline - time.monotonic()
-                if left <= 0:
+                    assert isinstance(response.body, cls)
+                    return response.body
+                remaining = deadline - time.monotonic()
+                if remaining <= 0:
                     raise TimeoutError
-                opened.settimeout(left)
-                n = opened.recv_into(self._buffer)
-                if n == 0:
+                opened.settimeout(remaining)
+                if not self._connection.receive(opened.recv_into):
                     raise ConnectionResetError("the broker closed the connection")
-                self._connection.receive_data(self._buffer[:n])
         except OSError as error:
             self._failed(error)
-        except BaseException:  # interrupted, the rest of the response would be taken for the next one
+        except BaseException:  # after an interruption, the rest of the response would be taken for the next one
             self.close()
             raise
 
@@ -157,52 +183,53 @@ class BrokerConnection:
         self.close()
         raise ConnectionFailed(reason(error), self.address) from error
 
-    def _agree(self, deadline: float) -> None:
-        """Ask for versions, again where the broker does not know the first question."""
+    def _negotiate(self, deadline: float) -> None:
+        """Negotiate API versions, in two requests if the broker does not support the first one's version."""
         while self._connection.state is not State.READY:
             try:
                 self._write(self._connection.negotiate())
-                response = self._next(deadline)
+                code = self._next_response(ApiVersionsResponse, deadline).error_code
             except ConnectionFailed as error:
-                hint = "when asked for its API versions, which brokers before Kafka 0.10 do not support"
+                hint = "in response to ApiVersions, which brokers before Kafka 0.10 do not support"
                 raise ConnectionFailed(f"{error.what} {hint}", self.address) from error
-            code = response.body.error_code
             if code not in (ErrorCode.NONE, ErrorCode.UNSUPPORTED_VERSION):
                 raise BrokerError(f"{self.address}: ApiVersions", code)
 
     def _authenticate(self, deadline: float) -> None:
         settings = self._settings
         assert settings.sasl_mechanism is not None  # settings.check
-        handshake: Any = registry.get("SaslHandshakeRequest")
-        authenticate: Any = registry.get("SaslAuthenticateRequest")
-        self._write(self._connection.send(handshake(mechanism=settings.sasl_mechanism), version=1))
-        answer = self._next(deadline).body
-        if answer.error_code:
-            offered = ", ".join(answer.mechanisms) or "none"
-            raise BrokerError(f"{self.address}: SASL mechanisms offered: {offered}", answer.error_code)
+        self._write(self._connection.send(SaslHandshakeRequest(mechanism=settings.sasl_mechanism), version=1))
+        handshake = self._next_response(SaslHandshakeResponse, deadline)
+        if handshake.error_code:
+            supported = ", ".join(handshake.mechanisms) or "none"
+            raise BrokerError(
+                f"{self.address}: SASL mechanism {settings.sasl_mechanism} refused; supported mechanisms: {supported}",
+                handshake.error_code,
+            )
         if settings.token_source is not None:
             exchange = oauthbearer(settings.token_source.token(), settings.token_source.extensions)
         else:
             exchange = start(settings.sasl_mechanism, settings.sasl_username or "", settings.sasl_password or "")
         token = next(exchange)
         while True:
-            self._write(self._connection.send(authenticate(auth_bytes=token)))
-            answer = self._next(deadline).body
-            if answer.error_code:
-                exchange.throw(BrokerError(f"{self.address}: {answer.error_message or 'SASL'}", answer.error_code))
+            self._write(self._connection.send(SaslAuthenticateRequest(auth_bytes=token)))
+            response = self._next_response(SaslAuthenticateResponse, deadline)
+            if response.error_code:
+                message = response.error_message or "SASL authentication failed"
+                exchange.throw(BrokerError(f"{self.address}: {message}", response.error_code))
             try:
-                token = exchange.send(bytes(answer.auth_bytes))
+                token = exchange.send(bytes(response.auth_bytes))
             except StopIteration:
                 return
 
 
 def reason(error: OSError) -> str:
-    """What to say of a socket's error."""
-    return "no answer in time" if isinstance(error, TimeoutError) else str(error.strerror or error)
+    """Return the reason of a socket's error, for messages."""
+    return "timed out" if isinstance(error, TimeoutError) else str(error.strerror or error)
 
 
 def tls_context(settings: ClientSettings) -> ssl.SSLContext:
-    """What certificates to believe and to show. Raises OptionError for files that cannot be read."""
+    """Make the TLS context of these settings. Raises OptionError for certificates that cannot be read."""
     try:
         context = ssl.create_default_context(
             cafile=settings.ssl_ca_location, cadata=settings.ssl_truststore_certificates
@@ -214,11 +241,11 @@ def tls_context(settings: ClientSettings) -> ssl.SSLContext:
                 settings.ssl_certificate_location, settings.ssl_key_location, settings.ssl_key_password
             )
         elif settings.ssl_keystore_certificate_chain and settings.ssl_keystore_key:
-            # ssl takes certificates from files only; this one only its owner can read, and it is gone at once
+            # ssl reads certificates from files only; this one is readable by its owner only, and deleted after loading
             with tempfile.NamedTemporaryFile("w", suffix=".pem") as pem:
                 pem.write(f"{settings.ssl_keystore_key}\n{settings.ssl_keystore_certificate_chain}\n")
                 pem.flush()
                 context.load_cert_chain(pem.name, password=settings.ssl_key_password)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        raise OptionError(f"TLS certificates cannot be used: {error}") from None
+        raise OptionError(f"TLS certificates cannot be loaded: {error}") from None
     return context

@@ -1,12 +1,15 @@
-"""What a cluster says of itself: brokers, topics, who leads which partition."""
+"""Metadata of a cluster: brokers, topics, and the leader of each partition."""
 
 from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kwire.protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kwire.messages import MetadataResponse
 
 __all__ = ["Cluster", "Partition", "Topic", "parse_metadata"]
 
@@ -15,7 +18,7 @@ TopicPartition = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """One partition. leader: node id, -1 without one. leader_epoch: -1 where the broker does not tell."""
+    """A partition. leader: node id, -1 without a leader. leader_epoch: -1 if the broker does not report it."""
 
     leader: int
     leader_epoch: int = -1
@@ -24,7 +27,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """One topic. topic_id: None before Kafka 2.8. error_code: why its partitions are not known."""
+    """A topic. topic_id: None before Kafka 2.8. error_code: the reason if its partitions are unknown."""
 
     name: str
     topic_id: uuid.UUID | None
@@ -35,7 +38,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """A cluster as one broker saw it at one moment. brokers: node id -> (host, port)."""
+    """Metadata of a cluster, as a broker reported it. brokers: node id -> (host, port)."""
 
     brokers: dict[int, tuple[str, int]]
     controller_id: int = -1
@@ -44,7 +47,7 @@ class Cluster:
 
     @property
     def leaders(self) -> dict[TopicPartition, int]:
-        """(topic, partition) -> node id, for partitions that have a leader."""
+        """Leaders of the partitions that have one: (topic, partition) -> node id."""
         return {
             (name, number): partition.leader
             for name, topic in self.topics.items()
@@ -53,8 +56,8 @@ class Cluster:
         }
 
 
-def parse_metadata(response: Any) -> Cluster:
-    """A MetadataResponse of any version."""
+def parse_metadata(response: MetadataResponse) -> Cluster:
+    """Convert a MetadataResponse of any version."""
     return Cluster(
         brokers={broker.node_id: (broker.host, broker.port) for broker in response.brokers},
         controller_id=response.controller_id,
@@ -73,5 +76,6 @@ def parse_metadata(response: Any) -> Cluster:
                 error_code=ErrorCode(topic.error_code),
             )
             for topic in response.topics
+            if topic.name is not None
         },
     )

@@ -1,14 +1,14 @@
-"""OAUTHBEARER on the client's side: where tokens come from, and the message that carries one.
+"""The client side of OAUTHBEARER: sources of tokens, and the initial response with a token.
 
-    setting                                       tokens are
-    sasl.oauthbearer.token.env                    the value of an environment variable
-    sasl.oauthbearer.token.endpoint.url=file:...  the content of a file (Kafka's FileJwtRetriever)
-    sasl.oauthbearer.token.endpoint.url=https:... granted for client id and secret (ClientCredentialsJwtRetriever)
-    sasl.oauthbearer.token.callback               what a Python function returns: the function, or module:function
-    unsecuredLogin... in sasl.jaas.config         unsigned, for tests (OAuthBearerUnsecuredLoginCallbackHandler)
+    config                                        source of tokens
+    sasl.oauthbearer.token.env                    an environment variable
+    sasl.oauthbearer.token.endpoint.url=file:...  a file (Kafka's FileJwtRetriever)
+    sasl.oauthbearer.token.endpoint.url=https:... a token endpoint (Kafka's ClientCredentialsJwtRetriever)
+    sasl.oauthbearer.token.callback               a Python function without arguments, or its name as module:function
+    unsecuredLogin... in sasl.jaas.config         unsigned tokens for tests (OAuthBearerUnsecuredLoginCallbackHandler)
 
-Variables and files are read for each connection, so a token that is renewed there is used. Granted tokens are kept
-until most of their lifetime is over.
+Variables and files are read for each connection, so that renewed tokens are used. Tokens of an endpoint are cached for
+80 percent of their lifetime.
 Source: RFC 7628, RFC 6749 (4.4), KIP-255, KIP-768, KIP-1139.
 """
 
@@ -32,7 +32,7 @@ from kwire.errors import OptionError
 
 __all__ = ["TokenSource", "choose_source", "expiry_of", "initial_response", "unsecured_token"]
 
-MOST_TOKEN_BYTES = 1 << 20
+MAX_TOKEN_BYTES = 1 << 20
 USED_LIFETIME = 0.8  # sasl.login.refresh.window.factor
 WITHOUT_EXPIRY_S = 60.0
 HANDLERS = frozenset({"OAuthBearerLoginCallbackHandler", "OAuthBearerUnsecuredLoginCallbackHandler"})
@@ -42,7 +42,7 @@ SETTING = "sasl.oauthbearer.token.endpoint.url"
 
 @dataclass(slots=True)
 class TokenSource:
-    """Gives tokens. extensions: SASL extensions, sent with each token. lasts: whether a token is kept while valid."""
+    """A source of tokens. extensions: SASL extensions, sent with each token. lasts: whether to cache tokens."""
 
     retrieve: Callable[[], str]
     extensions: Mapping[str, str] = field(default_factory=dict)
@@ -51,12 +51,12 @@ class TokenSource:
     _kept_until: float = 0.0
 
     def token(self) -> str:
-        """A token for a connection that is opened now. Raises OptionError saying where none could be had."""
+        """Return a token for a new connection. Raises OptionError with the reason if there is none."""
         if self._kept and time.time() < self._kept_until:
             return self._kept
         token = self.retrieve().strip()
-        if not token or not token.isascii() or any(not sign.isprintable() or sign == " " for sign in token):
-            raise OptionError("OAUTHBEARER: the token is empty or not a token: expected visible ASCII characters")
+        if not token or not token.isascii() or any(not each.isprintable() or each == " " for each in token):
+            raise OptionError("OAUTHBEARER token is empty or invalid: expected visible ASCII characters")
         if self.lasts:
             now = time.time()
             expiry = expiry_of(token)
@@ -66,13 +66,13 @@ class TokenSource:
 
 
 def initial_response(token: str, extensions: Mapping[str, str]) -> bytes:
-    """The client's first message (RFC 7628, 3.1)."""
+    """Encode the client's first message (RFC 7628, 3.1)."""
     pairs = "".join(f"{name}={value}\x01" for name, value in {"auth": f"Bearer {token}", **extensions}.items())
     return f"n,,\x01{pairs}\x01".encode()
 
 
 def expiry_of(token: str) -> float | None:
-    """When a JWT expires, in seconds since the epoch; None for tokens that do not say so, or are no JWT."""
+    """Return when a JWT expires, in seconds since the epoch; None without expiry, or for other kinds of tokens."""
     parts = token.split(".")
     try:
         payload = parts[1] + "=" * (-len(parts[1]) % 4)
@@ -81,19 +81,19 @@ def expiry_of(token: str) -> float | None:
         return None
 
 
-def unsecured_token(claims: Mapping[str, Any]) -> str:
-    """An unsigned JWS with these claims, for tests: anybody can make one."""
+def unsecured_token(claims: Mapping[str, object]) -> str:
+    """Make an unsigned JWS with these claims, for tests: it proves nothing."""
 
-    def part(value: Mapping[str, Any]) -> str:
+    def part(value: Mapping[str, object]) -> str:
         return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
     return f"{part({'alg': 'none'})}.{part(claims)}."
 
 
 def choose_source(fields: dict[str, Any], jaas: Mapping[str, str]) -> TokenSource:
-    """The source that settings ask for; takes those that belong to OAUTHBEARER out of fields.
+    """Choose the token source of a config; remove the configs of OAUTHBEARER from fields.
 
-    jaas: options of the login module. Raises OptionError.
+    jaas: options of the login module. Raises OptionError unless there is exactly one source.
     """
     token_env, callback = fields.pop("oauth_token_env", None), fields.pop("oauth_callback", None)
     url = fields.pop("oauth_endpoint_url", None)
@@ -104,8 +104,8 @@ def choose_source(fields: dict[str, Any], jaas: Mapping[str, str]) -> TokenSourc
     ):
         if given and given.rpartition(".")[2] not in known:
             raise OptionError(
-                f"Setting '{name}': Java classes cannot be loaded here; supported are {', '.join(sorted(known))}, and "
-                "sasl.oauthbearer.token.callback names a Python function that returns a token"
+                f"config '{name}': Java classes cannot be loaded; supported values: {', '.join(sorted(known))}; set "
+                "sasl.oauthbearer.token.callback to use a Python function"
             )
     extensions = {
         name.removeprefix(prefix): value
@@ -137,9 +137,9 @@ def choose_source(fields: dict[str, Any], jaas: Mapping[str, str]) -> TokenSourc
         if value
     ]
     if len(given) != 1:
-        what = f"only one of {', '.join(given)} can be given" if given else "no token source is given"
+        what = f"several token sources are set ({', '.join(given)})" if given else "no token source is set"
         raise OptionError(
-            f"Setting 'sasl.mechanism' OAUTHBEARER: {what}; set one of sasl.oauthbearer.token.env, "
+            f"config 'sasl.mechanism' OAUTHBEARER: {what}; set one of sasl.oauthbearer.token.env, "
             "sasl.oauthbearer.token.callback and sasl.oauthbearer.token.endpoint.url (file:, http: or https:)"
         )
     if token_env:
@@ -154,45 +154,46 @@ def choose_source(fields: dict[str, Any], jaas: Mapping[str, str]) -> TokenSourc
         path = Path(urllib.request.url2pathname(urllib.parse.urlsplit(url).path))
         return TokenSource(lambda: from_file(path), extensions)
     if scheme not in ("http", "https"):
-        raise OptionError(f"Setting '{SETTING}': expected a file:, http: or https: URL")
+        raise OptionError(f"config '{SETTING}': expected a file:, http: or https: URL")
     if not endpoint.client_id or not endpoint.client_secret:
         raise OptionError(
-            f"Setting '{SETTING}' needs sasl.oauthbearer.client.credentials.client.id and ...client.secret, or "
+            f"config '{SETTING}': client credentials are missing; set "
+            "sasl.oauthbearer.client.credentials.client.id and sasl.oauthbearer.client.credentials.client.secret, or "
             "clientId and clientSecret in sasl.jaas.config"
         )
     return TokenSource(endpoint.grant, extensions, lasts=True)
 
 
 def from_environment(name: str) -> str:
-    """A token in an environment variable. Raises OptionError."""
+    """Read a token from an environment variable. Raises OptionError."""
     try:
         return os.environ[name]
     except KeyError:
-        raise OptionError(f"Setting 'sasl.oauthbearer.token.env': environment variable {name} is not set") from None
+        raise OptionError(f"config 'sasl.oauthbearer.token.env': environment variable {name} is not set") from None
 
 
 def from_file(path: Path) -> str:
-    """A token in a file. Raises OptionError."""
+    """Read a token from a file. Raises OptionError."""
     try:
         return path.read_text("ascii")
     except (OSError, ValueError) as error:
-        raise OptionError(f"Setting '{SETTING}': {path} cannot be read: {error}") from None
+        raise OptionError(f"config '{SETTING}': {path} cannot be read: {error}") from None
 
 
 def load_callback(name: str) -> Callable[[], str]:
-    """The function that `module:function` names. Raises OptionError."""
+    """Import the function named `module:function`. Raises OptionError."""
     module, colon, function = name.partition(":")
     if not colon:
-        raise OptionError("Setting 'sasl.oauthbearer.token.callback': expected module:function")
+        raise OptionError("config 'sasl.oauthbearer.token.callback': expected module:function")
     try:
         found: Callable[[], str] = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
-        raise OptionError(f"Setting 'sasl.oauthbearer.token.callback': {error}") from None
+        raise OptionError(f"config 'sasl.oauthbearer.token.callback': {error}") from None
     return found
 
 
 def unsecured_login(options: Mapping[str, str]) -> str:
-    """An unsigned token with the claims of Kafka's unsecuredLogin... options. Raises OptionError."""
+    """Make an unsigned token with the claims of Kafka's unsecuredLogin... options. Raises OptionError."""
     now = time.time()
     try:
         lifetime_s = float(options.get("unsecuredLoginLifetimeSeconds", "3600"))
@@ -207,16 +208,16 @@ def unsecured_login(options: Mapping[str, str]) -> str:
             elif kind == "ListClaim":
                 claims[claim] = value[1:].split(value[0]) if value else []
     except ValueError as error:
-        raise OptionError(f"Setting 'sasl.jaas.config': an unsecuredLogin option is not a number: {error}") from None
+        raise OptionError(f"config 'sasl.jaas.config': unsecuredLogin option is not a number: {error}") from None
     principal = options.get("unsecuredLoginPrincipalClaimName", "sub")
     if not claims.get(principal):
-        raise OptionError(f"Setting 'sasl.jaas.config': unsecuredLoginStringClaim_{principal} must be given")
+        raise OptionError(f"config 'sasl.jaas.config': option unsecuredLoginStringClaim_{principal} is required")
     return unsecured_token(claims)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A server that grants tokens for client id and secret. must_encode: as form values before base64 (RFC 6749)."""
+    """A token endpoint for client credentials. must_encode: URL-encode them before base64 (RFC 6749)."""
 
     url: str
     client_id: str | None
@@ -227,7 +228,7 @@ class Endpoint:
     must_encode: bool
 
     def grant(self) -> str:
-        """A new token. Raises OptionError with the server's reason, never with the secret."""
+        """Request a token. Raises OptionError with the endpoint's reason, but without the secret."""
         name, secret = self.client_id or "", self.client_secret or ""
         if self.must_encode:
             name, secret = urllib.parse.quote_plus(name), urllib.parse.quote_plus(secret)
@@ -243,15 +244,15 @@ class Endpoint:
         )
         timeout_ms = (self.connect_timeout_ms or 10_000) + (self.read_timeout_ms or 10_000)
         try:
-            with urllib.request.urlopen(request, timeout=timeout_ms / 1000) as response:
-                answer = json.loads(response.read(MOST_TOKEN_BYTES))
+            with urllib.request.urlopen(request, timeout=timeout_ms / 1000) as opened:
+                response = json.loads(opened.read(MAX_TOKEN_BYTES))
         except urllib.error.HTTPError as error:
             with error:  # it has the connection
-                said = error.read(1000).decode("utf-8", "replace")
-            raise OptionError(f"Setting '{SETTING}': {self.url} refused: HTTP {error.code} {said}") from None
+                reason = error.read(1000).decode("utf-8", "replace")
+            raise OptionError(f"config '{SETTING}': request to {self.url} failed: HTTP {error.code} {reason}") from None
         except (OSError, ValueError) as error:
-            raise OptionError(f"Setting '{SETTING}': no token from {self.url}: {error}") from None
-        token = answer.get("access_token") if isinstance(answer, dict) else None
+            raise OptionError(f"config '{SETTING}': cannot get a token from {self.url}: {error}") from None
+        token = response.get("access_token") if isinstance(response, dict) else None
         if not isinstance(token, str) or not token:
-            raise OptionError(f"Setting '{SETTING}': the response of {self.url} has no access_token")
+            raise OptionError(f"config '{SETTING}': response of {self.url} has no access_token")
         return token

@@ -1,20 +1,21 @@
-"""Writing whole batches: idempotent, or as part of a transaction.
+"""Producer of complete batches: idempotent, or transactional.
 
     with Producer(client) as producer:                        producer = Producer(client)   # with transactional.id
         producer.send("orders", 0, batch, 10)                 producer.begin(); ...; producer.commit()
 
-A batch is bytes of one magic 2 batch with the producer's id, epoch and next sequence in its header: `fields(...)` says
-which. send_all writes to many partitions in one request a broker; post does not wait for the answer, flush does:
+A batch is the bytes of one magic 2 batch with the producer's id, epoch and next sequence in its header, which
+`fields(...)` returns. `send_all` writes to many partitions, with one request per broker. `post` does not wait for the
+responses, `flush` does:
 
-    post     a round: one batch for each of some partitions, a request for each broker that leads some of them
-    settle   the answers to the oldest round
-    retry    when one fails: all answers under way are taken, then what is not written is sent again round by round,
-             each when the one before is written. Brokers tell batches that they have already by their sequence
+    round    at most one batch per partition, sent in one request to each of their leaders
+    settle   receive the responses to the oldest round
+    retry    after an error, receive all responses in flight, then send the batches that are not written again, a round
+             when the one before is written. Brokers recognize batches that they have by their sequence
 
-Brokers before Kafka 0.11 (Produce 0 to 2) take older record formats: batches are converted down for them, and refused
-where the format cannot hold what is in them (`old_brokers`).
+Brokers before Kafka 0.11 (Produce 0 to 2) accept older record formats only: batches are down-converted for them, and
+refused if the older format cannot represent them (`old_brokers`).
 
-A transaction can be begun in one process and ended in another: leave() gives what the other one needs.
+A transaction can begin in one process and end in another: `leave` returns what the other process needs.
 Source: KIP-98, KIP-360, KIP-447.
 """
 
@@ -23,26 +24,41 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 from kwire.client.broker_connection import BrokerConnection
-from kwire.client.client import GROUP, PRODUCE_VERSION, Client, raise_for
+from kwire.client.client import GROUP, PRODUCE_VERSION, Client, by_topic, raise_for
 from kwire.client.cluster import TopicPartition
 from kwire.client.old_brokers import data_for, require_producer_ids
 from kwire.errors import BrokerError, ConnectionFailed, OptionError
-from kwire.messages import registry
+from kwire.messages import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
+from kwire.messages.base import Message
+from kwire.messages.produce_response import PartitionProduceResponse
 from kwire.protocol.error_codes import ErrorCode
 from kwire.protocol.splicing import RECORDS_ELSEWHERE
 
 __all__ = ["OpenTransaction", "OutgoingBatch", "Produced", "Producer"]
 
 MAX_SEQUENCE = 2**31 - 1
-MOST_ROUNDS = 5  # under way: brokers know the last five batches of a producer again (ProducerStateEntry)
-MOST_BYTES = 16 << 20  # of all rounds under way
+MAX_ROUNDS_IN_FLIGHT = 5  # brokers recognize the last five batches of a producer (ProducerStateEntry)
+MAX_BYTES_IN_FLIGHT = 16 << 20
 
 
 class OutgoingBatch(NamedTuple):
-    """One batch on its way. data: bytes of one magic 2 batch of record_count records."""
+    """A batch to be written. data: bytes of one magic 2 batch of record_count records."""
 
     topic: str
     partition: int
@@ -51,7 +67,7 @@ class OutgoingBatch(NamedTuple):
 
 
 class OpenTransaction(NamedTuple):
-    """A transaction that its producer has left open, for another process to end. partitions: that it wrote to."""
+    """A transaction that its producer left open for another process to end. partitions: those written to."""
 
     transactional_id: str
     producer_id: int
@@ -60,30 +76,43 @@ class OpenTransaction(NamedTuple):
 
 
 class Produced(NamedTuple):
-    """Where a batch went. base_offset: -1 with acks=0, and for a batch that the broker had already."""
+    """A written batch. base_offset: -1 with acks=0, and for a batch that the broker had already."""
 
     topic: str
     partition: int
     base_offset: int
 
 
+class BatchFields(TypedDict, total=False):
+    """Fields of a batch header that depend on the producer, by the parameter names of kwire.records' writers."""
+
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    is_transactional: bool
+
+
 @dataclass(slots=True)
 class Round:
-    """Batches that go together. left: not written yet; sequences: that they begin with; asked: who has to answer."""
+    """Batches that are sent together.
 
-    left: dict[TopicPartition, OutgoingBatch]
+    unwritten: batches the brokers have not acknowledged. sequences: of the first record of each batch.
+    open_requests: connections with a response to be received, and the batches sent on them.
+    """
+
+    unwritten: dict[TopicPartition, OutgoingBatch]
     sequences: dict[TopicPartition, int]
     size_bytes: int
-    asked: list[tuple[BrokerConnection, list[OutgoingBatch]]] = field(default_factory=list)
-    done: dict[TopicPartition, Produced] = field(default_factory=dict)
+    open_requests: list[tuple[BrokerConnection, list[OutgoingBatch]]] = field(default_factory=list)
+    written: dict[TopicPartition, Produced] = field(default_factory=dict)
 
 
 class Producer:
     """Writes batches to the leaders of partitions.
 
-    With transactional.id among the client's settings, batches belong to transactions. Raises as Client does; a
-    producer that was fenced (INVALID_PRODUCER_EPOCH, PRODUCER_FENCED) must not be used again.
-    resume: a transaction that another producer has left open, to be ended by this one.
+    Transactional if the client has transactional.id. A producer that was fenced (INVALID_PRODUCER_EPOCH,
+    PRODUCER_FENCED) must not be used again. resume: a transaction left open by another producer, to be ended by this
+    one. Raises BrokerError, ConnectionFailed, OptionError.
     """
 
     def __init__(self, client: Client, *, resume: OpenTransaction | None = None) -> None:
@@ -93,17 +122,17 @@ class Producer:
         self._sequences: dict[TopicPartition, int] = {}
         self._in_transaction: set[TopicPartition] | None = None
         self._coordinator = -1
-        self._under_way: deque[Round] = deque()
-        self._begun: set[TopicPartition] = set()  # brokers have a batch of this producer
+        self._in_flight: deque[Round] = deque()
+        self._begun: set[TopicPartition] = set()  # partitions with a batch of this producer
         if settings.acks != -1 and (self.transactional_id or settings.enable_idempotence):
-            raise OptionError("Setting 'acks': idempotence needs all; set enable.idempotence to false for others")
+            raise OptionError("config 'acks': idempotence requires all; set enable.idempotence to false to use others")
         if resume is not None:
             self.transactional_id = resume.transactional_id
             self.producer_id, self.producer_epoch = resume.producer_id, resume.producer_epoch
             self._in_transaction = set(resume.partitions)
             self._coordinator = client.coordinator(resume.transactional_id)
         elif self.transactional_id or settings.enable_idempotence:
-            self._init()
+            self._init_producer_id()
 
     def __enter__(self) -> Producer:
         return self
@@ -113,30 +142,29 @@ class Producer:
             try:
                 self.abort()
             except (BrokerError, ConnectionFailed):
-                if kind is None:  # else what brought us here says more
+                if kind is None:  # else the first error says more
                     raise
 
-    def _init(self) -> None:
-        cls: Any = registry.get("InitProducerIdRequest")
-        request = cls(
+    def _init_producer_id(self) -> None:
+        request = InitProducerIdRequest(
             transactional_id=self.transactional_id, transaction_timeout_ms=self.client.settings.transaction_timeout_ms
         )
 
-        def attempt() -> Any:
+        def attempt() -> InitProducerIdResponse:
             require_producer_ids(self.client.connection(), transactions=self.transactional_id is not None)
             if self.transactional_id:
                 self._coordinator = self.client.coordinator(self.transactional_id)
             connection = self.client.connection(self._coordinator if self.transactional_id else None)
-            answer = connection.request(request, version=5)
-            raise_for(answer.error_code, f"producer {self.transactional_id or ''}".strip())
-            return answer
+            response = connection.request(request, InitProducerIdResponse, version=5)
+            raise_for(response.error_code, f"producer {self.transactional_id or ''}".strip())
+            return response
 
-        answer = self.client.retry(attempt)
-        self.producer_id, self.producer_epoch = answer.producer_id, answer.producer_epoch
+        response = self.client.retry(attempt)
+        self.producer_id, self.producer_epoch = response.producer_id, response.producer_epoch
         self._sequences.clear()
 
-    def fields(self, topic: str, partition: int) -> dict[str, Any]:
-        """What the next batch for a partition must carry, as kwire.records' writers name it."""
+    def fields(self, topic: str, partition: int) -> BatchFields:
+        """Return the header fields of the next batch for a partition, as arguments of kwire.records' writers."""
         if self.producer_id < 0:
             return {}
         return {
@@ -151,15 +179,15 @@ class Producer:
     def begin(self) -> None:
         """Begin a transaction. Raises OptionError without a transactional.id, or inside another one."""
         if self.transactional_id is None:
-            raise OptionError("a transaction needs the setting transactional.id")
+            raise OptionError("a transaction needs the config transactional.id")
         if self._in_transaction is not None:
-            raise OptionError("a transaction is open already")
+            raise OptionError("a transaction is already open")
         self._in_transaction = set()
 
     def leave(self) -> OpenTransaction | None:
-        """Leave the transaction open, to be ended by another process, and this producer useless; None if it is empty.
+        """Leave the transaction open for another process to end; None if it is empty.
 
-        Raises OptionError where no transaction is open.
+        This producer must not be used again. Raises OptionError if no transaction is open.
         """
         if self._in_transaction is None:
             raise OptionError("no transaction is open")
@@ -171,9 +199,9 @@ class Producer:
         return OpenTransaction(self.transactional_id, self.producer_id, self.producer_epoch, tuple(sorted(partitions)))
 
     def check(self) -> None:
-        """Ask the coordinator whether the transaction is open still.
+        """Check with the coordinator that the transaction is still open.
 
-        Raises BrokerError: it was aborted after transaction.timeout.ms, or another producer has its id now.
+        Raises BrokerError if it was aborted after transaction.timeout.ms, or another producer uses its id now.
         """
         if not self._in_transaction:
             raise OptionError("no transaction is open")
@@ -181,52 +209,60 @@ class Producer:
         self._add_to_transaction(list(self._in_transaction)[:1])
 
     def send_offsets(self, group: str, offsets: Mapping[TopicPartition, int], metadata: str = "") -> None:
-        """Commit offsets of a group if the transaction commits, each with metadata. The group has no members.
+        """Commit offsets of a group without members as part of the transaction, each with the same metadata.
 
-        Raises OptionError outside of a transaction, BrokerError for offsets that the group's coordinator refuses.
+        Raises OptionError if no transaction is open, BrokerError if the group's coordinator refuses an offset.
         """
         if self._in_transaction is None:
             raise OptionError("no transaction is open")
         self.flush()
-        add: Any = registry.get("AddOffsetsToTxnRequest")
-        fields: dict[str, Any] = {
-            "transactional_id": self.transactional_id,
-            "producer_id": self.producer_id,
-            "producer_epoch": self.producer_epoch,
-            "group_id": group,
-        }
-        self._ask_coordinator(add(**fields), version=3, what=f"offsets of group {group!r}")
-        cls: Any = registry.get("TxnOffsetCommitRequest")
-        topics: dict[str, list[Any]] = {}
-        for (topic, partition), offset in offsets.items():
-            topics.setdefault(topic, []).append(
-                cls.TxnOffsetCommitRequestPartition(
-                    partition_index=partition, committed_offset=offset, committed_metadata=metadata
+        assert self.transactional_id is not None  # begin()
+        add = AddOffsetsToTxnRequest(
+            transactional_id=self.transactional_id,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            group_id=group,
+        )
+        self._request_coordinator(add, AddOffsetsToTxnResponse, version=3, what=f"offsets of group {group!r}")
+        request = TxnOffsetCommitRequest(
+            transactional_id=self.transactional_id,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            group_id=group,
+            topics=[
+                TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic(
+                    name=topic,
+                    partitions=[
+                        TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition(
+                            partition_index=partition,
+                            committed_offset=offsets[topic, partition],
+                            committed_metadata=metadata,
+                        )
+                        for partition in partitions
+                    ],
                 )
-            )
-        request = cls(
-            **fields,
-            topics=[cls.TxnOffsetCommitRequestTopic(name=name, partitions=each) for name, each in topics.items()],
+                for topic, partitions in by_topic(offsets).items()
+            ],
         )
 
         def attempt() -> None:
             connection = self.client.connection(self.client.coordinator(group, GROUP))
-            # Version 5 would promise what EndTxn's does, see _end.
-            for topic in connection.request(request, version=4).topics:
+            # Version 5 implies version 5 of EndTxn, see _end.
+            for topic in connection.request(request, TxnOffsetCommitResponse, version=4).topics:
                 for each in topic.partitions:
                     raise_for(each.error_code, f"offset {topic.name}-{each.partition_index} of group {group!r}")
 
         self.client.retry(attempt)
 
     def commit(self) -> None:
-        """Commit: readers of committed data see all of the transaction's batches from now on."""
+        """Commit the transaction: read_committed consumers see its batches from now on."""
         self.flush()
         self._end(committed=True)
 
     def abort(self) -> None:
-        """Abort: readers of committed data never see the transaction's batches."""
-        while self._under_way:
-            self._take(self._under_way.popleft())  # whatever became of it
+        """Abort the transaction: read_committed consumers never see its batches."""
+        while self._in_flight:
+            self._receive_round(self._in_flight.popleft())  # whether it failed or not
         self._end(committed=False)
 
     def _end(self, *, committed: bool) -> None:
@@ -235,40 +271,47 @@ class Producer:
         partitions, self._in_transaction = self._in_transaction, None
         if not partitions:
             return
-        cls: Any = registry.get("EndTxnRequest")
-        request = cls(
+        assert self.transactional_id is not None  # begin()
+        request = EndTxnRequest(
             transactional_id=self.transactional_id,
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
             committed=committed,
         )
-        # Version 5 would promise that the broker adds partitions by itself and raises the epoch.
-        self._ask_coordinator(request, version=4, what="commit" if committed else "abort")
+        # With version 5, brokers add partitions themselves and increase the epoch.
+        self._request_coordinator(request, EndTxnResponse, version=4, what="commit" if committed else "abort")
 
-    def _ask_coordinator(self, request: Any, *, version: int, what: str) -> Any:
-        def attempt() -> Any:
+    def _request_coordinator(
+        self,
+        request: Message,
+        response: type[AddOffsetsToTxnResponse | AddPartitionsToTxnResponse | EndTxnResponse],
+        *,
+        version: int,
+        what: str,
+    ) -> None:
+        def attempt() -> None:
             try:
-                answer = self.client.connection(self._coordinator).request(request, version=version)
-                codes = [answer.error_code] if hasattr(answer, "error_code") else []
-                codes += [
-                    each.partition_error_code
-                    for topic in getattr(answer, "results_by_topic_v3_and_below", ())
-                    for each in topic.results_by_partition
-                ]
+                found = self.client.connection(self._coordinator).request(request, response, version=version)
+                codes = [found.error_code]
+                if isinstance(found, AddPartitionsToTxnResponse):
+                    codes += [
+                        each.partition_error_code
+                        for topic in found.results_by_topic_v3_and_below
+                        for each in topic.results_by_partition
+                    ]
                 for code in codes:
                     raise_for(code, f"{what} of {self.transactional_id}")
             except (BrokerError, ConnectionFailed):
                 self._coordinator = self.client.coordinator(self.transactional_id or "")
                 raise
-            return answer
 
-        return self.client.retry(attempt)
+        self.client.retry(attempt)
 
     def _add_partitions(self, keys: Iterable[TopicPartition]) -> None:
         if self.transactional_id is None:
             return
         if self._in_transaction is None:
-            raise OptionError("a transactional producer writes between begin() and commit()")
+            raise OptionError("a transactional producer can only write between begin() and commit()")
         new = [key for key in keys if key not in self._in_transaction]
         if new:
             self.flush()
@@ -276,119 +319,118 @@ class Producer:
             self._in_transaction.update(new)
 
     def _add_to_transaction(self, keys: Sequence[TopicPartition]) -> None:
-        cls: Any = registry.get("AddPartitionsToTxnRequest")
-        topics: dict[str, list[int]] = {}
-        for topic, partition in keys:
-            topics.setdefault(topic, []).append(partition)
-        request = cls(
+        assert self.transactional_id is not None  # begin()
+        request = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self.transactional_id,
             v3_and_below_producer_id=self.producer_id,
             v3_and_below_producer_epoch=self.producer_epoch,
             v3_and_below_topics=[
-                cls.AddPartitionsToTxnTopic(name=name, partitions=each) for name, each in topics.items()
+                AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=topic, partitions=partitions)
+                for topic, partitions in by_topic(keys).items()
             ],
         )
-        self._ask_coordinator(request, version=3, what="transaction")
+        self._request_coordinator(request, AddPartitionsToTxnResponse, version=3, what="transaction")
 
     # ---- batches
 
     def send(self, topic: str, partition: int, batch: bytes | memoryview, record_count: int) -> Produced:
-        """Write a batch of record_count records and wait until the broker has it.
+        """Write a batch of record_count records and wait until it is acknowledged.
 
-        A batch whose answer was lost is sent again; with idempotence the broker tells that it has it already.
+        A batch is sent again if the response is lost; with idempotence, the broker then recognizes it.
         """
-        (done,) = self.send_all([OutgoingBatch(topic, partition, batch, record_count)])
-        return done
+        (written,) = self.send_all([OutgoingBatch(topic, partition, batch, record_count)])
+        return written
 
     def send_all(self, batches: Sequence[OutgoingBatch]) -> list[Produced]:
-        """Write batches, at most one for each partition, and wait until the brokers have them; as send does.
+        """Write batches, at most one per partition, and wait until they are acknowledged.
 
         All brokers work at the same time, each on one request.
         """
-        sent = self.post(batches)
+        posted = self.post(batches)
         self.flush()
-        return [sent.done[each.topic, each.partition] for each in batches]
+        return [posted.written[each.topic, each.partition] for each in batches]
 
     def post(self, batches: Sequence[OutgoingBatch]) -> Round:
-        """Send batches, at most one for each partition, and leave the answers for flush() or a later call.
+        """Send batches, at most one per partition, without waiting for the responses.
 
-        With idempotence up to MOST_ROUNDS are under way, else one: sent again, batches could come in another order.
-        Raises for batches posted before, too. fields() counts what was posted; after an error, what was written.
+        With idempotence, up to MAX_ROUNDS_IN_FLIGHT calls are in flight; else one, as retries could reorder batches.
+        Raises errors of batches posted before, too. `fields` counts posted batches, after an error only written ones.
         """
-        left = {(each.topic, each.partition): each for each in batches}
-        assert len(left) == len(batches)  # one for each partition
-        self._add_partitions(left)
+        unwritten = {(each.topic, each.partition): each for each in batches}
+        assert len(unwritten) == len(batches)  # one per partition
+        self._add_partitions(unwritten)
         size = sum(len(each.data) for each in batches)
-        most = MOST_ROUNDS if self.producer_id >= 0 else 1
-        while self._under_way and (
-            len(self._under_way) >= most or size + sum(each.size_bytes for each in self._under_way) > MOST_BYTES
+        limit = MAX_ROUNDS_IN_FLIGHT if self.producer_id >= 0 else 1
+        while self._in_flight and (
+            len(self._in_flight) >= limit
+            or size + sum(each.size_bytes for each in self._in_flight) > MAX_BYTES_IN_FLIGHT
         ):
             self._settle()
-        # What finds a leader is answered behind those under way. And of a producer that a broker does not know it takes
-        # any sequence: were a partition's first batch refused, it would take the second before the first is sent again.
-        if not (self._begun.issuperset(left) and all(map(self.client.is_ready_for, left))):
+        # Looking up a leader needs a connection without responses in flight. And a broker accepts any first sequence
+        # of a producer: if it refused a partition's first batch, it would accept the second one before the retry.
+        if not (self._begun.issuperset(unwritten) and all(map(self.client.is_ready_for, unwritten))):
             self.flush()
-        posted = Round(left, {key: self._sequences.get(key, 0) for key in left}, size)
-        for key, each in left.items():
+        posted = Round(unwritten, {key: self._sequences.get(key, 0) for key in unwritten}, size)
+        for key, each in unwritten.items():
             self._advance(key, each.record_count)
-        self._under_way.append(posted)
-        failure = self._ask(posted)
+        self._in_flight.append(posted)
+        failure = self._send_round(posted)
         if failure is not None:
-            self._send_again(failure)
+            self._retry_rounds(failure)
         return posted
 
     def flush(self) -> None:
-        """Wait until the brokers have everything that was posted. Raises as send does."""
-        while self._under_way:
+        """Wait until all posted batches are acknowledged. Raises as `send` does."""
+        while self._in_flight:
             self._settle()
 
     def _settle(self) -> None:
-        """Take the answers to the oldest round; where one fails, to all of them."""
-        failure = self._take(self._under_way[0])
+        """Receive the responses to the oldest round; after an error, retry all rounds in flight."""
+        failure = self._receive_round(self._in_flight[0])
         if failure is None:
-            self._under_way.popleft()
+            self._in_flight.popleft()
         else:
-            self._send_again(failure)
+            self._retry_rounds(failure)
 
-    def _send_again(self, failure: BrokerError | ConnectionFailed) -> None:
-        """Write what the rounds under way have left, one round after the other. failure: of one of them.
+    def _retry_rounds(self, failure: BrokerError | ConnectionFailed) -> None:
+        """Write the unwritten batches of all rounds in flight, round by round. failure: of one of the rounds.
 
-        A round behind one that failed fails for that reason alone, or is written: so only the first failure counts.
+        The rounds after a failed one are written or fail because of it, so only the first failure counts.
         """
-        rounds = list(self._under_way)
-        self._under_way.clear()
+        rounds = list(self._in_flight)
+        self._in_flight.clear()
         for each in rounds:
-            first = self._take(each)
-            if first is not None and each is rounds[0]:
-                failure = first
-        passing: BrokerError | ConnectionFailed | None = failure
+            error = self._receive_round(each)
+            if error is not None and each is rounds[0]:
+                failure = error
+        first_error: BrokerError | ConnectionFailed | None = failure
         try:
             for each in rounds:
 
                 def attempt(each: Round = each) -> None:
-                    nonlocal passing
-                    error, passing = passing, None
-                    if error is None and each.left:
-                        error = self._ask(each)
-                        error = self._take(each) or error
+                    nonlocal first_error
+                    error, first_error = first_error, None
+                    if error is None and each.unwritten:
+                        error = self._send_round(each)
+                        error = self._receive_round(each) or error
                     if error is not None:
                         raise error
 
                 self.client.retry(attempt)
         except BaseException:
             for each in reversed(rounds):
-                self._sequences.update({key: each.sequences[key] for key in each.left})
+                self._sequences.update({key: each.sequences[key] for key in each.unwritten})
             raise
 
-    def _ask(self, posted: Round) -> BrokerError | ConnectionFailed | None:
-        """Send what is left of a round to its leaders; what failed, where something did.
+    def _send_round(self, posted: Round) -> BrokerError | ConnectionFailed | None:
+        """Send the unwritten batches of a round to their leaders; return an error instead of raising it.
 
-        What was sent is to be taken all the same: an answer that is left would be taken for the next one.
+        The responses to what was sent have to be received even then, or they would be taken for later ones.
         """
         failure: BrokerError | ConnectionFailed | None = None
         by_leader: dict[int, list[OutgoingBatch]] = {}
         try:
-            for key, each in posted.left.items():
+            for key, each in posted.unwritten.items():
                 by_leader.setdefault(self.client.leader(key), []).append(each)
         except (BrokerError, ConnectionFailed) as error:
             return error
@@ -398,40 +440,43 @@ class Producer:
                 version = version_of(connection)
                 request, payloads = self._request(some, version, connection.address)
                 connection.send(request, version=version, payloads=payloads)
-                posted.asked.append((connection, some))
+                posted.open_requests.append((connection, some))
             except (BrokerError, ConnectionFailed) as error:
                 failure = error
         return failure
 
-    def _take(self, posted: Round) -> BrokerError | ConnectionFailed | None:
-        """The answers to a round; what failed, where something did. An error that does not pass goes before others."""
+    def _receive_round(self, posted: Round) -> BrokerError | ConnectionFailed | None:
+        """Receive the responses to a round; return an error instead of raising it, preferably one not retriable."""
         failure: BrokerError | ConnectionFailed | None = None
-        asked, posted.asked = posted.asked, []
-        for connection, some in asked:
+        open_requests, posted.open_requests = posted.open_requests, []
+        for connection, some in open_requests:
             try:
-                answers = self._answers(connection, some)
+                results = self._receive_results(connection, some)
             except ConnectionFailed as error:
                 failure = failure or error
                 continue
-            for key, answer in answers.items():
+            for key, result in results.items():
                 try:
-                    posted.done[key] = self._check(key, answer)
+                    posted.written[key] = self._check(key, result)
                     self._begun.add(key)
-                    del posted.left[key]
+                    del posted.unwritten[key]
                 except BrokerError as error:
                     failure = error if failure is None or not ErrorCode(error.code).retriable else failure
-        if posted.left and asked and failure is None:
-            (topic, partition), *_ = posted.left
-            failure = BrokerError(f"the answer lacks {topic}-{partition}", ErrorCode.UNKNOWN_SERVER_ERROR)
+        if posted.unwritten and open_requests and failure is None:
+            (topic, partition), *_ = posted.unwritten
+            what = f"{topic}-{partition}: missing in the Produce response"
+            failure = BrokerError(what, ErrorCode.UNKNOWN_SERVER_ERROR)
         return failure
 
-    def _answers(self, connection: BrokerConnection, batches: Sequence[OutgoingBatch]) -> dict[TopicPartition, Any]:
-        """What the broker says of each partition; None with acks=0, where it says nothing."""
+    def _receive_results(
+        self, connection: BrokerConnection, batches: Sequence[OutgoingBatch]
+    ) -> dict[TopicPartition, PartitionProduceResponse | None]:
+        """Receive a Produce response, by partition; with acks=0 there is none, and results are None."""
         if self.client.settings.acks == 0:
             return {(each.topic, each.partition): None for each in batches}
         return {
             (topic.name, each.index): each
-            for topic in connection.receive().responses
+            for topic in connection.receive(ProduceResponse).responses
             for each in topic.partition_responses
         }
 
@@ -442,21 +487,21 @@ class Producer:
 
     def _request(
         self, batches: Iterable[OutgoingBatch], version: int, address: str
-    ) -> tuple[Any, list[bytes | memoryview]]:
-        """A request, and the batches that belong in its places, as this version of it may carry them."""
-        cls: Any = registry.get("ProduceRequest")
+    ) -> tuple[ProduceRequest, list[bytes | memoryview]]:
+        """Make a request and its payloads: the batches in the format that this version of Produce accepts."""
         topics: dict[str, list[OutgoingBatch]] = {}
         for each in batches:
             topics.setdefault(each.topic, []).append(each)
-        request = cls(
+        request = ProduceRequest(
             transactional_id=self.transactional_id,
             acks=self.client.settings.acks,
             timeout_ms=self.client.settings.request_timeout_ms,
             topic_data=[
-                cls.TopicProduceData(
+                ProduceRequest.TopicProduceData(
                     name=name,
                     partition_data=[
-                        cls.PartitionProduceData(index=each.partition, records=RECORDS_ELSEWHERE) for each in some
+                        ProduceRequest.PartitionProduceData(index=each.partition, records=RECORDS_ELSEWHERE)
+                        for each in some
                     ],
                 )
                 for name, some in topics.items()
@@ -469,18 +514,16 @@ class Producer:
         ]
         return request, payloads
 
-    def _check(self, key: TopicPartition, each: Any) -> Produced:
-        if each is None:
+    def _check(self, key: TopicPartition, result: PartitionProduceResponse | None) -> Produced:
+        if result is None or result.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             return Produced(*key, -1)
-        if each.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            return Produced(*key, -1)
-        message = each.error_message or "; ".join(
-            f"record {error.batch_index}: {error.batch_index_error_message}" for error in each.record_errors
+        message = result.error_message or "; ".join(
+            f"record {error.batch_index}: {error.batch_index_error_message}" for error in result.record_errors
         )
-        raise_for(each.error_code, f"{key[0]}-{key[1]}", message)
-        return Produced(*key, each.base_offset)
+        raise_for(result.error_code, f"{key[0]}-{key[1]}", message)
+        return Produced(*key, result.base_offset)
 
 
 def version_of(connection: BrokerConnection) -> int:
-    """The version of Produce to use: none that names topics by id."""
+    """Return the version of Produce to use: the highest one with topic names instead of topic ids."""
     return min(PRODUCE_VERSION, connection.version_for(0))

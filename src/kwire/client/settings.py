@@ -1,9 +1,9 @@
-"""Settings of a client by Kafka's names, from strings to checked values.
+"""Client configs by Kafka's names, parsed and checked.
 
-Names are those of Kafka's Java clients; where librdkafka calls the same thing otherwise (sasl.username,
-ssl.ca.location) that name is taken too. A setting of Java's clients that means nothing here is accepted and listed in
-`ignored`, so that a configuration that works elsewhere works here. What would change the result and is not supported is
-refused with the reason, and so is a name that nobody knows.
+Names are those of Kafka's Java clients, and librdkafka's names for the same configs (sasl.username, ssl.ca.location).
+Configs of the Java clients that do not apply here are accepted and listed in `ignored`, so that a configuration for
+them can be used unchanged. Unknown names are an error, and so are configs that are not supported but would change the
+result.
 Source: ConsumerConfig, ProducerConfig, AdminClientConfig, SaslConfigs and SslConfigs of Kafka 3.9.1 and 4.4.0.
 """
 
@@ -27,9 +27,8 @@ KERBEROS = (
     f"{', '.join(SASL_MECHANISMS)}"
 )
 
-# Settings of Java's consumer, producer and admin client that have no meaning for a client that reads ranges of offsets
-# and writes whole batches.
-MEANINGLESS = frozenset(
+# Configs of the Java clients that do not apply to a client that reads ranges of offsets and writes complete batches.
+IGNORED = frozenset(
     {
         "allow.auto.create.topics",
         "auto.commit.interval.ms",
@@ -125,11 +124,11 @@ MEANINGLESS = frozenset(
 )
 
 ASSERTIONS = "tokens for a JWT assertion (the jwt-bearer grant) are not supported; use client credentials or a file"
-JAVA_CLASS = "Java classes cannot be loaded here"
-# Settings of Java's clients that would change what happens, and why they cannot be kept. By name or prefix.
+JAVA_CLASS = "Java classes cannot be loaded"
+# Configs of the Java clients that would change the result, by name or prefix, and why they are not supported.
 REFUSED = {
     "bootstrap.controllers": "requests go to brokers; set bootstrap.servers",
-    "config.providers": "references such as ${env:NAME} are not resolved here; give the values themselves",
+    "config.providers": "references such as ${env:NAME} are not resolved; set the values themselves",
     "sasl.client.callback.handler.class": JAVA_CLASS,
     "sasl.login.class": JAVA_CLASS,
     "sasl.oauthbearer.assertion.": ASSERTIONS,
@@ -165,7 +164,7 @@ def _between(low: int, high: int) -> Callable[[str], int]:
 
 def _mechanism(value: str) -> str:
     if value.strip().upper() == "GSSAPI":
-        raise OptionError(f"Setting 'sasl.mechanism': {KERBEROS}")
+        raise OptionError(f"config 'sasl.mechanism': {KERBEROS}")
     return _one_of(*SASL_MECHANISMS)(value)
 
 
@@ -195,10 +194,10 @@ def _servers(value: str) -> tuple[tuple[str, int], ...]:
     for part in filter(None, (each.strip() for each in value.split(","))):
         host, _, port = part.rpartition("://")[2].rpartition(":")
         if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
-            raise ValueError(f"host:port, with commas between; found {part!r}")
+            raise ValueError(f"comma-separated host:port, found {part!r}")
         found.append((host.strip("[]"), int(port)))
     if not found:
-        raise ValueError("host:port, with commas between")
+        raise ValueError("comma-separated host:port")
     return tuple(found)
 
 
@@ -209,7 +208,7 @@ def _acks(value: str) -> int:
     return numbers[value]
 
 
-# name -> (field, how to read it)
+# name -> (field, parser)
 KNOWN: dict[str, tuple[str, Callable[[str], Any]]] = {
     "acks": ("acks", _acks),
     "bootstrap.servers": ("bootstrap_servers", _servers),
@@ -269,12 +268,12 @@ SYNONYMS = {"metadata.broker.list": "bootstrap.servers", "sasl.mechanisms": "sas
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSettings:
-    """What a client needs to know. Times in ms, sizes in bytes; secrets are in no repr.
+    """Configs of a client. Times in ms, sizes in bytes; the repr has no secrets.
 
-    ssl_ca_location, ssl_certificate_location, ssl_key_location: PEM files; the same by Kafka's store names with type
-    PEM. compression_level: of compression_type, None for its default. token_source: of OAUTHBEARER, None without it.
-    ssl_truststore_certificates, ssl_keystore_certificate_chain, ssl_keystore_key: the PEM text itself.
-    ignored: names that mean nothing here.
+    compression_level: of compression_type, None for its default. token_source: of OAUTHBEARER, else None.
+    ssl_ca_location, ssl_certificate_location, ssl_key_location: PEM files; Kafka's stores of type PEM set them too.
+    ssl_truststore_certificates, ssl_keystore_certificate_chain, ssl_keystore_key: PEM text.
+    ignored: names of configs that do not apply.
     """
 
     bootstrap_servers: tuple[tuple[str, int], ...]
@@ -289,7 +288,7 @@ class ClientSettings:
     isolation_level: str = "read_uncommitted"
     fetch_min_bytes: int = 1
     fetch_max_bytes: int = 52_428_800
-    max_partition_fetch_bytes: int = 8 << 20  # Java's 1 MiB is for many partitions at once; one is read here
+    max_partition_fetch_bytes: int = 8 << 20  # Java's default is 1 MiB, but Java reads many partitions at a time
     receive_buffer_bytes: int = -1
     request_timeout_ms: int = 30_000
     default_api_timeout_ms: int = 60_000
@@ -312,24 +311,24 @@ class ClientSettings:
     ignored: tuple[str, ...] = ()
 
     @classmethod
-    def parse(cls, settings: Mapping[str, Any]) -> ClientSettings:
-        """From Kafka's names (or the same with underscores) to values; strings as in a properties file.
+    def parse(cls, settings: Mapping[str, object]) -> ClientSettings:
+        """Parse configs by Kafka's names, with dots or underscores; values may be strings as in a properties file.
 
-        Raises OptionError naming the setting, what is wrong with it and what would be right; never a secret value.
+        Raises OptionError with the config's name and the expected value, never with a secret.
         """
         fields: dict[str, Any] = {}
         ignored = []
         for given, value in settings.items():
             name = given.replace("_", ".")
             name = SYNONYMS.get(name, name)
-            if name in MEANINGLESS:
+            if name in IGNORED:
                 ignored.append(name)
                 continue
             if reason := next((why for start, why in REFUSED.items() if name.startswith(start)), None):
-                raise OptionError(f"Setting '{name}' is not supported: {reason}")
+                raise OptionError(f"config '{name}' is not supported: {reason}")
             if name not in KNOWN:
-                close = difflib.get_close_matches(name, [*KNOWN, *MEANINGLESS], n=1)
-                raise OptionError(f"Unknown setting '{name}'" + (f" (did you mean '{close[0]}'?)" if close else ""))
+                close = difflib.get_close_matches(name, [*KNOWN, *IGNORED], n=1)
+                raise OptionError(f"unknown config '{name}'" + (f"; did you mean '{close[0]}'?" if close else ""))
             key, parse = KNOWN[name]
             if key == "oauth_callback" and callable(value):
                 fields[key] = value
@@ -337,14 +336,14 @@ class ClientSettings:
             try:
                 fields[key] = parse(str(value).lower() if isinstance(value, bool) else str(value))
             except ValueError as error:
-                raise OptionError(f"Setting '{name}': expected {error}") from None
+                raise OptionError(f"config '{name}': expected {error}") from None
         if "bootstrap_servers" not in fields:
-            raise OptionError("Setting 'bootstrap.servers' must be given: host:port, with commas between")
+            raise OptionError("config 'bootstrap.servers' is required: comma-separated host:port")
         return cls(**check(fields), ignored=tuple(ignored))
 
     @property
     def uses_sasl(self) -> bool:
-        """Whether a connection begins with SASL."""
+        """Whether connections authenticate with SASL."""
         return self.security_protocol.startswith("SASL")
 
     @property
@@ -354,15 +353,15 @@ class ClientSettings:
 
 
 def check(fields: dict[str, Any]) -> dict[str, Any]:
-    """What settings say together; the ones that only say how to read others are taken out."""
+    """Check configs that depend on each other; remove those that only say how to read others. Raises OptionError."""
     for store, text in (("truststore", "ssl.truststore"), ("keystore", "ssl.keystore")):
         kind = fields.pop(f"ssl_{store}_type", None)
         password = fields.pop(f"ssl_{store}_password", None)
         location = fields.get("ssl_ca_location" if store == "truststore" else "ssl_certificate_location", "")
         if kind in ("JKS", "PKCS12") or (kind is None and location.lower().endswith((".jks", ".p12", ".pfx"))):
             raise OptionError(
-                f"Setting '{text}.type': only PEM is read here; `keytool -importkeystore -deststoretype pkcs12` and "
-                "`openssl pkcs12 -nodes` make PEM of a Java key store"
+                f"config '{text}.type': only PEM is supported; convert a Java key store with "
+                "`keytool -importkeystore -deststoretype pkcs12` and `openssl pkcs12 -nodes`"
             )
         if store == "keystore" and password is not None:
             fields.setdefault("ssl_key_password", password)
@@ -375,47 +374,45 @@ def check(fields: dict[str, Any]) -> dict[str, Any]:
         missing = [name for name in ("sasl_mechanism", "sasl_username", "sasl_password") if not fields.get(name)]
         if missing:
             raise OptionError(
-                f"Setting '{missing[0].replace('_', '.')}' must be given with security.protocol "
-                f"{fields['security_protocol']} (mechanisms: {', '.join(SASL_MECHANISMS)}; Java's default, "
+                f"config '{missing[0].replace('_', '.')}' is required with security.protocol "
+                f"{fields['security_protocol']}; supported mechanisms: {', '.join(SASL_MECHANISMS)} (Java's default, "
                 "GSSAPI, is not supported)"
             )
-    if "default_api_timeout_ms" in fields:  # no part takes longer than the whole, where nobody says so
+    if "default_api_timeout_ms" in fields:  # unless set, no single timeout is longer than the overall one
         for name in ("request_timeout_ms", "socket_connection_setup_timeout_ms"):
             default = ClientSettings.__dataclass_fields__[name].default
             fields.setdefault(name, min(default, fields["default_api_timeout_ms"]))
     if fields.get("transactional_id") is not None and fields.get("enable_idempotence") is False:
-        raise OptionError("Setting 'enable.idempotence': a transactional producer cannot do without")
+        raise OptionError("config 'enable.idempotence': a transactional producer requires true")
     return fields
 
 
 def check_sasl(fields: dict[str, Any]) -> None:
-    """What sasl.jaas.config and the settings of tokens say, as fields of ClientSettings. Raises OptionError."""
+    """Convert sasl.jaas.config and the OAUTHBEARER configs to fields of ClientSettings. Raises OptionError."""
     jaas = fields.pop("sasl_jaas_config", None)
     module = "" if jaas is None else jaas.strip().partition(" ")[0].rpartition(".")[2]
     if module == "Krb5LoginModule":
-        raise OptionError(f"Setting 'sasl.jaas.config': {KERBEROS}")
+        raise OptionError(f"config 'sasl.jaas.config': {KERBEROS}")
     found = parse_jaas(jaas or "")
     uses_sasl = fields.get("security_protocol", "").startswith("SASL")
     if fields.get("sasl_mechanism") == "OAUTHBEARER" and uses_sasl:
         fields["token_source"] = choose_source(fields, found)
         return
     for name in [name for name in fields if name.startswith("oauth_")]:
-        del fields[name]  # as Java: settings of a mechanism that is not used are ignored
+        del fields[name]  # as in Java, configs of a mechanism that is not used are ignored
     if jaas is None or fields.get("sasl_mechanism") == "OAUTHBEARER":
         return
     if module == "OAuthBearerLoginModule":
-        raise OptionError(
-            "Setting 'sasl.mechanism' must be OAUTHBEARER with OAuthBearerLoginModule in sasl.jaas.config"
-        )
+        raise OptionError("config 'sasl.mechanism': OAuthBearerLoginModule in sasl.jaas.config requires OAUTHBEARER")
     if "username" not in found or "password" not in found:
         raise OptionError(
-            'Setting \'sasl.jaas.config\': expected ...LoginModule required username="..." password="...";'
+            'config \'sasl.jaas.config\': expected ...LoginModule required username="..." password="...";'
         )
     fields.setdefault("sasl_username", found["username"])
     fields.setdefault("sasl_password", found["password"])
 
 
 def parse_jaas(text: str) -> dict[str, str]:
-    """The options of a login module, name="value" or name=value, without quotes and backslashes."""
+    """Parse the options of a login module, name="value" or name=value, without quotes and backslashes."""
     pairs = re.findall(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))', text)
     return {name: re.sub(r"\\(.)", r"\1", quoted) or plain for name, quoted, plain in pairs}

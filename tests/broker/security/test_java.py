@@ -96,7 +96,7 @@ def test_our_client_logs_in_to_a_real_kafka_with_tokens(version: str, tmp_path: 
             if is_valid:
                 assert brokers(**{"sasl.oauthbearer.token.endpoint.url": path.as_uri()}) == 1
             else:
-                with pytest.raises(BrokerError, match=r"refuses the token .*invalid_token"):
+                with pytest.raises(BrokerError, match=r"refused the token .*invalid_token"):
                     brokers(**{"sasl.oauthbearer.token.endpoint.url": path.as_uri()})
 
 

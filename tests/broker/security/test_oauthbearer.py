@@ -138,7 +138,7 @@ def test_our_client_logs_in_with_a_token(servers: dict[str, str]) -> None:
 @pytest.mark.parametrize(("token", "status"), [("wrong", "invalid_token"), ("weak", "insufficient_scope.*kafka:write")])
 def test_our_client_says_why_its_token_is_refused(servers: dict[str, str], token: str, status: str) -> None:
     with Client(servers["own"], **SASL, **{"sasl.oauthbearer.token.callback": lambda: token}) as client:
-        with pytest.raises(BrokerError, match=f"the broker refuses the token .*{status}") as caught:
+        with pytest.raises(BrokerError, match=f"the broker refused the token .*{status}") as caught:
             client.metadata([])
         assert caught.value.code == 58
 

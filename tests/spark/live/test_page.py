@@ -10,7 +10,7 @@ import pytest
 
 from kwire.broker import Broker
 from kwire.client import Client
-from kwire.client.settings import KNOWN, MEANINGLESS
+from kwire.client.settings import IGNORED, KNOWN
 from kwire.messages import registry
 from kwire.spark.live import options as live_options
 from kwire.spark.live import write_options as live_write_options
@@ -47,7 +47,7 @@ def test_every_option_of_reading_and_writing_topics_is_on_the_page_and_no_other(
     settings = {name.removeprefix("kafka.") for name in writing - plain} | {
         name.removeprefix("kafka.") for name in named(section(LIVE, "Settings and security"))
     }
-    assert settings <= {*KNOWN, *MEANINGLESS}
+    assert settings <= {*KNOWN, *IGNORED}
     for name in live_options.REFUSED:
         assert name in ("topic", "path") or f"`{name}`" in LIVE.read_text("utf-8")
 

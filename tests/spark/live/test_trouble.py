@@ -79,7 +79,7 @@ def test_a_broker_that_says_nothing_any_more_does_not_hang_a_task(broker: Broker
     cluster.write("t", 0, ["more"] * 100)
     broker.faults.delay("Fetch", 2 * HANG_MS, times=None)
     short = {"request.timeout.ms": str(WAIT_MS)}
-    with pytest.raises(ConnectionFailed, match="no answer in time"):
+    with pytest.raises(ConnectionFailed, match="timed out"):
         list(offsets(broker.bootstrap_servers, 0, 200, **short))
 
 
@@ -123,7 +123,7 @@ def test_a_write_without_a_broker_ends_when_its_time_is_over(broker: Broker) -> 
     in_transaction = options(broker.bootstrap_servers, topic="w", transactionalIdPrefix="w", **short)
     broker.faults.delay("Produce", 2 * HANG_MS, times=None)
     for each in (given, in_transaction):
-        with pytest.raises(ConnectionFailed, match="no answer in time"):
+        with pytest.raises(ConnectionFailed, match="timed out"):
             write(batch(value=[b"a"]), each)
     broker.stop()
     for each in (given, in_transaction):

@@ -110,8 +110,8 @@ def test_settings_that_make_no_sense_are_refused() -> None:
     for given, message in (
         ({"group": "g", "bootstrap.servers": "a:1"}, "group needs query"),
         ({"bootstrap.servers": "a:1"}, "'bootstrap.servers' has no effect without group"),
-        ({"query": "q", "group": "g"}, "'bootstrap.servers' must be given"),
-        ({"query": "q", "group": "g", "bootstrap.server": "a:1"}, "Unknown setting 'bootstrap.server'"),
+        ({"query": "q", "group": "g"}, "'bootstrap.servers' is required"),
+        ({"query": "q", "group": "g", "bootstrap.server": "a:1"}, "unknown config 'bootstrap.server'"),
     ):
         with pytest.raises(OptionError, match=message):
             LagListener(**given)
