@@ -30,7 +30,7 @@ from typing import Any
 
 from kwire.errors import OptionError
 
-__all__ = ["TokenSource", "choose_source", "expiry_of", "initial_response", "unsecured_token"]
+__all__ = ["OAuthConfigs", "TokenSource", "choose_source", "expiry_of", "initial_response", "unsecured_token"]
 
 MAX_TOKEN_BYTES = 1 << 20
 USED_LIFETIME = 0.8  # sasl.login.refresh.window.factor
@@ -90,17 +90,32 @@ def unsecured_token(claims: Mapping[str, object]) -> str:
     return f"{part({'alg': 'none'})}.{part(claims)}."
 
 
-def choose_source(fields: dict[str, Any], jaas: Mapping[str, str]) -> TokenSource:
-    """Choose the token source of a config; remove the configs of OAUTHBEARER from fields.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OAuthConfigs:
+    """Client configs of OAUTHBEARER."""
 
-    jaas: options of the login module. Raises OptionError unless there is exactly one source.
+    callback: str | Callable[[], str] | None = None
+    client_id: str | None = None
+    client_secret: str | None = field(default=None, repr=False)
+    connect_timeout_ms: int = 10_000
+    endpoint_url: str | None = None
+    handler: str = ""
+    read_timeout_ms: int = 10_000
+    retriever: str = ""
+    scope: str | None = None
+    token_env: str | None = None
+    urlencode: bool = False
+
+
+def choose_source(configs: OAuthConfigs, jaas: Mapping[str, str]) -> TokenSource:
+    """Choose the token source of a client. jaas: options of the login module.
+
+    Raises OptionError unless there is exactly one source.
     """
-    token_env, callback = fields.pop("oauth_token_env", None), fields.pop("oauth_callback", None)
-    url = fields.pop("oauth_endpoint_url", None)
-    handler, retriever = fields.pop("oauth_handler", ""), fields.pop("oauth_retriever", "")
+    token_env, callback, url = configs.token_env, configs.callback, configs.endpoint_url
     for name, given, known in (
-        ("sasl.login.callback.handler.class", handler, HANDLERS),
-        ("sasl.oauthbearer.jwt.retriever.class", retriever, RETRIEVERS),
+        ("sasl.login.callback.handler.class", configs.handler, HANDLERS),
+        ("sasl.oauthbearer.jwt.retriever.class", configs.retriever, RETRIEVERS),
     ):
         if given and given.rpartition(".")[2] not in known:
             raise OptionError(
@@ -113,20 +128,8 @@ def choose_source(fields: dict[str, Any], jaas: Mapping[str, str]) -> TokenSourc
         for name, value in jaas.items()
         if name.startswith(prefix)
     }
-    credentials = {
-        "id": fields.pop("oauth_client_id", None) or jaas.get("clientId"),
-        "secret": fields.pop("oauth_client_secret", None) or jaas.get("clientSecret"),
-        "scope": fields.pop("oauth_scope", None) or jaas.get("scope"),
-    }
-    endpoint = Endpoint(
-        url=url or "",
-        connect_timeout_ms=fields.pop("oauth_connect_timeout_ms", None),
-        read_timeout_ms=fields.pop("oauth_read_timeout_ms", None),
-        must_encode=fields.pop("oauth_urlencode", False),
-        **{f"client_{name}" if name != "scope" else name: value for name, value in credentials.items()},
-    )
     unsecured = {name: value for name, value in jaas.items() if name.startswith("unsecuredLogin")}
-    given = [
+    sources = [
         name
         for name, value in (
             ("sasl.oauthbearer.token.env", token_env),
@@ -136,8 +139,8 @@ def choose_source(fields: dict[str, Any], jaas: Mapping[str, str]) -> TokenSourc
         )
         if value
     ]
-    if len(given) != 1:
-        what = f"several token sources are set ({', '.join(given)})" if given else "no token source is set"
+    if len(sources) != 1:
+        what = f"several token sources are set ({', '.join(sources)})" if sources else "no token source is set"
         raise OptionError(
             f"config 'sasl.mechanism' OAUTHBEARER: {what}; set one of sasl.oauthbearer.token.env, "
             "sasl.oauthbearer.token.callback and sasl.oauthbearer.token.endpoint.url (file:, http: or https:)"
@@ -155,12 +158,22 @@ def choose_source(fields: dict[str, Any], jaas: Mapping[str, str]) -> TokenSourc
         return TokenSource(lambda: from_file(path), extensions)
     if scheme not in ("http", "https"):
         raise OptionError(f"config '{SETTING}': expected a file:, http: or https: URL")
-    if not endpoint.client_id or not endpoint.client_secret:
+    client_id = configs.client_id or jaas.get("clientId")
+    client_secret = configs.client_secret or jaas.get("clientSecret")
+    if not client_id or not client_secret:
         raise OptionError(
             f"config '{SETTING}': client credentials are missing; set "
             "sasl.oauthbearer.client.credentials.client.id and sasl.oauthbearer.client.credentials.client.secret, or "
             "clientId and clientSecret in sasl.jaas.config"
         )
+    endpoint = Endpoint(
+        url=url,
+        client_id=client_id,
+        client_secret=client_secret,
+        scope=configs.scope or jaas.get("scope"),
+        timeout_ms=configs.connect_timeout_ms + configs.read_timeout_ms,
+        must_encode=configs.urlencode,
+    )
     return TokenSource(endpoint.grant, extensions, lasts=True)
 
 
@@ -220,16 +233,15 @@ class Endpoint:
     """A token endpoint for client credentials. must_encode: URL-encode them before base64 (RFC 6749)."""
 
     url: str
-    client_id: str | None
-    client_secret: str | None = field(repr=False)
+    client_id: str
+    client_secret: str = field(repr=False)
     scope: str | None
-    connect_timeout_ms: int | None
-    read_timeout_ms: int | None
+    timeout_ms: int
     must_encode: bool
 
     def grant(self) -> str:
         """Request a token. Raises OptionError with the endpoint's reason, but without the secret."""
-        name, secret = self.client_id or "", self.client_secret or ""
+        name, secret = self.client_id, self.client_secret
         if self.must_encode:
             name, secret = urllib.parse.quote_plus(name), urllib.parse.quote_plus(secret)
         form = {"grant_type": "client_credentials", **({"scope": self.scope} if self.scope else {})}
@@ -242,9 +254,8 @@ class Endpoint:
                 "Content-Type": "application/x-www-form-urlencoded",
             },
         )
-        timeout_ms = (self.connect_timeout_ms or 10_000) + (self.read_timeout_ms or 10_000)
         try:
-            with urllib.request.urlopen(request, timeout=timeout_ms / 1000) as opened:
+            with urllib.request.urlopen(request, timeout=self.timeout_ms / 1000) as opened:
                 response = json.loads(opened.read(MAX_TOKEN_BYTES))
         except urllib.error.HTTPError as error:
             with error:  # it has the connection

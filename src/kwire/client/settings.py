@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kwire.client.oauthbearer import TokenSource, choose_source
+from kwire.client.oauthbearer import OAuthConfigs, TokenSource, choose_source
 from kwire.errors import OptionError
 
 __all__ = ["ClientSettings"]
@@ -266,6 +266,10 @@ KNOWN: dict[str, tuple[str, Callable[[str], Any]]] = {
 SYNONYMS = {"metadata.broker.list": "bootstrap.servers", "sasl.mechanisms": "sasl.mechanism"}
 
 
+Fields = dict[str, Any]
+"""Parsed values by the field of ClientSettings, or of OAuthConfigs with the prefix `oauth_`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSettings:
     """Configs of a client. Times in ms, sizes in bytes; the repr has no secrets.
@@ -316,7 +320,7 @@ class ClientSettings:
 
         Raises OptionError with the config's name and the expected value, never with a secret.
         """
-        fields: dict[str, Any] = {}
+        fields: Fields = {}
         ignored = []
         for given, value in settings.items():
             name = given.replace("_", ".")
@@ -352,7 +356,7 @@ class ClientSettings:
         return self.security_protocol.endswith("SSL")
 
 
-def check(fields: dict[str, Any]) -> dict[str, Any]:
+def check(fields: Fields) -> Fields:
     """Check configs that depend on each other; remove those that only say how to read others. Raises OptionError."""
     for store, text in (("truststore", "ssl.truststore"), ("keystore", "ssl.keystore")):
         kind = fields.pop(f"ssl_{store}_type", None)
@@ -387,7 +391,7 @@ def check(fields: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def check_sasl(fields: dict[str, Any]) -> None:
+def check_sasl(fields: Fields) -> None:
     """Convert sasl.jaas.config and the OAUTHBEARER configs to fields of ClientSettings. Raises OptionError."""
     jaas = fields.pop("sasl_jaas_config", None)
     module = "" if jaas is None else jaas.strip().partition(" ")[0].rpartition(".")[2]
@@ -395,11 +399,11 @@ def check_sasl(fields: dict[str, Any]) -> None:
         raise OptionError(f"config 'sasl.jaas.config': {KERBEROS}")
     found = parse_jaas(jaas or "")
     uses_sasl = fields.get("security_protocol", "").startswith("SASL")
+    names = [name for name in fields if name.startswith("oauth_")]
+    oauth = {name.removeprefix("oauth_"): fields.pop(name) for name in names}
     if fields.get("sasl_mechanism") == "OAUTHBEARER" and uses_sasl:
-        fields["token_source"] = choose_source(fields, found)
-        return
-    for name in [name for name in fields if name.startswith("oauth_")]:
-        del fields[name]  # as in Java, configs of a mechanism that is not used are ignored
+        fields["token_source"] = choose_source(OAuthConfigs(**oauth), found)
+        return  # otherwise they are ignored, as in Java
     if jaas is None or fields.get("sasl_mechanism") == "OAUTHBEARER":
         return
     if module == "OAuthBearerLoginModule":
