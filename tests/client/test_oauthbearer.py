@@ -162,7 +162,10 @@ def test_what_a_token_server_refuses_is_said_without_the_secret(
     ("given", "message"),
     [
         ({}, "no token source is set; set one of sasl.oauthbearer.token.env"),
-        ({ENDPOINT: "file:/t", "sasl.oauthbearer.token.env": "T"}, "several token sources are set .sasl.oauthbearer.token.env, sasl"),
+        (
+            {ENDPOINT: "file:/t", "sasl.oauthbearer.token.env": "T"},
+            "several token sources are set .sasl.oauthbearer.token.env, sasl",
+        ),
         ({ENDPOINT: "ftp://x"}, "expected a file:, http: or https: URL"),
         ({ENDPOINT: "https://x"}, "credentials are missing; set sasl.oauthbearer.client.credentials.client.id"),
         ({"sasl.login.callback.handler.class": "com.example.Mine"}, "Java classes cannot be loaded"),

@@ -57,7 +57,10 @@ def test_what_kafka_0_10_cannot_hold_is_refused(broker: kafka.KafkaBroker) -> No
         Producer(client)
     with Client(broker.bootstrap_servers, **PLAIN) as client:
         until(lambda: client.metadata(["refused"]).topics["refused"].partitions)
-        for more, codec, what in (([("h", b"1")], "NONE", "do not support record headers"), ([], "ZSTD", "zstd requires a broker")):
+        for more, codec, what in (
+            ([("h", b"1")], "NONE", "do not support record headers"),
+            ([], "ZSTD", "zstd requires a broker"),
+        ):
             records = [msgspec.structs.replace(record, headers=more) for record in RECORDS]
             data = bytes(write_batch(records, magic=2, compression=Compression[codec]))
             with pytest.raises(BrokerError, match=what):
@@ -70,6 +73,8 @@ def test_kafka_0_9_is_refused_with_a_clear_error(tmp_path: Path) -> None:
     with (
         kafka.KafkaBroker(tmp_path, version="0.9.0.1", heap="256m") as old,
         Client(old.bootstrap_servers, **settings) as client,
-        pytest.raises(ConnectionFailed, match=r"in response to ApiVersions, which brokers before Kafka 0\.10 do not support"),
+        pytest.raises(
+            ConnectionFailed, match=r"in response to ApiVersions, which brokers before Kafka 0\.10 do not support"
+        ),
     ):
         client.metadata([])
