@@ -20,6 +20,8 @@ All of them pickle (Spark carries them between processes) and all of them say wh
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 __all__ = [
     "BrokerError",
     "ConnectionFailed",
@@ -35,9 +37,19 @@ __all__ = [
     "Truncated",
     "UnsafePath",
     "UnsupportedVersion",
+    "did_you_mean",
 ]
 
 Path = tuple[str | int, ...]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ` (did you mean 'orders'?)` for the known name closest to `name`, or an empty string. Ignores case."""
+    import difflib
+
+    by_lower = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return f" (did you mean '{by_lower[close[0]]}'?)" if close else ""
 
 
 def render_path(path: Path) -> str:

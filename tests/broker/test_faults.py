@@ -131,7 +131,7 @@ def test_a_fault_can_be_for_one_client(broker: Broker) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda faults: faults.fail("Produse", 1), r"unknown API 'Produse'; did you mean 'Produce'\?"),
+        (lambda faults: faults.fail("Produse", 1), r"unknown API 'Produse' \(did you mean 'Produce'\?\)"),
         (lambda faults: faults.fail("Produce", "NOT_LEADER"), "unknown error 'NOT_LEADER'"),
         (lambda faults: faults.drop("Produce", times=0), "times 0"),
         (lambda faults: faults.delay("Produce", -1), "delay_ms -1"),

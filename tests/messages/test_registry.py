@@ -96,7 +96,7 @@ def test_definitions_from_anywhere_are_compiled_when_they_are_asked_for(tmp_path
     assert (loaded.names(), loaded.request(9000)) == (["OrderRequest"], cls)
     order = cls(amount=5, inner=cls.Inner(x=7))
     assert cls.decode(order.encode(version=1), version=1) == order
-    with pytest.raises(OptionError, match="do you mean OrderRequest"):
+    with pytest.raises(OptionError, match="did you mean 'OrderRequest'"):
         loaded.get("OrderReqest")
     with pytest.raises(UnsupportedVersion, match="no response with key 9000"):
         loaded.response(9000)
@@ -158,7 +158,7 @@ def _find(kind: str, api_key: int, module: str, kafka: str) -> str | None:
 
 
 def test_what_is_not_there_is_said_with_a_suggestion() -> None:
-    with pytest.raises(OptionError, match="do you mean FetchRequest"):
+    with pytest.raises(OptionError, match="did you mean 'FetchRequest'"):
         registry.get("FetchReqest")
     with pytest.raises(OptionError, match=r"known: 4\.4\.0, 4\.3\.1, .*, 2\.0\.1"):
         registry.names(kafka="1.0")

@@ -265,7 +265,7 @@ def test_the_registry_functions_run_in_spark(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (("MetadataRespons", 9), OptionError, "do you mean MetadataResponse"),
+        (("MetadataRespons", 9), OptionError, "did you mean 'MetadataResponse'"),
         (("MetadataResponse", 99), UnsupportedVersion, "MetadataResponse has versions 0-13, not 99"),
         (("MetadataResponse", None), OptionError, "needs option 'prefixed'"),
         (("missing.json", 1), OptionError, "missing.json': the file cannot be read"),

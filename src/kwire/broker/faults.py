@@ -11,14 +11,13 @@ match a request, the one added first applies.
 
 from __future__ import annotations
 
-import difflib
 import threading
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from kwire.broker.responses import Response, SplicedResponse
-from kwire.errors import OptionError
+from kwire.errors import OptionError, did_you_mean
 from kwire.messages import FetchResponse, registry
 from kwire.protocol.error_codes import ErrorCode
 
@@ -112,8 +111,7 @@ def parse_api(name: str) -> int | None:
     by_lower = {each.lower(): each for each in names}
     known = by_lower.get(name.lower().removesuffix("request"))
     if known is None:
-        close = difflib.get_close_matches(name, names, n=1)
-        raise OptionError(f"unknown API {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+        raise OptionError(f"unknown API {name!r}{did_you_mean(name, names)}")
     return registry.get(f"{known}Request").API_KEY
 
 
@@ -124,8 +122,7 @@ def parse_error(error: str | int) -> ErrorCode:
     try:
         return ErrorCode[error.upper()]
     except KeyError:
-        close = difflib.get_close_matches(error.upper(), [each.name for each in ErrorCode], n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(error, [each.name for each in ErrorCode])
         raise OptionError(f"unknown error {error!r}{hint}") from None
 
 

@@ -12,14 +12,13 @@ Source: kafka.server.KafkaConfig and the classes it joins, 3.9.1.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kwire.broker.secret_values import NO_SECRET, NO_USERS, Secret, Users
 from kwire.broker.tokens import UNSECURED, TokenValidator
-from kwire.errors import OptionError
+from kwire.errors import OptionError, did_you_mean
 
 __all__ = ["TOPIC_DEFAULTS", "Settings", "parse_value"]
 
@@ -153,16 +152,14 @@ class Settings:
     def parse(cls, given: Mapping[str, Any]) -> Settings:
         """Settings from names (dots or underscores) and values (of their type, or text).
 
-        Raises OptionError for a name that is not there, naming close ones, and for a value of another type.
+        Raises OptionError for a name that is not there, with a suggestion, and for a value of another type.
         """
         fields = {field.name: field for field in dataclasses.fields(cls)}
         values = {}
         for name, value in given.items():
             field = fields.get(name.replace(".", "_"))
             if field is None:
-                close = difflib.get_close_matches(name.replace(".", "_"), fields, 3, 0.6)
-                hint = f"; close to it: {', '.join(close)}" if close else ""
-                raise OptionError(f"there is no broker setting {name!r}{hint}")
+                raise OptionError(f"unknown broker setting {name!r}{did_you_mean(name.replace('.', '_'), fields)}")
             values[field.name] = parse_value(field.name, type(field.default), value)
         return cls(**values)
 

@@ -9,14 +9,13 @@ Source: ConsumerConfig, ProducerConfig, AdminClientConfig, SaslConfigs and SslCo
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from kwire.client.oauthbearer import OAuthConfigs, TokenSource, choose_source
-from kwire.errors import OptionError
+from kwire.errors import OptionError, did_you_mean
 
 __all__ = ["ClientSettings"]
 
@@ -331,8 +330,7 @@ class ClientSettings:
             if reason := next((why for start, why in REFUSED.items() if name.startswith(start)), None):
                 raise OptionError(f"config '{name}' is not supported: {reason}")
             if name not in KNOWN:
-                close = difflib.get_close_matches(name, [*KNOWN, *IGNORED], n=1)
-                raise OptionError(f"unknown config '{name}'" + (f"; did you mean '{close[0]}'?" if close else ""))
+                raise OptionError(f"unknown config '{name}'{did_you_mean(name, [*KNOWN, *IGNORED])}")
             key, parse = KNOWN[name]
             if key == "oauth_callback" and callable(value):
                 fields[key] = value

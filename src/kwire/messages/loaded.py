@@ -6,10 +6,9 @@ kafka.get("FetchRequest"), kafka.request(1), kafka.find("metadata", 3), kafka.na
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
-from kwire.errors import OptionError, UnsupportedVersion
+from kwire.errors import OptionError, UnsupportedVersion, did_you_mean
 from kwire.messages.base import Message
 from kwire.messages.runtime import message_class
 from kwire.schema.model import Message as MessageSpec
@@ -31,8 +30,7 @@ class Loaded:
     def get(self, name: str) -> type[Message]:
         """The class of a message. Raises OptionError for an unknown name."""
         if name not in self._specs:
-            close = difflib.get_close_matches(name, self._specs, 1)
-            raise OptionError(f"there is no message {name!r}" + (f"; do you mean {close[0]}?" if close else ""))
+            raise OptionError(f"unknown message {name!r}{did_you_mean(name, self._specs)}")
         return message_class(self._specs[name])
 
     def find(self, kind: str, api_key: int) -> type[Message]:

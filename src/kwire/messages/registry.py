@@ -14,14 +14,13 @@ Nothing is imported but the message that is asked for.
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Mapping
 from importlib import resources
 from typing import TYPE_CHECKING
 
 from kwire import messages
-from kwire.errors import DecodeError, EncodeError, OptionError, UnsupportedVersion
+from kwire.errors import DecodeError, EncodeError, OptionError, UnsupportedVersion, did_you_mean
 from kwire.messages.base import Buffer, Message
 from kwire.messages.index import MESSAGES, RELEASES
 
@@ -194,8 +193,7 @@ def _keys(release: str) -> dict[tuple[str, int], dict[str, str]]:
 
 def _check_name(name: str) -> None:
     if name not in MESSAGES:
-        close = difflib.get_close_matches(name, MESSAGES, 1)
-        raise OptionError(f"there is no message {name!r}" + (f"; do you mean {close[0]}?" if close else ""))
+        raise OptionError(f"unknown message {name!r}{did_you_mean(name, MESSAGES)}")
 
 
 def _release(kafka: str) -> str:

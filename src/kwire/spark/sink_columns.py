@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kwire.errors import OptionError
-from kwire.spark.options.topics import nearest
+from kwire.errors import OptionError, did_you_mean
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -41,7 +40,7 @@ def check_columns(schema: StructType, types: Mapping[str, tuple[str, ...]], *, t
     """
     found = {field.name: field.dataType.simpleString() for field in schema.fields}
     if "value" not in found:
-        raise OptionError(f"Required attribute 'value' not found{nearest('value', found)}; {columns_taken(types)}")
+        raise OptionError(f"Required attribute 'value' not found{did_you_mean('value', found)}; {columns_taken(types)}")
     if topic is not None:
         found.pop("topic", None)
     elif "topic" not in found:

@@ -6,9 +6,10 @@ so that no client library is imported.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
+
+from kwire.errors import did_you_mean
 
 __all__ = ["cause", "explain"]
 
@@ -60,9 +61,7 @@ def explain(error: Exception, driver: type | None = None) -> str:
     if names & CONNECTION:
         return f"cannot connect to the server: {said}; check the network, the URL and the storage option endpoint_url"
     if unknown := UNKNOWN_ARGUMENT.search(said) if isinstance(error, TypeError) else None:
-        close = difflib.get_close_matches(unknown[1], options_of(driver), n=1)
-        hint = f" (did you mean '{close[0]}'?)" if close else ""
-        return f"unknown storage option '{unknown[1]}'{hint}"
+        return f"unknown storage option '{unknown[1]}'{did_you_mean(unknown[1], options_of(driver))}"
     if isinstance(error, (AttributeError, TypeError, ValueError)):
         return f"wrong storage option or URL: {said}"
     return said

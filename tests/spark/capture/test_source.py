@@ -132,7 +132,7 @@ def test_a_damaged_file_fails_or_ends_with_a_row(spark: SparkSession, folder: Pa
         ({"port": "9092"}, r"Unknown option 'port' \(did you mean 'ports'\?\); docs/capture.md"),
         ({"ports": "9092;9093"}, "Option 'ports': expected port numbers"),
         ({"columns": "apis"}, r"unknown column 'apis' \(did you mean 'api'\?\)"),
-        ({"message": "FetchReques"}, "there is no message 'FetchReques'; do you mean FetchRequest"),
+        ({"message": "FetchReques"}, "unknown message 'FetchReques' .did you mean 'FetchRequest'"),
         ({"message": "TopicRecord"}, "Option 'message': TopicRecord is no request or response"),
         ({"columns": "body"}, "unknown column 'body'"),
         ({"bodies": "xml"}, "Option 'bodies': expected one of json, bytes, none"),

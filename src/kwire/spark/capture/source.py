@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from kwire.errors import KwireError, OptionError
+from kwire.errors import KwireError, OptionError, did_you_mean
 from kwire.spark.message_types import message_class, struct_type
 from kwire.spark.options.given import effective_options, schema_ddl, user_options
-from kwire.spark.options.topics import nearest
 from kwire.spark.options.values import (
     check_columns,
     parse_choice,
@@ -268,7 +267,7 @@ class KafkaCaptureSource(DataSource):
         for name, kind in asked.items():
             if types.get(name, COLUMNS.get(name)) != kind:
                 raise OptionError(
-                    f"The schema: column {name} of type {kind}{nearest(name, types)}; "
+                    f"The schema: column {name} of type {kind}{did_you_mean(name, types)}; "
                     f"there are {', '.join(f'{n} {k}' for n, k in types.items())}"
                 )
         return CaptureReader(replace(options, columns=tuple(asked)))

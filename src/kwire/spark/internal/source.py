@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from kwire.errors import LogError, OptionError
+from kwire.errors import LogError, OptionError, did_you_mean
 from kwire.spark.internal.columns import COLUMNS, HISTORY_COLUMNS, TOPICS
 from kwire.spark.options.given import effective_options, schema_ddl, user_options
-from kwire.spark.options.topics import TopicPartition, nearest
+from kwire.spark.options.topics import TopicPartition
 from kwire.spark.options.values import (
     check_columns,
     parse_choice,
@@ -99,7 +99,7 @@ def _topic_and_kind(given: Mapping[str, str], mode: Mode) -> tuple[str, str | No
         kind = kind.strip().lower()
         if kind not in COLUMNS:
             raise OptionError(
-                f"Option 'kind': expected one of {', '.join(COLUMNS)}, got '{kind}'{nearest(kind, COLUMNS)}"
+                f"Option 'kind': expected one of {', '.join(COLUMNS)}, got '{kind}'{did_you_mean(kind, COLUMNS)}"
             )
         if topic is not None and topic != TOPICS[kind]:
             raise OptionError(f"Option 'kind': {kind} are in {TOPICS[kind]}, and topic is '{topic}'; leave topic out")
@@ -108,7 +108,8 @@ def _topic_and_kind(given: Mapping[str, str], mode: Mode) -> tuple[str, str | No
         raise OptionError(f"Option 'kind' must be specified: one of {', '.join(COLUMNS)}; or 'topic'")
     if topic not in KIND_OF_TOPIC:
         raise OptionError(
-            f"Option 'topic': expected one of {', '.join(KIND_OF_TOPIC)}, got '{topic}'{nearest(topic, KIND_OF_TOPIC)}"
+            f"Option 'topic': expected one of {', '.join(KIND_OF_TOPIC)}, got '{topic}'"
+            f"{did_you_mean(topic, KIND_OF_TOPIC)}"
         )
     kind = KIND_OF_TOPIC[topic]
     if kind is None and mode == "current":
@@ -199,7 +200,7 @@ class KafkaInternalSource(DataSource):
         for name, kind in asked.items():
             if options.types.get(name) != kind:
                 raise OptionError(
-                    f"The schema: column {name} of type {kind}{nearest(name, options.types)}; "
+                    f"The schema: column {name} of type {kind}{did_you_mean(name, options.types)}; "
                     f"there are {', '.join(f'{n} {k}' for n, k in options.types.items())}"
                 )
         return InternalReader(replace(options, columns=tuple(asked)))

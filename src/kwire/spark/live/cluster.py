@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, Topic
-from kwire.errors import BrokerError, LogError
+from kwire.errors import BrokerError, LogError, did_you_mean
 from kwire.protocol.error_codes import ErrorCode
 from kwire.spark.live.options import LiveOptions
-from kwire.spark.options.topics import Assign, Matching, Subscribe, TopicPartition, nearest, select
+from kwire.spark.options.topics import Assign, Matching, Subscribe, TopicPartition, select
 from kwire.spark.streaming.position import TopicIds
 
 __all__ = ["LiveBounds", "LiveCluster", "find_topic"]
@@ -24,7 +24,7 @@ def find_topic(client: Client, name: str) -> Topic:
     """Look up a topic to write to. Raises BrokerError, ConnectionFailed."""
     found = client.metadata([name]).topics.get(name)
     if found is None or found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-        hint = nearest(name, client.metadata().topics)
+        hint = did_you_mean(name, client.metadata().topics)
         raise BrokerError(f"topic {name!r} does not exist{hint}; create it first", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if found.error_code:
         raise BrokerError(f"topic {name!r}: {found.error_code.name}", found.error_code)
@@ -92,7 +92,7 @@ class LiveCluster:
         available = [(name, number) for name, topic in found.items() for number in topic.partitions]
         selected, missing = select(selection, available)
         if missing:
-            hint = nearest(missing[0], self.client.metadata().topics)
+            hint = did_you_mean(missing[0], self.client.metadata().topics)
             what = f"{', '.join(missing)} not found in this cluster{hint}"
             if self.options.fail_on_data_loss:
                 raise LogError(f"{what}; to read the available data, set failOnDataLoss to false")

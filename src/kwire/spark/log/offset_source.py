@@ -9,10 +9,10 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kwire.errors import LogError
+from kwire.errors import LogError, did_you_mean
 from kwire.log import PartitionLog
 from kwire.spark.log.options import Isolation, LogOptions
-from kwire.spark.options.topics import Matching, TopicPartition, nearest, select
+from kwire.spark.options.topics import Matching, TopicPartition, select
 from kwire.spark.paths import open_logs
 from kwire.spark.streaming.position import Offsets, TopicIds
 from kwire.storage.cached_store import StoreCache
@@ -59,7 +59,7 @@ class LogOffsetSource:
         if missing:
             topics = sorted({topic for topic, _ in self.logs})
             what = (
-                f"{', '.join(missing)} not found in {paths}{nearest(missing[0], topics)}; "
+                f"{', '.join(missing)} not found in {paths}{did_you_mean(missing[0], topics)}; "
                 f"available topics: {', '.join(topics)[:500]}"
             )
             if self.options.fail_on_data_loss:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from kwire.errors import OptionError
+from kwire.errors import OptionError, did_you_mean
 from kwire.spark.options.given import user_options
 from kwire.spark.options.query import (
     QUERY_NAMES,
@@ -22,7 +22,7 @@ from kwire.spark.options.query import (
     parse_query,
     parse_selection,
 )
-from kwire.spark.options.topics import Matching, nearest
+from kwire.spark.options.topics import Matching
 from kwire.spark.options.values import is_storage, parse_choice, parse_flag, parse_paths, parse_storage
 
 Mode = Literal["FAILFAST", "DROPMALFORMED", "PERMISSIVE"]
@@ -98,9 +98,9 @@ def _refuse_others(given: Mapping[str, str], query: Query) -> None:
         if key in refused:
             name, reason = refused[key]
             raise OptionError(f"Option '{name}' is not supported: {reason}")
-        if key.startswith("kafka.") and not (hint := nearest(key, ["kafka.isolation.level"])):
+        if key.startswith("kafka.") and not (hint := did_you_mean(key, ["kafka.isolation.level"])):
             raise OptionError(
                 f"Option '{key}' is not supported: {_NO_BROKER}; of kafka.* only kafka.isolation.level is"
             )
-        hint = nearest(key, [*NAMES, *REFUSED])
+        hint = did_you_mean(key, [*NAMES, *REFUSED])
         raise OptionError(f"Unknown option '{key}'{hint}; {PAGE} lists the options of kafka-log")

@@ -6,10 +6,9 @@ Source: Spark's KafkaSourceProvider, ConsumerStrategy and JsonUtils (spark-sql-k
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,13 +118,6 @@ def select(selection: Selection, available: Collection[TopicPartition]) -> tuple
                 ),
                 [],
             )
-
-
-def nearest(wanted: str, known: Iterable[str]) -> str:
-    """` (did you mean 'orders'?)` for the known name nearest to `wanted`, else an empty string."""
-    by_lower = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(wanted.lower(), by_lower, n=1, cutoff=0.6)
-    return f" (did you mean '{by_lower[close[0]]}'?)" if close else ""
 
 
 def load_json_object(text: str, expected: OptionError) -> dict[str, Any]:

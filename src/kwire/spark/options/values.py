@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from kwire.errors import OptionError
-from kwire.spark.options.topics import nearest
+from kwire.errors import OptionError, did_you_mean
 
 __all__ = [
     "STORAGE_PREFIX",
@@ -38,7 +37,7 @@ def refuse_unknown(given: Mapping[str, str], names: Iterable[str], source: str, 
     for key in given:
         if key not in known and not is_storage(key):
             raise OptionError(
-                f"Unknown option '{key}'{nearest(key, list(names))}; {page} lists the options of {source}"
+                f"Unknown option '{key}'{did_you_mean(key, list(names))}; {page} lists the options of {source}"
             )
 
 
@@ -103,7 +102,9 @@ def check_columns(names: Sequence[str], known: Iterable[str], where: str = "Opti
     known = list(known)
     for name in names:
         if name not in known:
-            raise OptionError(f"{where}: unknown column '{name}'{nearest(name, known)}; there are {', '.join(known)}")
+            raise OptionError(
+                f"{where}: unknown column '{name}'{did_you_mean(name, known)}; there are {', '.join(known)}"
+            )
     if len(set(names)) < len(names):
         raise OptionError(f"{where} names a column twice: {', '.join(names)}")
 
@@ -137,4 +138,6 @@ def parse_choice(given: Mapping[str, str], name: str, default: Choice, choices: 
     for choice in choices:
         if text.strip().lower() == choice.lower():
             return choice
-    raise OptionError(f"Option '{name}': expected one of {', '.join(choices)}, got '{text}'{nearest(text, choices)}")
+    raise OptionError(
+        f"Option '{name}': expected one of {', '.join(choices)}, got '{text}'{did_you_mean(text, choices)}"
+    )
