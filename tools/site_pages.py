@@ -19,7 +19,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 import typer
 from mkdocs.config.defaults import MkDocsConfig
@@ -79,7 +79,10 @@ LINK = re.compile(r"\[([^]]*)\]\(([^)#\s:]+)(#[^)\s]*)?\)")
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Add the pages of the Python reference to the navigation."""
-    modules = [{group: [{name: f"reference/{name}.md"} for name in names]} for group, names in MODULES.items()]
+    modules = [
+        {group: [{name.removeprefix("kwire."): f"reference/{name}.md"} for name in names]}
+        for group, names in MODULES.items()
+    ]
     for section in config.nav or ():
         if "Reference" in section:
             section["Reference"].append({"Python": [{"Modules": "reference/python.md"}, *modules]})
@@ -193,12 +196,7 @@ def module_page(name: str) -> str:
     constants = {public: value for public, value in values.items() if not is_documented(value)}
     parts = [f"# {name}\n\n{described(inspect.getdoc(module), name)}\n"]
     if constants:
-        rows = [f"| `{public}` | `{value!r}` |" for public, value in constants.items() if is_literal(value)]
-        rows += [
-            f"| `{public}` | {cell(type(value).__name__)} |"
-            for public, value in constants.items()
-            if not is_literal(value)
-        ]
+        rows = [f"| `{public}` | {shown(value)} |" for public, value in constants.items()]
         parts.append("\n".join(["| constant | value |", "| --- | --- |", *rows, ""]))
     for public in values.keys() - constants.keys():
         described(inspect.getdoc(values[public]), f"{name}.{public}")
@@ -213,6 +211,8 @@ def is_documented(value: object) -> bool:
     return inspect.isclass(value) or inspect.isroutine(value)
 
 
-def is_literal(value: object) -> bool:
-    """Whether a constant's repr is its value."""
-    return isinstance(value, (int, str, bytes, float, tuple)) and len(repr(value)) < 100
+def shown(value: object) -> str:
+    """A constant as a table shows it: its repr if that is its value, else its type."""
+    if isinstance(value, (int, str, bytes, float, tuple)) and len(repr(value)) < 100:
+        return f"`{value!r}`"
+    return "type alias" if get_origin(value) else type(value).__name__
