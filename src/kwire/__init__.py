@@ -1,28 +1,38 @@
 """Kafka's wire protocol, record formats and logs, for Python and Spark.
 
-Data
-    kwire.log               LogDirectory reads log directories, LogManager writes them
-    kwire.maintenance       repair, compact, convert, export and restore whole directories
-    kwire.records           record batches of magic 0, 1 and 2, as objects or Arrow
-    kwire.internal_topics   consumer groups, transactions and cluster metadata, from Kafka's internal topics
-    kwire.storage           local directories, object stores and tiered storage
+What to import for which task:
 
-Protocol
-    kwire.messages          a class for each of Kafka's messages; kwire.messages.registry finds them
-    kwire.protocol          frames, headers and version negotiation without I/O
-    kwire.schema            message definitions: check, compare, compile
-    kwire.capture           requests and responses from packet captures
+Logs
+    from kwire.log import LogDirectory                  read a log directory, a backup or an object store
+    from kwire.log import LogManager                    write log directories that a Kafka broker boots on
+    from kwire.log.verify import verify_directory       find damage; kwire.maintenance repairs it
+    from kwire.maintenance import convert, export       convert, compact, export, restore whole directories
+    from kwire.log.internal import replay_groups        groups, transactions and cluster metadata of a directory
+
+Records and messages
+    from kwire import records                           batches of magic 0, 1 and 2, as objects or Arrow
+    from kwire.messages import MetadataRequest          a class for each of Kafka's messages, all versions
+    from kwire.messages import registry                 messages by name or API key, also of one Kafka release
+    from kwire.protocol import Connection               frames, headers and versions, without I/O
+    from kwire.capture import read_capture              requests and responses of a packet capture
+    from kwire import schema                            message definitions: check, compare, compile
 
 Brokers
-    kwire.broker            Broker: a Kafka broker in this process; the pytest fixture kafka_broker
-    kwire.client            Client: a small blocking client
+    from kwire.broker import Broker                     a Kafka broker in this process
+    def test_orders(kafka_broker): ...                  the same as a pytest fixture, nothing to import
+    from kwire.client import Client                     a small blocking client
 
 Spark
-    kwire.spark             the formats kafka-log, kafka-live, kafka-capture and kafka-internal
-    kwire.spark.functions   from_kafka, to_kafka
-    kwire.spark.jobs        convert, compact, verify, export and restore with one task per partition
+    import kwire.spark                                  first line of a program: finds the formats kafka-log,
+                                                        kafka-live, kafka-capture and kafka-internal
+    from kwire.spark import functions                   from_kafka and to_kafka, for columns of messages
+    from kwire.spark import jobs                        convert, compact, verify, export with a task per partition
 
-kwire.errors lists all exceptions. The command `kwire` offers the same in a shell: `kwire --help`.
+Errors and pages
+    from kwire.errors import KwireError                 base class of every exception that kwire raises
+    from kwire.pages.log_report import render_report    reports and the protocol site as HTML
+
+The command `kwire` does most of this in a shell: `kwire --help`.
 """
 
 __version__ = "0.1.0"
