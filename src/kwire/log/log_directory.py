@@ -99,6 +99,10 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
 
     partitions: dict[TopicPartition, PartitionLog]
 
+    def reopened(self) -> LogDirectory:
+        """The same directory, listed anew."""
+        return LogDirectory(self.url, opener=self._open_store, **self.storage_options)
+
     # ---- the mapping
 
     def __getitem__(self, key: TopicPartition) -> PartitionLog:

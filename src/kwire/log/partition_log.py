@@ -15,11 +15,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from kwire.errors import CorruptBatch, LogError, Malformed, OptionError
-from kwire.log.chunks import Chunks
 from kwire.log.file_names import Ignored, PartitionFiles, SegmentFiles, decide_files
 from kwire.log.offset_order import in_order
 from kwire.log.producer_snapshot import parse_producer_snapshot
 from kwire.log.segment import Segment
+from kwire.log.segment_batches import segment_batches
 from kwire.log.time_lookup import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
@@ -30,7 +30,7 @@ from kwire.log.time_lookup import (
 )
 from kwire.log.transaction_index import AbortedTransaction
 from kwire.log.transactions import aborted_transactions, open_transactions
-from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, Batch, Record, read_batches
+from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, Batch, Record
 from kwire.storage.checkpoints import (
     LEADER_EPOCHS,
     PARTITION_METADATA,
@@ -38,7 +38,8 @@ from kwire.storage.checkpoints import (
     parse_leader_epochs,
     parse_partition_metadata,
 )
-from kwire.storage.store import Entry, Store
+from kwire.storage.open_store import open_store
+from kwire.storage.store import Entry, Store, parent_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 
 Isolation = Literal["read_uncommitted", "read_committed"]
 ISOLATIONS = ("read_uncommitted", "read_committed")
-OBJECT_CHUNK_BYTES = 1 << 20
 
 
 class AbortedBatches:
@@ -114,6 +114,19 @@ class PartitionLog:
             high_watermark_checkpoint=self._high_watermark_checkpoint,
             only_base_offset=self.only_base_offset,
         )
+
+    def sibling(self, topic: str, partition: int) -> PartitionLog:
+        """Another partition of the same log directory, without its checkpoints; its files may be missing.
+
+        Raises LogError when the directory above this one cannot be opened.
+        """
+        store = self.store
+        if not self.directory:
+            parent = parent_of(store.url)
+            if parent is None:
+                raise LogError("has no directory above it", store.url)
+            store = open_store(parent[0], store.options)
+        return PartitionLog(store, f"{topic}-{partition}", topic, partition)
 
     # ---- files
 
@@ -411,40 +424,3 @@ class PartitionLog:
             check_crc=check_crc,
             max_decompressed_bytes=max_decompressed_bytes,
         )
-
-
-def segment_batches(
-    segment: Segment, start_offset: int = 0, *, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
-) -> Iterator[Batch]:
-    """The batches of a segment from the one that holds start_offset on.
-
-    Ends silently where a growing log ends: inside a batch or in zeros at the end of the active segment.
-    Raises CorruptBatch at anything else that is no batch, LogError.
-    """
-    with segment.open() as file:
-        position, size = segment.position_of(file, start_offset), file.size()
-        chunks = Chunks(
-            file,
-            position,
-            size,
-            chunk_bytes=OBJECT_CHUNK_BYTES,
-            max_batch_bytes=max_decompressed_bytes,
-            buffer=bytearray(),
-        )
-        while (chunk := chunks.next_chunk()) is not None:
-            used = 0
-            try:
-                for batch in read_batches(
-                    chunk, position=chunks.position, max_decompressed_bytes=max_decompressed_bytes, file=file.url
-                ):
-                    used += batch.size_bytes
-                    yield batch
-            except CorruptBatch as error:
-                if not segment.ends_in_zeros(file, error.position):
-                    raise
-                return
-            if not chunks.advance(used):
-                break
-            chunks.buffer = bytearray()  # batches are views of it, and callers keep them
-        if damage := chunks.refused or segment.cut(file, chunks.position, size):
-            raise damage

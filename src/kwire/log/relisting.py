@@ -7,10 +7,12 @@ active one is closed. What a stale listing leads to, such as a file that is miss
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from kwire.errors import LogError
-from kwire.log.partition_log import PartitionLog
+
+if TYPE_CHECKING:
+    from kwire.log.partition_log import PartitionLog
 
 __all__ = ["TRIES", "has_changed", "is_gone", "steady"]
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from kwire.errors import LogError, Malformed
+from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Damage, Kind
 from kwire.log.file_names import SEGMENT_FILE, segment_file
 from kwire.log.log_directory import LogDirectory
@@ -34,7 +36,6 @@ from kwire.storage.checkpoints import (
     render_partition_metadata,
 )
 from kwire.storage.header_walk import HeaderWalk
-from kwire.storage.store import parent_of
 
 __all__ = ["PartitionPlan", "Plan", "SegmentPlan", "make_index_plan", "make_plan"]
 
@@ -332,10 +333,10 @@ def _epochs_above(log: PartitionLog, end: int) -> list[int]:
 
 def _topic_id_elsewhere(log: PartitionLog, directory: LogDirectory) -> bytes | None:
     """partition.metadata by the metadata log, or else as the topic's other partitions have it, where they agree."""
-    above = (log.store.url, "") if log.directory else parent_of(log.store.url)
-    known = None if above is None else TopicFacts(above[0], log.store.options).topic_id(log.topic)
-    if known is not None:
-        return render_partition_metadata(known)
+    with suppress(LogError):
+        known = TopicFacts(log.sibling(METADATA_TOPIC, 0)).topic_id(log.topic)
+        if known is not None:
+            return render_partition_metadata(known)
     found = set()
     for topic, partition in directory:
         if topic == log.topic and partition != log.partition:

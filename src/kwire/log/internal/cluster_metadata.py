@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kwire.errors import CorruptBatch, LogError
 from kwire.internal_topics.cluster_state import ClusterState
@@ -20,7 +21,9 @@ from kwire.internal_topics.metadata_records import decode_metadata
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.internal_topics.typed_record import Problems, TypedRecord, damage_row, typed_records, usable
 from kwire.log.internal.history import Source, partitions_of, read_history
-from kwire.log.partition_log import PartitionLog
+
+if TYPE_CHECKING:
+    from kwire.log.partition_log import PartitionLog
 
 __all__ = [
     "Snapshot",

@@ -10,22 +10,26 @@ behind bytes that are no batch with the next segment.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 from kwire.errors import CorruptBatch, LogError
 from kwire.internal_topics.typed_record import Decoder, TypedRecord, damage_row, typed_records
 from kwire.log.offset_order import in_order
-from kwire.log.partition_log import PartitionLog, segment_batches
+from kwire.log.segment_batches import segment_batches
 from kwire.storage.checkpoints import TopicPartition
+
+if TYPE_CHECKING:
+    from kwire.log.partition_log import PartitionLog
 
 __all__ = ["Source", "partitions_of", "read_history"]
 
-Source = Mapping[TopicPartition, PartitionLog] | PartitionLog
+Source: TypeAlias = "Mapping[TopicPartition, PartitionLog] | PartitionLog"
 """Where internal topics are: a LogDirectory or other partitions by (topic, partition), or one partition's log."""
 
 
 def partitions_of(source: Source, topic: str) -> list[PartitionLog]:
     """The logs of a topic in a directory, or the one log that is given. Raises LogError where there is none."""
-    if isinstance(source, PartitionLog):
+    if not isinstance(source, Mapping):
         return [source]
     found = [log for (name, _), log in source.items() if name == topic]
     if not found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 from kwire.errors import LogError
@@ -16,7 +16,6 @@ from kwire.log.internal.cluster_metadata import (
     replay_cluster,
 )
 from kwire.log.internal.history import Source
-from kwire.log.partition_log import PartitionLog
 from kwire.messages import TopicRecord
 
 __all__ = ["topic_names"]
@@ -28,7 +27,7 @@ def topic_names(source: Source, *, deleted: bool = False) -> dict[UUID, str]:
     deleted: also of topics that were deleted since, as states of the past have them. No two topics have the same id.
     Reads one small file a topic, and the metadata log where there is one: with `deleted` all of it and all snapshots.
     """
-    if isinstance(source, PartitionLog):
+    if not isinstance(source, Mapping):
         return {}
     names: dict[UUID, str] = {}
     if deleted and (METADATA_TOPIC, 0) in source:

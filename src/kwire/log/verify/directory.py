@@ -11,13 +11,12 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from kwire.errors import KwireError, LogError, Malformed
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Damage, Kind, Severity
 from kwire.log.file_names import MARKED_DIRECTORY
-from kwire.log.log_directory import LogDirectory
-from kwire.log.partition_log import PartitionLog
 from kwire.log.relisting import has_changed, is_gone
 from kwire.log.verify.judgement import Circumstances, Judgement
 from kwire.log.verify.metadata import BOOTSTRAP, verify_metadata_files, verify_metadata_snapshot
@@ -36,14 +35,17 @@ from kwire.storage.checkpoints import (
     parse_uuid,
 )
 from kwire.storage.directory_lock import is_held
-from kwire.storage.open_store import open_store
-from kwire.storage.store import LocalStore, Store, parent_of
+from kwire.storage.store import LocalStore, Store
+
+if TYPE_CHECKING:
+    from kwire.log.log_directory import LogDirectory
+    from kwire.log.partition_log import PartitionLog
 
 __all__ = [
     "DirectoryFindings",
     "RootFiles",
     "circumstances_of",
-    "read_root_files",
+    "root_files_above",
     "verify_directory",
     "verify_log",
     "verify_root",
@@ -97,7 +99,7 @@ class DirectoryFindings:
     damages: list[Damage] = field(default_factory=list)
 
 
-def read_root_files(store: Store) -> RootFiles:
+def read_root_files(store: Store, facts: TopicFacts) -> RootFiles:
     """The files of a directory of logs. Raises LogError when it cannot be listed."""
     names = frozenset(entry.name for entry in store.list("") if not entry.is_directory)
     offsets: dict[str, Offsets] = {}
@@ -109,21 +111,19 @@ def read_root_files(store: Store) -> RootFiles:
                 offsets[name] = parse_offset_checkpoint(store.read_all(name))
             except (LogError, Malformed) as error:
                 errors.append((name, error))
-    return RootFiles(
-        store=store, names=names, offsets=offsets, errors=errors, facts=TopicFacts(store.url, store.options)
-    )
+    return RootFiles(store=store, names=names, offsets=offsets, errors=errors, facts=facts)
+
+
+def root_files_above(log: PartitionLog) -> RootFiles:
+    """The files of the directory that a partition is in. Raises LogError when there is none, or it cannot be listed."""
+    metadata_log = log.sibling(METADATA_TOPIC, 0)
+    return read_root_files(metadata_log.store, TopicFacts(metadata_log))
 
 
 def circumstances_of(log: PartitionLog) -> Circumstances:
     """What the directory above a partition says about it; nothing is known where there is none."""
     try:
-        store = log.store
-        if not log.directory:
-            above = parent_of(store.url)
-            if above is None:
-                return Circumstances()
-            store = open_store(above[0], store.options)
-        return read_root_files(store).circumstances((log.topic, log.partition))
+        return root_files_above(log).circumstances((log.topic, log.partition))
     except LogError:
         return Circumstances()
 
@@ -141,7 +141,7 @@ def verify_directory(
     """
     chosen = list(directory.values()) if logs is None else list(logs)
     whole = len(chosen) == 1 and not chosen[0].directory  # a partition's own directory
-    root = None if whole else read_root_files(chosen[0].store)
+    root = None if whole else root_files_above(chosen[0])
 
     def verify(log: PartitionLog) -> PartitionFindings:
         circumstances = circumstances_of(log) if root is None else root.circumstances((log.topic, log.partition))
@@ -209,8 +209,7 @@ def _verify_root_twice(
     if all(each.is_harmless for each in found):
         return found
     try:
-        again = LogDirectory(directory.url, **directory.storage_options)
-        now = verify_root(again, read_root_files(root.store), partitions, is_whole=is_whole)
+        now = verify_root(directory.reopened(), read_root_files(root.store, root.facts), partitions, is_whole=is_whole)
     except LogError:
         return found
     before = {_identity(each) for each in found}

@@ -17,15 +17,18 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from kwire.errors import CorruptBatch
 from kwire.log.file_names import MAX_OFFSET, SEGMENT_FILE, SegmentFiles, segment_file
-from kwire.log.partition_log import PartitionLog
 from kwire.log.segment import Segment
 from kwire.log.verify.resync import Range, next_good, valid_batch
 from kwire.records import read_batches
 from kwire.storage.header_walk import CODEC_MASK, BatchHeader, HeaderWalk
 from kwire.storage.store import StoredFile
+
+if TYPE_CHECKING:
+    from kwire.log.partition_log import PartitionLog
 
 __all__ = ["Copy", "Layout", "Loose", "Piece", "Spare", "lay_out"]
 

@@ -10,12 +10,12 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from kwire.errors import LogError, Malformed
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Damage, Kind, Severity
 from kwire.log.file_names import MAX_OFFSET, SEGMENT_FILE, segment_file
-from kwire.log.partition_log import PartitionLog
 from kwire.log.producer_snapshot import parse_producer_snapshot
 from kwire.log.segment import Segment
 from kwire.log.transaction_index import ENTRY as TRANSACTION_ENTRY
@@ -41,6 +41,9 @@ from kwire.storage.checkpoints import (
     parse_leader_epochs,
     parse_partition_metadata,
 )
+
+if TYPE_CHECKING:
+    from kwire.log.partition_log import PartitionLog
 
 __all__ = ["PartitionFindings", "SegmentFindings", "verify_partition"]
 

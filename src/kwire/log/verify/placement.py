@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.log.damage import Kind, Severity
 from kwire.log.file_names import SEGMENT_FILE, segment_file
-from kwire.log.partition_log import PartitionLog
 from kwire.log.verify.judgement import Judgement
 from kwire.log.verify.layout import Layout, Loose
 
 if TYPE_CHECKING:
+    from kwire.log.partition_log import PartitionLog
     from kwire.log.verify.partition import SegmentFindings
 
 __all__ = ["Finding", "gap_findings", "layout_findings"]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwire.errors import KwireError
 
 if TYPE_CHECKING:
     from kwire.internal_topics.cluster_state import ClusterState
+    from kwire.log.partition_log import PartitionLog
 
 __all__ = ["TopicFacts"]
 
@@ -21,23 +21,22 @@ CLEANUP_POLICY, BROKER_CLEANUP_POLICY = "cleanup.policy", "log.cleanup.policy"
 class TopicFacts:
     """Topic ids and cleanup policies by the metadata log in a directory; nothing is known without one.
 
-    May be asked from several threads, and pickles. url, options: of the directory, as LogDirectory takes them.
+    Safe to use from several threads, and pickles. metadata_log: of the directory; its files may be missing.
     """
 
-    def __init__(self, url: str, options: Mapping[str, Any]) -> None:
-        self.url, self.options = url, options
+    def __init__(self, metadata_log: PartitionLog) -> None:
+        self._metadata_log = metadata_log
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[type[TopicFacts], tuple[str, Mapping[str, Any]]]:
-        return TopicFacts, (self.url, self.options)
+    def __reduce__(self) -> tuple[type[TopicFacts], tuple[PartitionLog]]:
+        return TopicFacts, (self._metadata_log.reopened(),)
 
     @cached_property
     def _cluster(self) -> ClusterState | None:
         from kwire.log.internal.cluster_metadata import replay_cluster
-        from kwire.log.log_directory import LogDirectory
 
         try:
-            return replay_cluster(LogDirectory(self.url, **self.options))
+            return replay_cluster(self._metadata_log)
         except KwireError:
             return None  # no metadata log here, or a damaged one, which is reported as such
 

@@ -19,9 +19,10 @@ from kwire.log.log_config import MAX_INT64, LogConfig
 from kwire.log.log_directory import LogDirectory
 from kwire.log.log_manager import LogManager
 from kwire.log.offset_order import in_order
-from kwire.log.partition_log import PartitionLog, segment_batches
+from kwire.log.partition_log import PartitionLog
 from kwire.log.partition_writer import PartitionWriter
 from kwire.log.segment import Segment
+from kwire.log.segment_batches import segment_batches
 from kwire.log.segment_writer import SegmentWriter
 from kwire.maintenance.convert.batch_format import BatchConverter, TargetFormat
 from kwire.maintenance.convert.directory import check_loss, convertible, examine

@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kwire.log.offset_order import in_order
-from kwire.log.partition_log import AbortedBatches, PartitionLog, segment_batches
+from kwire.log.partition_log import AbortedBatches, PartitionLog
 from kwire.log.segment import Segment
+from kwire.log.segment_batches import segment_batches
 from kwire.maintenance.convert.batch_format import BatchConverter, Loss, TargetFormat
 from kwire.maintenance.convert.new_log import NewLog
 from kwire.records import Batch

@@ -163,11 +163,11 @@ class Part:
 
 def part_of(directory: LogDirectory, wanted: Collection[TopicPartition]) -> Part:
     """The work on one directory."""
-    from kwire.log.verify.directory import circumstances_of, read_root_files
+    from kwire.log.verify.directory import circumstances_of, root_files_above
     from kwire.maintenance.part_journal import fingerprint
 
     first = next(iter(directory.values()))
-    root = read_root_files(first.store) if first.directory else None
+    root = root_files_above(first) if first.directory else None
     logs = [log for key, log in directory.items() if key in wanted]
     items = []
     for log in logs:
