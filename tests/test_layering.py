@@ -13,6 +13,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 # outside the table.
 ORDER = [
     "errors",
+    "identifiers",
     "target_paths",
     "wire",
     "schema",

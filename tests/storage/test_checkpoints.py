@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kwire.errors import LogError, Malformed
+from kwire.identifiers import parse_uuid
 from kwire.log import LeaderEpoch, LogDirectory
 from kwire.storage.checkpoints import (
     end_offset_for,
@@ -19,7 +20,6 @@ from kwire.storage.checkpoints import (
     parse_offset_checkpoint,
     parse_partition_metadata,
     parse_properties,
-    parse_uuid,
     render_clean_shutdown,
     render_leader_epochs,
     render_offset_checkpoint,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kwire.broker.config_checks import check_topic_configs
-from kwire.broker.identifiers import new_uuid
 from kwire.broker.topics import Topic, check_name
+from kwire.identifiers import new_uuid
 from kwire.internal_topics.enums import ConfigResource
 from kwire.internal_topics.metadata_records import VersionedMessage
 from kwire.messages import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord

@@ -31,11 +31,11 @@ from kwire.broker.topics import Topic, TopicRegistry
 from kwire.broker.transactions.partitions import open_coordinator as open_transactions
 from kwire.broker.workers import Workers
 from kwire.errors import LogError
+from kwire.identifiers import parse_uuid
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.messages.base import ZERO_UUID
 from kwire.protocol.error_codes import ErrorCode, refusal
-from kwire.storage.checkpoints import parse_uuid
 from kwire.storage.file_system import FileSystem
 
 __all__ = ["Node"]

@@ -20,8 +20,8 @@ from uuid import UUID
 
 from kwire.broker.configs import topic_log_config
 from kwire.broker.features import FINALIZED, METADATA_VERSION
-from kwire.broker.identifiers import new_uuid
 from kwire.broker.listeners import PROTOCOLS, parse_listeners
+from kwire.identifiers import new_uuid
 from kwire.internal_topics.cluster_state import NO_LEADER
 from kwire.internal_topics.metadata_records import VersionedMessage
 from kwire.log.log_manager import LogManager

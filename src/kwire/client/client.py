@@ -19,9 +19,10 @@ from contextlib import suppress
 from typing import NamedTuple, TypeVar, overload
 
 from kwire.client.broker_connection import BrokerConnection
-from kwire.client.cluster import Cluster, TopicPartition, parse_metadata
+from kwire.client.cluster import Cluster, parse_metadata
 from kwire.client.settings import ClientSettings
 from kwire.errors import BrokerError, ConnectionFailed
+from kwire.identifiers import TopicPartition
 from kwire.messages import (
     FetchRequest,
     FetchResponse,

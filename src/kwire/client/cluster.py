@@ -6,14 +6,13 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kwire.identifiers import TopicPartition
 from kwire.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from kwire.messages import MetadataResponse
 
 __all__ = ["Cluster", "Partition", "Topic", "parse_metadata"]
-
-TopicPartition = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

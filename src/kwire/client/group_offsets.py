@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kwire.client.client import GROUP, Client, by_topic, raise_for
-from kwire.client.cluster import TopicPartition
+from kwire.identifiers import TopicPartition
 from kwire.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
 
 __all__ = ["CommittedOffset", "commit_offsets", "fetch_offsets"]

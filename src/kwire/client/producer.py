@@ -28,9 +28,9 @@ from typing import NamedTuple, TypedDict
 
 from kwire.client.broker_connection import BrokerConnection
 from kwire.client.client import GROUP, PRODUCE_VERSION, Client, by_topic, raise_for
-from kwire.client.cluster import TopicPartition
 from kwire.client.old_brokers import data_for, require_producer_ids
 from kwire.errors import BrokerError, ConnectionFailed, OptionError
+from kwire.identifiers import TopicPartition
 from kwire.messages import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from uuid import UUID
 
+from kwire.identifiers import render_uuid
 from kwire.internal_topics.cluster_state import ClusterState, Endpoint, Node, Topic
 from kwire.internal_topics.enums import label
 from kwire.protocol import HIDDEN, is_secret_setting
-from kwire.schema.rendering import uuid_text
 
 __all__ = ["ClusterPart", "cluster_rows"]
 
@@ -66,7 +66,7 @@ def _node(node: Node) -> Row:
     return {
         "endpoints": _endpoints(node.endpoints),
         "features": [{"name": name, "min": low, "max": high} for name, (low, high) in sorted(node.features.items())],
-        "incarnation_id": uuid_text(node.incarnation_id),
+        "incarnation_id": render_uuid(node.incarnation_id),
     }
 
 
@@ -78,7 +78,7 @@ def _endpoints(endpoints: Iterable[Endpoint]) -> list[Row]:
 
 
 def _ids(ids: Iterable[UUID]) -> list[str]:
-    return [uuid_text(each) for each in ids]
+    return [render_uuid(each) for each in ids]
 
 
 def _topics(cluster: ClusterState, redact: bool) -> Iterator[Row]:
@@ -86,7 +86,7 @@ def _topics(cluster: ClusterState, redact: bool) -> Iterator[Row]:
         partitions = topic.partitions.values()
         yield {
             "topic": name,
-            "topic_id": uuid_text(topic.topic_id),
+            "topic_id": render_uuid(topic.topic_id),
             "partitions": len(partitions),
             "replication_factor": max((len(each.replicas) for each in partitions), default=0),
             "leaderless": sum(each.leader < 0 for each in partitions),
@@ -104,7 +104,7 @@ def _partitions(cluster: ClusterState, redact: bool) -> Iterator[Row]:
         for number, each in sorted(topic.partitions.items()):
             yield {
                 "topic": name,
-                "topic_id": uuid_text(topic.topic_id),
+                "topic_id": render_uuid(topic.topic_id),
                 "partition": number,
                 "leader": None if each.leader < 0 else each.leader,
                 "leader_epoch": each.leader_epoch,
@@ -168,7 +168,7 @@ def _acls(cluster: ClusterState, redact: bool) -> Iterator[Row]:
             "pattern_type": label(each.pattern_type),
             "resource_name": each.resource_name,
             "host": each.host,
-            "acl_id": uuid_text(acl_id),
+            "acl_id": render_uuid(acl_id),
         }
         for acl_id, each in cluster.acls.items()
     ]
@@ -185,7 +185,7 @@ def _voters(cluster: ClusterState, redact: bool) -> Iterator[Row]:
         yield {
             "node_id": node_id,
             "is_leader": node_id == cluster.leader,
-            "directory_id": uuid_text(voter.directory_id),
+            "directory_id": render_uuid(voter.directory_id),
             "endpoints": _endpoints(voter.endpoints),
         }
 

@@ -12,11 +12,11 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from kwire.errors import DecodeError, LogError
+from kwire.identifiers import render_uuid
 from kwire.internal_topics.group_members import AssignedPartitions, Member
 from kwire.internal_topics.groups_state import CommittedOffset, Group
 from kwire.internal_topics.share_state import SharePartition
 from kwire.internal_topics.transactions_state import Transaction
-from kwire.schema.rendering import uuid_text
 
 __all__ = ["LogEnds", "group_row", "member_rows", "offset_rows", "share_row", "transaction_row"]
 
@@ -161,7 +161,7 @@ def share_row(share: SharePartition, ends: LogEnds, names: Names) -> Row:
         "group": share.group_id,
         "kind": "share",
         "topic": topic,
-        "topic_id": uuid_text(share.topic_id),
+        "topic_id": render_uuid(share.topic_id),
         "partition": share.partition,
         "start_offset": _known(share.start_offset),
         "log_end_offset": end,
@@ -229,7 +229,7 @@ def _partitions(assigned: Iterable[AssignedPartitions], names: Names) -> list[Ro
     return [
         {
             "topic": _topic(each, names),
-            "topic_id": None if each.topic_id is None else uuid_text(each.topic_id),
+            "topic_id": None if each.topic_id is None else render_uuid(each.topic_id),
             "partitions": list(each.partitions),
         }
         for each in assigned

@@ -8,7 +8,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from kwire.errors import Malformed
-from kwire.storage.checkpoints import CLEANER_OFFSETS, TopicPartition, parse_offset_checkpoint, render_offset_checkpoint
+from kwire.identifiers import TopicPartition
+from kwire.storage.checkpoints import CLEANER_OFFSETS, parse_offset_checkpoint, render_offset_checkpoint
 from kwire.storage.file_system import FileSystem
 
 __all__ = ["CleanerCheckpoints"]

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from kwire.errors import OptionError
+from kwire.identifiers import MAX_OFFSET
 
 PARTITION_DIRECTORY = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]{1,10})", re.ASCII | re.DOTALL)
 MARKED_DIRECTORY = re.compile(r"\S+-\S+\.\S+-(?P<mark>delete|future|stray)", re.ASCII)
@@ -33,7 +34,6 @@ MARKS = {
 TOPIC = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
 LONGEST_TOPIC = 249
 LARGEST_PARTITION = (1 << 31) - 1
-MAX_OFFSET = (1 << 63) - 1
 
 
 def check_topic(topic: str, partition: int = 0) -> None:

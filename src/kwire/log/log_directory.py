@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire.errors import LogError, Malformed
+from kwire.identifiers import TopicPartition
 from kwire.log.file_names import SEGMENT_FILE, Ignored, explain_directory, parse_partition_directory
 from kwire.log.partition_log import PartitionLog
 from kwire.storage.cached_store import OpenStore
@@ -25,7 +26,6 @@ from kwire.storage.checkpoints import (
     META_PROPERTIES,
     PARTITION_METADATA,
     RECOVERY_POINTS,
-    TopicPartition,
     parse_offset_checkpoint,
     parse_properties,
 )

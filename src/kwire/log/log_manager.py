@@ -15,7 +15,6 @@ Source: kafka.log.LogManager, ReplicaManager.checkpointHighWatermarks 3.9.1; rul
 
 from __future__ import annotations
 
-import base64
 import datetime
 import os
 import uuid
@@ -23,6 +22,7 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor
 
 from kwire.errors import LogError, Malformed, OptionError
+from kwire.identifiers import TopicPartition, new_uuid, render_uuid
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.cleaner_checkpoints import CleanerCheckpoints
 from kwire.log.file_names import MARKED_DIRECTORY, check_topic, parse_partition_directory
@@ -35,7 +35,6 @@ from kwire.storage.checkpoints import (
     LOG_START_OFFSETS,
     META_PROPERTIES,
     RECOVERY_POINTS,
-    TopicPartition,
     parse_offset_checkpoint,
     parse_properties,
     render_clean_shutdown,
@@ -130,8 +129,8 @@ class LogManager:
         path = self._path(META_PROPERTIES)
         if not self._files.exists(path):
             self.node_id = 1 if node_id is None else node_id
-            self.cluster_id = cluster_id or random_id()
-            self.directory_id = random_id()
+            self.cluster_id = cluster_id or render_uuid(new_uuid())
+            self.directory_id = render_uuid(new_uuid())
             properties = {
                 "version": "1",
                 "cluster.id": self.cluster_id,
@@ -372,10 +371,3 @@ class LogManager:
         finally:
             self._lock.release()
             self._lock = None
-
-
-def random_id() -> str:
-    """A random uuid in Kafka's form; as Kafka's, it does not begin with a dash."""
-    while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
-        pass
-    return text

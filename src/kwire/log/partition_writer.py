@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kwire.errors import BrokerError, LogError, Malformed, OptionError
+from kwire.identifiers import MAX_OFFSET
 from kwire.log import log_reads, retention
 from kwire.log.delayed_removal import DelayedRemoval
 from kwire.log.file_names import check_topic
@@ -64,7 +65,6 @@ WITH_SHORT_WAY = (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR)
 WITHOUT_ZSTD = range(3, PRODUCE_ZSTD_VERSION)
 """Versions of Produce whose batches are asked for their codec as well."""
 TIMESTAMP_TYPES = {kind.text: kind for kind in (TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME)}
-MAX_OFFSET = (1 << 63) - 1
 
 
 def acceptance(config: LogConfig) -> Acceptance | None:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kwire.errors import CorruptBatch, Malformed
+from kwire.identifiers import MAX_OFFSET
 from kwire.log.file_names import SEGMENT_FILE, segment_file
 from kwire.log.index_writer import LARGEST_RELATIVE, InvalidOffset
 from kwire.log.leader_epochs import LeaderEpochs
@@ -45,7 +46,6 @@ __all__ = [
 
 CHUNK_BYTES = 1 << 20
 INDEX_KINDS = ("index", "timeindex", "txnindex")
-MAX_OFFSET = (1 << 63) - 1
 
 Progress = Callable[[str, int, int], None]  # (the log's name, segments done, segments to do)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from kwire.errors import OptionError
+from kwire.identifiers import TopicPartition
 from kwire.log.file_names import SegmentFiles
 from kwire.log.log_directory import LogDirectory
 from kwire.log.partition_log import ISOLATIONS, Isolation, PartitionLog
@@ -19,7 +20,6 @@ from kwire.log.segment import INDEX_TRIES, Segment
 from kwire.log.transaction_index import AbortedTransaction
 from kwire.log.transactions import NeedsWalk
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
-from kwire.storage.checkpoints import TopicPartition
 from kwire.storage.header_walk import BatchHeader, HeaderWalk
 from kwire.storage.open_store import open_store
 from kwire.storage.store import StoredFile

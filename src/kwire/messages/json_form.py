@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from kwire.errors import EncodeError, Path
+from kwire.identifiers import render_uuid
 from kwire.schema.defaults import parse_uuid
 from kwire.schema.model import INTEGERS, STRUCT_DEFAULTS, Field, Struct
-from kwire.schema.rendering import uuid_text
 from kwire.wire.integer_encoding import ENCODINGS
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ _WRITERS: dict[str, tuple[Callable[[Any], Any], type | tuple[type, ...]]] = {
     "bool": (bool, bool),
     "float64": (float, (float, int)),
     "string": (str, str),
-    "uuid": (uuid_text, UUID),
+    "uuid": (render_uuid, UUID),
     "bytes": (_base64, _BYTES),
     "records": (_base64, _BYTES),
 }

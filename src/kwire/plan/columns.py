@@ -67,7 +67,7 @@ def stored(code: int) -> np.dtype[Any]:
 
 
 SLICES = np.dtype([("position", np.int64), ("count", np.int64)])
-MAX_OFFSET = 2**31 - 1
+MAX_ARROW_OFFSET = 2**31 - 1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -418,9 +418,9 @@ def _gathered(column: _Column, slices: Any, source: Any) -> pa.Array:
         defaults = int((counts == DEFAULT_SLICE).sum())
         total += int(nulls.sum()) + defaults * (len(constant) - DEFAULT_SLICE)
         validity = pa.array(~nulls).buffers()[1]
-    if total > MAX_OFFSET:
+    if total > MAX_ARROW_OFFSET:
         raise OptionError(
-            f"{column.path}: {total} bytes in one column, {MAX_OFFSET} at most; read fewer messages at once"
+            f"{column.path}: {total} bytes in one column, {MAX_ARROW_OFFSET} at most; read fewer messages at once"
         )
     data = np.empty(total, stored(column.code) if column.code else np.uint8)
     gather(

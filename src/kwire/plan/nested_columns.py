@@ -68,7 +68,7 @@ STORED: dict[int, np.dtype[Any]] = {
 """What the kernel writes for a code."""
 SLICE = np.dtype([("position", np.int64), ("count", np.int64)])
 COUNT, PRESENCE = np.dtype(np.int64), np.dtype(np.uint8)
-MAX_OFFSET = 2**31 - 1
+MAX_ARROW_OFFSET = 2**31 - 1
 NO_LIMIT = 2**62
 UUID_CHARACTERS = 22
 BASE64 = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", np.uint8)
@@ -180,8 +180,10 @@ class NestedReader:
         if self._run(data, left, [], counters, filling=False) and not permissive:
             raise self._error(data, bounds, int(np.flatnonzero(there & (left[:, 0] < 0))[0]))
         rows = [len(left), *counters[0, 1:].tolist()]
-        if max(rows) > MAX_OFFSET:
-            raise OptionError(f"{max(rows)} elements in one column, {MAX_OFFSET} at most; read fewer messages at once")
+        if max(rows) > MAX_ARROW_OFFSET:
+            raise OptionError(
+                f"{max(rows)} elements in one column, {MAX_ARROW_OFFSET} at most; read fewer messages at once"
+            )
         there = left[:, 0] >= 0
         whole = bool(there.all())
         arrays = [self._allocate(column, rows[column.level], whole) for column in self._columns]
@@ -351,7 +353,7 @@ def _uuids(values: Any) -> pa.Array:
     a, b, c = (padded[:, i::3] for i in range(3))
     sextets = np.stack([a >> 2, (a & 3) << 4 | b >> 4, (b & 15) << 2 | c >> 6, c & 63], axis=2).reshape(count, 24)
     text = np.ascontiguousarray(BASE64[sextets[:, :UUID_CHARACTERS]])
-    if text.size > MAX_OFFSET:
+    if text.size > MAX_ARROW_OFFSET:
         raise OptionError(f"{count} uuids in one column; read fewer messages at once")
     offsets = np.arange(0, text.size + 1, UUID_CHARACTERS, dtype=np.int32)
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
@@ -369,9 +371,9 @@ def _slices(node: _Node, code: int, slices: Any, data: Bytes) -> pa.Array:
         there = counts != -1
         total = int(np.maximum(counts, 0).sum()) + int((counts == DEFAULT_SLICE).sum()) * len(constant)
         validity = None if there.all() else _validity(there)
-    if total > MAX_OFFSET:
+    if total > MAX_ARROW_OFFSET:
         raise OptionError(
-            f"{node.path}: {total} bytes in one column, {MAX_OFFSET} at most; read fewer messages at once"
+            f"{node.path}: {total} bytes in one column, {MAX_ARROW_OFFSET} at most; read fewer messages at once"
         )
     offsets = np.empty(count + 1, np.int32)
     gathered = np.empty(total, STORED[r.INT64 if code in r.PACKED_NAMES else code] if code else np.uint8)

@@ -7,10 +7,10 @@ type's own default is not written. Of the two notations of KIP-625 it is `encodi
 
 from __future__ import annotations
 
-import base64
 import json
 from uuid import UUID
 
+from kwire.identifiers import render_uuid
 from kwire.schema.defaults import TYPE_DEFAULTS
 from kwire.schema.model import STRUCT_DEFAULTS, Default, Field, Message, Struct
 from kwire.schema.versions import Versions
@@ -100,17 +100,12 @@ def render_default(field: Field) -> str | None:
     if isinstance(value, float):
         return _java_double(value)
     if isinstance(value, UUID):
-        return uuid_text(value)
+        return render_uuid(value)
     return str(value)
 
 
 def _java_double(value: float) -> str:
     return repr(value).replace("inf", "Infinity").replace("nan", "NaN")
-
-
-def uuid_text(value: UUID) -> str:
-    """Kafka's text form: URL-safe base64 of the 16 bytes, 22 characters, no padding."""
-    return base64.urlsafe_b64encode(value.bytes).decode()[:22]
 
 
 def versions_text(versions: Versions, valid: Versions) -> str:

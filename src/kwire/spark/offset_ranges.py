@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from kwire.errors import LogError, OptionError
+from kwire.identifiers import TopicPartition
 from kwire.spark.options.offsets import (
     EARLIEST,
     LATEST,
@@ -27,7 +28,6 @@ from kwire.spark.options.offsets import (
     render_partitions,
 )
 from kwire.spark.options.query import QueryOptions
-from kwire.spark.options.topics import TopicPartition
 
 __all__ = ["Bounds", "OffsetRange", "cut_ranges", "resolve_range", "resolve_ranges"]
 

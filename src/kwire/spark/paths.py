@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from kwire.errors import LogError
+from kwire.identifiers import TopicPartition
 from kwire.log import LogDirectory, PartitionLog
 from kwire.log.file_names import MARKED_DIRECTORY
-from kwire.spark.options.topics import TopicPartition
 from kwire.storage.cached_store import OpenStore
 from kwire.storage.open_store import open_store
 

@@ -14,8 +14,6 @@ PartitionMetadataFile, MetaProperties.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import datetime
 import json
 import re
@@ -24,6 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kwire.errors import Malformed
+from kwire.identifiers import TopicPartition, parse_uuid, render_uuid
 
 LOG_START_OFFSETS = "log-start-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
@@ -34,7 +33,6 @@ PARTITION_METADATA = "partition.metadata"
 META_PROPERTIES = "meta.properties"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 
-TopicPartition = tuple[str, int]
 
 PROPERTY = re.compile(r"((?:[^\\=:\s]|\\.)*)\s*[=:]?\s*(.*)", re.DOTALL)
 PROPERTY_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -123,17 +121,6 @@ def end_offset_for(leader_epoch: int, entries: list[LeaderEpoch], log_end_offset
     return entries[at].leader_epoch, entries[at + 1].start_offset
 
 
-def parse_uuid(text: str, position: int = 0) -> uuid.UUID:
-    """Kafka's 22 characters of URL-safe base64 without padding. Raises Malformed."""
-    try:
-        raw = base64.b64decode(text + "==", altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise Malformed(f"{text[:40]!r} is no uuid", position) from error
-    if len(raw) != 16:
-        raise Malformed(f"{text[:40]!r} is no uuid", position)
-    return uuid.UUID(bytes=raw)
-
-
 def parse_partition_metadata(data: bytes) -> uuid.UUID:
     """The topic id in partition.metadata. Raises Malformed on another version or without a topic id."""
     fields = dict[str, str]()
@@ -202,11 +189,6 @@ def render_offset_checkpoint(offsets: Mapping[TopicPartition, int]) -> bytes:
 def render_leader_epochs(entries: Iterable[LeaderEpoch]) -> bytes:
     """The file that parse_leader_epochs reads; entries: oldest first."""
     return render_entries(f"{entry.leader_epoch} {entry.start_offset}" for entry in entries)
-
-
-def render_uuid(value: uuid.UUID) -> str:
-    """Kafka's 22 characters of URL-safe base64 without padding."""
-    return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
 
 
 def render_partition_metadata(topic_id: uuid.UUID) -> bytes:

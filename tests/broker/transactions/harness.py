@@ -10,12 +10,12 @@ from kwire.broker.transactions import (
     Marker,
     ProducerIdAndEpoch,
     ProducerIds,
-    TopicPartition,
     TransactionCoordinator,
     TransactionMetadata,
 )
 from kwire.broker.transactions.log_records import read_key, read_value, write_key, write_value
 from kwire.errors import BrokerError, LogError
+from kwire.identifiers import TopicPartition
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 

@@ -18,12 +18,12 @@ from tests.waiting import HANG_S
 from kwire.broker import Broker
 from kwire.client import Client, Producer
 from kwire.errors import LogError
+from kwire.identifiers import render_uuid
 from kwire.messages import registry
 from kwire.records import ColumnWriter
 from kwire.spark.live.source import KafkaLiveSource
 from kwire.spark.offset_ranges import OffsetRange
 from kwire.spark.streaming.position import Position
-from kwire.storage.checkpoints import render_uuid
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -15,8 +15,9 @@ from collections.abc import Iterable
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.broker.transactions import ProducerIdAndEpoch, TopicPartition
+from kwire.broker.transactions import ProducerIdAndEpoch
 from kwire.errors import BrokerError
+from kwire.identifiers import TopicPartition
 from kwire.internal_topics.names import COORDINATOR_TOPICS
 from kwire.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from kwire.messages.add_partitions_to_txn_request import AddPartitionsToTxnTopic

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from kwire.broker.client_metrics import MAX_PUSH_BYTES
 from kwire.broker.context import RequestContext
-from kwire.broker.identifiers import new_uuid
 from kwire.broker.node import Node
+from kwire.identifiers import new_uuid
 from kwire.messages import GetTelemetrySubscriptionsRequest, GetTelemetrySubscriptionsResponse
 from kwire.messages.base import ZERO_UUID
 from kwire.records import Compression

@@ -12,9 +12,10 @@ from __future__ import annotations
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.node import Node
-from kwire.broker.transactions import Marker, TopicPartition
+from kwire.broker.transactions import Marker
 from kwire.broker.transactions.partitions import write_marker
 from kwire.errors import BrokerError, EncodeError, LogError
+from kwire.identifiers import TopicPartition
 from kwire.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from kwire.messages.write_txn_markers_request import WritableTxnMarker
 from kwire.messages.write_txn_markers_response import WritableTxnMarkerResult

@@ -34,8 +34,8 @@ from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.store import GroupStore
 from kwire.broker.groups.subscription import ResolvedRegex, member_topics, subscribed_topics, topics_metadata
 from kwire.broker.groups.topic_regex import TopicRegex
-from kwire.broker.identifiers import new_uuid, uuid_text
 from kwire.errors import BrokerError
+from kwire.identifiers import new_uuid, render_uuid
 from kwire.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kwire.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from kwire.messages.consumer_group_heartbeat_response import TopicPartitions as AssignedPartitions
@@ -136,7 +136,7 @@ class ConsumerProtocol:
         written_before: what makes the group, to be written along. may_see: whether the sender may know of a topic that
         its regular expression finds. Raises BrokerError.
         """
-        member_id = request.member_id or uuid_text(new_uuid())
+        member_id = request.member_id or render_uuid(new_uuid())
         self.check_size(group, member_id)
         owned = None if request.topic_partitions is None else to_assignment(request.topic_partitions)
         step = self._take_in(group, member_id, request, owned, written_before)

@@ -38,8 +38,8 @@ from kwire.broker.groups.embedded_protocol import (
 )
 from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.store import GroupStore
-from kwire.broker.identifiers import new_uuid, uuid_text
 from kwire.errors import BrokerError, DecodeError
+from kwire.identifiers import new_uuid, render_uuid
 from kwire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kwire.messages.consumer_protocol_assignment import TopicPartition as EmbeddedTopicPartition
 from kwire.messages.join_group_request import JoinGroupRequest
@@ -214,7 +214,7 @@ class Migration:
         may_see: Callable[[str], bool],
     ) -> None:
         """JoinGroup of a member that speaks the classic protocol. Raises BrokerError."""
-        member_id = request.member_id or uuid_text(new_uuid())
+        member_id = request.member_id or render_uuid(new_uuid())
         self.consumers.check_size(group, member_id)
         protocols = protocols_of(request)
         if not group.supports_classic(request.protocol_type, [name for name, _ in protocols]):

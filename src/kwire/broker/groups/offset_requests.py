@@ -10,9 +10,9 @@ from typing import Any
 
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
-from kwire.broker.groups.offset_table import TopicPartition
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
+from kwire.identifiers import TopicPartition
 from kwire.messages import OffsetCommitValue
 from kwire.protocol.error_codes import ErrorCode
 

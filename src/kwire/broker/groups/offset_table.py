@@ -12,12 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from kwire.identifiers import TopicPartition
 from kwire.messages.offset_commit_value import OffsetCommitValue
 
-__all__ = ["CommittedOffset", "OffsetTable", "TopicPartition"]
-
-TopicPartition = tuple[str, int]
-"""A topic's name and a partition of it."""
+__all__ = ["CommittedOffset", "OffsetTable"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,12 @@ from collections.abc import Iterable, Sequence
 from kwire.broker.groups import records
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicState
 from kwire.broker.groups.consumer_group import ConsumerGroup
-from kwire.broker.groups.offset_table import CommittedOffset, TopicPartition
+from kwire.broker.groups.offset_table import CommittedOffset
 from kwire.broker.groups.offsets_log import NO_PRODUCER, Producer
 from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.store import Group, GroupStore
 from kwire.errors import BrokerError
+from kwire.identifiers import TopicPartition
 from kwire.messages.offset_commit_value import OffsetCommitValue
 from kwire.protocol.error_codes import ErrorCode, refusal
 

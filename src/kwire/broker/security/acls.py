@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
-from kwire.broker.identifiers import new_uuid
+from kwire.identifiers import new_uuid
 from kwire.internal_topics.cluster_records import acl_record
 from kwire.internal_topics.cluster_state import Acl, ClusterState
 from kwire.internal_topics.enums import PatternType, Permission

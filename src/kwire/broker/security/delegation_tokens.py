@@ -15,16 +15,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from kwire.broker.clock import Clock
-from kwire.broker.identifiers import new_uuid
 from kwire.broker.security.scram import new_credential
 from kwire.broker.settings import Settings
+from kwire.identifiers import new_uuid, render_uuid
 from kwire.internal_topics.cluster_records import delegation_token_record
 from kwire.internal_topics.cluster_state import ClusterState, DelegationToken, ScramCredential
 from kwire.internal_topics.enums import ScramMechanism
 from kwire.internal_topics.metadata_records import VersionedMessage
 from kwire.messages import RemoveDelegationTokenRecord
 from kwire.protocol.error_codes import ErrorCode, refusal
-from kwire.storage.checkpoints import render_uuid
 
 __all__ = ["DelegationTokens"]
 

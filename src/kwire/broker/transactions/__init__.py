@@ -6,7 +6,7 @@ admit, produce_error        Produce and TxnOffsetCommit ask before they append
 
 from kwire.broker.transactions.admission import ClientSupport, admit, produce_error
 from kwire.broker.transactions.coordinator import Marker, MarkerWriter, TransactionCoordinator, TransactionLog
-from kwire.broker.transactions.metadata import NO_PRODUCER, ProducerIdAndEpoch, TopicPartition, TransactionMetadata
+from kwire.broker.transactions.metadata import NO_PRODUCER, ProducerIdAndEpoch, TransactionMetadata
 from kwire.broker.transactions.producer_ids import BLOCK_SIZE, ProducerIds
 from kwire.broker.transactions.states import TransactionState
 
@@ -18,7 +18,6 @@ __all__ = [
     "MarkerWriter",
     "ProducerIdAndEpoch",
     "ProducerIds",
-    "TopicPartition",
     "TransactionCoordinator",
     "TransactionLog",
     "TransactionMetadata",

@@ -17,8 +17,9 @@ from __future__ import annotations
 from enum import Enum
 
 from kwire.broker.transactions.coordinator import TransactionCoordinator
-from kwire.broker.transactions.metadata import ProducerIdAndEpoch, TopicPartition
+from kwire.broker.transactions.metadata import ProducerIdAndEpoch
 from kwire.errors import BrokerError
+from kwire.identifiers import TopicPartition
 from kwire.protocol.error_codes import ErrorCode
 
 __all__ = ["ClientSupport", "admit", "produce_error"]

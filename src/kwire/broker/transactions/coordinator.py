@@ -21,7 +21,6 @@ from kwire.broker.transactions.ending import check_producer_id, concurrent, fenc
 from kwire.broker.transactions.metadata import (
     NO_PRODUCER,
     ProducerIdAndEpoch,
-    TopicPartition,
     TransactionMetadata,
     bumps_epoch,
     is_exhausted,
@@ -29,6 +28,7 @@ from kwire.broker.transactions.metadata import (
 from kwire.broker.transactions.producer_ids import ProducerIds
 from kwire.broker.transactions.states import TransactionState
 from kwire.errors import BrokerError, LogError
+from kwire.identifiers import TopicPartition
 from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.records.attributes import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 

@@ -11,19 +11,18 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from kwire.broker.transactions.states import TransactionState
+from kwire.identifiers import TopicPartition
 from kwire.records.attributes import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 __all__ = [
     "LAST_EPOCH",
     "NO_PRODUCER",
     "ProducerIdAndEpoch",
-    "TopicPartition",
     "TransactionMetadata",
     "bumps_epoch",
     "is_exhausted",
 ]
 
-TopicPartition = tuple[str, int]
 
 MAX_EPOCH = 2**15 - 1
 LAST_EPOCH = MAX_EPOCH - 1

@@ -14,9 +14,10 @@ from kwire.broker.topics import Partition
 from kwire.broker.transactions.admission import ClientSupport, admit, produce_error
 from kwire.broker.transactions.coordinator import Marker, TransactionCoordinator
 from kwire.broker.transactions.log_records import read_key, read_value, write_key, write_value
-from kwire.broker.transactions.metadata import ProducerIdAndEpoch, TopicPartition, TransactionMetadata
+from kwire.broker.transactions.metadata import ProducerIdAndEpoch, TransactionMetadata
 from kwire.broker.transactions.producer_ids import ProducerIds
 from kwire.errors import DecodeError, OptionError, UnsupportedVersion
+from kwire.identifiers import TopicPartition
 from kwire.internal_topics.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kwire.messages import ProducerIdsRecord
 from kwire.protocol.error_codes import ErrorCode, refusal

@@ -11,10 +11,11 @@ import typer
 from kwire.cli import terminal
 from kwire.cli.command import FINE, if_interrupted
 from kwire.cli.log.directories import bytes_of, open_directory, selected
-from kwire.cli.log.selection import MAX_OFFSET, Selection
+from kwire.cli.log.selection import Selection
 from kwire.cli.options import FormatOption, LogPath, Offsets, Partitions, Since, Topics, Until
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import OptionError
+from kwire.identifiers import MAX_OFFSET
 from kwire.pages.quantities import bytes_text
 
 if TYPE_CHECKING:

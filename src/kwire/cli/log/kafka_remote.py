@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kwire.schema.rendering import uuid_text
+from kwire.identifiers import render_uuid
 
 __all__ = ["remote_text"]
 
@@ -68,12 +68,12 @@ def _object(name: str, fields: Mapping[str, Any]) -> str:
 
 
 def _segment(segment: Any) -> str:
-    fields = {"topicIdPartition": _partition(segment.topic_id_partition), "id": uuid_text(segment.id)}
+    fields = {"topicIdPartition": _partition(segment.topic_id_partition), "id": render_uuid(segment.id)}
     return _object("RemoteLogSegmentId", fields)
 
 
 def _partition(partition: Any) -> str:
-    return f"{uuid_text(partition.id)}:{partition.name}-{partition.partition}"
+    return f"{render_uuid(partition.id)}:{partition.name}-{partition.partition}"
 
 
 def _custom(data: bytes | None) -> str:

@@ -61,9 +61,9 @@ def restore(
     The columns are topic, partition, offset, timestamp, key, value and headers. Offsets are kept, with their gaps;
     without an offset column, records are numbered in the order of the files. Duplicate offsets are refused.
     """
+    from kwire.identifiers import render_uuid
     from kwire.maintenance.restore import restore_directory
     from kwire.records.compressor import parse_compression
-    from kwire.storage.checkpoints import render_uuid
 
     state = f"{output} was not written"
     with if_interrupted(state), terminal.progress("Restoring rows", 0) as bar:
@@ -100,7 +100,7 @@ def restore(
 
 def _topic_id(text: str) -> tuple[str, uuid.UUID]:
     """Parse a value of --topic-id. Raises OptionError."""
-    from kwire.storage.checkpoints import parse_uuid
+    from kwire.identifiers import parse_uuid
 
     name, equals, value = text.rpartition("=")
     if not equals:

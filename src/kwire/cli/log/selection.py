@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError
+from kwire.identifiers import MAX_OFFSET
 
 if TYPE_CHECKING:
     from kwire.records import Batch, Record
 
 __all__ = ["MAX_OFFSET", "Selection", "parse_time"]
-
-MAX_OFFSET = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from kwire.errors import CorruptBatch, LogError
+from kwire.identifiers import TopicPartition
 from kwire.internal_topics.typed_record import Decoder, TypedRecord, damage_row, typed_records
 from kwire.log.offset_order import in_order
 from kwire.log.segment_batches import segment_batches
-from kwire.storage.checkpoints import TopicPartition
 
 if TYPE_CHECKING:
     from kwire.log.partition_log import PartitionLog

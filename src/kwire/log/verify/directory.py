@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kwire.errors import KwireError, LogError, Malformed
+from kwire.identifiers import TopicPartition, parse_uuid
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Damage, Kind, Severity
 from kwire.log.file_names import MARKED_DIRECTORY
@@ -29,10 +30,8 @@ from kwire.storage.checkpoints import (
     LOG_START_OFFSETS,
     META_PROPERTIES,
     RECOVERY_POINTS,
-    TopicPartition,
     parse_offset_checkpoint,
     parse_properties,
-    parse_uuid,
 )
 from kwire.storage.directory_lock import is_held
 from kwire.storage.store import LocalStore, Store

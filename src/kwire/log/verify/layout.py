@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kwire.errors import CorruptBatch
-from kwire.log.file_names import MAX_OFFSET, SEGMENT_FILE, SegmentFiles, segment_file
+from kwire.identifiers import MAX_OFFSET
+from kwire.log.file_names import SEGMENT_FILE, SegmentFiles, segment_file
 from kwire.log.segment import Segment
 from kwire.log.verify.resync import Range, next_good, valid_batch
 from kwire.records import read_batches

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kwire.errors import LogError, Malformed
+from kwire.identifiers import MAX_OFFSET
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Damage, Kind, Severity
-from kwire.log.file_names import MAX_OFFSET, SEGMENT_FILE, segment_file
+from kwire.log.file_names import SEGMENT_FILE, segment_file
 from kwire.log.producer_snapshot import parse_producer_snapshot
 from kwire.log.segment import Segment
 from kwire.log.transaction_index import ENTRY as TRANSACTION_ENTRY

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kwire.errors import Malformed, OptionError
+from kwire.identifiers import TopicPartition
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.log_directory import LogDirectory
 from kwire.maintenance.convert.batch_format import Loss, TargetFormat
@@ -31,7 +32,6 @@ from kwire.storage.checkpoints import (
     LOG_START_OFFSETS,
     META_PROPERTIES,
     RECOVERY_POINTS,
-    TopicPartition,
     parse_offset_checkpoint,
     render_clean_shutdown,
     render_offset_checkpoint,

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kwire.errors import OptionError
+from kwire.identifiers import TopicPartition
 from kwire.log.log_config import MAX_INT64, LogConfig
 from kwire.log.log_directory import LogDirectory
 from kwire.log.log_manager import LogManager
@@ -30,7 +31,6 @@ from kwire.maintenance.convert.new_log import LARGEST_SEGMENT_BYTES, pieces
 from kwire.maintenance.convert.partition import ConvertedPartition, ToldBytes, converter_for, told
 from kwire.records import AppendOrigin
 from kwire.records.append_checks import analyze_append
-from kwire.storage.checkpoints import TopicPartition
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import need_space
 from kwire.storage.store import LocalStore

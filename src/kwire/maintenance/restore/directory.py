@@ -21,14 +21,14 @@ import numpy as np
 import pyarrow as pa
 
 from kwire.errors import EncodeError, LogError, OptionError
-from kwire.log.log_manager import random_id
+from kwire.identifiers import TopicPartition, new_uuid, render_uuid
 from kwire.maintenance.convert.directory import check_target, finish_directory, name_of
 from kwire.maintenance.convert.new_log import LARGEST_SEGMENT_BYTES, NewLog, remove_tree
 from kwire.maintenance.export import whole_file
 from kwire.maintenance.restore.ordered_rows import MAX_SORT_BYTES, rows_in_order
 from kwire.maintenance.restore.parquet_input import TAKEN, open_input
 from kwire.records import ColumnWriter, Compression, RejectedRecords, TimestampType
-from kwire.storage.checkpoints import META_PROPERTIES, TopicPartition, render_properties
+from kwire.storage.checkpoints import META_PROPERTIES, render_properties
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import SMALLEST_SHARE, need_space
 from kwire.target_paths import path_inside
@@ -182,9 +182,9 @@ def write_properties(files: FileSystem, directory: str, node_id: int, cluster_id
     """Write meta.properties. cluster_id: None for a random one."""
     properties = {
         "version": "1",
-        "cluster.id": cluster_id or random_id(),
+        "cluster.id": cluster_id or render_uuid(new_uuid()),
         "node.id": str(node_id),
-        "directory.id": random_id(),
+        "directory.id": render_uuid(new_uuid()),
     }
     written = datetime.datetime.fromtimestamp(now_ms / 1000, datetime.UTC)
     files.write_atomically(f"{directory}/{META_PROPERTIES}", render_properties(properties, written))

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from kwire.errors import LogError, OptionError
+from kwire.identifiers import TopicPartition
 from kwire.maintenance.restore.parquet_input import Input, Piece
-from kwire.storage.checkpoints import TopicPartition
 
 __all__ = ["MAX_SORT_BYTES", "clusters", "is_in_order", "rows_in_order"]
 

@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kwire.errors import LogError, OptionError
+from kwire.identifiers import TopicPartition
 from kwire.log.file_names import check_topic
-from kwire.storage.checkpoints import TopicPartition
 from kwire.storage.driver_errors import cause
 
 __all__ = ["Input", "Piece", "find_files", "open_input"]

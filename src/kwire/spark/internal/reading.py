@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kwire.errors import LogError
+from kwire.identifiers import TopicPartition
 from kwire.internal_topics.cluster_rows import ClusterPart, cluster_rows
 from kwire.internal_topics.group_rows import LogEnds, group_row, member_rows, offset_rows, share_row, transaction_row
 from kwire.log import PartitionLog
@@ -29,7 +30,6 @@ from kwire.log.internal import (
     topic_names,
 )
 from kwire.spark.internal.columns import arrow_type
-from kwire.spark.options.topics import TopicPartition
 from kwire.spark.paths import open_logs
 
 if TYPE_CHECKING:

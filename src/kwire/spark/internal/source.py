@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kwire.errors import LogError, OptionError, did_you_mean
+from kwire.identifiers import TopicPartition
 from kwire.spark.internal.columns import COLUMNS, HISTORY_COLUMNS, TOPICS
 from kwire.spark.options.given import effective_options, schema_ddl, user_options
-from kwire.spark.options.topics import TopicPartition
 from kwire.spark.options.values import (
     check_columns,
     parse_choice,

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kwire.errors import OptionError
+from kwire.identifiers import TopicPartition
 from kwire.spark.jobs.journal import Journal, Row
 from kwire.spark.jobs.result import frame_of
 from kwire.spark.jobs.runner import Item, ToldProgress, raise_failures, run_items
 from kwire.spark.paths import expand_files, open_logs
-from kwire.storage.checkpoints import TopicPartition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

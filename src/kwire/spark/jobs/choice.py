@@ -6,8 +6,8 @@ import fnmatch
 from collections.abc import Mapping, Sequence
 
 from kwire.errors import OptionError
+from kwire.identifiers import TopicPartition
 from kwire.log import PartitionLog
-from kwire.storage.checkpoints import TopicPartition
 
 __all__ = ["Logs", "choose"]
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kwire.errors import OptionError
+from kwire.identifiers import TopicPartition
 from kwire.spark.jobs.journal import Journal, Row, remove
 from kwire.spark.jobs.runner import Done
-from kwire.storage.checkpoints import TopicPartition
 from kwire.target_paths import path_inside
 
 __all__ = ["FinishedLog", "NewDirectory"]

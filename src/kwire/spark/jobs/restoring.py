@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kwire.errors import OptionError
+from kwire.identifiers import TopicPartition, parse_uuid, render_uuid
 from kwire.spark.jobs.journal import Row, put_in_place
 from kwire.spark.jobs.new_directory import NewDirectory
 from kwire.spark.jobs.result import JobResult, rows_of
 from kwire.spark.jobs.runner import Item, ToldProgress, raise_failures, run_items
-from kwire.storage.checkpoints import TopicPartition, parse_uuid, render_uuid
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -9,13 +9,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kwire.identifiers import TopicPartition
 from kwire.log import LogDirectory, PartitionLog
 from kwire.spark.jobs.choice import choose
 from kwire.spark.jobs.journal import Journal, Row
 from kwire.spark.jobs.result import JobResult, frame_of
 from kwire.spark.jobs.runner import Item, Outcome, ToldProgress, raise_failures, run_items
 from kwire.spark.paths import expand_glob
-from kwire.storage.checkpoints import TopicPartition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

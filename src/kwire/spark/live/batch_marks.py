@@ -18,7 +18,7 @@ from typing import Any
 
 from kwire.client import Client, Producer
 from kwire.client.group_offsets import commit_offsets, fetch_offsets
-from kwire.spark.options.topics import TopicPartition
+from kwire.identifiers import TopicPartition
 
 __all__ = ["Mark", "find_mark", "leave_mark", "note_batch"]
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from kwire.client import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Client, Topic
 from kwire.errors import BrokerError, LogError, did_you_mean
+from kwire.identifiers import TopicPartition
 from kwire.protocol.error_codes import ErrorCode
 from kwire.spark.live.options import LiveOptions
-from kwire.spark.options.topics import Assign, Matching, Subscribe, TopicPartition, select
+from kwire.spark.options.topics import Assign, Matching, Subscribe, select
 from kwire.spark.streaming.position import TopicIds
 
 __all__ = ["LiveBounds", "LiveCluster", "find_topic"]

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from kwire.client import Client, OpenTransaction, OutgoingBatch, Producer
 from kwire.errors import BrokerError, EncodeError, OptionError
+from kwire.identifiers import TopicPartition
 from kwire.log.file_names import check_topic
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import ColumnWriter
@@ -28,7 +29,6 @@ from kwire.records.default_batch import HEADER
 from kwire.spark.live.batch_marks import Mark, find_mark
 from kwire.spark.live.cluster import find_topic
 from kwire.spark.live.write_options import LiveWriteOptions
-from kwire.spark.options.topics import TopicPartition
 from kwire.spark.partitioner import RowPartitioner
 
 __all__ = ["NULL_TOPIC", "Written", "rows_by_partition", "rows_by_topic", "write_task"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from kwire.identifiers import TopicPartition
 from kwire.log import PartitionLog, Split, plan_splits
 from kwire.log.segment import Segment
 from kwire.spark.log.filters import PushedFilters
@@ -16,7 +17,6 @@ from kwire.spark.log.offset_source import LogOffsetSource
 from kwire.spark.log.options import LogOptions
 from kwire.spark.log.reading import LogPartition
 from kwire.spark.offset_ranges import OffsetRange, cut_ranges, resolve_ranges
-from kwire.spark.options.topics import TopicPartition
 from kwire.spark.streaming.position import TopicIds
 from kwire.storage.header_walk import HeaderWalk
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kwire.errors import OptionError
-from kwire.spark.options.topics import TopicPartition, load_json_object
+from kwire.identifiers import TopicPartition
+from kwire.spark.options.topics import load_json_object
 
 __all__ = [
     "EARLIEST",

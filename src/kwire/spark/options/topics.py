@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kwire.errors import OptionError
+from kwire.identifiers import TopicPartition
 from kwire.internal_topics.names import COORDINATOR_TOPICS, METADATA_TOPIC, REMOTE_LOG_METADATA_TOPIC
-
-TopicPartition = tuple[str, int]
 
 # Topics that Kafka itself writes. __cluster_metadata and __remote_log_metadata are not "internal" to Kafka's clients
 # (the former is no topic to them at all), and nobody who asks for all topics means them.

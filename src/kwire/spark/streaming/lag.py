@@ -26,7 +26,7 @@ from pyspark.sql.streaming.listener import (
 from kwire.client import Client, ClientSettings
 from kwire.client.group_offsets import commit_offsets
 from kwire.errors import KwireError, OptionError
-from kwire.spark.options.topics import TopicPartition
+from kwire.identifiers import TopicPartition
 from kwire.spark.streaming.position import Offsets, Position
 
 __all__ = ["Lag", "LagListener", "lag", "lag_of_progress"]

@@ -9,11 +9,10 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 
 from kwire.errors import LogError
+from kwire.identifiers import TopicPartition, render_uuid
 from kwire.spark.offset_ranges import OffsetRange
 from kwire.spark.options.rate_limits import RateLimits
-from kwire.spark.options.topics import TopicPartition
 from kwire.spark.streaming.position import Offsets, Position, TopicIds
-from kwire.storage.checkpoints import render_uuid
 
 __all__ = ["has_enough_offsets", "next_ranges", "rate_limit"]
 

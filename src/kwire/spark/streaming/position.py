@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from json import dumps
 
 from kwire.errors import OptionError
-from kwire.spark.options.topics import TopicPartition
-from kwire.storage.checkpoints import parse_uuid, render_uuid
+from kwire.identifiers import TopicPartition, parse_uuid, render_uuid
 
 __all__ = ["Json", "Offsets", "Position", "TopicIds"]
 

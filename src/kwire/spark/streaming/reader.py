@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from kwire.errors import KwireError
+from kwire.identifiers import TopicPartition
 from kwire.spark.offset_ranges import Bounds, OffsetRange, resolve_ranges
 from kwire.spark.options.offsets import LATEST, GlobalOffset, NoMatch, OffsetLimit, SpecificOffsets
 from kwire.spark.options.query import QueryOptions
-from kwire.spark.options.topics import TopicPartition
 from kwire.spark.streaming.micro_batch import has_enough_offsets, next_ranges, rate_limit
 from kwire.spark.streaming.position import Json, Offsets, Position, TopicIds
 

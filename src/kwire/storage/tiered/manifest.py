@@ -28,12 +28,11 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from kwire.errors import LogError, Malformed
+from kwire.identifiers import MAX_OFFSET, parse_uuid
 from kwire.records.attributes import Compression
 from kwire.records.compression import TooLarge, expand
-from kwire.storage.checkpoints import parse_uuid
 
 MAX_INT32 = (1 << 31) - 1
-MAX_OFFSET = (1 << 63) - 1
 MAX_ENCODED_SIZES = 10 << 20  # the plugin's own limit for the decoded form of transformedChunks
 MAX_CHUNKS = 1 << 20  # a segment of 2 GiB in chunks of 2 KiB; the plugin's default is 4 MiB
 INDEX_KINDS = {"offset": "index", "timestamp": "timeindex", "transaction": "txnindex", "producerSnapshot": "snapshot"}

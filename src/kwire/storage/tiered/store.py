@@ -27,7 +27,8 @@ from functools import partial
 from typing import Any
 
 from kwire.errors import LogError, Malformed, OptionError
-from kwire.storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, parse_uuid
+from kwire.identifiers import parse_uuid
+from kwire.storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA
 from kwire.storage.header_walk import HeaderWalk
 from kwire.storage.store import Entry, Store, StoredFile, open_files
 from kwire.storage.tiered.encryption import OVERHEAD_BYTES, Decrypt, KeyRing

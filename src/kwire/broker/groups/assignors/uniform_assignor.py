@@ -22,7 +22,7 @@ from kwire.broker.groups.consumer_member import Assignment
 
 __all__ = ["assign_uniformly"]
 
-TopicPartition = tuple[UUID, int]
+TopicIdPartition = tuple[UUID, int]
 
 
 def assign_uniformly(group: GroupToAssign) -> dict[str, Assignment]:
@@ -31,16 +31,16 @@ def assign_uniformly(group: GroupToAssign) -> dict[str, Assignment]:
     return {member_id: _by_topic(partitions) for member_id, partitions in owned.items()}
 
 
-def _by_topic(partitions: list[TopicPartition]) -> Assignment:
+def _by_topic(partitions: list[TopicIdPartition]) -> Assignment:
     grouped: defaultdict[UUID, list[int]] = defaultdict(list)
     for topic_id, partition in partitions:
         grouped[topic_id].append(partition)
     return {topic_id: frozenset(numbers) for topic_id, numbers in grouped.items()}
 
 
-def _kept(group: GroupToAssign, taken: set[TopicPartition]) -> dict[str, list[TopicPartition]]:
+def _kept(group: GroupToAssign, taken: set[TopicIdPartition]) -> dict[str, list[TopicIdPartition]]:
     """What members were to have and may keep, each partition with its first owner; collects all of it in taken."""
-    kept: dict[str, list[TopicPartition]] = {}
+    kept: dict[str, list[TopicIdPartition]] = {}
     for member_id, member in group.members.items():
         mine = [
             (topic_id, partition)
@@ -53,9 +53,9 @@ def _kept(group: GroupToAssign, taken: set[TopicPartition]) -> dict[str, list[To
     return kept
 
 
-def _assign_alike(group: GroupToAssign) -> dict[str, list[TopicPartition]]:
+def _assign_alike(group: GroupToAssign) -> dict[str, list[TopicIdPartition]]:
     """All members subscribe to the same topics."""
-    taken: set[TopicPartition] = set()
+    taken: set[TopicIdPartition] = set()
     owned = _kept(group, taken)
     first = next(iter(group.members.values()), None)
     everything = [(t, p) for t in (first.topic_ids if first else ()) for p in range(group.partition_counts[t])]
@@ -83,12 +83,12 @@ class _Mixed:
         for member_id, member in group.members.items():
             for topic_id in member.topic_ids:
                 self.subscribers[topic_id].append(member_id)
-        taken: set[TopicPartition] = set()
+        taken: set[TopicIdPartition] = set()
         self.owned = {member_id: set(partitions) for member_id, partitions in _kept(group, taken).items()}
         self.owner = {partition: member_id for member_id, mine in self.owned.items() for partition in mine}
         self.rank = {member_id: index for index, member_id in enumerate(group.members)}
 
-    def assign(self) -> dict[str, list[TopicPartition]]:
+    def assign(self) -> dict[str, list[TopicIdPartition]]:
         """Place what is free, then even out."""
         order = self._hardest_first()
         for partition in order:
@@ -105,14 +105,14 @@ class _Mixed:
                     moved = True
         return {member_id: sorted(mine) for member_id, mine in self.owned.items()}
 
-    def _give(self, partition: TopicPartition, member_id: str) -> None:
+    def _give(self, partition: TopicIdPartition, member_id: str) -> None:
         self.owned[member_id].add(partition)
         self.owner[partition] = member_id
 
-    def _least_loaded(self, partition: TopicPartition) -> str:
+    def _least_loaded(self, partition: TopicIdPartition) -> str:
         return min(self.subscribers[partition[0]], key=lambda member: (len(self.owned[member]), self.rank[member]))
 
-    def _hardest_first(self) -> list[TopicPartition]:
+    def _hardest_first(self) -> list[TopicIdPartition]:
         """All partitions: of topics with most partitions a subscriber first, then of those with fewest subscribers."""
         counts = self.group.partition_counts
         topics = sorted(
