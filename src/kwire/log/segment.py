@@ -71,10 +71,12 @@ class Segment:
 
     @property
     def url(self) -> str:
+        """The URL or path of the `.log` file."""
         return self._store.url_of(self.path)
 
     @property
     def has(self) -> frozenset[str]:
+        """The kinds of files that exist: `log`, `index` and so on."""
         return frozenset(self._paths)
 
     def path_of(self, kind: str) -> str:

@@ -110,6 +110,8 @@ else:
     Keyed = list
 
     class NullableKeyed:
+        """A Keyed list that may be null."""
+
         def __class_getitem__(cls, element):
             return list[element] | None
 

@@ -86,6 +86,7 @@ class FieldText:
 
     @property
     def is_struct(self) -> bool:
+        """Whether the type is a struct, and not a primitive."""
         return self.type not in PRIMITIVES
 
 

@@ -179,7 +179,7 @@ class DescriptorFile(ABC):
 
     @abstractmethod
     def fileno(self) -> int:
-        """Its descriptor."""
+        """Return the file descriptor."""
 
     def pread(self, position: int, n: int) -> bytes:
         """Up to n bytes from position; fewer only where the file ends."""
@@ -219,6 +219,7 @@ class LocalFile(DescriptorFile):
             raise LogError(f"cannot be read: {cause(error)}", self.url) from error
 
     def fileno(self) -> int:
+        """Return the file descriptor, -1 after `close`."""
         return self._fd
 
     def close(self) -> None:

@@ -118,6 +118,7 @@ class FieldChanges:
             self.report.refuse("V-47", where, f"{what}: {ranges(above)} would have it", FREEZE, above)
 
     def capped(self, field: Field) -> str:
+        """Return the remedy for a removed field: cap its versions."""
         highest = max(self.old.valid.highest, field.versions.lowest)
         return f'a new version may lack it ("versions": "{Versions(field.versions.lowest, highest)}")'
 

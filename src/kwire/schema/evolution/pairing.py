@@ -150,6 +150,7 @@ class Pairing:
         )
 
     def same_type(self, old: Field, new: Field, on: int) -> bool:
+        """Whether two fields have the same wire form in the versions `on`, a bit mask."""
         if old.is_array != new.is_array:
             return False
         if old.struct is not None and new.struct is not None:

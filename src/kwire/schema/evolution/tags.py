@@ -24,6 +24,7 @@ class TagUse:
 
     @classmethod
     def of(cls, field: Field, source: str = "") -> TagUse:
+        """Return the use of a tagged field's tag. source: the definition it is from, for messages."""
         return cls(field.name, field.type_text, bool(field.nullable.intersect(field.tagged)), source)
 
 
