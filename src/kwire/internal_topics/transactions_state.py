@@ -1,47 +1,97 @@
-"""Transactions by transactional id, from `__transaction_state`.
+"""Transactions by transactional id, folded from `__transaction_state`.
 
-A record holds everything about its transactional id, so state is the last record of each; a tombstone removes it.
+A record holds all that is known about its transactional id, so the state is the last record of each; a tombstone
+removes it.
 
-    Empty -> Ongoing -> PrepareCommit -> CompleteCommit
-                    \\-> PrepareAbort  -> CompleteAbort, PrepareEpochFence where the producer is fenced out
+    id  state                follows
+     0  EMPTY                itself, COMPLETE_COMMIT, COMPLETE_ABORT
+     1  ONGOING              itself, EMPTY, COMPLETE_COMMIT, COMPLETE_ABORT
+     2  PREPARE_COMMIT       ONGOING
+     3  PREPARE_ABORT        ONGOING; with transaction version 2 also EMPTY, COMPLETE_COMMIT, COMPLETE_ABORT
+     4  COMPLETE_COMMIT      PREPARE_COMMIT
+     5  COMPLETE_ABORT       PREPARE_ABORT
+     6  DEAD                 while Kafka removes the transactional id; never logged
+     7  PREPARE_EPOCH_FENCE  while Kafka fences a producer; never logged
 
-Source: TransactionLog, TransactionState of 3.9.1 and 4.x; KIP-98, KIP-890 (versions 2 of transactions).
+Source: org.apache.kafka.coordinator.transaction.TransactionLog, TransactionState of 3.9.1 and 4.x; KIP-98, KIP-890.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
+from kwire.internal_topics.enums import NamedNumber, label
 from kwire.internal_topics.typed_record import Problems, TypedRecord
 
-__all__ = ["STATES", "Transaction", "TransactionsState"]
+if TYPE_CHECKING:
+    from kwire.messages import TransactionLogKey, TransactionLogValue
 
-STATES = (
-    "Empty",
-    "Ongoing",
-    "PrepareCommit",
-    "PrepareAbort",
-    "CompleteCommit",
-    "CompleteAbort",
-    "Dead",
-    "PrepareEpochFence",
-)
+__all__ = ["Transaction", "TransactionState", "TransactionsState"]
+
+
+class TransactionState(NamedNumber):
+    """The state of a transaction; the number is the status in a TransactionLogValue."""
+
+    EMPTY = 0
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+    DEAD = 6
+    PREPARE_EPOCH_FENCE = 7
+
+    @property
+    def label(self) -> str:
+        """The name in responses, filters and Kafka's tools."""
+        return "".join(word.capitalize() for word in self.name.split("_"))
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether the outcome is decided and logged, and markers are still to be written."""
+        return self in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is no transaction: one may begin, and the transactional id may expire."""
+        return self in IDLE
+
+    @property
+    def is_open(self) -> bool:
+        """Whether read_committed consumers wait for the end of the transaction."""
+        return self in OPEN
+
+    def may_follow(self, before: TransactionState) -> bool:
+        """Return whether a transaction may go from a state to this one."""
+        return before in PREVIOUS.get(self, ())
+
+
+IDLE = frozenset({TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT})
+OPEN = frozenset(TransactionState) - IDLE - {TransactionState.DEAD}
+PREVIOUS: dict[TransactionState, frozenset[TransactionState]] = {
+    TransactionState.EMPTY: IDLE,
+    TransactionState.ONGOING: IDLE | {TransactionState.ONGOING},
+    TransactionState.PREPARE_COMMIT: frozenset({TransactionState.ONGOING}),
+    TransactionState.PREPARE_ABORT: IDLE | {TransactionState.ONGOING},
+    TransactionState.COMPLETE_COMMIT: frozenset({TransactionState.PREPARE_COMMIT}),
+    TransactionState.COMPLETE_ABORT: frozenset({TransactionState.PREPARE_ABORT}),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """The last thing that is known about a transactional id.
+    """The last known state of a transactional id.
 
-    partition: of `__transaction_state`. state: one of STATES, or a number that is none of them. previous_producer_id,
-    next_producer_id: -1 without. start_timestamp, last_update_timestamp: ms, -1 without. partitions: those with records
-    in it, by topic. client_transaction_version: from 2 on the epoch rises with every transaction (KIP-890).
-    record_offset, timestamp: of the record that says so.
+    partition: of `__transaction_state`. status: a plain int where a newer Kafka wrote an unknown one.
+    previous_producer_id, next_producer_id: -1 without. start_timestamp, last_update_timestamp: ms, -1 without.
+    partitions: those with records in the transaction, by topic. client_transaction_version: from 2 on the producer
+    epoch rises with every transaction (KIP-890). record_offset, timestamp: of the record.
     """
 
     transactional_id: str
     partition: int
-    state: str
+    status: TransactionState | int
     producer_id: int
     producer_epoch: int
     previous_producer_id: int
@@ -55,41 +105,40 @@ class Transaction:
     timestamp: int
 
     @property
+    def state(self) -> str:
+        """The status as Kafka's tools print it."""
+        return label(self.status)
+
+    @property
     def is_open(self) -> bool:
-        """Whether readers of committed data wait for its end."""
-        return self.state in ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
+        """Whether read_committed consumers wait for the end of the transaction."""
+        return isinstance(self.status, TransactionState) and self.status.is_open
 
 
 @dataclass(slots=True, kw_only=True)
 class TransactionsState:
-    """All transactional ids, and the records that could not be read."""
+    """All transactional ids, and the records that could not be applied."""
 
     transactions: dict[str, Transaction] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
 
     def apply(self, record: TypedRecord) -> None:
-        """Take in one usable record."""
-        key: Any = record.key
-        if key is None:
+        """Apply one usable record. Control records change nothing."""
+        if record.key is None:
             return
+        key = cast("TransactionLogKey", record.key)
         if record.value is None:
             self.transactions.pop(key.transactional_id, None)
         else:
-            self.transactions[key.transactional_id] = _transaction(record)
+            self.transactions[key.transactional_id] = _transaction(key.transactional_id, record)
 
 
-def state_name(status: int) -> str:
-    """One of STATES, or the number as text."""
-    return STATES[status] if 0 <= status < len(STATES) else str(status)
-
-
-def _transaction(record: TypedRecord) -> Transaction:
-    key: Any = record.key
-    value: Any = record.value
+def _transaction(transactional_id: str, record: TypedRecord) -> Transaction:
+    value = cast("TransactionLogValue", record.value)
     return Transaction(
-        transactional_id=key.transactional_id,
+        transactional_id=transactional_id,
         partition=record.partition,
-        state=state_name(value.transaction_status),
+        status=TransactionState.of(value.transaction_status),
         producer_id=value.producer_id,
         producer_epoch=value.producer_epoch,
         previous_producer_id=value.previous_producer_id,

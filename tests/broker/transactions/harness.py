@@ -13,9 +13,12 @@ from kwire.broker.transactions import (
     TransactionCoordinator,
     TransactionMetadata,
 )
-from kwire.broker.transactions.log_records import read_key, read_value, write_key, write_value
+from kwire.broker.transactions.log_records import write_key, write_value
 from kwire.errors import BrokerError, LogError
 from kwire.identifiers import TopicPartition
+from kwire.internal_topics.coordinator_records import decode_transaction
+from kwire.internal_topics.transactions_state import TransactionsState, TransactionState
+from kwire.internal_topics.typed_record import TypedRecord
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 
@@ -39,15 +42,25 @@ class MemoryLog:
         self.records.append((write_key(transactional_id), value))
 
     def replay(self) -> Iterator[TransactionMetadata]:
-        last = dict(self.records)
-        for key, value in last.items():
+        for key, value in dict(self.records).items():
             if value is not None:
-                transactional_id = read_key(key)
-                assert transactional_id is not None
-                yield read_value(transactional_id, value)
+                yield read_transaction(key, value)
 
     def coordinator_epoch(self, transactional_id: str) -> int:
         return 3
+
+
+def read_transaction(key: bytes, value: bytes) -> TransactionMetadata:
+    """The metadata that one record describes."""
+    record = TypedRecord(
+        topic="__transaction_state", partition=0, offset=0, timestamp=-1, kind="", raw_key=key, raw_value=value
+    )
+    decode_transaction(record)
+    assert record.is_usable, record.error
+    state = TransactionsState()
+    state.apply(record)
+    [transaction] = state.transactions.values()
+    return TransactionMetadata.of(transaction, TransactionState(transaction.status))
 
 
 class MemoryPartitions:

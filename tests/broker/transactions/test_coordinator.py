@@ -13,11 +13,10 @@ from kwire.broker.transactions import (
     TransactionMetadata,
     TransactionState,
 )
-from kwire.broker.transactions.log_records import read_value
 from kwire.broker.transactions.metadata import LAST_EPOCH, MAX_EPOCH
 from kwire.errors import BrokerError, LogError
 from kwire.protocol.error_codes import ErrorCode
-from tests.broker.transactions.harness import World, error
+from tests.broker.transactions.harness import World, error, read_transaction
 
 A0, A1, OFFSETS = ("a", 0), ("a", 1), ("__consumer_offsets", 7)
 TIMEOUT_MS = 60_000
@@ -347,7 +346,7 @@ def test_a_crash_at_every_append_loses_no_decision_and_no_epoch() -> None:
         other.log.records = list(records[:cut])
         other.next_block = 50_000
         c = other.restart()
-        kept = read_value("t", records[cut - 1][1] or b"")
+        kept = read_transaction(records[cut - 1][0], records[cut - 1][1] or b"")
         try:
             new = c.init_producer_id("t", TIMEOUT_MS)
         except BrokerError:

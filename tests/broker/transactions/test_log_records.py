@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from kwire.broker.transactions import TransactionMetadata, TransactionState
-from kwire.broker.transactions.log_records import read_key, read_value, write_key, write_value
-from kwire.errors import DecodeError, UnsupportedVersion
+from kwire.broker.transactions.log_records import write_key, write_value
 from kwire.messages import TransactionLogValue
 from kwire.protocol import read_prefixed, write_prefixed
 from kwire.records import Record, read_batches
+from tests.broker.transactions.harness import read_transaction
 
 
 def kafkas_records(data: Path) -> list[Record]:
@@ -36,12 +36,10 @@ def test_real_records_come_out_as_they_went_in(kafka_logs: dict[str, Path], arch
     states = set()
     for record in records:
         assert record.key is not None
-        transactional_id = read_key(record.key)
-        assert transactional_id
-        assert write_key(transactional_id) == record.key
         if record.value is None:
             continue
-        transaction = read_value(transactional_id, record.value)
+        transaction = read_transaction(record.key, record.value)
+        assert write_key(transaction.transactional_id) == record.key
         version = int.from_bytes(record.value[:2], "big")
         assert in_order(write_value(transaction, version)) == in_order(record.value)
         states.add(transaction.state)
@@ -61,29 +59,17 @@ TRANSACTION = TransactionMetadata(
     last_update_ms=19,
     client_transaction_version=2,
 )
+KEY = write_key("t")
 
 
 def test_a_transaction_survives_its_record() -> None:
-    assert read_value("t", write_value(TRANSACTION, 2)) == TRANSACTION
+    assert read_transaction(KEY, write_value(TRANSACTION, 2)) == TRANSACTION
     assert write_value(TRANSACTION, 1) == write_value(TRANSACTION, 2)
 
 
 def test_version_0_leaves_out_what_only_newer_coordinators_know() -> None:
     value = write_value(TRANSACTION, 0)
     assert value[:2] == b"\x00\x00"
-    read = read_value("t", value)
+    read = read_transaction(KEY, value)
     assert (read.previous_producer_id, read.next_producer_id, read.client_transaction_version) == (-1, -1, 0)
     assert read.partitions == TRANSACTION.partitions
-
-
-def test_keys_of_other_types_are_passed_over_and_bytes_that_are_none_are_refused() -> None:
-    assert read_key(b"\x00\x07anything") is None
-    for key in (b"", b"\x00", b"\x00\x00\x00\x05ab", write_key("t") + b"x"):
-        with pytest.raises(DecodeError):
-            read_key(key)
-    value = write_value(TRANSACTION, 1)
-    for broken in (value[:-1], value + b"x", value[:16] + b"\x63" + value[17:]):
-        with pytest.raises(DecodeError):
-            read_value("t", broken)
-    with pytest.raises(UnsupportedVersion):
-        read_value("t", b"\x00\x09" + value[2:])

@@ -10,7 +10,7 @@ import pytest
 from tests.log.internal.dumps import batch, dumped, keyed, log_of
 
 from kwire.internal_topics.group_rows import transaction_row
-from kwire.internal_topics.transactions_state import STATES
+from kwire.internal_topics.transactions_state import TransactionState
 from kwire.log import LogDirectory
 from kwire.log.internal import replay_transactions
 from kwire.messages import registry
@@ -28,7 +28,7 @@ def test_the_last_record_of_each_id_is_its_state(kafka_logs: dict[str, Path]) ->
     assert set(state.transactions) == set(last)
     for name, told in last.items():
         row = transaction_row(state.transactions[name])
-        assert row["state"] == STATES[told["transactionStatus"]]
+        assert row["state"] == TransactionState(told["transactionStatus"]).label
         assert (row["producer_id"], row["producer_epoch"]) == (told["producerId"], told["producerEpoch"])
         assert row["timeout_ms"] == told["transactionTimeoutMs"]
         assert row["start_timestamp"] == told["transactionStartTimestampMs"]

@@ -8,7 +8,7 @@ from kwire.broker.transactions.admission import ClientSupport, admit, produce_er
 from kwire.broker.transactions.coordinator import Marker, MarkerWriter, TransactionCoordinator, TransactionLog
 from kwire.broker.transactions.metadata import NO_PRODUCER, ProducerIdAndEpoch, TransactionMetadata
 from kwire.broker.transactions.producer_ids import BLOCK_SIZE, ProducerIds
-from kwire.broker.transactions.states import TransactionState
+from kwire.internal_topics.transactions_state import TransactionState
 
 __all__ = [
     "BLOCK_SIZE",

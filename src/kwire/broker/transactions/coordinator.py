@@ -26,9 +26,9 @@ from kwire.broker.transactions.metadata import (
     is_exhausted,
 )
 from kwire.broker.transactions.producer_ids import ProducerIds
-from kwire.broker.transactions.states import TransactionState
 from kwire.errors import BrokerError, LogError
 from kwire.identifiers import TopicPartition
+from kwire.internal_topics.transactions_state import TransactionState
 from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.records.attributes import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 

@@ -28,7 +28,7 @@ Source: kafka.coordinator.transaction.TransactionCoordinator.endTransaction and 
 from __future__ import annotations
 
 from kwire.broker.transactions.metadata import LAST_EPOCH, ProducerIdAndEpoch, TransactionMetadata
-from kwire.broker.transactions.states import TransactionState
+from kwire.internal_topics.transactions_state import TransactionState
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 __all__ = ["may_end", "may_end_bumping"]

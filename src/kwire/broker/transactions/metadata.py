@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from kwire.broker.transactions.states import TransactionState
 from kwire.identifiers import TopicPartition
+from kwire.internal_topics.transactions_state import Transaction, TransactionState
 from kwire.records.attributes import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 __all__ = [
@@ -70,6 +70,24 @@ class TransactionMetadata:
     partitions: frozenset[TopicPartition] = frozenset()
     start_time_ms: int = NO_TIME
     client_transaction_version: int = 0
+
+    @classmethod
+    def of(cls, transaction: Transaction, status: TransactionState) -> TransactionMetadata:
+        """Return the metadata that a replayed record describes. status: the transaction's, which has to be known."""
+        partitions = {} if status == TransactionState.EMPTY else transaction.partitions
+        return cls(
+            transactional_id=transaction.transactional_id,
+            producer_id=transaction.producer_id,
+            producer_epoch=transaction.producer_epoch,
+            previous_producer_id=transaction.previous_producer_id,
+            next_producer_id=transaction.next_producer_id,
+            timeout_ms=transaction.timeout_ms,
+            state=status,
+            partitions=frozenset((topic, index) for topic, indexes in partitions.items() for index in indexes),
+            start_time_ms=transaction.start_timestamp,
+            last_update_ms=transaction.last_update_timestamp,
+            client_transaction_version=transaction.client_transaction_version,
+        )
 
     @property
     def producer(self) -> ProducerIdAndEpoch:

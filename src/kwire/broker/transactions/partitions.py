@@ -7,27 +7,30 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from kwire.broker.coordinator_log import read_topic, warn_of_problems
 from kwire.broker.features import SUPPORTED, TRANSACTION_VERSION
 from kwire.broker.groups.placement import partition_for
 from kwire.broker.internal_topics import create_missing
 from kwire.broker.topics import Partition
 from kwire.broker.transactions.admission import ClientSupport, admit, produce_error
 from kwire.broker.transactions.coordinator import Marker, TransactionCoordinator
-from kwire.broker.transactions.log_records import read_key, read_value, write_key, write_value
+from kwire.broker.transactions.log_records import write_key, write_value
 from kwire.broker.transactions.metadata import ProducerIdAndEpoch, TransactionMetadata
 from kwire.broker.transactions.producer_ids import ProducerIds
-from kwire.errors import DecodeError, OptionError, UnsupportedVersion
+from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
+from kwire.internal_topics.coordinator_records import decode_transaction
 from kwire.internal_topics.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
+from kwire.internal_topics.transactions_state import TransactionsState, TransactionState
+from kwire.internal_topics.typed_record import usable
 from kwire.messages import ProducerIdsRecord
 from kwire.protocol.error_codes import ErrorCode, refusal
-from kwire.records import AppendOrigin, BatchBuilder, read_batches
+from kwire.records import AppendOrigin, BatchBuilder
 from kwire.records.attributes import TRANSACTIONAL_FLAG
 from kwire.records.default_batch import HEADER
 
 if TYPE_CHECKING:
     from kwire.broker.node import Node
-    from kwire.log.partition_writer import PartitionWriter
 
 __all__ = ["TransactionStateLog", "check_produced", "open_coordinator", "write_marker"]
 
@@ -36,8 +39,6 @@ logger = logging.getLogger(__name__)
 HIGHEST_VERSION = SUPPORTED[TRANSACTION_VERSION][1]
 PRODUCER = struct.Struct(">qh")
 ATTRIBUTES_POS, PRODUCER_POS = 22, 43  # in a batch's header; of the attributes the low byte
-LOAD_BYTES = 5 * 1024 * 1024
-"""Read at a time when the log is replayed. Source: transaction.state.log.load.buffer.size."""
 
 
 def open_coordinator(node: Node) -> TransactionCoordinator:
@@ -92,11 +93,16 @@ class TransactionStateLog:
         return self._partition(transactional_id).leader_epoch
 
     def replay(self) -> Iterator[TransactionMetadata]:
-        """See TransactionLog. A record that cannot be read is left out, and the log says so."""
-        topic = self._node.topics.get(TRANSACTIONS_TOPIC)
-        for partition in () if topic is None else topic.partitions.values():
-            if partition.log is not None:
-                yield from replay_partition(partition.name, partition.log)
+        """See TransactionLog. Records that cannot be read are skipped, with a warning."""
+        state = TransactionsState()
+        for record in usable(read_topic(self._node.topics.get(TRANSACTIONS_TOPIC), decode_transaction), state.problems):
+            state.apply(record)
+        warn_of_problems(state.problems)
+        for transaction in state.transactions.values():
+            if isinstance(transaction.status, TransactionState):
+                yield TransactionMetadata.of(transaction, transaction.status)
+            else:
+                logger.warning("%r is in the unknown state %s", transaction.transactional_id, transaction.state)
 
     def _partition(self, transactional_id: str) -> Partition:
         topic = create_missing(self._node, TRANSACTIONS_TOPIC)
@@ -108,28 +114,6 @@ class TransactionStateLog:
         builder.append(write_key(transactional_id), value, timestamp=now_ms)
         partition = self._partition(transactional_id)
         partition.append(builder.build(), now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
-
-
-def replay_partition(name: str, log: PartitionWriter) -> Iterator[TransactionMetadata]:
-    """The last state of every transactional id in one partition."""
-    values: dict[str, TransactionMetadata] = {}
-    offset = log.log_start_offset
-    while offset < log.log_end_offset:
-        data = log.fetch(offset, LOAD_BYTES).read()
-        for batch in read_batches(data):
-            for record in () if batch.is_control else batch.records():
-                try:
-                    transactional_id = read_key(record.key or b"")
-                    if transactional_id is None:
-                        logger.warning("%s, offset %d: a record of an unknown type", name, record.offset)
-                    elif record.value is None:
-                        values.pop(transactional_id, None)
-                    else:
-                        values[transactional_id] = read_value(transactional_id, record.value)
-                except (DecodeError, UnsupportedVersion) as error:
-                    logger.warning("%s, offset %d: %s", name, record.offset, error)
-            offset = batch.last_offset + 1
-    return iter(values.values())
 
 
 class PartitionMarkers:

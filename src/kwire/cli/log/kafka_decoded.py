@@ -239,7 +239,7 @@ def _hex(data: bytes) -> str:
 
 
 def _transaction_text(decode: Decoder, lines: Lines) -> Reading:
-    from kwire.internal_topics.transactions_state import STATES
+    from kwire.internal_topics.transactions_state import TransactionState
 
     def read(record: Record) -> tuple[str | None, str | None]:
         typed = _keyed(record, decode)
@@ -251,9 +251,10 @@ def _transaction_text(decode: Decoder, lines: Lines) -> Reading:
         name = f"transaction_metadata::transactionalId={key.transactional_id}"
         if value is None:
             return name, "<DELETE>"
-        if not 0 <= value.transaction_status < len(STATES):
+        status = TransactionState.of(value.transaction_status)
+        if not isinstance(status, TransactionState):
             raise Malformed(f"record at offset {record.offset}: unknown state {value.transaction_status}", 0)
-        state = STATES[value.transaction_status]
+        state = status.label
         named = value.transaction_partitions or () if state != "Empty" else ()
         partitions = table_order(([(each.topic, n) for n in set(each.partition_ids)] for each in named), partition_hash)
         shown = ",".join(f"{topic}-{number}" for topic, number in partitions)
