@@ -18,6 +18,7 @@ __all__ = [
     "ResourceType",
     "ScramMechanism",
     "SecurityProtocol",
+    "StateNumber",
     "label",
 ]
 
@@ -42,6 +43,15 @@ class NamedNumber(IntEnum):
 def label(number: int) -> str:
     """Return the word for a number that NamedNumber.of returned; the digits when there is none."""
     return number.label if isinstance(number, NamedNumber) else str(number)
+
+
+class StateNumber(NamedNumber):
+    """The number of a state, whose name Kafka writes in camel case."""
+
+    @property
+    def label(self) -> str:
+        """The state's name in camel case."""
+        return "".join(word.capitalize() for word in self.name.split("_"))
 
 
 class ConfigResource(NamedNumber):

@@ -17,11 +17,30 @@ from typing import Any
 from uuid import UUID
 
 from kwire.internal_topics.consumer_protocol import PROTOCOL_TYPE, read_assignment, read_subscription
+from kwire.internal_topics.enums import StateNumber, label
 
-__all__ = ["AssignedPartitions", "Member", "Tasks", "classic_member", "fill_member"]
+__all__ = ["AssignedPartitions", "Member", "MemberState", "Tasks", "classic_member", "fill_member"]
 
-STABLE = 0
-MEMBER_STATES = {STABLE: "Stable", 1: "UnrevokedPartitions", 2: "UnreleasedPartitions", 127: "Unknown"}
+
+class MemberState(StateNumber):
+    """How far a member has come towards its target assignment.
+
+    state                  the member has to                                then
+    STABLE                 do nothing until there is a new target           -
+    UNREVOKED_PARTITIONS   confirm that it revoked partitions               move to the next epoch
+    UNRELEASED_PARTITIONS  wait until other members release partitions      become STABLE
+    UNKNOWN                rejoin: a newer broker wrote the state           -
+
+    Source: org.apache.kafka.coordinator.group.modern.MemberState.
+    """
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1
+    UNRELEASED_PARTITIONS = 2
+    UNKNOWN = 127
+
+
+STABLE = MemberState.STABLE
 
 Tasks = dict[str, tuple[int, ...]]  # subtopology -> partitions
 
@@ -40,7 +59,7 @@ class Member:
     """One member of a group.
 
     epoch, previous_epoch: -1 in classic groups, which have one generation for all. state: of its assignment, by number
-    (MEMBER_STATES). assigned: what it has; revoking: what it must give back first; target: what it shall have, None
+    (MemberState). assigned: what it has; revoking: what it must give back first; target: what it shall have, None
     where nothing says. owned: what it said it had when it joined. *_tasks: of a streams group's member.
     subscription, assignment: the bytes of a classic group's member as they are.
     """
@@ -57,7 +76,7 @@ class Member:
     rebalance_timeout_ms: int = -1
     epoch: int = -1
     previous_epoch: int = -1
-    state: int = STABLE
+    state: MemberState | int = STABLE
     assigned: tuple[AssignedPartitions, ...] = ()
     revoking: tuple[AssignedPartitions, ...] = ()
     target: tuple[AssignedPartitions, ...] | None = None
@@ -66,6 +85,7 @@ class Member:
     active_tasks: Tasks = field(default_factory=dict)
     standby_tasks: Tasks = field(default_factory=dict)
     warmup_tasks: Tasks = field(default_factory=dict)
+    classic_protocols: tuple[tuple[str, bytes], ...] = ()
     subscription: bytes = b""
     assignment: bytes = b""
 
@@ -76,7 +96,7 @@ class Member:
     @property
     def state_name(self) -> str:
         """Its state as a word, the number where Kafka has no word for it."""
-        return MEMBER_STATES.get(self.state, str(self.state))
+        return label(self.state)
 
 
 def classic_member(member: Any, protocol_type: str) -> Member:
@@ -122,6 +142,9 @@ def _identity(member: Member, value: Any) -> None:
     member.process_id = getattr(value, "process_id", None)
     classic = getattr(value, "classic_member_metadata", None)
     member.session_timeout_ms = classic.session_timeout_ms if classic is not None else -1
+    member.classic_protocols = (
+        () if classic is None else tuple((each.name, each.metadata) for each in classic.supported_protocols)
+    )
 
 
 def _target(member: Member, value: Any) -> None:
@@ -136,7 +159,8 @@ def _current(member: Member, value: Any) -> None:
         member.epoch, member.previous_epoch, member.state, member.assigned, member.revoking = -1, -1, STABLE, (), ()
         member.active_tasks, member.standby_tasks, member.warmup_tasks = {}, {}, {}
         return
-    member.epoch, member.previous_epoch, member.state = value.member_epoch, value.previous_member_epoch, value.state
+    member.epoch, member.previous_epoch = value.member_epoch, value.previous_member_epoch
+    member.state = MemberState.of(value.state)
     if hasattr(value, "active_tasks"):
         member.active_tasks = _tasks(value.active_tasks)
         member.standby_tasks = _tasks(value.standby_tasks)

@@ -17,14 +17,17 @@ Source: GroupCoordinatorShard.replay, GroupMetadataManager, OffsetMetadataManage
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from kwire.identifiers import TopicPartition
 from kwire.internal_topics.group_members import AssignedPartitions, Member, classic_member, fill_member
 from kwire.internal_topics.typed_record import Problems, TypedRecord
 
-__all__ = ["CommittedOffset", "Group", "GroupsState", "group_of"]
+__all__ = ["CommittedOffset", "Group", "GroupsState", "ResolvedRegex", "TopicMetadata", "group_of"]
+
 
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 
@@ -51,6 +54,25 @@ class CommittedOffset:
     producer_id: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicMetadata:
+    """A topic that a consumer group reads, as its coordinator last saw it. rack: of the replicas, None without one."""
+
+    topic_id: UUID
+    name: str
+    partition_count: int
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedRegex:
+    """The topics that match a regular expression. version: of the metadata that was searched, at timestamp_ms."""
+
+    topics: frozenset[str]
+    version: int
+    timestamp_ms: int
+
+
 @dataclass(slots=True, kw_only=True)
 class Group:
     """A group as its coordinator would know it.
@@ -59,7 +81,8 @@ class Group:
     group, the group epoch of others; -1 where there are offsets alone. protocol: the assignor of a classic group.
     state_timestamp: when a classic group's state last changed, ms, -1 unknown. assignment_epoch: of the target.
     offsets, pending_offsets: by (topic, partition); pending ones by (producer_id, topic, partition), in open
-    transactions. expressions: regular expression -> topics. topic_names: of the ids that its records name.
+    transactions. regexes: by regular expression. topics: of a consumer group, by name. topic_names: by the ids in the
+    group's records.
     share_partitions: initializing, initialized or deleting -> partitions. topology: of a streams group.
     last_offset, last_timestamp: of the last record about it.
     """
@@ -76,7 +99,8 @@ class Group:
     members: dict[str, Member] = field(default_factory=dict)
     offsets: dict[tuple[str, int], CommittedOffset] = field(default_factory=dict)
     pending_offsets: dict[tuple[int, str, int], CommittedOffset] = field(default_factory=dict)
-    expressions: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    regexes: dict[str, ResolvedRegex] = field(default_factory=dict)
+    topics: dict[str, TopicMetadata] = field(default_factory=dict)
     topic_names: dict[UUID, str] = field(default_factory=dict)
     share_partitions: dict[str, tuple[AssignedPartitions, ...]] = field(default_factory=dict)
     topology: Any = None
@@ -99,14 +123,15 @@ class Group:
     def is_there(self) -> bool:
         """Whether anything is left of it."""
         numbered = self.epoch >= 0 or self.assignment_epoch >= 0
-        parts = (self.members, self.offsets, self.pending_offsets, self.expressions, self.topic_names)
+        parts = (self.members, self.offsets, self.pending_offsets, self.regexes, self.topic_names)
         return numbered or any(parts) or bool(self.share_partitions) or self.topology is not None
 
     def forget(self) -> None:
         """Its own record was deleted; committed offsets, which have records of their own, stay."""
         self.kind, self.epoch, self.assignment_epoch, self.state_timestamp = CLASSIC, -1, -1, -1
         self.protocol_type, self.protocol, self.leader, self.topology = "", None, None, None
-        self.members, self.expressions, self.share_partitions, self.topic_names = {}, {}, {}, {}
+        self.members, self.regexes, self.share_partitions = {}, {}, {}
+        self.topics, self.topic_names = {}, {}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -122,7 +147,7 @@ class GroupsState:
         """Take in one usable record."""
         if record.is_control:
             if record.kind in ("COMMIT", "ABORT"):
-                self._end_transaction(record.partition, record.producer_id, record.kind == "COMMIT")
+                self.end_transaction(record.partition, record.producer_id, commit=record.kind == "COMMIT")
             return
         name = group_of(record)
         if name is None:
@@ -140,7 +165,26 @@ class GroupsState:
         if record.value is None and not group.is_there:
             del self.groups[name]
 
-    def _end_transaction(self, partition: int, producer_id: int, commit: bool) -> None:
+    def offsets_of(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
+        """Return the committed offsets of a group, without those in open transactions."""
+        group = self.groups.get(group_id)
+        return {} if group is None else group.offsets
+
+    def pending_partitions(self, group_id: str) -> set[TopicPartition]:
+        """Return the partitions for which open transactions have committed offsets."""
+        group = self.groups.get(group_id)
+        return set() if group is None else {(topic, index) for _, topic, index in group.pending_offsets}
+
+    def has_open_transaction(self, group_id: str) -> bool:
+        """Return whether an open transaction has committed offsets of a group."""
+        return any(group_id in names for names in self._open.values())
+
+    def open_transactions(self, producer_id: int) -> list[int]:
+        """Return the partitions of `__consumer_offsets` in which a producer's transaction is open."""
+        return [partition for partition, producer in self._open if producer == producer_id]
+
+    def end_transaction(self, partition: int, producer_id: int, *, commit: bool) -> None:
+        """Apply a transaction marker of a partition: pending offsets become committed ones, or are dropped."""
         for name in self._open.pop((partition, producer_id), ()):
             group = self.groups.get(name)
             if group is None:
@@ -249,18 +293,29 @@ def _member_part(kind: str) -> Any:
 
 
 def _topics(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
-    group.topic_names = {}
-    if value is not None:
-        group.kind = CONSUMER
-        group.topic_names = {topic.topic_id: topic.topic_name for topic in value.topics}
+    group.topics, group.topic_names = {}, {}
+    if value is None:
+        return
+    group.kind = CONSUMER
+    for topic in value.topics:
+        racks = [rack for partition in topic.partition_metadata for rack in partition.racks]
+        group.topic_names[topic.topic_id] = topic.topic_name
+        group.topics[topic.topic_name] = TopicMetadata(
+            topic_id=topic.topic_id,
+            name=topic.topic_name,
+            partition_count=topic.num_partitions,
+            rack=racks[0] if racks else None,
+        )
 
 
 def _expression(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
     if value is None:
-        group.expressions.pop(key.regular_expression, None)
+        group.regexes.pop(key.regular_expression, None)
     else:
         group.kind = CONSUMER
-        group.expressions[key.regular_expression] = tuple(value.topics)
+        group.regexes[key.regular_expression] = ResolvedRegex(
+            topics=frozenset(value.topics), version=value.version, timestamp_ms=value.timestamp
+        )
 
 
 def _share_partitions(group: Group, key: Any, value: Any, record: TypedRecord) -> None:

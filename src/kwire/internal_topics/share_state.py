@@ -16,18 +16,28 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from kwire.internal_topics.enums import StateNumber, label
 from kwire.internal_topics.typed_record import Problems, TypedRecord
 
 __all__ = [
-    "DELIVERY_STATES",
     "DeliveredRange",
+    "DeliveryState",
     "SharePartition",
     "ShareState",
     "merge_ranges",
 ]
 
-DELIVERY_STATES = {0: "Available", 1: "Acquired", 2: "Acknowledged", 3: "Archiving", 4: "Archived"}
 UNSET = -1
+
+
+class DeliveryState(StateNumber):
+    """The state of records that a share group has fetched."""
+
+    AVAILABLE = 0
+    ACQUIRED = 1
+    ACKNOWLEDGED = 2
+    ARCHIVING = 3
+    ARCHIVED = 4
 
 
 class DeliveredRange(NamedTuple):
@@ -41,7 +51,7 @@ class DeliveredRange(NamedTuple):
     @property
     def state_name(self) -> str:
         """The delivery state as a word, the number where Kafka has no word for it."""
-        return DELIVERY_STATES.get(self.delivery_state, str(self.delivery_state))
+        return label(DeliveryState.of(self.delivery_state))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from kwire.internal_topics.enums import NamedNumber, label
+from kwire.internal_topics.enums import StateNumber, label
 from kwire.internal_topics.typed_record import Problems, TypedRecord
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Transaction", "TransactionState", "TransactionsState"]
 
 
-class TransactionState(NamedNumber):
+class TransactionState(StateNumber):
     """The state of a transaction; the number is the status in a TransactionLogValue."""
 
     EMPTY = 0
@@ -41,11 +41,6 @@ class TransactionState(NamedNumber):
     COMPLETE_ABORT = 5
     DEAD = 6
     PREPARE_EPOCH_FENCE = 7
-
-    @property
-    def label(self) -> str:
-        """The name in responses, filters and Kafka's tools."""
-        return "".join(word.capitalize() for word in self.name.split("_"))
 
     @property
     def is_prepared(self) -> bool:

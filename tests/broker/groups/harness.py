@@ -11,16 +11,16 @@ from kwire.broker.context import Peer, RequestContext
 from kwire.broker.groups import (
     NO_PRODUCER,
     GroupCoordinator,
-    LoggedMarker,
-    LoggedRecord,
     Producer,
 )
-from kwire.broker.groups.records import GroupRecord, read_record
+from kwire.broker.groups.records import GroupRecord
 from kwire.broker.settings import Settings
 from kwire.broker.topics import Topic, TopicRegistry
 from kwire.errors import BrokerError, LogError
 from kwire.internal_topics.cluster_state import ClusterState
+from kwire.internal_topics.coordinator_records import decode_group
 from kwire.internal_topics.metadata_records import metadata_record
+from kwire.internal_topics.typed_record import UNKNOWN, TypedRecord
 from kwire.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerProtocolAssignment,
@@ -38,11 +38,29 @@ from kwire.protocol.record_values import write_prefixed
 PARTITIONS = 3
 
 
+def logged(partition: int, offset: int, key: bytes, value: bytes | None, producer: Producer) -> TypedRecord:
+    """A record as the log of `__consumer_offsets` has it."""
+    record = TypedRecord(
+        topic="__consumer_offsets",
+        partition=partition,
+        offset=offset,
+        timestamp=0,
+        kind=UNKNOWN,
+        raw_key=key,
+        raw_value=value,
+        is_transactional=producer != NO_PRODUCER,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+    )
+    decode_group(record)
+    return record
+
+
 class MemoryLog:
     """`__consumer_offsets` without a disk. broken: the next appends fail with it."""
 
     def __init__(self) -> None:
-        self.partitions: list[list[LoggedRecord | LoggedMarker]] = [[] for _ in range(PARTITIONS)]
+        self.partitions: list[list[TypedRecord]] = [[] for _ in range(PARTITIONS)]
         self.broken: Exception | None = None
 
     def partition_count(self) -> int:
@@ -56,20 +74,32 @@ class MemoryLog:
         log = self.partitions[partition]
         first = len(log)
         for index, (key, value) in enumerate(records):
-            log.append(LoggedRecord(partition, first + index, producer.producer_id, key, value))
+            log.append(logged(partition, first + index, key, value, producer))
         return first
 
     def append_marker(self, partition: int, producer_id: int, commit: bool) -> None:
-        self.partitions[partition].append(LoggedMarker(partition, producer_id, commit))
+        marker = TypedRecord(
+            topic="__consumer_offsets",
+            partition=partition,
+            offset=0,
+            timestamp=0,
+            kind="COMMIT" if commit else "ABORT",
+            is_control=True,
+            producer_id=producer_id,
+        )
+        self.partitions[partition].append(marker)
 
-    def replay(self) -> Iterator[LoggedRecord | LoggedMarker]:
+    def replay(self) -> Iterator[TypedRecord]:
         for log in self.partitions:
             yield from log
 
     def records(self) -> list[GroupRecord]:
         """All records of all partitions, read back."""
-        logged = [entry for entry in self.replay() if isinstance(entry, LoggedRecord)]
-        return [record for entry in logged if (record := read_record(entry.key, entry.value)) is not None]
+        return [
+            GroupRecord(record.key, record.value, record.version or 0)
+            for record in self.replay()
+            if record.key is not None
+        ]
 
 
 class Answers(list[Any]):
@@ -286,8 +316,8 @@ class Bench:
 
     def committed(self, group_id: str) -> dict[tuple[str, int], int]:
         """The offsets that count."""
-        found = self.coordinator.store.offsets.of_group(group_id)
-        return {partition: offset.value.offset for partition, offset in found.items()}
+        found = self.coordinator.store.state.offsets_of(group_id)
+        return {partition: offset.offset for partition, offset in found.items()}
 
     # --- looking ---
 

@@ -37,8 +37,8 @@ def committed(broker: Broker, group_id: str) -> dict[tuple[str, int], int]:
     """The offsets that count."""
 
     def look(node: Node) -> dict[tuple[str, int], int]:
-        found = node.groups.store.offsets.of_group(group_id)
-        return {partition: offset.value.offset for partition, offset in found.items()}
+        found = node.groups.store.state.offsets_of(group_id)
+        return {partition: offset.offset for partition, offset in found.items()}
 
     return broker.call(look)
 

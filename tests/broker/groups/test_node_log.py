@@ -66,7 +66,7 @@ def groups_of(node: Node) -> tuple[Offsets, set[str]]:
     """The same of ours."""
     store = node.groups.store
     offsets = {
-        group: {partition: offset.value.offset for partition, offset in store.offsets.of_group(group).items()}
+        group: {partition: offset.offset for partition, offset in store.state.offsets_of(group).items()}
         for group in store.groups
     }
     return {group: found for group, found in offsets.items() if found}, set(store.groups)

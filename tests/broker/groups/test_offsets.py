@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from kwire.broker.groups import Producer
-from kwire.broker.groups.offset_table import OffsetTable
 from kwire.errors import BrokerError
 from kwire.protocol.error_codes import ErrorCode
 from tests.broker.groups.harness import Bench, subscription
@@ -100,15 +99,14 @@ def test_offsets_of_a_transaction_count_when_it_commits() -> None:
     bench.commit("g", {P0: 1})
     producer = Producer(7, 0)
     assert bench.commit("g", {P0: 5, P1: 6}, producer=producer) == ErrorCode.NONE
-    table = bench.coordinator.store.offsets
+    state = bench.coordinator.store.state
     assert bench.committed("g") == {P0: 1}
-    assert table.is_pending("g", P0)
-    assert table.is_pending("g", P1)
+    assert state.pending_partitions("g") == {P0, P1}
     bench.restart()
-    assert bench.coordinator.store.offsets.is_pending("g", P0)
+    assert P0 in bench.coordinator.store.state.pending_partitions("g")
     bench.coordinator.complete_transaction(7, commit=True)
     assert bench.committed("g") == {P0: 5, P1: 6}
-    assert not bench.coordinator.store.offsets.is_pending("g", P0)
+    assert P0 not in bench.coordinator.store.state.pending_partitions("g")
 
 
 def test_offsets_of_a_transaction_are_forgotten_when_it_aborts() -> None:
@@ -190,9 +188,7 @@ def test_groups_are_deleted_with_all_their_offsets_once_they_are_empty() -> None
     bench.coordinator.delete("h")
     for _ in range(2):
         assert (bench.state("g"), bench.state("h"), bench.committed("g")) == ("Dead", "Dead", {})
-        assert not bench.coordinator.store.offsets.has_open_transaction("g") or not list(
-            bench.coordinator.store.offsets.pending_partitions("g")
-        )
+        assert not bench.coordinator.store.state.pending_partitions("g")
         bench.restart()
 
 
@@ -292,10 +288,3 @@ def test_a_group_that_nobody_ever_joined_is_forgotten() -> None:
     bench.join("g")
     bench.clock.advance(20_000)
     assert bench.state("g") == "Dead"
-
-
-def test_an_empty_table_has_nothing() -> None:
-    table = OffsetTable()
-    table.remove("g", P0)
-    table.end((0, 1), commit=True)
-    assert (table.get("g", P0), list(table.groups()), table.is_pending("g", P0)) == (None, [], False)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from kwire.broker.groups.classic_group import ClassicGroup
 from kwire.broker.groups.consumer_group import ConsumerGroup
-from kwire.broker.groups.offsets_log import LoggedRecord
+from kwire.broker.groups.offsets_log import NO_PRODUCER
 from kwire.protocol.error_codes import ErrorCode
-from tests.broker.groups.harness import Bench
+from tests.broker.groups.harness import Bench, logged
 from tests.broker.groups.test_consumer_protocol import Member
 
 
@@ -76,7 +76,7 @@ def test_a_record_that_cannot_be_read_is_passed_over() -> None:
     bench.commit("g", {("t", 0): 1})
     log = bench.log.partitions[bench.coordinator.store.partition_of("g")]
     for key, value in ((b"", b""), (b"\x00\x01", b"\x00"), (b"\x00\x63", b"x"), (b"\x7f\xff\x00", None)):
-        log.append(LoggedRecord(0, len(log), -1, key, value))
+        log.append(logged(0, len(log), key, value, NO_PRODUCER))
     bench.commit("g", {("t", 1): 2})
     bench.restart()
     assert bench.committed("g") == {("t", 0): 1, ("t", 1): 2}

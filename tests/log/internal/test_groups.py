@@ -288,7 +288,7 @@ def test_a_regular_expression_stands_for_its_topics(tmp_path: Path) -> None:
             0,
         ),
     )
-    assert state.groups["g"].expressions == {"or.*": ("orders",)}
+    assert state.groups["g"].regexes["or.*"].topics == {"orders"}
 
 
 def test_a_classic_group_becomes_a_consumer_group(tmp_path: Path) -> None:

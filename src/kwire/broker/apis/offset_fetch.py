@@ -100,7 +100,7 @@ def fetch_group(
 def all_topics(node: Node, group_id: str) -> list[OffsetFetchRequestTopics]:
     """Return all partitions with committed offsets of a group."""
     topics: dict[str, OffsetFetchRequestTopics] = {}
-    for name, index in node.groups.store.offsets.of_group(group_id):
+    for name, index in node.groups.store.state.offsets_of(group_id):
         if name not in topics:
             topics[name] = OffsetFetchRequestTopics(name=name, partition_indexes=[])
         topics[name].partition_indexes.append(index)
@@ -109,17 +109,17 @@ def all_topics(node: Node, group_id: str) -> list[OffsetFetchRequestTopics]:
 
 def fetch(node: Node, group_id: str, name: str, index: int, require_stable: bool) -> Partition:
     """Return the offset of one partition."""
-    offsets = node.groups.store.offsets
-    if require_stable and offsets.is_pending(group_id, (name, index)):
+    state = node.groups.store.state
+    if require_stable and (name, index) in state.pending_partitions(group_id):
         return no_offset(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
-    found = offsets.get(group_id, (name, index))
+    found = state.offsets_of(group_id).get((name, index))
     if found is None:
         return no_offset(index, ErrorCode.NONE)
     return Partition(
         partition_index=index,
-        committed_offset=found.value.offset,
-        committed_leader_epoch=found.value.leader_epoch,
-        metadata=found.value.metadata,
+        committed_offset=found.offset,
+        committed_leader_epoch=found.leader_epoch,
+        metadata=found.metadata,
     )
 
 

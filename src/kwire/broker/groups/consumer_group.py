@@ -25,7 +25,8 @@ from uuid import UUID
 
 from kwire.broker.groups.consumer_member import Assignment, ConsumerMember
 from kwire.broker.groups.embedded_protocol import CONSUMER_PROTOCOL_TYPE
-from kwire.broker.groups.subscription import ResolvedRegex, TopicMetadata, subscribed_topics
+from kwire.broker.groups.subscription import subscribed_topics
+from kwire.internal_topics.groups_state import ResolvedRegex, TopicMetadata
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 __all__ = ["ConsumerGroup", "ConsumerState"]

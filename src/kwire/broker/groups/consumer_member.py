@@ -14,13 +14,14 @@ Source: KIP-848; org.apache.kafka.coordinator.group.modern.consumer.ConsumerGrou
 from __future__ import annotations
 
 import dataclasses
-import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
-__all__ = ["LEAVE_EPOCH", "LEAVE_STATIC_EPOCH", "Assignment", "ConsumerMember", "MemberState", "to_assignment"]
+from kwire.internal_topics.group_members import Member, MemberState
+
+__all__ = ["LEAVE_EPOCH", "LEAVE_STATIC_EPOCH", "Assignment", "ConsumerMember", "to_assignment"]
 
 LEAVE_EPOCH = -1
 """Member epoch of a heartbeat that leaves the group."""
@@ -31,29 +32,21 @@ Assignment = Mapping[UUID, frozenset[int]]
 """Partitions by topic id, no topic without partitions."""
 
 
-class MemberState(enum.IntEnum):
-    """By the numbers in the log; see the module's head."""
+class TopicPartitions(Protocol):
+    """Partitions of a topic, in a message or in the state of a group."""
 
-    STABLE = 0
-    UNREVOKED_PARTITIONS = 1
-    UNRELEASED_PARTITIONS = 2
-    UNKNOWN = 127
+    @property
+    def topic_id(self) -> UUID | None:
+        """The topic's id."""
 
-    @classmethod
-    def _missing_(cls, value: object) -> MemberState:
-        return cls.UNKNOWN
-
-
-class TopicWithPartitions(Protocol):
-    """What every message calls it."""
-
-    topic_id: UUID
-    partitions: list[int]
+    @property
+    def partitions(self) -> Sequence[int]:
+        """Numbers of partitions."""
 
 
-def to_assignment(topics: Iterable[TopicWithPartitions]) -> Assignment:
-    """The partitions that a message lists."""
-    return {topic.topic_id: frozenset(topic.partitions) for topic in topics if topic.partitions}
+def to_assignment(topics: Iterable[TopicPartitions]) -> Assignment:
+    """Return the partitions by topic id."""
+    return {each.topic_id: frozenset(each.partitions) for each in topics if each.topic_id and each.partitions}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +74,28 @@ class ConsumerMember:
     pending_revocation: Assignment = dataclasses.field(default_factory=dict)
     classic_session_timeout_ms: int | None = None
     classic_protocols: tuple[tuple[str, bytes], ...] = ()
+
+    @classmethod
+    def of(cls, member: Member) -> ConsumerMember:
+        """Return the member that the records of `__consumer_offsets` describe."""
+        return cls(
+            member_id=member.member_id,
+            instance_id=member.instance_id,
+            rack_id=member.rack_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            topic_names=frozenset(member.subscribed_topics),
+            topic_regex=member.subscribed_regex,
+            assignor=member.assignor,
+            epoch=member.epoch,
+            previous_epoch=member.previous_epoch,
+            state=member.state if isinstance(member.state, MemberState) else MemberState.UNKNOWN,
+            assigned=to_assignment(member.assigned),
+            pending_revocation=to_assignment(member.revoking),
+            classic_session_timeout_ms=None if member.session_timeout_ms == -1 else member.session_timeout_ms,
+            classic_protocols=member.classic_protocols,
+        )
 
     def replace(self, **changes: Any) -> ConsumerMember:
         """The same member with other values."""

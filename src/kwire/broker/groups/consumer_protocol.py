@@ -26,16 +26,17 @@ from kwire.broker.groups.consumer_member import (
     LEAVE_STATIC_EPOCH,
     Assignment,
     ConsumerMember,
-    MemberState,
     to_assignment,
 )
 from kwire.broker.groups.reconciliation import reconcile
 from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.store import GroupStore
-from kwire.broker.groups.subscription import ResolvedRegex, member_topics, subscribed_topics, topics_metadata
+from kwire.broker.groups.subscription import member_topics, subscribed_topics, topics_metadata
 from kwire.broker.groups.topic_regex import TopicRegex
 from kwire.errors import BrokerError
 from kwire.identifiers import new_uuid, render_uuid
+from kwire.internal_topics.group_members import MemberState
+from kwire.internal_topics.groups_state import ResolvedRegex
 from kwire.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kwire.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from kwire.messages.consumer_group_heartbeat_response import TopicPartitions as AssignedPartitions

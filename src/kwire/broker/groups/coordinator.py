@@ -18,7 +18,7 @@ from kwire.broker.groups.answers import JoinAnswer, SyncAnswer
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicState
 from kwire.broker.groups.classic_protocol import ClassicProtocol
 from kwire.broker.groups.consumer_group import ConsumerGroup
-from kwire.broker.groups.consumer_member import LEAVE_EPOCH, LEAVE_STATIC_EPOCH, MemberState
+from kwire.broker.groups.consumer_member import LEAVE_EPOCH, LEAVE_STATIC_EPOCH
 from kwire.broker.groups.consumer_protocol import ConsumerProtocol
 from kwire.broker.groups.migration import Migration
 from kwire.broker.groups.offsets import GroupOffsets, group_tombstones, is_empty
@@ -28,6 +28,7 @@ from kwire.broker.groups.store import GroupStore
 from kwire.broker.settings import Settings
 from kwire.broker.topics import TopicRegistry
 from kwire.errors import BrokerError
+from kwire.internal_topics.group_members import MemberState
 from kwire.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kwire.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from kwire.messages.join_group_request import JoinGroupRequest
@@ -113,11 +114,11 @@ class GroupCoordinator:
 
     def complete_transaction(self, producer_id: int, commit: bool, partitions: Iterable[int] | None = None) -> None:
         """A producer's markers stand in partitions of `__consumer_offsets` (None: in all it has written to)."""
-        open_transactions = self.store.offsets.open_transactions(producer_id)
+        state = self.store.state
         chosen = None if partitions is None else frozenset(partitions)
-        for transaction in open_transactions:
-            if chosen is None or transaction[0] in chosen:
-                self.store.offsets.end(transaction, commit=commit)
+        for partition in state.open_transactions(producer_id):
+            if chosen is None or partition in chosen:
+                state.end_transaction(partition, producer_id, commit=commit)
 
     # --- the classic protocol ---
 

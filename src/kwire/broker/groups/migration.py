@@ -27,7 +27,7 @@ from kwire.broker.groups.classic_group import ClassicGroup, ClassicMember, Class
 from kwire.broker.groups.classic_protocol import MEMBER_ID_REQUIRED_VERSION, protocols_of
 from kwire.broker.groups.classic_rebalance import ClassicRebalance
 from kwire.broker.groups.consumer_group import ConsumerGroup
-from kwire.broker.groups.consumer_member import Assignment, ConsumerMember, MemberState
+from kwire.broker.groups.consumer_member import Assignment, ConsumerMember
 from kwire.broker.groups.consumer_protocol import ConsumerProtocol, Step
 from kwire.broker.groups.embedded_protocol import (
     CONSUMER_PROTOCOL_TYPE,
@@ -40,6 +40,7 @@ from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.store import GroupStore
 from kwire.errors import BrokerError, DecodeError
 from kwire.identifiers import new_uuid, render_uuid
+from kwire.internal_topics.group_members import MemberState
 from kwire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kwire.messages.consumer_protocol_assignment import TopicPartition as EmbeddedTopicPartition
 from kwire.messages.join_group_request import JoinGroupRequest

@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from kwire.broker.coordinator_log import read_topic
 from kwire.broker.groups.coordinator import GroupCoordinator
-from kwire.broker.groups.offsets_log import NO_PRODUCER, LoggedMarker, LoggedRecord, Producer
+from kwire.broker.groups.offsets_log import NO_PRODUCER, Producer
 from kwire.broker.internal_topics import create_missing
-from kwire.broker.topics import Partition, Topic
+from kwire.broker.topics import Topic
+from kwire.internal_topics.coordinator_records import decode_group
 from kwire.internal_topics.names import GROUPS_TOPIC
-from kwire.records import AppendOrigin, BatchBuilder, ControlRecordType, parse_control_record, read_batches
+from kwire.internal_topics.typed_record import TypedRecord
+from kwire.records import AppendOrigin, BatchBuilder
 
 if TYPE_CHECKING:
     from kwire.broker.node import Node
 
 __all__ = ["NodeOffsetsLog", "open_coordinator", "watch_topics"]
-
-LOAD_BYTES = 5 * 1024 * 1024
-"""Read at a time when the log is replayed. Source: offsets.load.buffer.size."""
 
 
 def open_coordinator(node: Node) -> GroupCoordinator:
@@ -74,31 +74,6 @@ class NodeOffsetsLog:
         appended = topic.partitions[partition].append(builder.build(), now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
         return appended.first_offset
 
-    def replay(self) -> Iterator[LoggedRecord | LoggedMarker]:
+    def replay(self) -> Iterator[TypedRecord]:
         """See OffsetsLog."""
-        topic = self._node.topics.get(GROUPS_TOPIC)
-        for partition in () if topic is None else topic.partitions.values():
-            if partition.log is not None:
-                yield from replay_partition(partition)
-
-
-def replay_partition(partition: Partition) -> Iterator[LoggedRecord | LoggedMarker]:
-    """Everything that one partition holds. Raises DecodeError, LogError."""
-    log = partition.opened
-    offset = log.log_start_offset
-    while offset < log.log_end_offset:
-        data = log.fetch(offset, LOAD_BYTES).read()
-        before = offset
-        for batch in read_batches(data):
-            for record in batch.records():
-                if batch.is_control:
-                    control = parse_control_record(record)
-                    if control.type in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
-                        commit = control.type is ControlRecordType.COMMIT
-                        yield LoggedMarker(partition.index, batch.producer_id, commit)
-                elif record.key is not None:
-                    producer_id = batch.producer_id if batch.is_transactional else NO_PRODUCER.producer_id
-                    yield LoggedRecord(partition.index, record.offset, producer_id, record.key, record.value)
-            offset = batch.last_offset + 1
-        if offset == before:  # nothing whole is left; recovery has seen to it that there is nothing to come
-            return
+        return read_topic(self._node.topics.get(GROUPS_TOPIC), decode_group)

@@ -22,12 +22,12 @@ from collections.abc import Iterable, Sequence
 from kwire.broker.groups import records
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicState
 from kwire.broker.groups.consumer_group import ConsumerGroup
-from kwire.broker.groups.offset_table import CommittedOffset
 from kwire.broker.groups.offsets_log import NO_PRODUCER, Producer
 from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.store import Group, GroupStore
 from kwire.errors import BrokerError
 from kwire.identifiers import TopicPartition
+from kwire.internal_topics.groups_state import CommittedOffset
 from kwire.messages.offset_commit_value import OffsetCommitValue
 from kwire.protocol.error_codes import ErrorCode, refusal
 
@@ -148,27 +148,21 @@ class GroupOffsets:
 
     def delete(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
         """Delete those that are there. Raises BrokerError."""
-        offsets = self.store.offsets
-        written = [
-            records.offset_tombstone(group_id, *partition)
-            for partition in dict.fromkeys(partitions)
-            if offsets.get(group_id, partition) is not None or offsets.is_pending(group_id, partition)
-        ]
+        known = self.store.state.offsets_of(group_id).keys() | self.store.state.pending_partitions(group_id)
+        written = [records.offset_tombstone(group_id, *each) for each in dict.fromkeys(partitions) if each in known]
         self.store.write(group_id, written)
 
     def all_tombstones(self, group_id: str) -> list[GroupRecord]:
         """What deletes all offsets of a group, those of open transactions too."""
-        partitions = dict.fromkeys(self.store.offsets.of_group(group_id))
-        partitions.update(dict.fromkeys(self.store.offsets.pending_partitions(group_id)))
-        return [records.offset_tombstone(group_id, *partition) for partition in partitions]
+        partitions = self.store.state.offsets_of(group_id).keys() | self.store.state.pending_partitions(group_id)
+        return [records.offset_tombstone(group_id, *partition) for partition in sorted(partitions)]
 
     def forget_topics(self, names: Iterable[str]) -> None:
         """Topics were deleted: so are all offsets of them. Raises BrokerError."""
         gone = frozenset(names)
         for group_id in list(self.store.groups):
-            partitions = [p for p in self.store.offsets.of_group(group_id) if p[0] in gone]
-            partitions += [p for p in self.store.offsets.pending_partitions(group_id) if p[0] in gone]
-            self.delete(group_id, partitions)
+            partitions = self.store.state.offsets_of(group_id).keys() | self.store.state.pending_partitions(group_id)
+            self.delete(group_id, sorted(each for each in partitions if each[0] in gone))
 
     # --- forgetting ---
 
@@ -177,8 +171,8 @@ class GroupOffsets:
         for group_id, group in list(self.store.groups.items()):
             expired = self._expired(group)
             written = [records.offset_tombstone(group_id, *partition) for partition in expired]
-            everything = len(expired) == len(self.store.offsets.of_group(group_id))
-            if everything and not self.store.offsets.has_open_transaction(group_id) and is_empty(group):
+            everything = len(expired) == len(self.store.state.offsets_of(group_id))
+            if everything and not self.store.state.has_open_transaction(group_id) and is_empty(group):
                 written.extend(group_tombstones(group))
             try:
                 self.store.write(group_id, written)
@@ -186,7 +180,8 @@ class GroupOffsets:
                 continue
 
     def _expired(self, group: Group) -> list[TopicPartition]:
-        offsets = self.store.offsets.of_group(group.group_id)
+        offsets = self.store.state.offsets_of(group.group_id)
+        pending = self.store.state.pending_partitions(group.group_id)
         if (
             isinstance(group, ClassicGroup)
             and group.protocol_type is not None
@@ -202,13 +197,13 @@ class GroupOffsets:
             for partition, offset in offsets.items()
             if self._is_over(group, offset, now_ms)
             and not (group.is_subscribed_to(partition[0]) if subscribed is None else partition[0] in subscribed)
-            and not self.store.offsets.is_pending(group.group_id, partition)
+            and partition not in pending
         ]
 
     def _is_over(self, group: Group, offset: CommittedOffset, now_ms: int) -> bool:
-        if offset.value.expire_timestamp != NO_RETENTION:
-            return now_ms >= offset.value.expire_timestamp
-        since_ms = offset.value.commit_timestamp
+        if offset.expire_timestamp != NO_RETENTION:
+            return now_ms >= offset.expire_timestamp
+        since_ms = offset.commit_timestamp
         if (
             isinstance(group, ClassicGroup)
             and group.protocol_type is not None

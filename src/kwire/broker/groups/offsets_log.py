@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["NO_PRODUCER", "LoggedMarker", "LoggedRecord", "OffsetsLog", "Producer"]
+from kwire.internal_topics.typed_record import TypedRecord
+
+__all__ = ["NO_PRODUCER", "OffsetsLog", "Producer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,26 +20,6 @@ class Producer:
 
 
 NO_PRODUCER = Producer(-1, -1)
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedRecord:
-    """A record as it stands in a partition. producer_id: -1 outside transactions."""
-
-    partition: int
-    offset: int
-    producer_id: int
-    key: bytes
-    value: bytes | None
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedMarker:
-    """The end of a producer's transaction in a partition."""
-
-    partition: int
-    producer_id: int
-    commit: bool
 
 
 class OffsetsLog(Protocol):
@@ -54,5 +36,5 @@ class OffsetsLog(Protocol):
         Either all of it is appended or nothing. Raises BrokerError (MESSAGE_TOO_LARGE and others), LogError.
         """
 
-    def replay(self) -> Iterator[LoggedRecord | LoggedMarker]:
-        """Everything in the log, each partition in its order. Raises DecodeError, LogError."""
+    def replay(self) -> Iterator[TypedRecord]:
+        """Yield every record of the log, each partition in order, transaction markers too. Raises LogError."""

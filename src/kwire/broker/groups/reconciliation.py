@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from uuid import UUID
 
-from kwire.broker.groups.consumer_member import Assignment, ConsumerMember, MemberState
+from kwire.broker.groups.consumer_member import Assignment, ConsumerMember
+from kwire.internal_topics.group_members import MemberState
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 __all__ = ["reconcile"]

@@ -29,7 +29,7 @@ from uuid import UUID
 
 from kwire.broker.groups.classic_group import ClassicGroup
 from kwire.broker.groups.consumer_member import Assignment, ConsumerMember
-from kwire.broker.groups.subscription import ResolvedRegex, TopicMetadata
+from kwire.internal_topics.groups_state import ResolvedRegex, TopicMetadata
 from kwire.messages.base import Message
 from kwire.messages.consumer_group_current_member_assignment_key import ConsumerGroupCurrentMemberAssignmentKey
 from kwire.messages.consumer_group_current_member_assignment_value import (
@@ -61,10 +61,9 @@ from kwire.messages.consumer_group_target_assignment_metadata_key import Consume
 from kwire.messages.consumer_group_target_assignment_metadata_value import ConsumerGroupTargetAssignmentMetadataValue
 from kwire.messages.group_metadata_key import GroupMetadataKey
 from kwire.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
-from kwire.messages.legacy_offset_commit_key import LegacyOffsetCommitKey
 from kwire.messages.offset_commit_key import OffsetCommitKey
 from kwire.messages.offset_commit_value import OffsetCommitValue
-from kwire.protocol.record_values import read_prefixed, write_prefixed
+from kwire.protocol.record_values import write_prefixed
 
 __all__ = [
     "GroupRecord",
@@ -79,7 +78,6 @@ __all__ = [
     "member_subscription_tombstone",
     "offset_commit",
     "offset_tombstone",
-    "read_record",
     "regex",
     "regex_tombstone",
     "subscription_metadata",
@@ -93,19 +91,6 @@ __all__ = [
 GROUP_METADATA_VERSION = 3
 OFFSET_COMMIT_VERSION, EXPIRING_OFFSET_COMMIT_VERSION = 3, 1
 
-TYPES: dict[int, tuple[type[Message], type[Message]]] = {
-    0: (LegacyOffsetCommitKey, OffsetCommitValue),
-    1: (OffsetCommitKey, OffsetCommitValue),
-    2: (GroupMetadataKey, GroupMetadataValue),
-    3: (ConsumerGroupMetadataKey, ConsumerGroupMetadataValue),
-    4: (ConsumerGroupPartitionMetadataKey, ConsumerGroupPartitionMetadataValue),
-    5: (ConsumerGroupMemberMetadataKey, ConsumerGroupMemberMetadataValue),
-    6: (ConsumerGroupTargetAssignmentMetadataKey, ConsumerGroupTargetAssignmentMetadataValue),
-    7: (ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMemberValue),
-    8: (ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentValue),
-    16: (ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue),
-}
-
 
 @dataclass(frozen=True, slots=True)
 class GroupRecord:
@@ -118,19 +103,6 @@ class GroupRecord:
     def encode(self) -> tuple[bytes, bytes | None]:
         """The bytes of both. Raises EncodeError for text that does not fit, such as a member id of 40 000 bytes."""
         return write_prefixed(self.key, 0), None if self.value is None else write_prefixed(self.value, self.version)
-
-
-def read_record(key: bytes, value: bytes | None) -> GroupRecord | None:
-    """The record of these bytes, None when its type is none of the table's. Raises DecodeError, UnsupportedVersion."""
-    classes = TYPES.get(int.from_bytes(key[:2], "big", signed=True)) if len(key) >= 2 else None
-    if classes is None:
-        return None
-    key_message = read_prefixed(classes[0], key)[0]
-    if isinstance(key_message, LegacyOffsetCommitKey):
-        key_message = OffsetCommitKey(group=key_message.group, topic=key_message.topic, partition=key_message.partition)
-    if value is None:
-        return GroupRecord(key_message, None)
-    return GroupRecord(key_message, *read_prefixed(classes[1], value))
 
 
 # --- classic groups and offsets ---

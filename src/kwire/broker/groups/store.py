@@ -1,11 +1,11 @@
-"""All groups and their offsets: what records make of them, and records written before anything is believed.
+"""All groups and their offsets: the state of `__consumer_offsets`, and the live groups that the coordinator works on.
 
-A change is a list of records. They are appended as one batch, and only then applied, by the very code that reads the
-log at start; so what a restart finds is what was there. The one exception are generations of classic groups: their
-members live in memory, waiting for each other, and the record is written when the leader's assignment has come.
+A change is a list of records. They are appended as one batch and then applied, by the code that replays the log at
+start, so a restart finds what was there. The exception are generations of classic groups: members wait for each other
+in memory, and the record is written when the leader's assignment arrives.
 
-Reading is lenient where compaction may have taken a record's companion: a tombstone for what is not there does
-nothing.
+`GroupsState` folds the records. A live group follows it: a classic group is built from its record, a consumer group
+takes over the part that a record changed.
 
 Source: org.apache.kafka.coordinator.group.GroupMetadataManager.replay, OffsetMetadataManager.replay,
 runtime.CoordinatorRuntime.
@@ -14,41 +14,33 @@ runtime.CoordinatorRuntime.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
 
 from kwire.broker.clock import Clock, Timers
+from kwire.broker.coordinator_log import warn_of_problems
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicMember, ClassicState
 from kwire.broker.groups.consumer_group import ConsumerGroup
-from kwire.broker.groups.consumer_member import LEAVE_EPOCH, ConsumerMember, MemberState, to_assignment
-from kwire.broker.groups.offset_table import CommittedOffset, OffsetTable
-from kwire.broker.groups.offsets_log import NO_PRODUCER, LoggedMarker, OffsetsLog, Producer
+from kwire.broker.groups.consumer_member import ConsumerMember, to_assignment
+from kwire.broker.groups.offsets_log import NO_PRODUCER, OffsetsLog, Producer
 from kwire.broker.groups.placement import partition_for
-from kwire.broker.groups.records import GroupRecord, read_record
-from kwire.broker.groups.subscription import ResolvedRegex, TopicMetadata
+from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.timers import NamedTimers
 from kwire.broker.settings import Settings
 from kwire.broker.topics import TopicRegistry
-from kwire.errors import BrokerError, DecodeError, EncodeError, LogError, UnsupportedVersion
-from kwire.messages.base import Message
-from kwire.messages.consumer_group_current_member_assignment_key import ConsumerGroupCurrentMemberAssignmentKey
-from kwire.messages.consumer_group_current_member_assignment_value import ConsumerGroupCurrentMemberAssignmentValue
-from kwire.messages.consumer_group_member_metadata_key import ConsumerGroupMemberMetadataKey
-from kwire.messages.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
-from kwire.messages.consumer_group_metadata_key import ConsumerGroupMetadataKey
-from kwire.messages.consumer_group_metadata_value import ConsumerGroupMetadataValue
-from kwire.messages.consumer_group_partition_metadata_key import ConsumerGroupPartitionMetadataKey
-from kwire.messages.consumer_group_partition_metadata_value import ConsumerGroupPartitionMetadataValue
-from kwire.messages.consumer_group_regular_expression_key import ConsumerGroupRegularExpressionKey
-from kwire.messages.consumer_group_regular_expression_value import ConsumerGroupRegularExpressionValue
-from kwire.messages.consumer_group_target_assignment_member_key import ConsumerGroupTargetAssignmentMemberKey
-from kwire.messages.consumer_group_target_assignment_member_value import ConsumerGroupTargetAssignmentMemberValue
-from kwire.messages.consumer_group_target_assignment_metadata_key import ConsumerGroupTargetAssignmentMetadataKey
-from kwire.messages.consumer_group_target_assignment_metadata_value import ConsumerGroupTargetAssignmentMetadataValue
-from kwire.messages.group_metadata_key import GroupMetadataKey
-from kwire.messages.group_metadata_value import GroupMetadataValue
-from kwire.messages.offset_commit_key import OffsetCommitKey
-from kwire.messages.offset_commit_value import OffsetCommitValue
+from kwire.errors import BrokerError, EncodeError, LogError
+from kwire.internal_topics.groups_state import Group as StoredGroup
+from kwire.internal_topics.groups_state import GroupsState, group_of
+from kwire.internal_topics.names import GROUPS_TOPIC
+from kwire.internal_topics.typed_record import TypedRecord, usable
 from kwire.protocol.error_codes import ErrorCode, refusal
+
+if TYPE_CHECKING:
+    from kwire.messages import (
+        ConsumerGroupCurrentMemberAssignmentKey,
+        ConsumerGroupMemberMetadataKey,
+        ConsumerGroupTargetAssignmentMemberKey,
+    )
 
 __all__ = ["Group", "GroupStore"]
 
@@ -71,7 +63,7 @@ APPEND_ERRORS = {
 
 
 class GroupStore:
-    """See the module's head. What the protocols share: time, settings, topics, groups, offsets."""
+    """What both protocols share: time, settings, topics, live groups, and the state of the log with all offsets."""
 
     def __init__(
         self, clock: Clock, timers: Timers, settings: Settings, topics: TopicRegistry, offsets_log: OffsetsLog
@@ -81,7 +73,7 @@ class GroupStore:
         self.settings = settings
         self.topics = topics
         self.groups: dict[str, Group] = {}
-        self.offsets = OffsetTable()
+        self.state = GroupsState()
         self._log = offsets_log
 
     # --- groups ---
@@ -109,13 +101,13 @@ class GroupStore:
     # --- writing ---
 
     def partition_of(self, group_id: str) -> int:
-        """The partition of `__consumer_offsets` that a group lives in."""
+        """Return the partition of `__consumer_offsets` that holds a group."""
         return partition_for(group_id, self._log.partition_count())
 
     def write(
         self, group_id: str, records: Sequence[GroupRecord], producer: Producer = NO_PRODUCER, *, apply: bool = True
     ) -> None:
-        """Append records of one group as a batch and, unless told otherwise, apply them. Nothing is done with none.
+        """Append records of one group as a batch and apply them. apply: to the live group, too.
 
         Raises BrokerError with a code for clients; nothing has changed then.
         """
@@ -129,178 +121,151 @@ class GroupStore:
             if isinstance(error, EncodeError):
                 code = ErrorCode.INVALID_REQUEST
             log.warning("group %s: could not write: %s", group_id, error)
-            told = APPEND_ERRORS.get(ErrorCode(code), ErrorCode(code))
-            raise refusal(told, f"group {group_id}: its state could not be written") from error
-        if apply:
-            for index, record in enumerate(records):
-                self.apply(record, partition=partition, offset=offset + index, producer_id=producer.producer_id)
+            reported = APPEND_ERRORS.get(ErrorCode(code), ErrorCode(code))
+            raise refusal(reported, f"group {group_id}: its state could not be written") from error
+        now_ms = self.clock.now_ms()
+        for index, record in enumerate(records, offset):
+            typed = TypedRecord(
+                topic=GROUPS_TOPIC,
+                partition=partition,
+                offset=index,
+                timestamp=now_ms,
+                kind=type(record.key).__name__.removesuffix("Key"),
+                version=record.version,
+                key=record.key,
+                value=record.value,
+                is_transactional=producer != NO_PRODUCER,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.epoch,
+            )
+            self.state.apply(typed)
+            if apply:
+                self._update(typed)
 
     # --- reading ---
 
     def load(self) -> None:
-        """Apply the whole log. A record that cannot be read is passed over. Raises LogError, DecodeError of batches."""
-        for logged in self._log.replay():
-            if isinstance(logged, LoggedMarker):
-                self.offsets.end((logged.partition, logged.producer_id), commit=logged.commit)
-                continue
-            try:
-                record = read_record(logged.key, logged.value)
-            except (DecodeError, UnsupportedVersion) as error:
-                log.warning("__consumer_offsets-%d, offset %d: %s", logged.partition, logged.offset, error)
-                continue
-            if record is not None:
-                self.apply(record, partition=logged.partition, offset=logged.offset, producer_id=logged.producer_id)
+        """Apply the whole log. Records that cannot be read are skipped, with a warning. Raises LogError."""
+        for record in usable(self._log.replay(), self.state.problems):
+            self.state.apply(record)
+            self._update(record)
+        warn_of_problems(self.state.problems)
 
-    def apply(self, record: GroupRecord, *, partition: int, offset: int, producer_id: int = -1) -> None:
-        """Believe a record that stands at that offset of a partition."""
-        key, value = record.key, record.value
-        match key:
-            case OffsetCommitKey():
-                self._apply_offset(key, value, (partition, producer_id), offset)
-            case GroupMetadataKey():
-                self._apply_classic_group(key.group, value)
-            case ConsumerGroupMetadataKey():
-                if isinstance(value, ConsumerGroupMetadataValue):
-                    self._make_consumer_group(key.group_id).epoch = value.epoch
-                elif isinstance(self.groups.get(key.group_id), ConsumerGroup):
-                    del self.groups[key.group_id]
-            case ConsumerGroupMemberMetadataKey():
-                self._apply_member(key.group_id, key.member_id, value)
-            case (
-                ConsumerGroupPartitionMetadataKey()
-                | ConsumerGroupTargetAssignmentMetadataKey()
-                | ConsumerGroupTargetAssignmentMemberKey()
-                | ConsumerGroupCurrentMemberAssignmentKey()
-                | ConsumerGroupRegularExpressionKey()
-            ):
-                group = self.groups.get(key.group_id)
-                if value is not None:
-                    group = self._make_consumer_group(key.group_id)
-                if isinstance(group, ConsumerGroup):
-                    self._apply_to_consumer_group(group, key, value)
+    def _update(self, record: TypedRecord) -> None:
+        """Let the live group follow a record that was applied to the state."""
+        group_id, update = group_of(record), UPDATES.get(record.kind)
+        if group_id is not None and update is not None:
+            update(self, group_id, record)
 
-    def _apply_offset(self, key: OffsetCommitKey, value: Message | None, transaction: tuple[int, int], at: int) -> None:
-        topic_partition = (key.topic, key.partition)
-        if not isinstance(value, OffsetCommitValue):
-            self.offsets.remove(key.group, topic_partition)
+    def _update_offset(self, group_id: str, record: TypedRecord) -> None:
+        if record.value is not None and group_id not in self.groups:
+            self.new_classic_group(group_id)
+
+    def _update_classic_group(self, group_id: str, record: TypedRecord) -> None:
+        if record.value is not None:
+            self.groups[group_id] = classic_group(self.state.groups[group_id])
+        elif isinstance(self.groups.get(group_id), ClassicGroup):
+            del self.groups[group_id]
+
+    def _update_consumer_group(self, group_id: str, record: TypedRecord) -> None:
+        live = self.groups.get(group_id)
+        if not isinstance(live, ConsumerGroup):
+            if record.value is None:
+                return
+            live = self.groups[group_id] = ConsumerGroup(group_id=group_id)
+        if record.kind == "ConsumerGroupMetadata" and record.value is None:
+            del self.groups[group_id]
             return
-        if key.group not in self.groups:
-            self.new_classic_group(key.group)
-        if transaction[1] == NO_PRODUCER.producer_id:
-            self.offsets.put(key.group, topic_partition, CommittedOffset(value, at))
-        else:
-            self.offsets.put_pending(transaction, key.group, topic_partition, CommittedOffset(value, at))
+        stored = self.state.groups.get(group_id) or StoredGroup(group_id=group_id, partition=record.partition)
+        PARTS[record.kind](live, stored, record)
 
-    def _apply_classic_group(self, group_id: str, value: Message | None) -> None:
-        if not isinstance(value, GroupMetadataValue):
-            if isinstance(self.groups.get(group_id), ClassicGroup):
-                del self.groups[group_id]
-            return
-        group = ClassicGroup(
-            group_id=group_id,
-            state=ClassicState.STABLE if value.members else ClassicState.EMPTY,
-            state_since_ms=value.current_state_timestamp,
-            generation_id=value.generation,
-            protocol_type=value.protocol_type or None,
-            protocol_name=value.protocol,
-            leader=value.leader,
-        )
-        for member in value.members:
-            group.add(
-                ClassicMember(
-                    member_id=member.member_id,
-                    instance_id=member.group_instance_id,
-                    client_id=member.client_id,
-                    client_host=member.client_host,
-                    rebalance_timeout_ms=(
-                        member.session_timeout if member.rebalance_timeout == -1 else member.rebalance_timeout
-                    ),
-                    session_timeout_ms=member.session_timeout,
-                    protocol_type=value.protocol_type,
-                    protocols=((value.protocol or "", member.subscription),),
-                    assignment=member.assignment,
-                )
-            )
-        if group.leader not in group.members:
-            group.leader = next(iter(group.members), None)
-        group.subscribed_topics = group.find_subscribed_topics()
-        self.groups[group_id] = group
 
-    def _make_consumer_group(self, group_id: str) -> ConsumerGroup:
-        """The consumer group; a classic one of that id makes room, as its tombstone stands in front."""
-        group = self.groups.get(group_id)
-        if not isinstance(group, ConsumerGroup):
-            group = self.groups[group_id] = ConsumerGroup(group_id=group_id)
-        return group
-
-    def _apply_member(self, group_id: str, member_id: str, value: Message | None) -> None:
-        if not isinstance(value, ConsumerGroupMemberMetadataValue):
-            group = self.groups.get(group_id)
-            if isinstance(group, ConsumerGroup):
-                group.remove(member_id)
-            return
-        group = self._make_consumer_group(group_id)
-        classic = value.classic_member_metadata
-        group.put(
-            (group.members.get(member_id) or ConsumerMember(member_id=member_id)).replace(
-                instance_id=value.instance_id,
-                rack_id=value.rack_id,
-                client_id=value.client_id,
-                client_host=value.client_host,
-                rebalance_timeout_ms=value.rebalance_timeout_ms,
-                topic_names=frozenset(value.subscribed_topic_names),
-                topic_regex=value.subscribed_topic_regex or None,
-                assignor=value.server_assignor,
-                classic_session_timeout_ms=None if classic is None else classic.session_timeout_ms,
-                classic_protocols=(
-                    () if classic is None else tuple((p.name, p.metadata) for p in classic.supported_protocols)
-                ),
+def classic_group(stored: StoredGroup) -> ClassicGroup:
+    """Return the classic group that a record describes, with no member waiting."""
+    group = ClassicGroup(
+        group_id=stored.group_id,
+        state=ClassicState.STABLE if stored.members else ClassicState.EMPTY,
+        state_since_ms=stored.state_timestamp,
+        generation_id=stored.epoch,
+        protocol_type=stored.protocol_type or None,
+        protocol_name=stored.protocol,
+        leader=stored.leader,
+    )
+    for member in stored.members.values():
+        has_timeout = member.rebalance_timeout_ms != -1
+        group.add(
+            ClassicMember(
+                member_id=member.member_id,
+                instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout_ms=member.rebalance_timeout_ms if has_timeout else member.session_timeout_ms,
+                session_timeout_ms=member.session_timeout_ms,
+                protocol_type=stored.protocol_type,
+                protocols=((stored.protocol or "", member.subscription),),
+                assignment=member.assignment,
             )
         )
+    if group.leader not in group.members:
+        group.leader = next(iter(group.members), None)
+    group.subscribed_topics = group.find_subscribed_topics()
+    return group
 
-    def _apply_to_consumer_group(self, group: ConsumerGroup, key: Message, value: Message | None) -> None:
-        match key:
-            case ConsumerGroupPartitionMetadataKey():
-                group.topics = {}
-                if isinstance(value, ConsumerGroupPartitionMetadataValue):
-                    for topic in value.topics:
-                        racks = [rack for partition in topic.partition_metadata for rack in partition.racks]
-                        group.topics[topic.topic_name] = TopicMetadata(
-                            topic_id=topic.topic_id,
-                            name=topic.topic_name,
-                            partition_count=topic.num_partitions,
-                            rack=racks[0] if racks else None,
-                        )
-            case ConsumerGroupTargetAssignmentMetadataKey():
-                known = isinstance(value, ConsumerGroupTargetAssignmentMetadataValue)
-                group.assignment_epoch = value.assignment_epoch if known else -1  # type: ignore[union-attr]
-            case ConsumerGroupTargetAssignmentMemberKey():
-                if isinstance(value, ConsumerGroupTargetAssignmentMemberValue):
-                    group.target[key.member_id] = to_assignment(value.topic_partitions)
-                else:
-                    group.target.pop(key.member_id, None)
-            case ConsumerGroupCurrentMemberAssignmentKey():
-                self._apply_current_assignment(group, key.member_id, value)
-            case ConsumerGroupRegularExpressionKey():
-                if isinstance(value, ConsumerGroupRegularExpressionValue):
-                    group.regexes[key.regular_expression] = ResolvedRegex(
-                        topics=frozenset(value.topics), version=value.version, timestamp_ms=value.timestamp
-                    )
-                else:
-                    group.regexes.pop(key.regular_expression, None)
 
-    @staticmethod
-    def _apply_current_assignment(group: ConsumerGroup, member_id: str, value: Message | None) -> None:
-        member = group.members.get(member_id)
-        if isinstance(value, ConsumerGroupCurrentMemberAssignmentValue):
-            group.put(
-                (member or ConsumerMember(member_id=member_id)).replace(
-                    epoch=value.member_epoch,
-                    previous_epoch=value.previous_member_epoch,
-                    state=MemberState(value.state),
-                    assigned=to_assignment(value.assigned_partitions),
-                    pending_revocation=to_assignment(value.partitions_pending_revocation),
-                )
-            )
-        elif member is not None:
-            group.put(member.replace(epoch=LEAVE_EPOCH, previous_epoch=LEAVE_EPOCH, assigned={}, pending_revocation={}))
+# ---- Parts of a consumer group that one record changes
+
+
+def _epoch(live: ConsumerGroup, stored: StoredGroup, record: TypedRecord) -> None:
+    live.epoch = stored.epoch
+
+
+def _assignment_epoch(live: ConsumerGroup, stored: StoredGroup, record: TypedRecord) -> None:
+    live.assignment_epoch = stored.assignment_epoch
+
+
+def _topics(live: ConsumerGroup, stored: StoredGroup, record: TypedRecord) -> None:
+    live.topics = stored.topics
+
+
+def _regexes(live: ConsumerGroup, stored: StoredGroup, record: TypedRecord) -> None:
+    live.regexes = stored.regexes
+
+
+def _member(live: ConsumerGroup, stored: StoredGroup, record: TypedRecord) -> None:
+    member_id = cast("ConsumerGroupMemberMetadataKey", record.key).member_id
+    if member_id in stored.members:
+        live.put(ConsumerMember.of(stored.members[member_id]))
+    else:
+        live.remove(member_id)
+
+
+def _current_assignment(live: ConsumerGroup, stored: StoredGroup, record: TypedRecord) -> None:
+    member_id = cast("ConsumerGroupCurrentMemberAssignmentKey", record.key).member_id
+    if member_id in stored.members and (record.value is not None or member_id in live.members):
+        live.put(ConsumerMember.of(stored.members[member_id]))
+
+
+def _target_assignment(live: ConsumerGroup, stored: StoredGroup, record: TypedRecord) -> None:
+    member_id = cast("ConsumerGroupTargetAssignmentMemberKey", record.key).member_id
+    member = stored.members.get(member_id)
+    if member is None or member.target is None:
+        live.target.pop(member_id, None)
+    else:
+        live.target[member_id] = to_assignment(member.target)
+
+
+PARTS: dict[str, Callable[[ConsumerGroup, StoredGroup, TypedRecord], None]] = {
+    "ConsumerGroupMetadata": _epoch,
+    "ConsumerGroupPartitionMetadata": _topics,
+    "ConsumerGroupMemberMetadata": _member,
+    "ConsumerGroupTargetAssignmentMetadata": _assignment_epoch,
+    "ConsumerGroupTargetAssignmentMember": _target_assignment,
+    "ConsumerGroupCurrentMemberAssignment": _current_assignment,
+    "ConsumerGroupRegularExpression": _regexes,
+}
+UPDATES: dict[str, Callable[[GroupStore, str, TypedRecord], None]] = {
+    "OffsetCommit": GroupStore._update_offset,
+    "GroupMetadata": GroupStore._update_classic_group,
+    **dict.fromkeys(PARTS, GroupStore._update_consumer_group),
+}
+"""Kinds that are missing (share and streams groups, transaction markers) change no live group."""

@@ -4,37 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from uuid import UUID
 
 from kwire.broker.groups.consumer_member import ConsumerMember
-from kwire.broker.topics import Topic, TopicRegistry
+from kwire.broker.topics import TopicRegistry
+from kwire.internal_topics.groups_state import ResolvedRegex, TopicMetadata
 
-__all__ = ["ResolvedRegex", "TopicMetadata", "member_topics", "subscribed_topics", "topics_metadata"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicMetadata:
-    """A topic as an assignor sees it. rack: of this one node, so of every partition's replicas; None without one."""
-
-    topic_id: UUID
-    name: str
-    partition_count: int
-    rack: str | None = None
-
-    @classmethod
-    def of(cls, topic: Topic, rack: str | None) -> TopicMetadata:
-        """The topic as it is now."""
-        return cls(topic_id=topic.topic_id, name=topic.name, partition_count=len(topic.partitions), rack=rack)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResolvedRegex:
-    """The topics that matched when the topics were at that version (Kafka's metadata offset), and the time of it."""
-
-    topics: frozenset[str]
-    version: int
-    timestamp_ms: int
+__all__ = ["member_topics", "subscribed_topics", "topics_metadata"]
 
 
 def member_topics(member: ConsumerMember, regexes: Mapping[str, ResolvedRegex]) -> frozenset[str]:
@@ -54,5 +29,7 @@ def topics_metadata(names: Iterable[str], topics: TopicRegistry, rack: str | Non
     for name in sorted(names):
         topic = topics.get(name)
         if topic is not None:
-            found[name] = TopicMetadata.of(topic, rack)
+            found[name] = TopicMetadata(
+                topic_id=topic.topic_id, name=name, partition_count=len(topic.partitions), rack=rack
+            )
     return found
