@@ -199,4 +199,4 @@ def test_a_connection_that_fails_does_not_take_others_along() -> None:
         await run_until_done(workers)
         return order
 
-    assert asyncio.run(scene()) == ["a closed: an error of the broker's own", "b", "b"]
+    assert asyncio.run(scene()) == ["a closed: internal error of the broker", "b", "b"]

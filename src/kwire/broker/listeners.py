@@ -1,4 +1,4 @@
-"""Where the broker listens: Kafka's `listeners`, NAME://HOST:PORT,..., a name standing for a security protocol."""
+"""Kafka's `listeners` config: NAME://HOST:PORT,..., where a name maps to a security protocol."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
-    """One of them. host: "" for all interfaces. port: 0 for one that is free. protocol: one of PROTOCOLS."""
+    """A listener. host: "" for all interfaces. port: 0 for any free port. protocol: one of PROTOCOLS."""
 
     name: str
     host: str
@@ -23,12 +23,12 @@ class Listener:
 
     @property
     def is_tls(self) -> bool:
-        """Whether its connections are encrypted."""
+        """Whether connections are encrypted."""
         return self.protocol.endswith("SSL")
 
 
 def parse_listeners(settings: Settings, text: str) -> list[Listener]:
-    """The listeners that a text names. Raises OptionError."""
+    """Parse the value of `listeners` or `advertised.listeners`. Raises OptionError."""
     pairs = (pair.strip().partition(":") for pair in settings.listener_security_protocol_map.split(","))
     protocols = {name.upper(): protocol.upper() for name, _, protocol in pairs}
     found: dict[str, Listener] = {}
@@ -37,13 +37,13 @@ def parse_listeners(settings: Settings, text: str) -> list[Listener]:
         host, colon, port = address.rpartition(":")
         name = name.upper()
         if not separator or not colon or not port.isdigit() or int(port) > 65535:
-            raise OptionError(f"listener {each!r}: it should look like PLAINTEXT://127.0.0.1:9092")
+            raise OptionError(f"listener {each!r}: expected NAME://HOST:PORT, such as PLAINTEXT://127.0.0.1:9092")
         protocol = protocols.get(name)
         if protocol not in PROTOCOLS:
-            raise OptionError(f"listener {name}: listener.security.protocol.map has no security protocol for it")
+            raise OptionError(f"listener {name!r}: no security protocol in listener.security.protocol.map")
         if name in found:
-            raise OptionError(f"listener {name} is there twice")
+            raise OptionError(f"listener {name!r} is defined twice")
         found[name] = Listener(name=name, host=host.strip("[]"), port=int(port), protocol=protocol)
     if not found:
-        raise OptionError("there is no listener")
+        raise OptionError("no listener is configured; set listeners to NAME://HOST:PORT")
     return list(found.values())

@@ -1,7 +1,7 @@
-"""Which sockets are ready: one selector for all connections, itself watched by the event loop.
+"""Readiness of sockets: a selector for all connections, which the event loop watches.
 
-The loop's own add_reader would do, but uvloop's does not call back for a connection that was reset: libuv takes the
-error for a bad descriptor, and the connection would stay forever. A selector tells of it as of anything to be read.
+The loop's add_reader is not used, because uvloop never calls back for a connection that was reset: libuv takes the
+error for a bad descriptor, and the connection would stay open forever. A selector reports such a socket as readable.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class Pollable(TakesTurns, Protocol):
     """The owner of a socket."""
 
     def ready(self, *, read: bool, write: bool) -> None:
-        """Remember for the next turn that there is something to read (bytes, the end, an error) or room to write."""
+        """Remember for the next turn that the socket is readable (bytes, end of stream or error) or writable."""
 
 
 class Poller:
-    """The sockets of one event loop; their owners get a turn when they are ready."""
+    """Gives the owners of sockets a turn when their sockets are ready."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, turns: Turns) -> None:
         self._loop, self._turns = loop, turns
@@ -33,7 +33,7 @@ class Poller:
         loop.add_reader(self._file, self._ready)
 
     def watch(self, sock: socket.socket, owner: Pollable, *, read: bool, write: bool) -> None:
-        """Give the owner a turn when its socket can be read or written; neither forgets the socket."""
+        """Give the owner a turn when its socket is readable or writable; with neither, stop watching it."""
         events = (selectors.EVENT_READ if read else 0) | (selectors.EVENT_WRITE if write else 0)
         known = sock.fileno() in self._selector.get_map()
         if not events:
@@ -53,7 +53,7 @@ class Poller:
         self._turns.start(owners)
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching all sockets."""
         if self._selector.get_map() is not None:
             self._loop.remove_reader(self._file)
             self._selector.close()

@@ -1,4 +1,4 @@
-"""The sockets: listening, accepting within the limits, closing what is idle.
+"""The broker's sockets: listen, accept connections within the limits, close idle ones.
 
 Source: kafka.network.SocketServer, ConnectionQuotas: max.connections, max.connections.per.ip, connections.max.idle.ms.
 """
@@ -36,12 +36,12 @@ BACKLOG = 1024
 SCRATCH_BYTES = 256 * 1024
 ACCEPTS_AT_ONCE = 64
 ACCEPT_PAUSE_S = 1.0
-KEPT_SHARE, KEPT_AT_LEAST = 16, 16
-"""Of the descriptors that the process may open, so many are kept for the files of logs: one in 16, or 16."""
+RESERVED_FRACTION, MIN_RESERVED = 16, 16
+"""File descriptors reserved for log files: one in 16 of those that the process may open, and at least 16."""
 MIN_IDLE_CHECK_S, MAX_IDLE_CHECK_S = 0.05, 5
 STALLED_S = 30
-"""How long a client may stop in the middle of a large request while others wait for memory: Kafka's clients give up a
-request after 30 s by default."""
+"""Time for which a client may pause inside a large request while others wait for memory. It is the default of Kafka's
+request.timeout.ms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ def bind(listener: Listener) -> socket.socket:
 
 
 class Server:
-    """All listeners of one node."""
+    """The listeners of a node and their connections."""
 
     def __init__(self, node: Node, loop: asyncio.AbstractEventLoop, bound: BoundListeners) -> None:
         self.node = node
@@ -123,11 +123,11 @@ class Server:
         self.connections: set[ClientConnection] = set()
 
     def listen(self) -> None:
-        """Let clients in."""
+        """Start to accept connections."""
         for sock, _ in self._sockets:
             sock.listen(BACKLOG)
         self._start_accepting()
-        self._watch_idle()
+        self._close_idle()
 
     def _accept(self, listening: socket.socket, listener: Listener) -> None:
         for _ in range(ACCEPTS_AT_ONCE):
@@ -135,23 +135,23 @@ class Server:
                 sock, address = listening.accept()
             except (BlockingIOError, InterruptedError):
                 return
-            except ConnectionAbortedError:  # the client has gone already
+            except ConnectionAbortedError:  # the client has disconnected
                 continue
             except OSError as error:
                 self._pause_accepting(error.strerror or str(error))
                 return
             descriptor = sock.fileno()
-            self._welcome(sock, address[0], address[1], listener)
+            self._add_connection(sock, address[0], address[1], listener)
             if descriptor >= self._last_descriptor:
-                self._pause_accepting("only the file descriptors kept for logs are left")
+                self._pause_accepting("the remaining file descriptors are reserved for logs")
                 return
 
     def _pause_accepting(self, why: str) -> None:
-        """Let clients wait until descriptors are free, or for ACCEPT_PAUSE_S; log that once in that time."""
+        """Stop accepting until a connection closes, or for ACCEPT_PAUSE_S; log it at most once in that time."""
         now = time.monotonic()
         if now - self._paused_at >= ACCEPT_PAUSE_S:
             self._paused_at = now
-            log.warning("no connections are accepted for now (%s), %s are open", why, len(self.connections))
+            log.warning("connections are not accepted for now (%s), %s are open", why, len(self.connections))
         for sock, _ in self._sockets:
             self._loop.remove_reader(sock.fileno())
         self._accept_again = self._loop.call_later(ACCEPT_PAUSE_S, self._start_accepting)
@@ -164,7 +164,7 @@ class Server:
             if sock.fileno() >= 0:
                 self._loop.add_reader(sock.fileno(), self._accept, sock, listener)
 
-    def _welcome(self, sock: socket.socket, host: str, port: int, listener: Listener) -> None:
+    def _add_connection(self, sock: socket.socket, host: str, port: int, listener: Listener) -> None:
         settings = self.node.settings
         if len(self.connections) >= settings.max_connections:
             log.warning("connection from %s refused: max.connections is %s", host, settings.max_connections)
@@ -182,7 +182,7 @@ class Server:
             if listener.is_tls:
                 assert self._tls is not None  # made by bind_listeners
                 sock = self._tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
-        except OSError as error:  # it has gone already
+        except OSError as error:  # the client has disconnected
             log.debug("connection from %s: %s", host, error)
             sock.close()
             return
@@ -194,32 +194,32 @@ class Server:
             security_protocol=listener.protocol,
         )
         self._per_host[host] += 1
-        self.connections.add(ClientConnection(self._shared, sock, peer, self._gone))
+        self.connections.add(ClientConnection(self._shared, sock, peer, self._remove_connection))
 
-    def _gone(self, connection: ClientConnection) -> None:
+    def _remove_connection(self, connection: ClientConnection) -> None:
         self.connections.discard(connection)
         host = connection.peer.host
         self._per_host[host] -= 1
         if not self._per_host[host]:
             del self._per_host[host]
-        if self._accept_again is not None:  # its descriptor is free
+        if self._accept_again is not None:  # its descriptor is available now
             self._start_accepting()
 
-    def _watch_idle(self) -> None:
+    def _close_idle(self) -> None:
         limit = self.node.settings.connections_max_idle_ms / 1000
         now = time.monotonic()
         for connection in list(self.connections):
             quiet_s = now - connection.last_active
             if quiet_s > limit and not connection.is_waiting:
-                connection.close("it was idle for longer than connections.max.idle.ms")
+                connection.close("idle for longer than connections.max.idle.ms")
             elif quiet_s > STALLED_S and self.memory.is_short and connection.is_receiving:
-                connection.close("it stopped sending in the middle of a request while others waited for its memory")
+                connection.close("the client paused inside a request while others waited for its memory")
         self._idle_check = self._loop.call_later(
-            max(MIN_IDLE_CHECK_S, min(limit / 4, MAX_IDLE_CHECK_S)), self._watch_idle
+            max(MIN_IDLE_CHECK_S, min(limit / 4, MAX_IDLE_CHECK_S)), self._close_idle
         )
 
     def close(self) -> None:
-        """Stop listening and end every connection."""
+        """Stop listening and close all connections."""
         for timer in (self._idle_check, self._accept_again):
             if timer is not None:
                 timer.cancel()
@@ -229,11 +229,11 @@ class Server:
                 self._loop.remove_reader(sock.fileno())
                 sock.close()
         for connection in list(self.connections):
-            connection.close("the broker stops", level=logging.DEBUG)
+            connection.close("broker shutdown", level=logging.DEBUG)
         self._poller.close()
 
 
 def last_descriptor() -> float:
-    """The number of the last descriptor for connections; infinite where there is no limit."""
+    """Return the highest descriptor that is not reserved for logs; infinite without a limit."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return math.inf if soft == resource.RLIM_INFINITY else soft - max(KEPT_AT_LEAST, soft // KEPT_SHARE)
+    return math.inf if soft == resource.RLIM_INFINITY else soft - max(MIN_RESERVED, soft // RESERVED_FRACTION)

@@ -1,6 +1,6 @@
-"""Who a token of SASL OAUTHBEARER belongs to: the default validator, and the setting for another one.
+"""Validation of SASL OAUTHBEARER tokens: the default validator, and the config for another one.
 
-The default takes unsigned tokens, as Kafka's does, for tests: anybody can make one.
+The default validator accepts unsigned tokens, as Kafka's does. It is for tests: unsigned tokens prove nothing.
 Source: RFC 7519; KIP-255; OAuthBearerUnsecuredValidatorCallbackHandler.
 """
 
@@ -10,7 +10,7 @@ import base64
 import binascii
 import json
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kwire.errors import OptionError
 
@@ -20,14 +20,14 @@ LATEST_S = 1 << 50
 
 
 class ValidToken(NamedTuple):
-    """What a validator says of a token. expires_at_ms: None for a token that does not end."""
+    """A validator's result. user: the token's owner. expires_at_ms: None for a token that does not expire."""
 
     user: str
     expires_at_ms: int | None = None
 
 
 class InvalidToken(Exception):
-    """Raised by a validator. args: status for the client (RFC 7628, 3.2.2), and the scope that is needed or None."""
+    """Raised by a validator. status: sent to the client (RFC 7628, 3.2.2). scope: required scope, or None."""
 
     def __init__(self, status: str = "invalid_token", scope: str | None = None) -> None:
         super().__init__(status, scope)
@@ -35,7 +35,7 @@ class InvalidToken(Exception):
 
 
 class TokenValidator:
-    """The setting sasl_oauthbearer_validator: a function of (token, time in ms), or None for unsigned tokens."""
+    """The config sasl_oauthbearer_validator: a function of (token, time in ms), or None for unsigned tokens."""
 
     __slots__ = ("validate",)
 
@@ -43,7 +43,7 @@ class TokenValidator:
         if isinstance(validate, TokenValidator):
             validate = validate.validate
         if validate is not None and not callable(validate):
-            raise OptionError("sasl_oauthbearer_validator: expected a function of a token and a time in ms")
+            raise OptionError("config 'sasl_oauthbearer_validator': expected a function of a token and a time in ms")
         self.validate: Callable[[str, int], ValidToken] = validate or validate_unsecured
 
     def __repr__(self) -> str:
@@ -51,7 +51,7 @@ class TokenValidator:
 
 
 def validate_unsecured(token: str, now_ms: int) -> ValidToken:
-    """Whose an unsigned JWS is, by its claim sub. Raises InvalidToken where it is signed, expired or incomplete."""
+    """Validate an unsigned JWS, whose owner is the claim sub. Raises InvalidToken, also for a signed one."""
     parts = token.split(".")
     if len(parts) != 3 or parts[2]:
         raise InvalidToken
@@ -65,14 +65,14 @@ def validate_unsecured(token: str, now_ms: int) -> ValidToken:
 
 
 def time_ms(claim: object) -> int:
-    """A claim that is a time in seconds. Raises InvalidToken."""
+    """Convert a claim in seconds to milliseconds. Raises InvalidToken."""
     if not isinstance(claim, int | float) or isinstance(claim, bool) or not 0 <= claim < LATEST_S:
         raise InvalidToken
     return int(claim * 1000)
 
 
-def parse_part(text: str) -> dict[str, Any]:
-    """A part of a JWS. Raises InvalidToken."""
+def parse_part(text: str) -> dict[str, object]:
+    """Decode a part of a JWS. Raises InvalidToken."""
     try:
         found = json.loads(base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True))
     except (ValueError, binascii.Error, RecursionError):

@@ -1,13 +1,13 @@
-"""The order in which connections use the broker's thread, so that no client waits for all the work of another.
+"""Fair scheduling of connections on the broker's thread, so that no client waits for all the work of another.
 
-A connection that has something to do gets a turn, which its budget ends: TURN_REQUESTS requests or TURN_S seconds. Then
-the connections that have used the thread least come first. One request is never interrupted, so a client with little
-to ask waits for about one request of the others, however many of them there are and however much they ask for.
+A connection with something to do gets a turn, which ends after TURN_REQUESTS requests or TURN_S seconds. Connections
+that have used the thread least go first. A request is never interrupted, so a client with few requests waits for about
+one request of the others, regardless of their number and load.
 
-The order is start-time fair queueing: the time that a connection has used is its place in the queue. Turns that are
-long count for more than they took, in proportion: with equal counts, one client of many short requests would wait for
-all of those, however many, that have each used less, a long request at a time. Time is the thread's CPU time: what a
-busy machine takes from everybody is nobody's debt.
+The algorithm is start-time fair queueing: the virtual time that a connection has used is its position in the queue.
+Long turns count for more than they took. Otherwise, a client with many short requests would wait for one long request
+of each client that has used less so far, however many there are. Time is the thread's CPU time, so that connections are
+not charged for other load on the machine.
 Source: Goyal, Vin, Cheng: Start-Time Fair Queueing (SIGCOMM 1996).
 """
 
@@ -27,28 +27,28 @@ __all__ = ["TURN_REQUESTS", "FairQueue", "Share", "TakesTurns", "Turns"]
 log = logging.getLogger("kwire.broker")
 
 TURN_REQUESTS = 16
-"""Requests that a connection may have handled in one turn."""
+"""Maximum number of requests handled in a turn."""
 TURN_S = 0.005
-"""Seconds after which a turn ends with the request that is being handled."""
+"""Seconds after which a turn ends, once the current request is handled."""
 SLICE_S = 0.005
-"""Seconds of turns after which the event loop looks for sockets and timers that are ready."""
+"""Seconds of turns after which the event loop checks sockets and timers."""
 LONG_S = 0.001
-"""A turn up to this length counts as it is; three times the length counts nine times."""
+"""Turns up to this length cost their length; the cost of longer ones grows with the square of the length."""
 CREDIT_S = 0.25
-"""How far a quiet connection starts ahead of those that are busy all the time, and a new one behind them."""
+"""Virtual time by which an idle connection goes ahead of connections that are always busy, and a new one after them."""
 
 Item = TypeVar("Item")
 
 
 @dataclass(slots=True)
 class Share:
-    """The use of one resource by one client. start_s: where its next use begins, in seconds of virtual time."""
+    """A client's share of a resource. start_s: start of its next use in seconds of virtual time."""
 
     start_s: float
 
 
 class FairQueue(Generic[Item]):
-    """Items by the use their owners have made so far, least first; those of equal use in the order they came."""
+    """A queue of items ordered by the virtual time of their shares; items of equal time in order of arrival."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Item]] = []
@@ -62,42 +62,42 @@ class FairQueue(Generic[Item]):
         return (item for _, _, item in self._heap)
 
     def new_share(self) -> Share:
-        """The share of a client that has just come."""
+        """Make the share of a new client."""
         return Share(self._now_s + CREDIT_S)
 
     def push(self, share: Share, item: Item) -> None:
-        """Add an item; charge() its share once it is known what that has taken."""
+        """Add an item. Call `charge` with its share when its cost is known."""
         share.start_s = max(share.start_s, self._now_s - CREDIT_S)
         heapq.heappush(self._heap, (share.start_s, next(self._order), item))
 
     def pop(self) -> Item:
-        """Remove and return the next item. Raises IndexError when there is none."""
+        """Remove and return the next item. Raises IndexError if the queue is empty."""
         start_s, _, item = heapq.heappop(self._heap)
         self._now_s = max(self._now_s, start_s)
         return item
 
     def charge(self, share: Share, used_s: float) -> None:
-        """Count what an item has taken."""
+        """Add the cost of an item to a share."""
         share.start_s += used_s * max(1.0, used_s / LONG_S)
-        if not self._heap:  # nobody waits, so the past does not matter any more
+        if not self._heap:  # nothing waits, so past use no longer matters
             self._now_s = max(self._now_s, share.start_s)
 
 
 class TakesTurns(Protocol):
-    """A connection, as far as its turns go. is_queued belongs to Turns."""
+    """A connection, as `Turns` sees it. is_queued is set by `Turns`."""
 
     share: Share
     is_queued: bool
 
     def turn(self) -> bool:
-        """Use the thread, as long as Turns.has_time says; return whether there is more that needs only a turn."""
+        """Work while `Turns.has_time`; return whether there is more work that only needs another turn."""
 
     def close(self, why: str) -> None:
-        """End the connection after an error of the broker's own."""
+        """Close the connection after an internal error of the broker."""
 
 
 class Turns:
-    """The turns on one event loop. clock: seconds of the thread's own work."""
+    """The turns of connections on an event loop. clock: CPU time of the thread in seconds."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Callable[[], float] = time.thread_time) -> None:
         self._loop, self._clock = loop, clock
@@ -106,24 +106,24 @@ class Turns:
         self._turn_ends = 0.0
 
     def new_share(self) -> Share:
-        """The share of a new connection."""
+        """Make the share of a new connection."""
         return self._queue.new_share()
 
     @property
     def has_time(self) -> bool:
-        """Whether the turn that is being taken may go on."""
+        """Whether the current turn may continue."""
         return self._clock() < self._turn_ends
 
     def add(self, owner: TakesTurns) -> None:
-        """Queue a connection for a turn; one that is queued stays where it is."""
+        """Queue a connection for a turn, unless it is already queued."""
         self._push(owner)
         self._schedule()
 
     def start(self, owners: Iterable[TakesTurns]) -> None:
-        """Queue connections and take the first turns immediately."""
+        """Queue connections and run turns immediately."""
         for owner in owners:
             self._push(owner)
-        self._take()
+        self._run()
 
     def _push(self, owner: TakesTurns) -> None:
         if not owner.is_queued:
@@ -137,10 +137,10 @@ class Turns:
 
     def _scheduled(self) -> None:
         self._is_scheduled = False
-        self._take()
+        self._run()
 
-    def _take(self) -> None:
-        """Take turns for one slice of time; the rest follows when the event loop has looked around."""
+    def _run(self) -> None:
+        """Run turns for SLICE_S; continue after the event loop has checked sockets and timers."""
         clock, queue = self._clock, self._queue
         self._is_running = True
         now = clock()
@@ -155,7 +155,7 @@ class Turns:
                 has_more = owner.turn()
             except Exception:
                 log.exception("a connection failed")
-                owner.close("an error of the broker's own")
+                owner.close("internal error of the broker")
             now = clock()
             queue.charge(owner.share, now - started)
             if has_more:

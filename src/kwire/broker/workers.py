@@ -1,8 +1,8 @@
-"""Threads for what takes long and needs nothing of the broker's state: records decompressed, checked, compressed.
+"""Worker threads for long work that needs no state of the broker: decompress, check and compress records.
 
-At most THREADS jobs run at a time, so that what they need together is bounded: each holds one batch or one fetch,
-decompressed. A connection has at most one job, because it has at most one request. The jobs of connections that have
-used the threads least come first, as with turns (kwire.broker.turns).
+At most THREADS jobs run at a time, which bounds their memory: each holds one decompressed batch or fetch. A connection
+has at most one job, because it has at most one request. As with turns (kwire.broker.turns), the jobs of connections
+that have used the threads least go first.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ Result = TypeVar("Result")
 
 
 class Job(NamedTuple):
-    """Work, and who waits for it."""
+    """Queued work and the future of its result."""
 
     share: Share
-    work: Callable[[], Any]
+    work: Callable[[], object]
     future: asyncio.Future[Any]
 
 
 class Workers:
-    """The threads of one broker; all methods are for the thread of its event loop."""
+    """The worker threads of a broker. Methods may be called on the thread of its event loop only."""
 
     def __init__(self) -> None:
         self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="kwire broker worker")
@@ -42,11 +42,11 @@ class Workers:
 
     @property
     def waiting(self) -> list[asyncio.Future[Any]]:
-        """What was asked for and has not begun."""
+        """Futures of the jobs that have not started."""
         return [job.future for job in self._queue if not job.future.done()]
 
     def run(self, peer: Peer, work: Callable[[], Result]) -> asyncio.Future[Result]:
-        """Do work for a client in one of the threads. A future that is cancelled before that is not begun."""
+        """Run work for a client on a worker thread. Work whose future is cancelled before it starts is not run."""
         if peer.work_share is None:
             peer.work_share = self._queue.new_share()
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
@@ -62,7 +62,7 @@ class Workers:
                 self._executor.submit(self._work, job)
 
     def _work(self, job: Job) -> None:
-        """In a thread."""
+        """Run a job; called on a worker thread."""
         started = time.thread_time()
         result, error = None, None
         try:
@@ -70,7 +70,7 @@ class Workers:
         except BaseException as raised:
             error = raised
         used_s = time.thread_time() - started
-        with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+        with contextlib.suppress(RuntimeError):  # the loop is closed
             job.future.get_loop().call_soon_threadsafe(self._done, job, result, error, used_s)
 
     def _done(self, job: Job, result: Any, error: BaseException | None, used_s: float) -> None:
@@ -84,5 +84,5 @@ class Workers:
         self._start()
 
     def close(self) -> None:
-        """Begin nothing any more; what is being done ends by itself."""
+        """Start no more jobs; running jobs end by themselves."""
         self._executor.shutdown(wait=False, cancel_futures=True)
