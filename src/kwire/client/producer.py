@@ -83,8 +83,8 @@ class Produced(NamedTuple):
     base_offset: int
 
 
-class BatchFields(TypedDict, total=False):
-    """Fields of a batch header that depend on the producer, by the parameter names of kwire.records' writers."""
+class ProducerFields(TypedDict, total=False):
+    """Fields of a batch header that depend on the producer, by the argument names of kwire.records' writers."""
 
     producer_id: int
     producer_epoch: int
@@ -163,7 +163,7 @@ class Producer:
         self.producer_id, self.producer_epoch = response.producer_id, response.producer_epoch
         self._sequences.clear()
 
-    def fields(self, topic: str, partition: int) -> BatchFields:
+    def fields(self, topic: str, partition: int) -> ProducerFields:
         """Return the header fields of the next batch for a partition, as arguments of kwire.records' writers."""
         if self.producer_id < 0:
             return {}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import Required, TypedDict
 
 from kwire.errors import OptionError
 from kwire.records.attributes import Compression, TimestampType
@@ -29,9 +30,29 @@ class AppendOrigin(enum.Enum):
     RAFT_LEADER = "RAFT_LEADER"
 
 
+class AppendOptions(TypedDict, total=False):
+    """Keyword arguments of validate_and_assign_offsets."""
+
+    now_ms: Required[int]
+    to_magic: int
+    compression_type: str | Compression
+    compression_level: int | None
+    message_timestamp_type: TimestampType | str
+    message_timestamp_before_max_ms: int
+    message_timestamp_after_max_ms: int
+    compacted: bool
+    leader_epoch: int
+    origin: AppendOrigin
+    max_message_bytes: int | None
+    zstd_allowed: bool
+    topic_partition: str | None
+    max_decompressed_bytes: int
+    check_crc: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendSettings:
-    """See validate_and_assign_offsets, whose keyword arguments these are. Raises OptionError on one that cannot be."""
+    """The keyword arguments of validate_and_assign_offsets, checked. Raises OptionError."""
 
     now_ms: int
     to_magic: int = 2

@@ -9,7 +9,7 @@ CompressionRatioEstimator.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict, Unpack
 
 from kwire.errors import EncodeError, OptionError
 from kwire.records.attributes import (
@@ -28,7 +28,7 @@ from kwire.records.default_writer import MAX_INT64, BatchFields, Bytes, Headers,
 from kwire.records.legacy_writer import append_message, legacy_attributes, message_bytes
 from kwire.records.record import Record
 
-__all__ = ["DEFAULT_BATCH_SIZE", "BatchBuilder", "LargestTimestamp", "write_batch", "write_batches"]
+__all__ = ["DEFAULT_BATCH_SIZE", "BatchBuilder", "BatchOptions", "LargestTimestamp", "write_batch", "write_batches"]
 
 DEFAULT_BATCH_SIZE = 16384  # bytes; the producer's batch.size
 
@@ -43,6 +43,19 @@ class LargestTimestamp(NamedTuple):
 
     timestamp: int
     offset: int
+
+
+class BatchOptions(TypedDict, total=False):
+    """Keyword arguments that all writers of batches have; see BatchBuilder."""
+
+    level: int | None
+    timestamp_type: TimestampType
+    log_append_time_ms: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    is_transactional: bool
+    partition_leader_epoch: int
 
 
 class BatchBuilder:
@@ -264,40 +277,26 @@ def write_batch(
     compression: str | Compression = "none",
     base_offset: int = 0,
     *,
-    level: int | None = None,
-    timestamp_type: TimestampType = TimestampType.CREATE_TIME,
-    log_append_time_ms: int = NO_TIMESTAMP,
-    producer_id: int = NO_PRODUCER_ID,
-    producer_epoch: int = NO_PRODUCER_EPOCH,
-    base_sequence: int = NO_SEQUENCE,
-    is_transactional: bool = False,
     is_control: bool = False,
-    partition_leader_epoch: int = NO_LEADER_EPOCH,
     delete_horizon_ms: int | None = None,
     keep_offsets: bool = False,
     last_offset: int | None = None,
+    **options: Unpack[BatchOptions],
 ) -> bytes:
     """One batch of all the records (magic 0 or 1 uncompressed: a message each); no bytes without records.
 
     Of a record, key, value, headers and timestamp are written. keep_offsets: its offset too, so that there may be gaps
-    (base_offset is then at most the first one); otherwise records are numbered from base_offset on. Everything else:
-    see BatchBuilder and BatchBuilder.build.
+    (base_offset is then at most the first one); otherwise records are numbered from base_offset on. options: those of
+    BatchBuilder.
     Raises EncodeError, OptionError.
     """
     builder = BatchBuilder(
         magic=magic,
         compression=compression,
-        level=level,
         base_offset=base_offset,
-        timestamp_type=timestamp_type,
-        log_append_time_ms=log_append_time_ms,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        base_sequence=base_sequence,
-        is_transactional=is_transactional,
         is_control=is_control,
-        partition_leader_epoch=partition_leader_epoch,
         delete_horizon_ms=delete_horizon_ms,
+        **options,
     )
     for record in records:
         if not append_whole(builder, record, record.offset if keep_offsets else None):
@@ -316,13 +315,8 @@ def write_batches(
     batch_size: int = DEFAULT_BATCH_SIZE,
     magic: int = 2,
     compression: str | Compression = "none",
-    level: int | None = None,
     base_offset: int = 0,
-    producer_id: int = NO_PRODUCER_ID,
-    producer_epoch: int = NO_PRODUCER_EPOCH,
-    base_sequence: int = NO_SEQUENCE,
-    is_transactional: bool = False,
-    partition_leader_epoch: int = NO_LEADER_EPOCH,
+    **options: Unpack[BatchOptions],
 ) -> Iterator[bytes]:
     """Batches of at most batch_size bytes from a stream of records, which are numbered from base_offset on.
 
@@ -332,21 +326,17 @@ def write_batches(
     Raises EncodeError, OptionError.
     """
     codec, ratio = parse_compression(compression), 1.0
-    offset, sequence = base_offset, base_sequence
+    offset, sequence = base_offset, options.get("base_sequence", NO_SEQUENCE)
 
     def start() -> BatchBuilder:
+        options["base_sequence"] = sequence
         return BatchBuilder(
             magic=magic,
             compression=codec,
-            level=level,
             base_offset=offset,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            base_sequence=sequence,
-            is_transactional=is_transactional,
-            partition_leader_epoch=partition_leader_epoch,
             max_bytes=batch_size,
             compression_ratio=ratio,
+            **options,
         )
 
     builder = start()

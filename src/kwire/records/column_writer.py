@@ -13,23 +13,25 @@ numba and pyarrow are imported when a writer is made, not with this module.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
-from kwire.records.attributes import (
-    NO_LEADER_EPOCH,
-    NO_PRODUCER_EPOCH,
-    NO_PRODUCER_ID,
-    NO_SEQUENCE,
-    NO_TIMESTAMP,
-    Compression,
-    TimestampType,
-)
-from kwire.records.builder import DEFAULT_BATCH_SIZE, BatchBuilder
+from kwire.records.attributes import NO_SEQUENCE, Compression
+from kwire.records.builder import DEFAULT_BATCH_SIZE, BatchBuilder, BatchOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ColumnWriter", "from_arrow", "warm_writing"]
+__all__ = ["ColumnWriter", "ColumnWriterOptions", "from_arrow", "warm_writing"]
+
+
+class ColumnWriterOptions(BatchOptions, total=False):
+    """Keyword arguments of ColumnWriter."""
+
+    magic: int
+    compression: str | Compression
+    base_offset: int
+    batch_size: int
+    keep_offsets: bool
 
 
 class ColumnWriter:
@@ -38,7 +40,7 @@ class ColumnWriter:
     batch_size: bytes of a batch before compression, header included; a row that is larger gets a batch of its own.
     keep_offsets: take offsets from the column of that name, which has to ascend; otherwise rows are numbered from
         base_offset on, over all calls.
-    Everything else: see BatchBuilder. Sequence numbers go on from batch to batch.
+    options: those of BatchBuilder. Sequence numbers go on from batch to batch.
     Raises EncodeError, OptionError as BatchBuilder does.
     """
 
@@ -47,34 +49,20 @@ class ColumnWriter:
         *,
         magic: int = 2,
         compression: str | Compression = "none",
-        level: int | None = None,
         base_offset: int = 0,
         batch_size: int = DEFAULT_BATCH_SIZE,
-        timestamp_type: TimestampType = TimestampType.CREATE_TIME,
-        log_append_time_ms: int = NO_TIMESTAMP,
-        producer_id: int = NO_PRODUCER_ID,
-        producer_epoch: int = NO_PRODUCER_EPOCH,
-        base_sequence: int = NO_SEQUENCE,
-        is_transactional: bool = False,
-        partition_leader_epoch: int = NO_LEADER_EPOCH,
         keep_offsets: bool = False,
+        **options: Unpack[BatchOptions],
     ) -> None:
         from kwire.records.column_encoder import ColumnEncoder
 
         checked = BatchBuilder(  # refuses what the object path refuses
             magic=magic,
             compression=compression,
-            level=level,
             base_offset=base_offset,
-            timestamp_type=timestamp_type,
-            log_append_time_ms=log_append_time_ms,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            base_sequence=base_sequence,
-            is_transactional=is_transactional,
-            partition_leader_epoch=partition_leader_epoch,
+            **options,
         )
-        self._encoder = ColumnEncoder(checked, batch_size, base_sequence, keep_offsets)
+        self._encoder = ColumnEncoder(checked, batch_size, options.get("base_sequence", NO_SEQUENCE), keep_offsets)
 
     @property
     def next_offset(self) -> int:
@@ -93,12 +81,12 @@ class ColumnWriter:
         return self._encoder.write(batch)
 
 
-def from_arrow(batch: pa.RecordBatch | pa.Table, **settings: Any) -> bytes:
+def from_arrow(batch: pa.RecordBatch | pa.Table, **options: Unpack[ColumnWriterOptions]) -> bytes:
     """All batches for the rows of an Arrow record batch or table, in one piece.
 
-    settings: see ColumnWriter, whose write() spares the copy. Raises as it does.
+    options: those of ColumnWriter, whose `write` avoids the copy; raises the same errors.
     """
-    writer = ColumnWriter(**settings)
+    writer = ColumnWriter(**options)
     batches = batch.to_batches() if hasattr(batch, "to_batches") else [batch]
     return b"".join(bytes(piece) for one in batches for piece in writer.write(one))
 

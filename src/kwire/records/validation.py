@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import NoReturn, Unpack
 
 from kwire.errors import CorruptBatch, EncodeError, OptionError
 from kwire.records.append_error import AppendErrorCode, RejectedRecords
-from kwire.records.append_settings import AppendOrigin, AppendSettings
+from kwire.records.append_settings import AppendOptions, AppendOrigin, AppendSettings
 from kwire.records.attributes import NO_PRODUCER_ID, NO_TIMESTAMP, Compression, TimestampType
 from kwire.records.batch import Batch
 from kwire.records.builder import BatchBuilder, LargestTimestamp
@@ -110,7 +110,7 @@ class CheckedBatch:
 
 
 def validate_and_assign_offsets(
-    buf: bytes | bytearray | memoryview, first_offset: int, **settings: Any
+    buf: bytes | bytearray | memoryview, first_offset: int, **options: Unpack[AppendOptions]
 ) -> ValidatedRecords:
     """Check produced records as a broker does and number them from first_offset on.
 
@@ -132,7 +132,7 @@ def validate_and_assign_offsets(
     What a broker checks before: kwire.records.append_checks.
     Raises RejectedRecords with Kafka's error code, and per record what is wrong; OptionError on a wrong setting.
     """
-    given = AppendSettings(**settings)
+    given = AppendSettings(**options)
     if not 0 <= first_offset <= MAX_INT64:
         raise OptionError(f"first_offset {first_offset}: 0 to {MAX_INT64}")
     batches = readable_batches(buf, given)
