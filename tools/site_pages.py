@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any, get_origin
 
@@ -150,9 +151,25 @@ def commands(command: Any, words: str) -> Iterator[str]:
         yield "\n"
     yield "| option | meaning |\n| --- | --- |\n"
     for each in options:
-        names = ", ".join(f"`{name}`" for name in (*each.opts, *each.secondary_opts))
-        yield f"| {names} | {cell(described(each.help, f'{words} {each.opts[0]}'))} |\n"
+        names = ", ".join(f"`{name}{value(each)}`" for name in (*each.opts, *each.secondary_opts))
+        yield f"| {names} | {cell(described(each.help, f'{words} {each.opts[0]}'))}{default(each)} |\n"
     yield f"\n```sh\n{described(command.epilog, f'{words}: examples')}\n```\n\n"
+
+
+def value(option: Any) -> str:
+    """What an option takes, behind a space; nothing for a flag."""
+    if option.is_flag:
+        return ""
+    kind = option.type_descriptor.annotation
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return " " + "|".join(str(each.value) for each in kind)
+    return " " + (option.metavar or getattr(kind, "__name__", "value").upper())
+
+
+def default(option: Any) -> str:
+    """A sentence with the default of an option, or nothing."""
+    has_one = option.default not in (None, False, "", (), []) and not callable(option.default) and not option.is_flag
+    return f" Default: `{getattr(option.default, 'value', option.default)}`." if has_one else ""
 
 
 def label(argument: Any) -> str:
@@ -168,8 +185,8 @@ def described(text: str | None, name: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Text as a table's cell."""
-    return text.replace("|", "\\|").replace("\n", " ")
+    """Plain text as a table's cell."""
+    return re.sub(r"([|*_<])", r"\\\1", text).replace("\n", " ")
 
 
 def python_overview() -> str:
