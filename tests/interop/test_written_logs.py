@@ -315,7 +315,7 @@ def test_kafka_recovers_what_was_not_closed_and_the_other_way_round(peer: Peer) 
 
 
 def test_one_writer_at_a_time(peer: Peer) -> None:
-    with peer.boot(), pytest.raises(LogError, match="another process has locked"):
+    with peer.boot(), pytest.raises(LogError, match="locked by another process"):
         peer.open()
     with peer.open(), pytest.raises(RuntimeError, match="did not start"), peer.boot():
         pass

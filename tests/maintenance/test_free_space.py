@@ -67,7 +67,7 @@ WRITES: dict[str, Callable[[Path, Path], object]] = {
 @pytest.mark.usefixtures("full_disk")
 def test_a_disk_without_room_is_refused_before_anything_is_written(write: str, source: Path, tmp_path: Path) -> None:
     before = tree(tmp_path)
-    with pytest.raises(LogError, match=r"not enough space: at least .* will be written, 1000 bytes are free"):
+    with pytest.raises(LogError, match=r"not enough disk space: at least .* required, 1000 bytes available"):
         WRITES[write](source, tmp_path / "out")
     after = tree(tmp_path)
     after.pop("data/.lock", None)

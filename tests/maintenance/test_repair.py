@@ -194,7 +194,7 @@ def test_a_directory_that_a_broker_holds_is_not_changed(damaged: Path) -> None:
     plan, before = plan_for(damaged), tree(damaged)
     lock = DirectoryLock(str(damaged))
     try:
-        with pytest.raises(LogError, match="opened the log directory already"):
+        with pytest.raises(LogError, match="already open in this process"):
             repair_in_place(plan)
     finally:
         lock.release()

@@ -45,13 +45,13 @@ def test_offset_checkpoints_are_lines_of_topic_partition_and_offset() -> None:
         (b"1\n0\n", "unrecognised checkpoint version '1'", 0),
         (b"zero\n0\n", "unrecognised", 0),
         (b"0\nmany\n", "number of entries is 'many'", 2),
-        (b"0\n2\nt 0 1\n", "of 2 entries has 1", 10),
-        (b"0\n1\nt 0 1\nt 1 1\n", "of 1 entries has 2", 16),
+        (b"0\n2\nt 0 1\n", "has 1 entries, expected 2", 10),
+        (b"0\n1\nt 0 1\nt 1 1\n", "has 2 entries, expected 1", 16),
         (b"0\n1\nt 0\n", "expected 'topic partition offset', found 't 0'", 4),
-        (b"0\n1\nt 0 9223372036854775808\n", "is no number", 4),
-        (b"0\n1\nt 0 0x1\n", "is no number", 4),
+        (b"0\n1\nt 0 9223372036854775808\n", "is not a number", 4),
+        (b"0\n1\nt 0 0x1\n", "is not a number", 4),
         (b"0\n1\nt\xff 0 1\n", "UTF-8", 5),
-        (b"0", "of -1 entries has 0", 1),
+        (b"0", "has 0 entries, expected -1", 1),
     ],
 )
 @pytest.mark.requirement("F-02")
@@ -118,7 +118,7 @@ def test_broken_partition_files_are_named(kafka_logs: dict[str, Path], tmp_path:
     with pytest.raises(LogError, match="unrecognised version '7'") as caught:
         _ = log.topic_id
     assert caught.value.file == str(folder / "partition.metadata")
-    with pytest.raises(LogError, match="of 1 entries has 0") as caught:
+    with pytest.raises(LogError, match="has 0 entries, expected 1") as caught:
         _ = log.leader_epochs
     assert caught.value.file == str(folder / "leader-epoch-checkpoint")
     assert list(log.read()) == []

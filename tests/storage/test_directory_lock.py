@@ -26,7 +26,7 @@ def test_a_second_process_is_refused_until_the_first_ends(tmp_path: Path) -> Non
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"locked\n"
-        with pytest.raises(LogError, match="another process has locked") as caught:
+        with pytest.raises(LogError, match="locked by another process") as caught:
             DirectoryLock(str(tmp_path))
         assert caught.value.file == str(tmp_path / ".lock")
         holder.kill()
@@ -37,7 +37,7 @@ def test_a_second_one_in_this_process_is_refused_too(tmp_path: Path) -> None:
     first = DirectoryLock(str(tmp_path))
     (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
     for path in (tmp_path, tmp_path / "link"):
-        with pytest.raises(LogError, match="this process has opened"):
+        with pytest.raises(LogError, match="already open in this process"):
             DirectoryLock(str(path))
     first.release()
     first.release()

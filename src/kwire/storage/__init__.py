@@ -1,7 +1,7 @@
-"""Bytes at rest: files to read, local or behind a URL, and local files to write.
+"""Bytes at rest: stores to read from and the local file system to write to.
 
-Store reads: local paths, fsspec URLs, tiered storage, with caches in front. FileSystem writes, and is the one place
-where a test can stop, fail or lose a change. Kafka's small text files are in `checkpoints`.
+A Store reads local paths, fsspec URLs and tiered storage, optionally through a cache. All writes go through FileSystem,
+which tests replace to inject faults and crashes. `checkpoints` parses and renders Kafka's small text files.
 """
 
 from kwire.storage.file_system import FileSystem, OpenFile

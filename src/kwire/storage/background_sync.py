@@ -1,6 +1,7 @@
-"""Files synced in another thread: the disk may take seconds for a segment, and whoever owns a log must not wait.
+"""Sync files in a background thread, so that rolling a segment does not wait for the disk.
 
-The other thread sees descriptors only, which are held meanwhile; everything else stays with the owner, who asks later.
+The thread receives file descriptors only and the files are held until it is done; all other state stays with the
+thread that owns the log.
 Source: the "flush-log" task of kafka.log.UnifiedLog.roll.
 """
 
@@ -18,7 +19,7 @@ __all__ = ["BackgroundSync"]
 
 
 class BackgroundSync:
-    """A sync under way. up_to: what its owner wants to remember."""
+    """A sync in progress. up_to: the offset that is durable once it has finished."""
 
     def __init__(self, files: Sequence[OpenFile], up_to: int, executor: Executor) -> None:
         self.up_to = up_to
@@ -27,11 +28,11 @@ class BackgroundSync:
 
     @property
     def is_done(self) -> bool:
-        """Whether the other thread has come to an end."""
+        """Whether the background thread has finished."""
         return self._future.done()
 
     def finish(self) -> None:
-        """Wait for it and let the files go. Raises LogError when one could not be synced."""
+        """Wait for the sync to finish and release the files. Raises LogError when a file cannot be synced."""
         try:
             self._future.result()
         finally:
@@ -40,7 +41,7 @@ class BackgroundSync:
 
 
 def sync_all(files: Sequence[tuple[int, str]]) -> None:
-    """Sync descriptors, each with the path for the error."""
+    """Sync (descriptor, path) pairs; the path is for error messages. Raises LogError."""
     for fd, path in files:
         try:
             os.fsync(fd)

@@ -1,8 +1,8 @@
-"""A store that keeps what it has listed and read, for callers that ask again and again: streams and planners.
+"""A caching store for callers that list and read the same objects repeatedly: streams and query planners.
 
-A request to an object store takes tens of milliseconds. Objects are not changed in place, so the bytes of a file stay
-valid as long as a listing shows the same version of it: closed segments and their indexes are read once, and a log that
-has not grown costs its listing.
+A request to an object store takes tens of milliseconds. Objects are immutable, so cached bytes stay valid while a
+listing shows the same version: closed segments and their indexes are fetched once, and a log that has not grown costs
+one listing.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ PAGE_ENTRIES = 1000  # in one response to a listing of S3 and Google Cloud Stora
 
 
 class StoreCache:
-    """The stores of one query, opened once. Local stores are not cached: the system does that."""
+    """The stores of one query, each opened once. Local stores are not cached; the page cache does that."""
 
     def __init__(self) -> None:
         self._stores: dict[str, CachedStore] = {}
 
     def open(self, url: str | os.PathLike[str], options: Mapping[str, Any]) -> Store:
-        """As open_store does; a URL with the same options each time. Raises LogError."""
+        """Open a store like open_store; a URL must have the same options in each call. Raises LogError."""
         text = os.fspath(url)
         if text not in self._stores:
             store = open_store(text, options)
@@ -41,16 +41,16 @@ class StoreCache:
         return self._stores[text]
 
     def refresh(self) -> None:
-        """List everything again when it is asked for next."""
+        """Drop the cached listings of all stores."""
         for store in self._stores.values():
             store.refresh()
 
 
-class CachedStore:
-    """A remote store with its listings since the last refresh, and the blocks of its files that were read.
+class CachedStore(Store):
+    """A remote store that caches its listings until the next refresh, and the blocks read from its files.
 
-    cached_bytes: in memory now. After a refresh, directories that were all listed before are listed in one go where
-    that takes fewer requests.
+    cached_bytes: size of the cached blocks. After a refresh all known directories are listed recursively in one call
+    where that takes fewer requests than listing each.
     """
 
     def __init__(self, store: FsspecStore) -> None:
@@ -63,68 +63,68 @@ class CachedStore:
         self.cached_bytes = 0
 
     def refresh(self) -> None:
-        """Forget the listings, so that changes are seen."""
+        """Drop the cached listings, so that changes become visible."""
         if self._listed:
             self._listed_before, self._listed = self._listed, {}
 
     def url_of(self, path: str) -> str:
+        """Return the URL of a path."""
         return self._store.url_of(path)
 
     def is_file(self) -> bool:
+        """Return whether the root is a file. Raises LogError."""
         if self._is_file is None:
             self._is_file = self._store.is_file()
         return self._is_file
 
     def list(self, path: str) -> list[Entry]:
+        """List a directory, from the cache where possible. Raises LogError."""
         if path not in self._listed and not (path == "" and self._list_all()):
             self._listed[path] = self._store.list(path)
         return self._listed[path]
 
     def _list_all(self) -> bool:
-        """Whether all directories that were listed before could be listed in one go."""
+        """List all directories known before the refresh recursively; return whether that was possible."""
         before = self._listed_before
         directories = {entry.name for entry in before.get("", ()) if entry.is_directory}
         pages = -(-sum(len(entries) for entries in before.values()) // PAGE_ENTRIES)
         if not directories or not directories < before.keys() or pages > len(directories):
             return False
         found = self._store.list_all()
-        if not directories <= found.keys():  # empty now, which only a listing of its own shows
+        if not directories <= found.keys():  # one is empty now, which only a separate listing shows
             return False
         self._listed = found
         return True
 
     def open(self, path: str) -> StoredFile:
+        """Open a file whose blocks are cached when the store versions its objects. Raises LogError."""
         directory, _, name = path.rpartition("/")
         for entry in self.list(directory):
             if entry.name == name and entry.version is not None:
                 return CachedFile(self, path, entry.size_bytes, entry.version)
         return self._store.open(path)
 
-    def read_all(self, path: str) -> bytes:
-        with self.open(path) as file:
-            return file.pread(0, file.size())
-
     def block(self, key: tuple[str, str, int]) -> bytes | None:
-        """A block of a file, by path, version and number; None where it is not in memory."""
+        """Return a cached block by (path, version, block number), or None."""
         if key in self._blocks:
             self._blocks.move_to_end(key)
         return self._blocks.get(key)
 
     def keep(self, key: tuple[str, str, int], block: bytes) -> None:
-        """Keep a block, and drop those that were not used for longest."""
+        """Cache a block, evicting the least recently used ones."""
         self._blocks[key] = block
         self.cached_bytes += len(block)
         while self.cached_bytes > MOST_BYTES:
             self.cached_bytes -= len(self._blocks.popitem(last=False)[1])
 
     def fetch(self, path: str, position: int, n: int, size: int) -> bytes:
-        """Bytes of a file in one request. Raises LogError."""
+        """Read n bytes of a file in one request. Raises LogError."""
         with self._store.open_sized(path, size) as file:
             return file.pread(position, n)
 
 
-class CachedFile:
-    """A file as a listing showed it. Missing blocks next to each other are read in one request."""
+class CachedFile(StoredFile):
+    """One version of a remote file. Adjacent blocks that are not cached are fetched in one request."""
 
     window_bytes = REMOTE_WINDOW_BYTES
 
@@ -133,9 +133,11 @@ class CachedFile:
         self._store, self._path, self._size, self._version = store, path, size_bytes, version
 
     def size(self) -> int:
+        """Return the size in the listing."""
         return self._size
 
     def pread(self, position: int, n: int) -> bytes:
+        """Read up to n bytes from position, through the cache. Raises LogError."""
         end = min(position + n, self._size)
         if position >= end:
             return b""
@@ -154,16 +156,5 @@ class CachedFile:
         start = position - numbers[0] * BLOCK_BYTES
         return data[start : start + end - position]
 
-    def readinto(self, position: int, view: memoryview) -> int:
-        data = self.pread(position, len(view))
-        view[: len(data)] = data
-        return len(data)
-
     def close(self) -> None:
-        """Nothing is held."""
-
-    def __enter__(self) -> CachedFile:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
+        """Do nothing: no connection is held."""

@@ -5,9 +5,9 @@
     orders 0 4711               topic, partition, offset; in leader-epoch-checkpoint: epoch, start offset
     orders 1 4702
 
-An empty file has no entries. `meta.properties` is a Java properties file; `partition.metadata` is `key: value` lines.
-What render_x makes is what Kafka writes, byte for byte; only the order of topics in offset checkpoints is ours: sorted,
-where Kafka's is that of a hash map.
+An empty file has no entries. `meta.properties` is a Java properties file; `partition.metadata` has `key: value` lines.
+The render functions produce Kafka's files byte for byte, except for the order of topics in offset checkpoints: sorted
+here, that of a hash map in Kafka.
 Source: rules F-01 to F-05; Kafka's CheckpointFile, OffsetCheckpointFile, LeaderEpochCheckpointFile,
 PartitionMetadataFile, MetaProperties.
 """
@@ -40,7 +40,7 @@ PROPERTY_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderEpoch:
-    """One entry of leader-epoch-checkpoint: this leader's records begin at start_offset."""
+    """An entry of leader-epoch-checkpoint: records of this leader epoch begin at start_offset."""
 
     leader_epoch: int
     start_offset: int
@@ -51,7 +51,7 @@ def _lines(data: bytes) -> Iterator[tuple[int, list[str]]]:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Malformed("a checkpoint is UTF-8 text", error.start) from error
+        raise Malformed("checkpoint is not UTF-8 text", error.start) from error
     if not text.strip():
         return
     position, found, expected = 0, 0, -1
@@ -62,26 +62,26 @@ def _lines(data: bytes) -> Iterator[tuple[int, list[str]]]:
                 raise Malformed(f"unrecognised checkpoint version {line.strip()[:40]!r}, expected 0", 0)
         elif number == 1:
             if len(fields) != 1 or not fields[0].isdecimal():
-                raise Malformed(f"the number of entries is {line.strip()[:40]!r}", position)
+                raise Malformed(f"number of entries is {line.strip()[:40]!r}, expected a decimal number", position)
             expected = int(fields[0][:18])
         elif fields:
             found += 1
             yield position, fields
         position += len(line.encode())
     if found != expected:
-        raise Malformed(f"a checkpoint of {expected} entries has {found}", position)
+        raise Malformed(f"checkpoint has {found} entries, expected {expected}", position)
 
 
 def _integer(field: str, position: int) -> int:
-    """A decimal int64, as Java's Long.parseLong takes it."""
+    """Parse a decimal int64 like Java's Long.parseLong."""
     digits = field.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 20 and -(1 << 63) <= int(field) < 1 << 63):
-        raise Malformed(f"{field[:40]!r} is no number", position)
+        raise Malformed(f"{field[:40]!r} is not a number", position)
     return int(field)
 
 
 def parse_offset_checkpoint(data: bytes) -> dict[TopicPartition, int]:
-    """(topic, partition) -> offset. Raises Malformed (position: byte in the file) on a wrong version, line or count."""
+    """Parse (topic, partition) -> offset. Raises Malformed on a wrong version, line or count; position is in bytes."""
     entries = {}
     for position, fields in _lines(data):
         if len(fields) != 3:
@@ -91,7 +91,7 @@ def parse_offset_checkpoint(data: bytes) -> dict[TopicPartition, int]:
 
 
 def parse_leader_epochs(data: bytes) -> list[LeaderEpoch]:
-    """The entries of leader-epoch-checkpoint, oldest first. Raises Malformed, also where they do not rise (F-04)."""
+    """Parse leader-epoch-checkpoint, oldest entry first. Raises Malformed, also for epochs out of order (F-04)."""
     entries: list[LeaderEpoch] = []
     for position, fields in _lines(data):
         if len(fields) != 2:
@@ -106,7 +106,7 @@ def parse_leader_epochs(data: bytes) -> list[LeaderEpoch]:
 
 
 def end_offset_for(leader_epoch: int, entries: list[LeaderEpoch], log_end_offset: int) -> tuple[int, int]:
-    """(leader epoch, end offset) as OffsetForLeaderEpoch answers it; (-1, -1) is undefined.
+    """Return (leader epoch, end offset) as in OffsetForLeaderEpoch responses; (-1, -1) is undefined.
 
     Source: rule F-05; Kafka's LeaderEpochFileCache.endOffsetFor.
     """
@@ -122,7 +122,7 @@ def end_offset_for(leader_epoch: int, entries: list[LeaderEpoch], log_end_offset
 
 
 def parse_partition_metadata(data: bytes) -> uuid.UUID:
-    """The topic id in partition.metadata. Raises Malformed on another version or without a topic id."""
+    """Parse the topic id in partition.metadata. Raises Malformed on another version or a missing topic id."""
     fields = dict[str, str]()
     for line in data.decode("utf-8", "replace").splitlines():
         key, _, value = line.partition(":")
@@ -172,37 +172,37 @@ def unescape_property(text: str) -> str:
     return re.sub(r"\\(?:u([0-9a-fA-F]{4})|(.?))", character, text, flags=re.DOTALL)
 
 
-# ---- written
+# ---- rendering
 
 
 def render_entries(lines: Iterable[str]) -> bytes:
-    """A checkpoint of these entries (F-02)."""
+    """Render a checkpoint of these entries (F-02)."""
     entries = list(lines)
     return "\n".join(["0", str(len(entries)), *entries, ""]).encode()
 
 
 def render_offset_checkpoint(offsets: Mapping[TopicPartition, int]) -> bytes:
-    """The file that parse_offset_checkpoint reads."""
+    """Render the file that parse_offset_checkpoint reads."""
     return render_entries(f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items()))
 
 
 def render_leader_epochs(entries: Iterable[LeaderEpoch]) -> bytes:
-    """The file that parse_leader_epochs reads; entries: oldest first."""
+    """Render the file that parse_leader_epochs reads; entries: oldest first."""
     return render_entries(f"{entry.leader_epoch} {entry.start_offset}" for entry in entries)
 
 
 def render_partition_metadata(topic_id: uuid.UUID) -> bytes:
-    """The file that parse_partition_metadata reads; no newline at its end."""
+    """Render the file that parse_partition_metadata reads; like Kafka's, it ends without a newline."""
     return f"version: 0\ntopic_id: {render_uuid(topic_id)}".encode()
 
 
 def render_clean_shutdown(broker_epoch: int = -1) -> bytes:
-    """`.kafka_cleanshutdown` of Kafka 3.7 and later; that the file is there is what counts."""
+    """Render `.kafka_cleanshutdown` of Kafka 3.7 and later, where the file's existence is what counts."""
     return json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":")).encode()
 
 
 def render_properties(properties: Mapping[str, str], written: datetime.datetime) -> bytes:
-    """A Java properties file as Kafka writes it, with a comment that says when; entries in Java's hash order.
+    """Render a Java properties file like Kafka's: a comment with the time, then entries in Java's hash order.
 
     Source: java.util.Properties.store; Kafka's PropertiesUtils.writePropertiesFile.
     """
@@ -221,7 +221,7 @@ TABLE_SIZE = 8  # of the hash map in java.util.Properties, until it has 7 entrie
 
 
 def java_bucket(key: str) -> int:
-    """Where Java's hash map keeps a key."""
+    """Return the bucket of a key in Java's hash map."""
     value = 0
     for letter in key:
         value = value * 31 + ord(letter) & 0xFFFF_FFFF
@@ -229,7 +229,7 @@ def java_bucket(key: str) -> int:
 
 
 def escape_property(text: str, *, is_key: bool = False) -> str:
-    """Text with what a properties file would take for something else escaped."""
+    """Escape the characters of a key or value that have a meaning in properties files."""
     escaped = re.sub(r"[\\=:#!]", lambda match: "\\" + match[0], text)
     escaped = escaped.replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
     escaped = escaped.replace(" ", "\\ ") if is_key else re.sub(r"^ ", r"\\ ", escaped)

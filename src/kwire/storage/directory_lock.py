@@ -1,8 +1,8 @@
-"""`.lock`: one process at a time writes to a log directory, ours or Kafka's.
+"""The `.lock` file, which lets one process at a time write to a log directory, be it kwire or Kafka.
 
-Kafka takes Java's FileLock, which is a POSIX record lock on the whole file; the same is taken here. Such a lock belongs
-to a process and goes with it, so nothing is left after a crash. Within the process a list says what is locked: the
-operating system would let it in twice, and would drop the lock when any descriptor of the file is closed.
+Java's FileLock is a POSIX record lock on the whole file, and so is this one. The kernel releases it when the process
+ends, even after a crash. Record locks are per process: the same process would be granted the lock twice, and closing
+any descriptor of the file would release it, so a set tracks what this process has locked.
 Source: Kafka's FileLock, LogManager.lockLogDirs.
 """
 
@@ -24,14 +24,14 @@ locked_here: set[str] = set()
 
 
 class DirectoryLock:
-    """The lock of a log directory, taken; release() gives it back. path: the directory."""
+    """The lock of a log directory, held from construction until release(). path: the directory."""
 
     def __init__(self, path: str) -> None:
-        """Raises LogError when somebody else has it, or the file cannot be made."""
+        """Acquire the lock. Raises LogError when it is held already, or the file cannot be created."""
         self.path = os.path.realpath(path)
         file = os.path.join(self.path, LOCK_FILE)
         if self.path in locked_here:
-            raise LogError("this process has opened the log directory already; close it there first", file)
+            raise LogError("log directory is already open in this process; close it there first", file)
         try:
             self._fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
@@ -40,14 +40,12 @@ class DirectoryLock:
             fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self._fd)
-            what = (
-                "another process has locked the log directory, such as a Kafka broker or `kwire serve`; stop it first"
-            )
+            what = "log directory is locked by another process, such as a Kafka broker or `kwire serve`; stop it first"
             raise LogError(what, file) from error
         locked_here.add(self.path)
 
     def release(self) -> None:
-        """Give the lock back; the file stays."""
+        """Release the lock; the file stays."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -55,19 +53,22 @@ class DirectoryLock:
 
 
 def is_held(path: str) -> bool:
-    """Whether a process has the lock of a local log directory; False where nobody can tell. Takes nothing."""
+    """Return whether any process holds the lock of a local log directory; False where that cannot be determined.
+
+    Does not acquire the lock.
+    """
     file = os.path.join(os.path.realpath(path), LOCK_FILE)
     if os.path.realpath(path) in locked_here:
         return True  # closing a descriptor of the file here would drop the lock
     if sys.platform != "linux":
-        return False  # the question's layout is the operating system's
+        return False  # struct flock differs between operating systems
     try:
         fd = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        answer = fcntl.fcntl(fd, fcntl.F_GETLK, FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
-        return bool(FLOCK.unpack(answer)[0] != fcntl.F_UNLCK)
+        state = fcntl.fcntl(fd, fcntl.F_GETLK, FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+        return bool(FLOCK.unpack(state)[0] != fcntl.F_UNLCK)
     except OSError:
         return False
     finally:

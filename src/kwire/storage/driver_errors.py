@@ -1,7 +1,7 @@
-"""What an fsspec driver's exception means: the file, the credentials, the endpoint or an option. Standard library only.
+"""Translate exceptions of fsspec drivers into messages about the file, credentials, endpoint or option at fault.
 
-Drivers raise what their client libraries raise, and no two have a class in common. Classes are known by their names,
-so that no client library is imported.
+Drivers raise the exceptions of their client libraries, which share no base class. They are recognized by class name, so
+that no client library has to be imported.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ UNKNOWN_ARGUMENT = re.compile(r"unexpected keyword argument '(\w+)'")
 
 
 def cause(error: Exception) -> str:
-    """What an exception says, in one line that never is empty."""
+    """Return an exception's message as one non-empty line."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def explain(error: Exception, driver: type | None = None) -> str:
-    """What has failed and what to do, in one line. driver: the class whose options were given, for suggestions."""
+    """Return what failed and the remedy, in one line. driver: the class that takes the options, for suggestions."""
     said, names = cause(error), {each.__name__ for each in type(error).__mro__}
     if isinstance(error, FileNotFoundError):
         return f"no such file or directory: {said}"
@@ -68,7 +68,7 @@ def explain(error: Exception, driver: type | None = None) -> str:
 
 
 def options_of(driver: type | None) -> list[str]:
-    """The names that a driver's constructors take."""
+    """Return the option names that a driver's constructors accept."""
     return [
         name
         for each in (driver.__mro__ if driver is not None else ())

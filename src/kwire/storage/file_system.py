@@ -1,16 +1,15 @@
-"""Every change to a log directory goes through here, so that a test can fail or stop at each step.
+"""The file system that logs are written to. Every change goes through it, so tests can fail or stop at each step.
 
-    append, write_at, truncate, allocate     the page cache has it; a crash of the machine may lose or tear it
-    sync                                     the file's bytes are on the disk
-    rename, remove, make_directory           done for other processes; lasting once sync_directory was called
-    write_atomically                         <path>.tmp, sync, rename, sync_directory: the old bytes or the new ones
+    append, write_at, truncate, allocate     in the page cache; a crash of the machine may lose or tear it
+    sync                                     the file's bytes are durable
+    rename, remove, make_directory           visible to other processes; durable after sync_directory
+    write_atomically                         <path>.tmp, sync, rename, sync_directory: either the old or the new bytes
 
-New directories are for their owner alone (0700). A new file is for those whom its directory lets in: 0600 in ours, 0644
-where a Kafka under another user made the directory and goes on reading it. The umask applies too.
+New directories are private to their owner (0700). New files inherit the read and write permissions of their directory:
+0600 in ours, 0644 where a Kafka that runs as another user created it and has to read them. The umask applies too.
 
-A file that is open costs a descriptor only while it is used: beyond `max_open_files` the one that was not used for the
-longest time gives its descriptor back and takes a new one when it is needed again. Who gives a descriptor away for
-longer than a call (sendfile) holds the file meanwhile.
+Open files do not each hold a descriptor. Beyond `max_open_files` the least recently used file closes its descriptor and
+opens a new one on next use. Code that uses a descriptor for longer than one call (sendfile) calls hold().
 Source: Kafka's Utils.atomicMoveWithFallback, flushDir; FileRecords.
 """
 
@@ -33,13 +32,13 @@ Data = bytes | bytearray | memoryview
 MOST_PARTS = 1024  # of one writev
 DIRECTORY_MODE = 0o700
 READ_AND_WRITE = 0o666
-ALLOWED_SHARE = 2  # one file in so many that this process may open is a log's
+ALLOWED_SHARE = 2  # logs use at most half of the descriptors of this process
 
 
 class OpenFile(DescriptorFile):
-    """A file that is written at its end and read anywhere; a StoredFile for whoever reads.
+    """A file appended at its end and read at any position.
 
-    url: its path, for messages too. end: bytes in use; what was allocated behind it does not count.
+    url: its path. end: bytes in use; allocated space after it does not count.
     """
 
     def __init__(self, file_system: FileSystem, path: str, end: int) -> None:
@@ -55,17 +54,17 @@ class OpenFile(DescriptorFile):
     # ---- descriptor
 
     def fileno(self) -> int:
-        """Its descriptor, good until the next call of any file of the file system, longer while it is held."""
+        """Return a descriptor, valid until the next call on any file of this file system, or while held."""
         if self._fd >= 0:
             self._file_system.used(self)
             return self._fd
         if self._closed:
-            raise LogError("the file was closed", self.url)
+            raise LogError("file is closed", self.url)
         self._fd = self._file_system.descriptor(self)
         return self._fd
 
     def hold(self) -> int:
-        """Its descriptor, good until release(), also when the file is closed or removed meanwhile. Pairs may nest."""
+        """Return a descriptor that stays valid until release(), even if the file is closed or removed. Pairs nest."""
         fd = self.fileno()
         self._held += 1
         return fd
@@ -77,7 +76,7 @@ class OpenFile(DescriptorFile):
             self.give_back()
 
     def give_back(self) -> bool:
-        """Let the descriptor go unless it is held; False when it is."""
+        """Close the descriptor unless it is held; return whether it was closed."""
         if self._held:
             return False
         if self._fd >= 0:
@@ -86,33 +85,27 @@ class OpenFile(DescriptorFile):
         return True
 
     def close(self) -> None:
-        """Nothing can be done with it any more. Does not sync."""
+        """Close the file without syncing it."""
         if not self._closed:
             self._closed = True
             self._file_system.forget(self)
             self.give_back()
 
-    def __enter__(self) -> OpenFile:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
     # ---- reading
 
     def size(self) -> int:
-        """Bytes in use."""
+        """Return the bytes in use."""
         return self.end
 
     def physical_size(self) -> int:
-        """Bytes of the file as others see it, allocated ones included."""
+        """Return the file's size on disk, allocated space included."""
         try:
             return os.fstat(self.fileno()).st_size
         except OSError as error:
             raise LogError(f"cannot be read: {cause(error)}", self.url) from error
 
     def modified_ms(self) -> int:
-        """Its modification time."""
+        """Return the modification time in ms since the epoch."""
         try:
             return os.fstat(self.fileno()).st_mtime_ns // 1_000_000
         except OSError as error:
@@ -121,7 +114,7 @@ class OpenFile(DescriptorFile):
     # ---- writing
 
     def append(self, data: Data | Sequence[Data]) -> int:
-        """Write at the end, all or nothing as far as the disk lets; returns the position where it begins."""
+        """Append data; return its position. A failed append is undone as far as possible. Raises LogError."""
         position = self.end
         parts = [data] if isinstance(data, (bytes, bytearray, memoryview)) else data
         total = sum(map(len, parts))
@@ -137,7 +130,7 @@ class OpenFile(DescriptorFile):
         return position
 
     def write_at(self, position: int, data: Data) -> None:
-        """Write over what is there, growing the file if need be."""
+        """Overwrite bytes at position, growing the file if necessary."""
         try:
             self._write_rest(self.fileno(), data, position, 0)
         except OSError as error:
@@ -150,25 +143,25 @@ class OpenFile(DescriptorFile):
             written += os.pwrite(fd, view[written:], position + written)
 
     def _undo(self, position: int) -> None:
-        """Take away what a failed append has left, where that is still possible: the next one writes over it."""
+        """Cut off the remains of a failed append; where that fails too, the next append overwrites them."""
         try:
             if os.fstat(self.fileno()).st_size > position:
                 os.ftruncate(self.fileno(), position)
         except OSError:
-            pass  # the append's own error is told
+            pass  # the append's own error is raised
 
     def truncate(self, size_bytes: int) -> None:
-        """Cut the file to size_bytes, or fill it up with zeros; all of it is in use then."""
+        """Cut the file to size_bytes, or extend it with zeros; all of it is then in use."""
         self._set_size(size_bytes)
         self.end = size_bytes
 
     def allocate(self, size_bytes: int) -> None:
-        """Make the file size_bytes long, zeros behind what is in use; the end stays, unless the file gets shorter."""
+        """Preallocate the file to size_bytes with zeros; `end` stays unless the file gets shorter."""
         self._set_size(size_bytes)
         self.end = min(self.end, size_bytes)
 
     def trim(self) -> None:
-        """Give back what was allocated and is not in use."""
+        """Release allocated space that is not in use."""
         if self.physical_size() != self.end:
             self._set_size(self.end)
 
@@ -176,25 +169,25 @@ class OpenFile(DescriptorFile):
         try:
             os.ftruncate(self.fileno(), size_bytes)
         except OSError as error:
-            raise LogError(f"cannot be made {size_bytes} bytes long: {cause(error)}", self.url) from error
+            raise LogError(f"cannot be resized to {size_bytes} bytes: {cause(error)}", self.url) from error
 
     def sync(self) -> None:
-        """Wait until its bytes are on the disk."""
+        """Make the file's bytes durable (fsync)."""
         try:
             os.fsync(self.fileno())
         except OSError as error:
             raise LogError(f"cannot be synced: {cause(error)}", self.url) from error
 
     def rename(self, path: str) -> None:
-        """Give the file another name; it stays open."""
+        """Rename the file; it stays open."""
         self._file_system.rename(self.url, path)
         self.url = path
 
 
 class FileSystem:
-    """The local one. All methods raise LogError with the file's path for whatever the operating system refuses.
+    """The local file system. All methods raise LogError, naming the file, where the operating system fails.
 
-    max_open_files: descriptors kept open; None for half of what this process may open.
+    max_open_files: maximum number of open descriptors; None for half of this process's limit.
     """
 
     open_file_class: type[OpenFile] = OpenFile
@@ -209,14 +202,14 @@ class FileSystem:
     # ---- descriptors
 
     def descriptor(self, file: OpenFile) -> int:
-        """Open a file that has no descriptor; files that were not used for long give theirs back."""
+        """Open a descriptor for a file, closing those of the least recently used files."""
         while True:
             try:
                 fd = os.open(file.url, os.O_RDWR | os.O_CLOEXEC)
                 break
             except OSError as error:
                 if error.errno == errno.EMFILE and self._give_back_one():
-                    continue  # others in this process have taken what was left
+                    continue  # other code in this process uses the remaining descriptors
                 raise LogError(f"cannot be opened: {cause(error)}", file.url) from error
         self._descriptors[file] = None
         if len(self._descriptors) > self.max_open_files:
@@ -232,7 +225,7 @@ class FileSystem:
                 del self._descriptors[old]
 
     def _give_back_one(self) -> bool:
-        """Give back the descriptor that was not used for the longest time; False when all are held."""
+        """Close the least recently used descriptor; return False when all are held."""
         for old in list(self._descriptors):
             if old.give_back():
                 del self._descriptors[old]
@@ -240,18 +233,18 @@ class FileSystem:
         return False
 
     def used(self, file: OpenFile) -> None:
-        """Remember that a file's descriptor is in use."""
+        """Mark a file's descriptor as recently used."""
         if file in self._descriptors:
             self._descriptors.move_to_end(file)
 
     def forget(self, file: OpenFile) -> None:
-        """A file was closed."""
+        """Drop a closed file."""
         self._descriptors.pop(file, None)
 
     # ---- files
 
     def open(self, path: str, *, create: bool = False) -> OpenFile:
-        """Open a file for reading and writing; create: make an empty one when there is none."""
+        """Open a file for reading and writing; create: create it, empty, if it does not exist."""
         if create:
             try:
                 mode = os.stat(os.path.dirname(path) or ".").st_mode & READ_AND_WRITE
@@ -261,7 +254,7 @@ class FileSystem:
         return self.open_file_class(self, path, self.size(path))
 
     def read_all(self, path: str) -> bytes:
-        """A whole small file."""
+        """Read a whole small file."""
         try:
             with open(path, "rb") as file:
                 return file.read()
@@ -269,37 +262,37 @@ class FileSystem:
             raise LogError(f"cannot be read: {cause(error)}", path) from error
 
     def size(self, path: str) -> int:
-        """Bytes of a file."""
+        """Return the size of a file in bytes."""
         try:
             return os.stat(path).st_size
         except OSError as error:
             raise LogError(f"cannot be opened: {cause(error)}", path) from error
 
     def free_bytes(self, path: str) -> int:
-        """Bytes that this user may still write to the disk of a file or directory."""
+        """Return the free bytes, available to this user, on the disk of a file or directory."""
         try:
             disk = os.statvfs(path)
         except OSError as error:
-            raise LogError(f"cannot tell how much space is free: {cause(error)}", path) from error
+            raise LogError(f"cannot determine free disk space: {cause(error)}", path) from error
         return disk.f_bavail * disk.f_frsize
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file or directory of this name."""
+        """Return whether a file or directory exists."""
         return os.path.exists(path)
 
     def is_directory(self, path: str) -> bool:
-        """Whether there is a directory of this name."""
+        """Return whether a directory exists."""
         return os.path.isdir(path)
 
     def list(self, path: str) -> list[str]:
-        """The names in a directory, sorted."""
+        """Return the names in a directory, sorted."""
         try:
             return sorted(os.listdir(path))
         except OSError as error:
             raise LogError(f"cannot list this directory: {cause(error)}", path) from error
 
     def write_atomically(self, path: str, data: bytes) -> None:
-        """Put a file in the place of what may be there: after a crash it is the old or the new one (F-02)."""
+        """Create or replace a file atomically: after a crash it has either the old or the new bytes (F-02)."""
         temporary = f"{path}.tmp"
         with self.open(temporary, create=True) as file:
             file.truncate(0)
@@ -309,14 +302,14 @@ class FileSystem:
         self.sync_directory(os.path.dirname(path))
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a file or directory; a file of the new name is replaced."""
+        """Rename a file or directory, replacing a file of the new name."""
         try:
             os.rename(old, new)
         except OSError as error:
             raise LogError(f"cannot be renamed to {new}: {cause(error)}", old) from error
 
     def remove(self, path: str) -> None:
-        """Remove a file, or a directory that is empty; nothing happens when it is gone already."""
+        """Remove a file or an empty directory; a missing one is ignored."""
         try:
             if os.path.isdir(path):
                 os.rmdir(path)
@@ -328,14 +321,14 @@ class FileSystem:
             raise LogError(f"cannot be removed: {cause(error)}", path) from error
 
     def make_directory(self, path: str) -> None:
-        """Make a directory and those above it; one that is there stays."""
+        """Create a directory and its missing parents; an existing one is left as it is."""
         try:
             os.makedirs(path, DIRECTORY_MODE, exist_ok=True)
         except OSError as error:
             raise LogError(f"cannot be created: {cause(error)}", path) from error
 
     def sync_directory(self, path: str) -> None:
-        """Wait until the names in a directory are on the disk."""
+        """Make the entries of a directory durable."""
         try:
             fd = os.open(path or ".", os.O_RDONLY | os.O_CLOEXEC)
             try:
@@ -353,8 +346,8 @@ class FileSystem:
             raise LogError(f"cannot be copied to {target}: {cause(error)}", source) from error
 
     def set_modified(self, path: str, modified_ms: int) -> None:
-        """Set a file's modification time."""
+        """Set a file's modification time, in ms since the epoch."""
         try:
             os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
         except OSError as error:
-            raise LogError(f"cannot set its time: {cause(error)}", path) from error
+            raise LogError(f"cannot set the modification time: {cause(error)}", path) from error

@@ -1,4 +1,4 @@
-"""Whether a disk has room, asked before a long write begins and not when it fails hours later."""
+"""Check free disk space before a long write begins."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from kwire.storage.file_system import FileSystem
 
 __all__ = ["SMALLEST_SHARE", "need_space"]
 
-SMALLEST_SHARE = 10  # what is compressed anew takes at least one part in so many of its source
+SMALLEST_SHARE = 10  # recompressed data takes at least a tenth of its source
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def need_space(files: FileSystem, path: str, size_bytes: int) -> None:
-    """Raise LogError unless the disk of path, which need not exist yet, has size_bytes free."""
+    """Raise LogError unless the disk that holds path, which need not exist yet, has size_bytes free."""
     place = os.path.abspath(path)
     while not files.exists(place):
         place = os.path.dirname(place)
     free = files.free_bytes(place)
     if free < size_bytes:
-        what = f"not enough space: at least {_text(size_bytes)} will be written, {_text(free)} are free on this disk"
-        raise LogError(f"{what}; free some, or write to another disk", place)
+        what = f"not enough disk space: at least {_text(size_bytes)} required, {_text(free)} available"
+        raise LogError(f"{what}; free some space or write to another disk", place)
 
 
 def _text(size_bytes: int) -> str:

@@ -1,7 +1,8 @@
-"""Batch headers straight from a file, without the batches: what seeking, planning and log ends need.
+"""Read the batch headers of a file without the batches, for seeking, planning and finding log ends.
 
-Magic 0 and 1 have no batch header; a message, perhaps a compressed wrapper, stands for one. Reading is sparse: one
-small pread a batch where batches are large, one for many where they are small. Nothing is decompressed or checksummed.
+Magic 0 and 1 have no batch header; each message, possibly a compressed wrapper, counts as a batch. Reads are sparse:
+one small pread per batch where batches are large, one for many where they are small. Nothing is decompressed or
+checksummed.
 Layouts: `kwire.records`; rules R-01 to R-04.
 """
 
@@ -30,10 +31,10 @@ NO_SEQUENCE = -1
 
 
 class BatchHeader(NamedTuple):
-    """What the head of one batch says.
+    """The header of one batch.
 
-    stored_offset: as in the entry: the base offset of magic 2, the (last inner) offset of magic 0 and 1.
-    max_timestamp: ms, -1 without one. producer_id, producer_epoch, base_sequence: -1 without one or below magic 2.
+    stored_offset: the offset field: base offset in magic 2, last inner offset in magic 0 and 1. max_timestamp: in ms,
+    -1 for none. producer_id, producer_epoch, base_sequence: -1 for none and below magic 2.
     """
 
     position: int
@@ -55,26 +56,26 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """Sequence number of the last record, -1 without one."""
+        """Sequence number of the last record, -1 for none."""
         if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
         return add_to_sequence(self.base_sequence, self.last_offset - self.stored_offset)
 
     @property
     def is_transactional(self) -> bool:
-        """Part of a transaction, or the marker that ends one."""
+        """Whether the batch is part of a transaction, or the marker that ends one."""
         return bool(self.attributes & TRANSACTIONAL) and self.magic == 2
 
     @property
     def is_control(self) -> bool:
-        """Holds control records, which consumers never see."""
+        """Whether the batch holds control records, which consumers never see."""
         return bool(self.attributes & CONTROL) and self.magic == 2
 
 
 def parse_header(buf: bytes | memoryview, at: int, position: int, file: str) -> BatchHeader | None:
-    """The header at buf[at:], which is `position` in the file; None where buf ends too early to tell.
+    """Parse the header at buf[at:], which is at `position` in the file; None where buf ends inside the header.
 
-    Raises CorruptBatch on a size or magic that no batch can have (R-03), negative offsets, or a span beyond int64.
+    Raises CorruptBatch on an impossible size or magic (R-03), negative offsets, or an offset range beyond int64.
     """
     if at + PREFIX.size > len(buf):
         return None
@@ -83,7 +84,7 @@ def parse_header(buf: bytes | memoryview, at: int, position: int, file: str) -> 
         raise CorruptBatch(f"magic {magic}, expected 0, 1 or 2", position, (), file)
     if size < SMALLEST_SIZE[magic]:
         raise CorruptBatch(
-            f"size {size}, a batch of magic {magic} has at least {SMALLEST_SIZE[magic]}", position, (), file
+            f"batch size {size} is below the minimum of magic {magic}, {SMALLEST_SIZE[magic]}", position, (), file
         )
     if offset < 0:
         raise CorruptBatch(f"offset {offset} is negative", position, (), file)
@@ -110,14 +111,14 @@ def parse_header(buf: bytes | memoryview, at: int, position: int, file: str) -> 
 
 
 class HeaderWalk:
-    """Headers from one batch start on: iterate, then ask how it ended.
+    """Iterate over the batch headers from a batch start on; afterwards position and damage say how it ended.
 
-    position: after the last whole batch. damage: the CorruptBatch that stopped the walk, or None; where it is None and
-    position is before the end, the file ends inside a batch.
+    position: after the last whole batch. damage: the CorruptBatch that stopped the iteration, or None. Without damage,
+    a position before the end of the file means that it ends inside a batch.
     """
 
     def __init__(self, file: StoredFile, position: int = 0, stop: int | None = None) -> None:
-        """stop: no batch that starts there or behind is looked at; default the end of the file."""
+        """stop: iterate over batches that start before this position; default: the end of the file."""
         self._file = file
         self._size = file.size()
         self._stop = self._size if stop is None else min(stop, self._size)
@@ -146,7 +147,7 @@ class HeaderWalk:
 
 
 def is_zero_tail(file: StoredFile, position: int) -> bool:
-    """Whether nothing but zeros follows: space that was allocated before it was needed, or lost in a crash."""
+    """Return whether only zeros follow: preallocated space, or data lost in a crash."""
     while chunk := file.pread(position, 1 << 20):
         if chunk.count(0) != len(chunk):
             return False

@@ -1,4 +1,4 @@
-"""The store behind a path or URL: files where they are, or segments in tiered storage as if they were files."""
+"""Open the store at a path or URL."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ __all__ = ["open_store"]
 
 
 def open_store(url: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> Store:
-    """The store at a local path, `file://` URL or any other URL fsspec knows (`options`: its storage options).
+    """Open the store at a local path, `file://` URL or any other URL that fsspec supports.
 
-    `tiered+` in front of any of them: segments in tiered storage there, see kwire.storage.tiered.
+    url: the prefix `tiered+` presents segments in tiered storage as files (`kwire.storage.tiered`).
+    options: fsspec storage options.
     Raises LogError when the URL's driver is unknown or not installed.
     """
     text = os.fspath(url)

@@ -1,14 +1,12 @@
-"""Where files are: local directories through `os.pread`, everything else through fsspec.
+"""Stores: files to read in local directories, through `os.pread`, and in any place that fsspec supports.
 
-One small interface, so that the rest of the package does not know the difference:
-
-    store.list(path) -> [Entry]        names below a directory, with sizes
+    store.list(path) -> [Entry]        the entries of a directory, with sizes
     store.open(path) -> StoredFile     size(), pread(position, n), readinto(position, view), window_bytes
-    store.read_all(path) -> bytes      small files
+    store.read_all(path) -> bytes      a whole small file
 
-Paths are relative to the store's root and use `/`. Files are never mapped into memory: a broker that truncates a
-segment while it is read would end the process with SIGBUS. Whatever a driver raises leaves as LogError with the URL of
-the file. fsspec is imported only for URLs, so local use stays on the standard library.
+Paths are relative to the store's root and use `/`. Files are never memory-mapped: a broker that truncates a segment
+during a read would kill the process with SIGBUS. Exceptions of drivers are raised as LogError with the file's URL.
+fsspec is imported for URLs only; local stores need the standard library alone.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from kwire.errors import LogError
 from kwire.storage.driver_errors import cause, explain
@@ -29,11 +27,10 @@ REMOTE_WINDOW_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One name in a directory.
+    """An entry of a directory.
 
-    size_bytes: as listed, 0 for directories. modified_ms: modification time in ms since the epoch; None where the store
-    only knows when the object was uploaded, which says nothing about the log. version: of an object's content, another
-    one when the object is written again; None where the store has none.
+    size_bytes: 0 for directories. modified_ms: modification time in ms since the epoch; None for object stores, which
+    record the upload time only. version: changes with the object's content; None where the store has no versions.
     """
 
     name: str
@@ -47,59 +44,66 @@ Listing = dict[str, list[Entry]]  # by directory, "" for the root
 
 
 class StoredFile(Protocol):
-    """A file opened for reading at any position; `with` closes it.
+    """A file opened for reading at any position; a context manager that closes it.
 
-    url: for messages. window_bytes: what one look at a header should fetch: a page of a local file, more where every
-    request costs a round trip.
+    url: for messages. window_bytes: how much to read when looking at a batch header: a page of a local file, more where
+    each request costs a round trip.
     """
 
     url: str
     window_bytes: int
 
     def size(self) -> int:
-        """Bytes the file has now."""
+        """Return the current size in bytes."""
 
     def pread(self, position: int, n: int) -> bytes:
-        """Up to n bytes from position; fewer only where the file ends."""
+        """Read up to n bytes from position; fewer only at the end of the file. Raises LogError."""
 
     def readinto(self, position: int, view: memoryview) -> int:
-        """Fill view from position; returns the bytes read, fewer than its length only where the file ends."""
+        """Fill view from position; return the number of bytes read, fewer only at the end of the file."""
+        data = self.pread(position, len(view))
+        view[: len(data)] = data
+        return len(data)
 
     def close(self) -> None:
         """Release the file."""
 
-    def __enter__(self) -> StoredFile: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(self, *exc: object) -> None: ...
+    def __exit__(self, *exc: object) -> None:
+        self.close()
 
 
 class Store(Protocol):
-    """A root directory, local or behind a URL.
+    """A root directory, local or at a URL.
 
-    url, options: what kwire.storage.open_store takes to open the same place in another process or on another machine.
+    url, options: the arguments of `open_store` that open the same place in another process or on another machine.
     """
 
     url: str
     options: Mapping[str, Any]
 
     def url_of(self, path: str) -> str:
-        """The name of path for people and error messages."""
+        """Return the path or URL of a file for messages."""
 
     def list(self, path: str) -> list[Entry]:
-        """What is in a directory, in name order. Raises LogError when it cannot be read or is no directory."""
+        """List a directory in name order. Raises LogError when it is not a directory or cannot be read."""
 
     def open(self, path: str) -> StoredFile:
-        """Open a file for reading. Raises LogError when it is gone or unreadable."""
+        """Open a file for reading. Raises LogError when it is missing or unreadable."""
 
     def read_all(self, path: str) -> bytes:
-        """A whole small file. Raises LogError."""
+        """Read a whole small file. Raises LogError."""
+        with self.open(path) as file:
+            return file.pread(0, file.size())
 
     def is_file(self) -> bool:
-        """Whether the root itself is a file. Raises LogError when there is nothing at all."""
+        """Return whether the root itself is a file. Raises LogError when it does not exist."""
 
 
 def open_files(url: str, options: Mapping[str, Any]) -> Store:
-    """The store at a local path, `file://` URL or any other URL fsspec knows (`options`: its storage options).
+    """Open the store at a local path, `file://` URL or any other URL that fsspec supports, with storage options.
 
     Raises LogError when the URL's driver is unknown or not installed.
     """
@@ -109,7 +113,7 @@ def open_files(url: str, options: Mapping[str, Any]) -> Store:
 
 
 def parent_of(url: str) -> tuple[str, str] | None:
-    """(URL of the directory above, last name); None with nothing above. Keeps what follows `::` in a chain."""
+    """Return (URL of the parent directory, last name), or None at the root. A chain after `::` is kept."""
     head, separator, tail = url.partition("::")
     scheme, mark, path = head.rpartition("://")
     above, slash, name = path.rstrip("/").rpartition("/")
@@ -120,17 +124,19 @@ def parent_of(url: str) -> tuple[str, str] | None:
     return f"{scheme}://{above}{separator}{tail}", name
 
 
-class LocalStore:
-    """Directories of this machine, standard library only."""
+class LocalStore(Store):
+    """Local directories, read with the standard library alone."""
 
     def __init__(self, root: str) -> None:
         self.options: Mapping[str, Any] = {}
         self.url = os.path.abspath(root)  # a Spark worker has another working directory
 
     def url_of(self, path: str) -> str:
+        """Return the absolute path."""
         return os.path.join(self.url, path) if path else self.url
 
     def list(self, path: str) -> list[Entry]:
+        """List files and directories; pipes, sockets and dangling links are skipped. Raises LogError."""
         url = self.url_of(path)
         found = []
         try:
@@ -142,7 +148,7 @@ class LocalStore:
                             continue  # a pipe or socket would block the reader
                         stat = name.stat()
                     except OSError:
-                        continue  # gone since the listing began, or a dangling link
+                        continue  # removed during the listing, or a dangling link
                     found.append(
                         Entry(
                             name=name.name,
@@ -156,9 +162,11 @@ class LocalStore:
         return sorted(found, key=lambda entry: entry.name)
 
     def open(self, path: str) -> StoredFile:
+        """Open a file. Raises LogError."""
         return LocalFile(self.url_of(path))
 
     def read_all(self, path: str) -> bytes:
+        """Read a whole small file. Raises LogError."""
         url = self.url_of(path)
         try:
             return Path(url).read_bytes()
@@ -166,15 +174,15 @@ class LocalStore:
             raise LogError(f"cannot be read: {cause(error)}", url) from error
 
     def is_file(self) -> bool:
+        """Return whether the root is a file. Raises LogError when it does not exist."""
         if not os.path.exists(self.url):
             raise LogError("no such file or directory", self.url)
         return os.path.isfile(self.url)
 
 
-class DescriptorFile(ABC):
-    """What is read with pread, so that threads may share it and truncation is a short read. url: its path."""
+class DescriptorFile(StoredFile, ABC):
+    """A file read with pread: threads can share it, and truncation shows as a short read. url: its path."""
 
-    url: str
     window_bytes = LOCAL_WINDOW_BYTES
 
     @abstractmethod
@@ -182,14 +190,14 @@ class DescriptorFile(ABC):
         """Return the file descriptor."""
 
     def pread(self, position: int, n: int) -> bytes:
-        """Up to n bytes from position; fewer only where the file ends."""
+        """Read up to n bytes from position; fewer only at the end of the file. Raises LogError."""
         try:
             return os.pread(self.fileno(), n, position)
         except OSError as error:
             raise LogError(f"cannot be read at byte {position}: {cause(error)}", self.url) from error
 
     def readinto(self, position: int, view: memoryview) -> int:
-        """Fill view from position; returns the bytes read, fewer than its length only where the file ends."""
+        """Fill view from position; return the number of bytes read, fewer only at the end of the file."""
         done = 0
         try:
             while done < len(view):
@@ -203,7 +211,7 @@ class DescriptorFile(ABC):
 
 
 class LocalFile(DescriptorFile):
-    """A local file that is only read."""
+    """A local file opened read-only."""
 
     def __init__(self, path: str) -> None:
         self.url = path
@@ -213,6 +221,7 @@ class LocalFile(DescriptorFile):
             raise LogError(f"cannot be opened: {cause(error)}", path) from error
 
     def size(self) -> int:
+        """Return the current size in bytes. Raises LogError."""
         try:
             return os.fstat(self._fd).st_size
         except OSError as error:
@@ -223,19 +232,14 @@ class LocalFile(DescriptorFile):
         return self._fd
 
     def close(self) -> None:
+        """Close the descriptor."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
-    def __enter__(self) -> LocalFile:
-        return self
 
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-
-class FsspecStore:
-    """Any place fsspec reaches: memory, archives, object stores, chains of them."""
+class FsspecStore(Store):
+    """Any place that fsspec supports: memory, archives, object stores and chains of them."""
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
         import fsspec
@@ -243,13 +247,14 @@ class FsspecStore:
         self.url, self.options = url, options
         try:
             self._fs, root = fsspec.core.url_to_fs(url, **options)
-        except (ImportError, ValueError) as error:  # of the URL: fsspec has no such driver, or it is not installed
+        except (ImportError, ValueError) as error:  # the driver is unknown or not installed
             raise LogError(f"cannot be opened: {cause(error)}", url) from error
-        except Exception as error:  # drivers raise what they like
+        except Exception as error:  # drivers share no base class of exceptions
             raise LogError(f"cannot be opened: {explain(error)}", url) from error
         self._root = root.rstrip("/")
 
     def url_of(self, path: str) -> str:
+        """Return the URL of a path, with the rest of the chain."""
         if not path:
             return self.url
         head, separator, tail = self.url.partition("::")
@@ -264,6 +269,7 @@ class FsspecStore:
         return f"{self._root}/{path}" if path and self._root else path or self._root
 
     def list(self, path: str) -> list[Entry]:
+        """List a directory, bypassing fsspec's cache. Raises LogError."""
         full = self._full(path)
         try:
             self._fs.invalidate_cache(full)
@@ -279,9 +285,9 @@ class FsspecStore:
         return sorted(found, key=lambda entry: entry.name)
 
     def list_all(self) -> Listing:
-        """What is in each directory from the root down, by its path; object stores list it all in one go.
+        """List all directories below the root, by path; object stores do that in one call.
 
-        Directories without a file below them are left out. Raises LogError.
+        Directories without files are omitted. Raises LogError.
         """
         try:
             self._fs.invalidate_cache()
@@ -303,17 +309,15 @@ class FsspecStore:
         return explain(error, type(self._fs))
 
     def open(self, path: str) -> StoredFile:
+        """Open a file. Raises LogError."""
         return FsspecFile(self._fs, self._full(path), self.url_of(path))
 
     def open_sized(self, path: str, size: int) -> StoredFile:
-        """Open a file whose size a listing has shown, without asking for it. Raises LogError."""
+        """Open a file of known size, which saves a request. Raises LogError."""
         return FsspecFile(self._fs, self._full(path), self.url_of(path), size)
 
-    def read_all(self, path: str) -> bytes:
-        with self.open(path) as file:
-            return file.pread(0, file.size())
-
     def is_file(self) -> bool:
+        """Return whether the root is a file. Raises LogError when it does not exist."""
         try:
             if not self._root:  # the root of an archive
                 return False
@@ -326,19 +330,19 @@ class FsspecStore:
 
 
 def entry_of(name: str, info: Mapping[str, Any]) -> Entry:
-    """A name in a listing, from what fsspec says of it."""
+    """Build an Entry from fsspec's info about a file."""
     if info["type"] == "directory":
         return Entry(name=name, is_directory=True)
-    # the names that s3fs, gcsfs and adlfs have for it
+    # as s3fs, adlfs and gcsfs name it
     version = next((str(info[key]) for key in ("ETag", "etag", "generation") if info.get(key)), None)
     return Entry(name=name, is_directory=False, size_bytes=int(info["size"] or 0), version=version)
 
 
-class FsspecFile:
-    """A file behind fsspec, by range requests where the driver has them.
+class FsspecFile(StoredFile):
+    """A file read through fsspec, with range requests where the driver supports them.
 
-    A driver without a range read of its own (archives) would open and skip to the position for every call, so one open
-    handle is kept for it: going forward costs nothing extra.
+    Drivers without range reads (archives) would reopen the file and skip to the position in each call. For those, one
+    handle stays open, which makes sequential reads cheap.
     """
 
     window_bytes = REMOTE_WINDOW_BYTES
@@ -357,9 +361,11 @@ class FsspecFile:
             raise LogError(f"cannot be opened: {explain(error, type(fs))}", url) from error
 
     def size(self) -> int:
+        """Return the size when the file was opened."""
         return self._size
 
     def pread(self, position: int, n: int) -> bytes:
+        """Read up to n bytes from position; fewer only at the end of the file. Raises LogError."""
         end = min(position + n, self._size)
         if position >= end:
             return b""
@@ -371,18 +377,8 @@ class FsspecFile:
         except Exception as error:
             raise LogError(f"cannot be read at byte {position}: {explain(error, type(self._fs))}", self.url) from error
 
-    def readinto(self, position: int, view: memoryview) -> int:
-        data = self.pread(position, len(view))
-        view[: len(data)] = data
-        return len(data)
-
     def close(self) -> None:
+        """Close the open handle, if any."""
         if self._handle is not None:
             self._handle.close()
             self._handle = None
-
-    def __enter__(self) -> FsspecFile:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()

@@ -35,7 +35,7 @@ def test_topic_ids_stand_in_names_without_partitions_so_that_others_find_the_sam
     # What Spark's JsonUtils.partitionOffsets does, and kwire 0.1 did.
     assert {(topic, int(p)): offset for topic, each in written.items() for p, offset in each.items()} == {A0: 3, B0: 7}
     for name in ("a#", "a#short", "a#AAAAAAAAAAAAAAAAAAAAAQ#"):
-        with pytest.raises(Malformed, match="no uuid"):
+        with pytest.raises(Malformed, match="not an id of 22"):
             Position.parse({name: {}})
 
 

@@ -1,4 +1,4 @@
-"""Segments in tiered storage, as Aiven's plugin for Kafka stores them, presented as a log directory."""
+"""Tiered storage in the format of Aiven's plugin for Kafka, presented as a log directory."""
 
 from kwire.storage.tiered.store import TieredStore
 

@@ -1,10 +1,10 @@
-"""Encrypted segments of tiered storage: an AES-256 key for each, wrapped with RSA; AES-GCM over each chunk and index.
+"""Encrypted segments of tiered storage: each has an AES-256 key, wrapped with RSA; chunks and indexes use AES-GCM.
 
-    chunk    12 bytes IV | ciphertext | 16 bytes tag; the manifest's aad is authenticated with it
+    chunk    12 bytes IV | ciphertext | 16 bytes tag, with the manifest's aad as additional data
     key      RSA-OAEP with SHA3-512, MGF1 with SHA3-512, no label
 
-OpenSSL has no OAEP with SHA-3, so the padding is undone here. Needs `cryptography`, the extra `encryption`, imported
-when something encrypted is read.
+OpenSSL does not support OAEP with SHA-3, so the padding is decoded here. Requires `cryptography` (extra `encryption`),
+which is imported when an encrypted segment is read.
 Source: Aiven-Open/tiered-storage-for-apache-kafka 1.0.0, AesEncryptionProvider, RsaEncryptionProvider; RFC 8017, 7.1.2.
 """
 
@@ -30,7 +30,7 @@ Decrypt = Callable[[bytes], bytes]
 
 
 class KeyRing:
-    """The RSA private keys that may unwrap segments' keys, by their ids; PEM files are read when they are needed."""
+    """RSA private keys that unwrap the segments' keys, by key id; PEM files are read on first use."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
         """files: key id -> path of a PEM file without a pass phrase."""
@@ -38,44 +38,44 @@ class KeyRing:
         self._keys: dict[str, RSAPrivateNumbers] = {}
 
     def decryptor(self, encryption: Encryption, url: str) -> Decrypt:
-        """A function from stored chunk to plain chunk; it raises ValueError on bytes that are not authentic.
+        """Return a function that decrypts a stored chunk and raises ValueError when authentication fails.
 
-        url: of the manifest, for errors. Raises LogError when the key is not given or does not fit, OptionError for a
-        PEM file that cannot be used.
+        url: the manifest's, for errors. Raises LogError for a missing or wrong key, OptionError for an unusable PEM
+        file.
         """
         try:
             from cryptography.exceptions import InvalidTag
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         except ImportError:
             raise LogError(
-                "this segment is encrypted; reading it needs: pip install 'kwire[encryption]'", url
+                "segment is encrypted; install the decryption library: pip install 'kwire[encryption]'", url
             ) from None
         data_key = unwrap(encryption.wrapped_key, self._key(encryption.key_id, url))
         if data_key is None or len(data_key) != AES_KEY_BYTES:
             raise LogError(
-                f"the private key given for {encryption.key_id!r} does not unwrap this segment's data key", url
+                f"private key {encryption.key_id!r} does not unwrap this segment's data key; pass the matching key", url
             )
         cipher = AESGCM(data_key)
 
         def decrypt(chunk: bytes) -> bytes:
             if len(chunk) < OVERHEAD_BYTES:
-                raise ValueError(f"{len(chunk)} bytes, an encrypted chunk has {OVERHEAD_BYTES} at least")
+                raise ValueError(f"encrypted chunk has {len(chunk)} bytes, expected at least {OVERHEAD_BYTES}")
             try:
                 return cipher.decrypt(chunk[:IV_BYTES], chunk[IV_BYTES:], encryption.aad)
             except InvalidTag:
-                raise ValueError("the bytes are not what was encrypted") from None
+                raise ValueError("authentication failed: the data or the key was changed") from None
 
         return decrypt
 
     def _key(self, key_id: str, url: str) -> RSAPrivateNumbers:
-        """The numbers of a private key."""
+        """Load a private key."""
         if key_id in self._keys:
             return self._keys[key_id]
         path = self._files.get(key_id)
         if path is None:
             raise LogError(
-                f"this segment is encrypted with key pair {key_id!r}, whose private key was not given "
-                f"(private_keys={{{key_id!r}: 'private.pem'}}, or #{key_id}=private.pem behind the URL)",
+                f"segment is encrypted with key pair {key_id!r}, whose private key is missing; pass it as "
+                f"private_keys={{{key_id!r}: 'private.pem'}}, or append #{key_id}=private.pem to the URL",
                 url,
             )
         from cryptography.exceptions import UnsupportedAlgorithm
@@ -87,15 +87,15 @@ class KeyRing:
         except OSError as error:
             raise OptionError(f"private key {key_id!r}: {path}: {error.strerror}") from error
         except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-            raise OptionError(f"private key {key_id!r}: {path} is no PEM private key: {error}") from error
+            raise OptionError(f"private key {key_id!r}: {path} is not a PEM private key: {error}") from error
         if not isinstance(key, RSAPrivateKey):
-            raise OptionError(f"private key {key_id!r}: {path} is no RSA key")
+            raise OptionError(f"private key {key_id!r}: {path} is not an RSA key")
         self._keys[key_id] = key.private_numbers()
         return self._keys[key_id]
 
 
 def unwrap(wrapped: bytes, key: RSAPrivateNumbers) -> bytes | None:
-    """The message of one RSA-OAEP block (SHA3-512); None where it is none of this key."""
+    """Decrypt one RSA-OAEP block (SHA3-512); None if it was not encrypted for this key."""
     modulus = key.public_numbers.n
     size = (modulus.bit_length() + 7) // 8
     number = int.from_bytes(wrapped, "big")
@@ -113,11 +113,11 @@ def unwrap(wrapped: bytes, key: RSAPrivateNumbers) -> bytes | None:
 
 
 def mask(seed: bytes, n: int) -> bytes:
-    """n bytes of MGF1 over seed."""
+    """Return n bytes of MGF1 of seed."""
     blocks = (hashlib.sha3_512(seed + i.to_bytes(4, "big")).digest() for i in range(-(-n // HASH_BYTES)))
     return b"".join(blocks)[:n]
 
 
 def exclusive_or(one: bytes, other: bytes) -> bytes:
-    """Bitwise, of equal lengths."""
+    """XOR two byte strings of equal length."""
     return bytes(a ^ b for a, b in zip(one, other, strict=True))

@@ -1,7 +1,8 @@
-"""Files of a segment in tiered storage, read at any position as if they were on a disk.
+"""Files of a segment in tiered storage, readable at any position.
 
-A read fetches the chunks it touches, undoes encryption and compression, and keeps the last ones: readers go forward,
-and look at headers and indexes around where they are. A segment that is stored as it was is read without chunks.
+A read fetches the chunks it touches, decrypts and decompresses them, and caches the most recent ones: reads are mostly
+sequential, with lookups of nearby headers and indexes. Segments stored without compression and encryption are read
+directly.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from kwire.storage.tiered.encryption import Decrypt
 from kwire.storage.tiered.manifest import Manifest
 
 KEPT_CHUNKS = 4
-MAX_CHUNK_BYTES = 256 << 20  # of a chunk that has to be whole in memory; the plugin's default is 4 MiB
+MAX_CHUNK_BYTES = 256 << 20  # a chunk has to fit in memory; the plugin's default is 4 MiB
 
 
-class MemoryFile:
-    """Bytes as a StoredFile: small files, and those that nobody stored."""
+class MemoryFile(StoredFile):
+    """Bytes in memory as a StoredFile: small files, and files that exist in the log directory only."""
 
     window_bytes = 1 << 20
 
@@ -29,31 +30,19 @@ class MemoryFile:
         self.url, self._data = url, data
 
     def size(self) -> int:
+        """Return the number of bytes."""
         return len(self._data)
 
     def pread(self, position: int, n: int) -> bytes:
+        """Return up to n bytes from position."""
         return self._data[position : position + n]
 
-    def readinto(self, position: int, view: memoryview) -> int:
-        data = self.pread(position, len(view))
-        view[: len(data)] = data
-        return len(data)
-
     def close(self) -> None:
-        pass
-
-    def __enter__(self) -> MemoryFile:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        pass
+        """Do nothing."""
 
 
-class SegmentFile:
-    """The `.log` file of a segment, from `start` on; positions count from there.
-
-    start: skips what an earlier segment has already, see store.
-    """
+class SegmentFile(StoredFile):
+    """The `.log` file of a segment. Positions count from `start`, which skips batches of the previous segment."""
 
     window_bytes = 1 << 20
 
@@ -65,14 +54,17 @@ class SegmentFile:
             self.window_bytes = stored.window_bytes
 
     def size(self) -> int:
+        """Return the size from `start` on."""
         return self._manifest.chunks.file_bytes - self._start
 
     def pread(self, position: int, n: int) -> bytes:
+        """Read up to n bytes from position; fewer only at the end of the file. Raises LogError."""
         out = bytearray(max(min(n, self.size() - position), 0))
         self.readinto(position, memoryview(out))
         return bytes(out)
 
     def readinto(self, position: int, view: memoryview) -> int:
+        """Fill view from position; return the number of bytes read, fewer only at the end of the file."""
         position += self._start
         chunks = self._manifest.chunks
         n = max(min(len(view), chunks.file_bytes - position), 0)
@@ -88,7 +80,7 @@ class SegmentFile:
         return n
 
     def _chunk(self, index: int) -> bytes:
-        """A chunk as it was in the segment. Raises LogError where what is stored is not that."""
+        """Return a chunk, decrypted and decompressed. Raises LogError when it does not match the manifest."""
         if index in self._kept:
             self._kept.move_to_end(index)
             return self._kept[index]
@@ -96,17 +88,17 @@ class SegmentFile:
         start, end = chunks.stored(index)
         first, stop = chunks.original(index)
         if max(end - start, stop - first) > MAX_CHUNK_BYTES:
-            raise LogError(f"chunk {index} has more than {MAX_CHUNK_BYTES} bytes", self.url)
+            raise LogError(f"chunk {index} is larger than {MAX_CHUNK_BYTES} bytes, the maximum", self.url)
         data = self._stored.pread(start, end - start)
         try:
             if len(data) != end - start:
-                raise ValueError(f"{len(data)} bytes are there, the manifest says {end - start}")
+                raise ValueError(f"{len(data)} bytes stored, expected {end - start} according to the manifest")
             if self._decrypt is not None:
                 data = self._decrypt(data)
             if self._manifest.compression:
                 data = bytes(expand(Compression.ZSTD, 2, memoryview(data), stop - first))
             if len(data) != stop - first:
-                raise ValueError(f"it holds {len(data)} bytes, the manifest says {stop - first}")
+                raise ValueError(f"{len(data)} bytes of data, expected {stop - first} according to the manifest")
         except (ValueError, Malformed, TooLarge) as error:
             what = f"more than {stop - first} bytes" if isinstance(error, TooLarge) else str(error)
             raise LogError(f"chunk {index}, bytes {start} to {end} of the object: {what}", self.url) from None
@@ -116,25 +108,20 @@ class SegmentFile:
         return data
 
     def close(self) -> None:
+        """Close the object and drop the cached chunks."""
         self._kept.clear()
         self._stored.close()
 
-    def __enter__(self) -> SegmentFile:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
 
 def read_index(store: Store, path: str, manifest: Manifest, kind: str, decryptor: Callable[[], Decrypt]) -> bytes:
-    """One of the indexes in an `.indexes` object; indexes are encrypted and never compressed. Raises LogError."""
+    """Read one index of an `.indexes` object. Indexes may be encrypted and are never compressed. Raises LogError."""
     position, size = manifest.indexes.get(kind, (0, 0))
     if not size:
         return b""
     with store.open(path) as file:
         data = file.pread(position, size)
         if len(data) != size:
-            raise LogError(f"{kind} is said to be at {position}, {size} bytes long, and is not", file.url)
+            raise LogError(f"{kind} is cut off: expected {size} bytes at position {position}", file.url)
     if manifest.encryption is None:
         return data
     try:

@@ -1,18 +1,18 @@
-"""What tiered storage says about one segment: `rsm-manifest`, JSON beside the segment's two objects.
+"""The manifest of a segment in tiered storage: `rsm-manifest`, JSON beside the segment's two objects.
 
     version              "1"
-    chunkIndex           type, originalChunkSize, originalFileSize, and how large the chunks are in the `.log` object:
+    chunkIndex           type, originalChunkSize, originalFileSize, and the sizes of the chunks in the `.log` object:
         fixed            transformedChunkSize, finalTransformedChunkSize
         variable         transformedChunks: base64 of one zstd frame of the sizes below
     segmentIndexes       offset, timestamp, producerSnapshot, leaderEpoch, transaction: position and size in `.indexes`
-    compression          whether every chunk of `.log` is a zstd frame
+    compression          whether each chunk of `.log` is a zstd frame
     encryption           dataKey "key id:base64" (AES key, wrapped with RSA), aad: base64; absent when not encrypted
-    remoteLogSegmentMetadata    topic, partition, ids, offsets; the plugin itself never reads it back
+    remoteLogSegmentMetadata    topic, partition, ids, offsets; not read by the plugin itself
 
     sizes: int32 count | one value: int32 | more: int32 base, int8 n, (count - 1) * n bytes above base, int32 last
 
-The segment is cut into chunks of originalChunkSize; each is compressed, then encrypted, and they follow one another.
-A manifest is from outside: everything in it is checked against itself here and against the objects' sizes by the store.
+A segment is split into chunks of originalChunkSize, each compressed, then encrypted; the results are concatenated.
+Manifests are untrusted input: this module checks their consistency, and the store checks them against object sizes.
 Source: Aiven-Open/tiered-storage-for-apache-kafka 1.0.0, SegmentManifestV1, AbstractChunkIndex, ChunkSizesBinaryCodec.
 """
 
@@ -40,9 +40,9 @@ INDEX_KINDS = {"offset": "index", "timestamp": "timeindex", "transaction": "txni
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunks:
-    """Where the chunks of a segment are.
+    """The positions of a segment's chunks.
 
-    file_bytes: of the segment as it was. chunk_bytes: of each of its chunks, the last one may be shorter.
+    file_bytes: original size of the segment. chunk_bytes: original size of a chunk; the last may be shorter.
     ends: position after each chunk in the `.log` object.
     """
 
@@ -51,22 +51,22 @@ class Chunks:
     ends: tuple[int, ...]
 
     def at(self, position: int) -> int:
-        """The chunk that holds a byte of the segment."""
+        """Return the number of the chunk that holds a position of the segment."""
         return position // self.chunk_bytes
 
     def stored(self, chunk: int) -> tuple[int, int]:
-        """[start, end) of a chunk in the object."""
+        """Return [start, end) of a chunk in the object."""
         return self.ends[chunk - 1] if chunk else 0, self.ends[chunk]
 
     def original(self, chunk: int) -> tuple[int, int]:
-        """[start, end) of a chunk in the segment."""
+        """Return [start, end) of a chunk in the segment."""
         start = chunk * self.chunk_bytes
         return start, min(start + self.chunk_bytes, self.file_bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encryption:
-    """The wrapped key of a segment. key_id: of the RSA key pair that unwraps it. aad: authenticated with each chunk."""
+    """The wrapped key of a segment. key_id: the RSA key pair. aad: additional authenticated data of each chunk."""
 
     key_id: str
     wrapped_key: bytes
@@ -78,7 +78,7 @@ class Manifest:
     """One segment in tiered storage.
 
     indexes: kind of file (index, timeindex, txnindex, snapshot, leader-epochs) -> (position, size) in `.indexes`.
-    leader_epochs: of its records. copied_ms: when it was copied.
+    copied_ms: time of the copy, in ms since the epoch.
     """
 
     topic: str
@@ -94,12 +94,12 @@ class Manifest:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the `.log` object is the segment, byte for byte."""
+        """Whether the `.log` object is identical to the segment."""
         return not self.compression and self.encryption is None
 
 
 def parse_manifest(data: bytes, url: str) -> Manifest:
-    """A manifest's bytes, checked. Raises LogError naming url and the field."""
+    """Parse and check a manifest. Raises LogError naming url and field."""
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -107,7 +107,7 @@ def parse_manifest(data: bytes, url: str) -> Manifest:
     fields = Fields(document, url, "the manifest")
     version = fields.get("version")
     if version != "1":
-        raise LogError(f"segment manifest of version {version!r}, this release reads version '1'", url)
+        raise LogError(f"segment manifest has version {version!r}, expected '1'; upgrade kwire", url)
     metadata = fields.object("remoteLogSegmentMetadata")
     topic_id_partition = metadata.object("remoteLogSegmentId").object("topicIdPartition")
     topic_partition = topic_id_partition.object("topicPartition")
@@ -127,12 +127,12 @@ def parse_manifest(data: bytes, url: str) -> Manifest:
 
 
 def parse_chunks(fields: Fields) -> Chunks:
-    """`chunkIndex`. Raises LogError."""
+    """Parse `chunkIndex`. Raises LogError."""
     chunk_bytes = fields.integer("originalChunkSize", MAX_INT32, at_least=1)
     file_bytes = fields.integer("originalFileSize", MAX_INT32)
     count = -(-file_bytes // chunk_bytes)
     if count > MAX_CHUNKS:
-        fields.refuse(f"{count} chunks, {MAX_CHUNKS} at most")
+        fields.refuse(f"{count} chunks, expected at most {MAX_CHUNKS}")
     kind = fields.get("type")
     if kind == "fixed":
         size, last = (fields.integer(name, MAX_INT32) for name in ("transformedChunkSize", "finalTransformedChunkSize"))
@@ -145,7 +145,7 @@ def parse_chunks(fields: Fields) -> Chunks:
 
 
 def decode_sizes(compressed: bytes, count: int, fields: Fields) -> list[int]:
-    """`transformedChunks`: the size of each of count chunks. Raises LogError."""
+    """Decode `transformedChunks`: the sizes of `count` chunks. Raises LogError."""
     try:
         data = bytes(expand(Compression.ZSTD, 2, memoryview(compressed), MAX_ENCODED_SIZES))
     except (Malformed, TooLarge) as error:
@@ -158,12 +158,12 @@ def decode_sizes(compressed: bytes, count: int, fields: Fields) -> list[int]:
     else:
         width = data[8] if len(data) > 8 else 0
         if not 1 <= width <= 4:
-            fields.refuse(f"transformedChunks: {width} bytes a size, 1 to 4")
+            fields.refuse(f"transformedChunks: {width} bytes per size, expected 1 to 4")
         expected = 9 + (count - 1) * width + 4
         values = [data[at : at + width] for at in range(9, expected - 4, width)]
         values.append(data[expected - 4 : expected])
     if len(data) != expected:
-        fields.refuse(f"transformedChunks has {len(data)} bytes, {count} sizes need {expected}")
+        fields.refuse(f"transformedChunks has {len(data)} bytes, expected {expected} for {count} sizes")
     base = int.from_bytes(data[4:8], "big") if count > 1 else 0
     sizes = [int.from_bytes(value, "big") + base for value in values[:-1]]
     sizes += [int.from_bytes(value, "big") for value in values[-1:]]
@@ -173,7 +173,7 @@ def decode_sizes(compressed: bytes, count: int, fields: Fields) -> list[int]:
 
 
 def parse_encryption(fields: Fields) -> Encryption | None:
-    """`encryption`, None where the segment is not encrypted. Raises LogError."""
+    """Parse `encryption`; None for a segment that is not encrypted. Raises LogError."""
     if fields.get("encryption") is None:
         return None
     inner = fields.object("encryption")
@@ -184,7 +184,7 @@ def parse_encryption(fields: Fields) -> Encryption | None:
 
 
 def parse_indexes(fields: Fields) -> dict[str, tuple[int, int]]:
-    """`segmentIndexes`: where each index is in the `.indexes` object. Raises LogError."""
+    """Parse `segmentIndexes`: position and size of each index in the `.indexes` object. Raises LogError."""
     found = {}
     for name, kind in {**INDEX_KINDS, "leaderEpoch": "leader-epochs"}.items():
         if name == "transaction" and fields.get(name) is None:
@@ -196,7 +196,7 @@ def parse_indexes(fields: Fields) -> dict[str, tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A JSON object whose fields are asked for by kind; what is not of that kind raises LogError naming it."""
+    """A JSON object with typed access to its fields; a field of another type raises LogError naming it."""
 
     values: Any
     url: str
@@ -207,52 +207,52 @@ class Fields:
             raise LogError(f"{self.where}: expected a JSON object", self.url)
 
     def refuse(self, what: str) -> NoReturn:
-        """Raise LogError."""
+        """Raise LogError with the path of this object."""
         raise LogError(f"{self.where}: {what}", self.url)
 
     def get(self, name: str) -> Any:
-        """The field as it stands, None where it is missing."""
+        """Return the raw value of a field, None if it is missing."""
         return self.values.get(name)
 
     def object(self, name: str) -> Fields:
-        """The object in a field."""
+        """Return a field that is an object."""
         return Fields(self.get(name), self.url, name)
 
     def integer(self, name: str, largest: int, *, at_least: int = 0) -> int:
-        """A number in [at_least, largest]."""
+        """Return a field that is a number in [at_least, largest]."""
         value = self.get(name)
         if not isinstance(value, int) or isinstance(value, bool) or not at_least <= value <= largest:
             self.refuse(f"{name} is {str(value)[:40]!r}, expected a number from {at_least} to {largest}")
         return int(value)
 
     def boolean(self, name: str) -> bool:
-        """true or false."""
+        """Return a field that is true or false."""
         value = self.get(name)
         if not isinstance(value, bool):
             self.refuse(f"{name} is {str(value)[:40]!r}, expected true or false")
         return bool(value)
 
     def text(self, name: str) -> str:
-        """A string."""
+        """Return a field that is a string."""
         value = self.get(name)
         if not isinstance(value, str):
             self.refuse(f"{name} is {str(value)[:40]!r}, expected a string")
         return str(value)
 
     def uuid(self, name: str) -> uuid.UUID:
-        """A uuid in Kafka's form."""
+        """Return a field that is a uuid in Kafka's text form."""
         try:
             return parse_uuid(self.text(name))
         except Malformed as error:
             self.refuse(f"{name}: {error.what}")
 
     def base64(self, name: str) -> bytes:
-        """Bytes in base64."""
+        """Return the bytes of a field in base64."""
         return self.decode(name, self.text(name))
 
     def decode(self, name: str, text: str) -> bytes:
-        """Bytes in base64, from a field named name."""
+        """Decode base64 text of the field `name`."""
         try:
             return base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError) as error:
-            self.refuse(f"{name} is no base64: {error}")
+            self.refuse(f"{name} is not base64: {error}")

@@ -1,19 +1,19 @@
-"""A place in tiered storage as a Kafka log directory, so that everything that reads one reads this.
+"""Present tiered storage as a Kafka log directory, which all readers of log directories can read.
 
-    <prefix><topic>-<topic id>/<partition>/<20 digits>-<segment id>.log | .indexes | .rsm-manifest        what is stored
+    <prefix><topic>-<topic id>/<partition>/<20 digits>-<segment id>.log | .indexes | .rsm-manifest        objects
 
-    orders-0/00000000000000000042.log            one for each manifest; its bytes as they were on the broker
-    orders-0/00000000000000000042.index ...      .timeindex, .txnindex out of `.indexes`
-    orders-0/00000000000000000099.snapshot       producers at the end of the segment
+    orders-0/00000000000000000042.log            one per manifest; the broker's original bytes
+    orders-0/00000000000000000042.index ...      .timeindex, .txnindex from `.indexes`
+    orders-0/00000000000000000099.snapshot       producer state at the end of the segment
     orders-0/leader-epoch-checkpoint             of the newest segment
     orders-0/partition.metadata                  the topic id
 
-A manifest is uploaded last, so objects without one are unfinished uploads and not looked at. After a change of leaders
-the same offsets may be there twice: the segment that reaches further counts, and the one behind it begins where that
-ends. A topic that was deleted and made again is there under two ids: the one copied last is `orders-0`, the other
-`orders-0.<id>-stray`, which a broker would not take for a log either.
+The manifest is uploaded last, so objects without one are unfinished uploads and ignored. After a change of leader,
+segments may overlap: the one with the higher last offset wins, and the next one begins where it ends. A topic that was
+deleted and created again exists under two ids: the one copied last becomes `orders-0`, the other
+`orders-0.<id>-stray`, which brokers do not load either.
 
-Which segments the brokers still count, and the log start, stand in `__remote_log_metadata` and not here.
+Which segments are live and where the log starts is recorded in `__remote_log_metadata`, which is not read here.
 Source: Aiven-Open/tiered-storage-for-apache-kafka 1.0.0, ObjectKeyFactory, RemoteStorageManager; KIP-405.
 """
 
@@ -44,15 +44,15 @@ CONNECTIONS = 16
 
 @dataclass(frozen=True, slots=True)
 class RemoteSegment:
-    """One segment: its manifest, the path of its objects without ending, and the first offset that counts."""
+    """One segment: its manifest, the path of its objects without suffix, and the first offset used of it."""
 
     manifest: Manifest
     path: str
     base_offset: int
 
 
-class TieredStore:
-    """The Store at `tiered+URL`; private keys as `#id=file.pem&id=file.pem` behind it."""
+class TieredStore(Store):
+    """The store at `tiered+URL`, with private keys as `#id=file.pem&id=file.pem` at its end."""
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
         self.options = options
@@ -61,7 +61,7 @@ class TieredStore:
             place, keys = url.removeprefix(SCHEME), ""
         pairs = [pair.partition("=") for pair in keys.split("&") if pair]
         if any(not (key_id and equals and path) for key_id, equals, path in pairs):
-            raise OptionError(f"{url}: expected #key-id=private.pem behind the URL")
+            raise OptionError(f"{url}: wrong fragment; expected #key-id=private.pem")
         self._inner: Store = open_files(place, options)
         self.url = SCHEME + self._inner.url + ("#" + keys if keys else "")
         self._keys = KeyRing({key_id: path for key_id, _, path in pairs})
@@ -70,21 +70,25 @@ class TieredStore:
         self._starts: dict[str, int] = {}
         self._decryptors: dict[str, Decrypt] = {}
 
-    # ---- the Store
+    # ---- Store
 
     def url_of(self, path: str) -> str:
+        """Return the `tiered+` URL of a path."""
         return f"{SCHEME}{self._inner.url_of(path)}" if path else self.url
 
     def is_file(self) -> bool:
+        """Return whether the root is a file. Raises LogError when it does not exist."""
         return self._inner.is_file()
 
     def list(self, path: str) -> list[Entry]:
+        """List the partitions, or the files of one. Raises LogError."""
         if not path:
             return [Entry(name=name, is_directory=True) for name in sorted(self._names())]
         sizes = self._files(path)
         return [Entry(name=name, is_directory=False, size_bytes=sizes[name]) for name in sorted(sizes)]
 
     def open(self, path: str) -> StoredFile:
+        """Open a file of a partition. Raises LogError."""
         stem, _, kind = path.rpartition("/")[2].partition(".")
         if kind == "log":
             segment = self._find(path, stem)
@@ -92,9 +96,10 @@ class TieredStore:
         return MemoryFile(self.read_all(path), self.url_of(path))
 
     def read_all(self, path: str) -> bytes:
+        """Read a whole file of a partition. Raises LogError."""
         directory, _, name = path.rpartition("/")
         segments = self._load(directory)
-        if name == PARTITION_METADATA:
+        if name == PARTITION_METADATA:  # not by render_partition_metadata: the id may be malformed
             return f"version: 0\ntopic_id: {_topic_id_text(self._names()[directory])}".encode()
         stem, _, kind = name.partition(".")
         if name == LEADER_EPOCHS:
@@ -110,7 +115,7 @@ class TieredStore:
     # ---- directories
 
     def _names(self) -> dict[str, str]:
-        """Names of partition directories as a broker would have them -> where the partition's objects are."""
+        """Return partition directory as named by a broker -> prefix of the partition's objects."""
         if self._directories is None:
             self._directories = dict(self._find_directories())
         return self._directories
@@ -144,7 +149,7 @@ class TieredStore:
         return self._segments[directory]
 
     def _read_segments(self, place: str) -> Sequence[RemoteSegment]:
-        """The segments of a partition, each offset once, by base offset. Raises LogError."""
+        """Read the segments of a partition by base offset, without overlaps. Raises LogError."""
         entries = {entry.name: entry for entry in self._inner.list(place) if not entry.is_directory}
         names = [match for match in map(MANIFEST.fullmatch, entries) if match is not None]
         with ThreadPoolExecutor(CONNECTIONS) as pool:  # each is a round trip to the object store
@@ -158,37 +163,38 @@ class TieredStore:
         next_offset = 0
         for segment in found:
             if segment.manifest.last_offset < next_offset:
-                continue  # a copy of what is there, by an earlier or later leader
+                continue  # a copy of the same records by another leader
             kept.append(RemoteSegment(segment.manifest, segment.path, max(segment.base_offset, next_offset)))
             next_offset = segment.manifest.last_offset + 1
         return kept
 
     def _manifest(self, place: str, match: re.Match[str], entries: Mapping[str, Entry]) -> Manifest:
-        """One manifest, held against the names and sizes of its objects. Raises LogError."""
+        """Read a manifest and check it against the names and sizes of its objects. Raises LogError."""
         path = f"{place}/{match.string}"
         url = self._inner.url_of(path)
         if entries[match.string].size_bytes > LARGEST_MANIFEST_BYTES:
-            raise LogError(f"{entries[match.string].size_bytes} bytes are no segment manifest", url)
+            raise LogError(f"not a segment manifest: {entries[match.string].size_bytes} bytes", url)
         manifest = parse_manifest(self._inner.read_all(path), url)
         named = TOPIC_DIRECTORY.fullmatch(place.partition("/")[0])
         assert named is not None
         if (manifest.topic, manifest.partition) != (named["topic"], int(place.rpartition("/")[2])):
-            what = f"this manifest is of {manifest.topic[:300]}-{manifest.partition}, its name says otherwise"
-            raise LogError(f"{what}; with a key.prefix that is no folder these objects cannot be read here", url)
+            what = f"manifest of {manifest.topic[:300]}-{manifest.partition} does not match its name"
+            raise LogError(f"{what}; a key.prefix that is not a folder is not supported", url)
         if manifest.base_offset != int(match["base"]):
-            raise LogError(f"this manifest is of offset {manifest.base_offset}, its name says otherwise", url)
+            raise LogError(f"manifest of base offset {manifest.base_offset} does not match its name", url)
         stored = manifest.chunks.ends[-1] if manifest.chunks.ends else 0
         needed = {"log": stored, "indexes": max(position + size for position, size in manifest.indexes.values())}
         for kind, size_bytes in needed.items():
             entry = entries.get(f"{match['name']}.{kind}")
             if entry is None:
-                raise LogError(f"the {kind} object of this manifest is missing", url)
+                raise LogError(f"{kind} object of this manifest is missing", url)
             if entry.size_bytes < size_bytes or (kind == "log" and entry.size_bytes != size_bytes):
-                raise LogError(f"the {kind} object has {entry.size_bytes} bytes, this manifest says {size_bytes}", url)
+                what = f"{kind} object has {entry.size_bytes} bytes, expected {size_bytes} according to this manifest"
+                raise LogError(what, url)
         return manifest
 
     def _files(self, directory: str) -> dict[str, int]:
-        """Names and sizes of what a broker's directory would hold."""
+        """Return the names and sizes of the files in a partition's directory."""
         sizes = {}
         for segment in self._load(directory):
             start = self._start(segment)
@@ -215,7 +221,7 @@ class TieredStore:
         return SegmentFile(self._inner.open(f"{segment.path}.log"), segment.manifest, decrypt, start)
 
     def _start(self, segment: RemoteSegment) -> int:
-        """Position of the first batch that an earlier segment does not have."""
+        """Return the position of the first batch that the previous segment does not contain."""
         if segment.base_offset == segment.manifest.base_offset:
             return 0
         if segment.path not in self._starts:
