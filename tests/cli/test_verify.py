@@ -32,7 +32,7 @@ def test_the_table_is_worst_first_and_ends_with_the_totals(kafka_logs: dict[str,
     assert "u-plain-1/00000000000000000550.log:0" in lines[1]
     assert "550-556" in lines[1]
     assert len(lines) == 1 + 11 + 1
-    assert "11 damages (1 loses records, 1 stops consumers, 9 recovers); 22 notes (--notes shows them)" in lines[-1]
+    assert "11 findings (1 loses records, 1 stops consumers, 9 recovers); 22 notes (--notes shows them)" in lines[-1]
     assert len(kwire("log", "verify", damaged(kafka_logs), "--notes").out.splitlines()) == 1 + 11 + 22 + 1
 
 

@@ -1,8 +1,7 @@
 """Charts as inline SVG: bars over time, one stacked bar, strips of density, sparklines.
 
-The marks are SVG and stretch with the page (preserveAspectRatio none); labels are HTML beside them, so that they keep
-their size on a phone. Every mark that stands for a number carries it in a <title>, which browsers show as a tooltip and
-screen readers read; every chart has a title of its own.
+Marks are SVG and stretch with the page (preserveAspectRatio none). Labels are HTML beside them and keep their size on a
+phone. Every chart and every mark has a <title>, which browsers show as a tooltip and screen readers read.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ HEIGHT = 100  # of every viewBox: heights are percentages
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar over time. tip: what its tooltip says behind the time."""
+    """One bar over time. tip: text of its tooltip after the time."""
 
     start_ms: int
     value: int
@@ -30,7 +29,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of a stacked bar. kind: the CSS class that gives its colour."""
+    """One part of a stacked bar. kind: the CSS class of its color."""
 
     label: str
     value: int
@@ -60,7 +59,7 @@ def _number(value: float) -> str:
 
 
 def nice_ceiling(value: int) -> int:
-    """The smallest of 1, 2, 4, 5, 6, 8, 10 times a power of ten that is not below value, and even when it can be."""
+    """Return a round upper bound of an axis: 1, 1.2, 1.6, 2, 3, 4, 5, 6, 8 or 10 times a power of ten."""
     if value <= 2:
         return max(value, 1)
     power = 10 ** (len(str(value)) - 1)
@@ -68,14 +67,14 @@ def nice_ceiling(value: int) -> int:
 
 
 def time_bars(bars: Sequence[Bar], width_ms: int, title: str, unit: str) -> Markup:
-    """Bars of equal width over time, with a y axis in `unit` and times below. bars: without gaps, at least one."""
+    """Return bars of equal width over time, with a y axis in `unit`. bars: contiguous, at least one."""
     top = nice_ceiling(max(bar.value for bar in bars))
     step = 10.0
     total = step * len(bars)
     marks = []
     for i, bar in enumerate(bars):
         if bar.value:
-            height = max(bar.value / top * HEIGHT, 0.8)  # a single record is still to be seen
+            height = max(bar.value / top * HEIGHT, 0.8)  # a single record stays visible
             span = f"{_moment(bar.start_ms, width_ms)} (+{duration_text(width_ms)})"
             marks.append(_rect(i * step + 0.6, HEIGHT - height, step - 1.2, height, f"{span}: {bar.tip}"))
     lines = [element("line", x1=0, x2=_number(total), y1=y, y2=y, class_="grid") for y in (0, HEIGHT // 2, HEIGHT)]
@@ -97,7 +96,7 @@ def time_bars(bars: Sequence[Bar], width_ms: int, title: str, unit: str) -> Mark
 
 
 def sparkline(values: Sequence[int], title: str) -> Markup:
-    """Bars so small that only their shape matters."""
+    """Return bars without axes, for the shape only."""
     top = max(values, default=0) or 1
     marks = [
         element("rect", x=i * 10 + 1, y=_number(HEIGHT - h), width=8, height=_number(h), class_="mark")
@@ -107,7 +106,7 @@ def sparkline(values: Sequence[int], title: str) -> Markup:
 
 
 def stacked_bar(parts: Sequence[Part], title: str, class_: str = "stack") -> Markup:
-    """Parts of a whole, side by side. Parts of nothing are left out; tiny ones stay visible."""
+    """Return the parts of a whole side by side. Empty parts are omitted; small ones stay visible."""
     total = sum(part.value for part in parts) or 1
     shown = [part for part in parts if part.value]
     least = 0.6  # of 100
@@ -122,9 +121,9 @@ def stacked_bar(parts: Sequence[Part], title: str, class_: str = "stack") -> Mar
 
 
 def strip(cells: Sequence[tuple[int, int, int]], title: str, describe: Callable[[int, int, int], str]) -> Markup:
-    """A strip of density: [(from, to, filled)]; the fuller a cell, the stronger its colour. Equal neighbours merge.
+    """Return a strip of density: the fuller a cell, the stronger its color.
 
-    describe(from, to, filled) -> its tooltip.
+    cells: [(start, end, filled)]; equal neighbors are merged. describe(start, end, filled): the tooltip.
     """
     runs: list[list[int]] = []  # from, to, filled, shade, cells
     for start, end, filled in cells:
@@ -141,14 +140,14 @@ def strip(cells: Sequence[tuple[int, int, int]], title: str, describe: Callable[
 
 
 def _shade(filled: int, of: int) -> int:
-    """0 (nothing) to 5 (every offset has a record); only really full is 5, only really empty is 0."""
+    """Return 0 (exactly empty) to 5 (exactly full)."""
     if not filled:
         return 0
     return 5 if filled >= of else min(1 + filled * 4 // of, 4)
 
 
 def ranked_bars(rows: Sequence[tuple[Child, int, str]], title: str) -> Markup:
-    """Horizontal bars with a label and a number each: [(label, value, number as text)], longest first."""
+    """Return horizontal bars. rows: [(label, value, value as text)], longest first."""
     top = max((value for _, value, _ in rows), default=0) or 1
     lines = [
         join(

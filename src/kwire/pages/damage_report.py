@@ -1,4 +1,4 @@
-"""What `kwire log verify` found, as a page: figures, each damaged log as a strip of its segments, all damages."""
+"""The damage report: totals, each damaged log as a strip of its segments, and all findings."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from kwire.pages.quantities import bytes_text, count_text
 
 __all__ = ["render_damage"]
 
-MOST_STRIPS = 200
-MOST_ROWS = 2000
-LEAST_MARK = 0.7  # of a strip's 100: a damaged byte in a terabyte is still to be seen
+MAX_STRIPS = 200
+MAX_ROWS = 2000
+MIN_MARK = 0.7  # of a strip's 100: one damaged byte in a terabyte stays visible
 
 
 def render_damage(found: DirectoryFindings, *, source: str, root: str, made_at: datetime.datetime) -> str:
-    """The page. source: the path as the user gave it. root: where the findings' files begin with."""
+    """Return the page. source: the path given by the user. root: prefix of the files of the findings."""
     damages = [each for each in found.damages if not each.is_harmless]
     notes = [each for each in found.damages if each.is_harmless]
     body = element(
@@ -29,7 +29,7 @@ def render_damage(found: DirectoryFindings, *, source: str, root: str, made_at: 
         page_head(
             "Kafka log verification",
             source,
-            f"every batch, index, snapshot and checkpoint read {made_by(made_at)}; nothing was changed",
+            f"every batch, index, snapshot and checkpoint, verified {made_by(made_at)}; nothing was changed",
         ),
         element(
             "main",
@@ -45,21 +45,21 @@ def render_damage(found: DirectoryFindings, *, source: str, root: str, made_at: 
 
 def _tiles(found: DirectoryFindings, damages: Sequence[Damage], notes: Sequence[Damage]) -> Markup:
     segments = [segment for each in found.partitions for segment in each.segments]
-    hurt = {(each.topic, each.partition) for each in damages if each.topic is not None}
+    damaged = {(each.topic, each.partition) for each in damages if each.topic is not None}
     worst = max((each.severity for each in damages), default=None)
     lost = sum(last - first + 1 for first, last in _offset_ranges(damages))
     totals = [
-        ("damages", count_text(len(damages)), f"and {count_text(len(notes))} notes"),
+        ("findings", count_text(len(damages)), f"and {count_text(len(notes))} notes"),
         ("worst", worst.text if worst is not None else "none", worst.meaning if worst is not None else ""),
-        ("offsets in doubt", count_text(lost), "in damaged places"),
-        ("logs with damage", count_text(len(hurt)), f"of {count_text(len(found.partitions))} partitions"),
+        ("affected offsets", count_text(lost), "lost or unreadable"),
+        ("logs with damage", count_text(len(damaged)), f"of {count_text(len(found.partitions))} partitions"),
         ("read", bytes_text(sum(each.size_bytes for each in segments)), f"in {count_text(len(segments))} segments"),
     ]
     return tiles(totals)
 
 
 def _offset_ranges(damages: Sequence[Damage]) -> list[tuple[int, int]]:
-    """Offsets in doubt, each counted once although several findings may name it."""
+    """Return the affected offsets, merged so that each is counted once."""
     merged: list[tuple[int, int]] = []
     by_log: dict[tuple[str, int], list[tuple[int, int]]] = {}
     for each in damages:
@@ -81,26 +81,26 @@ def _strips(partitions: Sequence[PartitionFindings], damages: Sequence[Damage]) 
     by_log: dict[tuple[str | None, int | None], list[Damage]] = {}
     for each in damages:
         by_log.setdefault((each.topic, each.partition), []).append(each)
-    hurt = [each for each in partitions if (each.log.topic, each.log.partition) in by_log]
-    if not hurt:
+    damaged = [each for each in partitions if (each.log.topic, each.log.partition) in by_log]
+    if not damaged:
         return None
-    hurt.sort(key=lambda each: -max(d.severity for d in by_log[each.log.topic, each.log.partition]))
-    rows = [_strip(each, by_log[each.log.topic, each.log.partition]) for each in hurt[:MOST_STRIPS]]
-    fine = len(partitions) - len(hurt)
-    left = len(hurt) - MOST_STRIPS
-    rest = [f"{count_text(left)} more logs have damage, and no strip here"] if left > 0 else []
+    damaged.sort(key=lambda each: -max(d.severity for d in by_log[each.log.topic, each.log.partition]))
+    rows = [_strip(each, by_log[each.log.topic, each.log.partition]) for each in damaged[:MAX_STRIPS]]
+    fine = len(partitions) - len(damaged)
+    left = len(damaged) - MAX_STRIPS
+    rest = [f"{count_text(left)} more damaged logs are not shown"] if left > 0 else []
     rest += [f"{count_text(fine)} logs without damage are not shown"] if fine else []
     return element(
         "section",
-        element("h2", "Where the damage is"),
-        element("p", "One strip a log, its segments side by side from the oldest to the newest.", class_="sub"),
+        element("h2", "Damaged logs"),
+        element("p", "One strip per log: its segments from the oldest to the newest.", class_="sub"),
         element("div", *rows, class_="logs"),
         element("p", "; ".join(rest), class_="quiet") if rest else None,
     )
 
 
 def _strip(found: PartitionFindings, damages: Sequence[Damage]) -> Markup:
-    """Segments as blocks, wide as they are large; damaged bytes marked in them, damaged other files below them."""
+    """Return segments as blocks by size, with marks for damaged bytes, and below for damaged other files."""
     total = sum(segment.size_bytes for segment in found.segments)
     gap = min(0.4, 20 / max(len(found.segments), 1))
     room = 100 - gap * max(len(found.segments) - 1, 0)
@@ -120,14 +120,14 @@ def _strip(found: PartitionFindings, damages: Sequence[Damage]) -> Markup:
                 continue
             if name.partition(".")[2].startswith("log") and each.position is not None and segment.size_bytes:
                 at = x + each.position / segment.size_bytes * width
-                span = max((each.size_bytes or 0) / segment.size_bytes * width, LEAST_MARK)
+                span = max((each.size_bytes or 0) / segment.size_bytes * width, MIN_MARK)
                 at = min(at, max(x + width - span, x))
                 marks.append(_rect(at, 0, span, HEIGHT, f"{name}: {each.cause}", f"hit s{each.severity.value}"))
             else:
-                span = max(width, LEAST_MARK)
+                span = max(width, MIN_MARK)
                 marks.append(_rect(x, 78, span, 22, f"{name}: {each.cause}", f"hit s{each.severity.value}"))
         x += width + gap
-    title = f"{found.log.topic}-{found.log.partition}: {len(damages)} damages in {len(found.segments)} segments"
+    title = f"{found.log.topic}-{found.log.partition}: {len(damages)} findings in {len(found.segments)} segments"
     picture = element(
         "svg",
         element("title", title),
@@ -138,7 +138,7 @@ def _strip(found: PartitionFindings, damages: Sequence[Damage]) -> Markup:
         role="img",
         class_="segments",
     )
-    n = "1 damage" if len(damages) == 1 else f"{count_text(len(damages))} damages"
+    n = "1 finding" if len(damages) == 1 else f"{count_text(len(damages))} findings"
     return join(
         element("div", f"{found.log.topic}-{found.log.partition}", class_="name"),
         picture,
@@ -153,9 +153,9 @@ def _rect(x: float, y: float, width: float, height: float, tip: str, class_: str
 
 def _damages(damages: Sequence[Damage], root: str) -> Markup:
     if not damages:
-        text = "Every checksum holds, every record decodes, and every index and checkpoint agrees with its log."
+        text = "All checksums match, all records decode, and all indexes and checkpoints match their logs."
         return element("section", element("div", element("h2", "No damage"), element("p", text), class_="fine"))
-    left = len(damages) - MOST_ROWS
+    left = len(damages) - MAX_ROWS
     more = element("p", f"{count_text(left)} more are not shown", class_="quiet") if left > 0 else None
     counts = Counter(each.severity for each in damages)
     kinds = [
@@ -163,9 +163,9 @@ def _damages(damages: Sequence[Damage], root: str) -> Markup:
     ]
     return element(
         "section",
-        element("h2", "All damages, worst first"),
+        element("h2", "Findings, worst first"),
         element("div", *kinds, class_="kinds"),
-        element("div", *(_finding(each, root) for each in damages[:MOST_ROWS]), class_="findings"),
+        element("div", *(_finding(each, root) for each in damages[:MAX_ROWS]), class_="findings"),
         more,
     )
 
@@ -185,7 +185,7 @@ def _finding(each: Damage, root: str) -> Markup:
         element("p", each.cause),
         element("p", " · ".join(facts), class_="facts") if facts else None,
         element("p", element("b", "Kafka: "), each.effect, class_="then") if each.effect else None,
-        element("p", element("b", "Do: "), each.hint, class_="then") if each.hint else None,
+        element("p", element("b", "Remedy: "), each.hint, class_="then") if each.hint else None,
         class_=f"finding s{each.severity.value}",
     )
 
@@ -198,12 +198,12 @@ def _notes(notes: Sequence[Damage], root: str) -> Markup | None:
     if not notes:
         return None
     title = "1 note" if len(notes) == 1 else f"{count_text(len(notes))} notes"
-    shown = [_finding(each, root) for each in notes[:MOST_ROWS]]
+    shown = [_finding(each, root) for each in notes[:MAX_ROWS]]
     return element(
         "section",
         element("h2", title),
-        element("p", "No damage: what a stop without shutdown leaves, or work that was under way.", class_="sub"),
-        element("details", element("summary", "show them"), element("div", *shown, class_="findings"), class_="more"),
+        element("p", "Not damage: traces of an unclean shutdown or of unfinished work.", class_="sub"),
+        element("details", element("summary", "Show"), element("div", *shown, class_="findings"), class_="more"),
     )
 
 
@@ -217,8 +217,8 @@ def _legend() -> Markup:
                 element("li", _badge(severity), f" {severity.meaning}")
                 for severity in sorted(Severity, reverse=True)
             ),
-            element("li", "In a strip, a full bar is damage in the segment's records; a bar along the lower edge is "
-                          "damage in its indexes or snapshot."),
-            element("li", "Offsets in doubt: of damage that stops consumers or loses records, each counted once."),
+            element("li", "In a strip, a full-height mark is damage in the records of a segment; a mark along the "
+                          "lower edge is damage in its indexes or snapshot."),
+            element("li", "Affected offsets: of findings that stop consumers or lose records, each counted once."),
         ),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What all pages have: the document around a body, the head, the tiles of totals."""
+"""Shared parts of the reports: the document, the header, the tiles of totals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["document", "made_by", "page_head", "tiles"]
 
 
 def document(title: str, body: Markup) -> str:
-    """A whole page around a body element: one file, which names nothing outside itself."""
+    """Return a complete page: one file without external resources."""
     return html_page(title, element("style", _style()), body=body, policy=INLINE_STYLE)
 
 
@@ -25,7 +25,7 @@ def _style() -> Markup:
 
 
 def page_head(kind: str, title: str, below: str) -> Markup:
-    """What kind of page it is, of what, and a line below."""
+    """Return the header of a page: its kind, its title and a subtitle."""
     return element(
         "header",
         element("p", kind, class_="eyebrow"),
@@ -35,12 +35,12 @@ def page_head(kind: str, title: str, below: str) -> Markup:
 
 
 def made_by(made_at: datetime.datetime) -> str:
-    """Which kwire made the page, and when."""
+    """Return the version of kwire and the time, for a subtitle."""
     return f"by kwire {kwire.__version__} on {made_at.astimezone(datetime.UTC).strftime('%Y-%m-%d %H:%M UTC')}"
 
 
 def tiles(totals: Sequence[tuple[str, str, str]]) -> Markup:
-    """Totals side by side, each a label, a value and a note."""
+    """Return totals side by side, each of label, value and note."""
     return element(
         "section",
         *(

@@ -1,4 +1,4 @@
-"""What the integers of messages are, and what their encodings cost, as a page of charts: one panel a field."""
+"""The encoding report: integer values of messages and the cost of each encoding, one panel per field."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from kwire.pages.quantities import bytes_text, count_text, percent_text
 
 __all__ = ["render_encodings"]
 
-MOST_FIELDS = 200
+MAX_FIELDS = 200
 
 Row = dict[str, Any]
 
 
 def render_encodings(rows: Sequence[Row], *, title: str, count: int, size_bytes: int) -> str:
-    """The rows of `kwire schema advise` or of the Spark job advise as one HTML page, those that save most first.
+    """Return the rows of `kwire schema advise`, or of the Spark job `advise`, as one HTML page.
 
-    Rows of several messages have `message` and `version` too; the MOST_FIELDS that save most have charts. count,
-    size_bytes: of the bodies that were read.
+    Rows are sorted by savings; the first MAX_FIELDS have charts. Rows of several messages have `message` and `version`
+    too. count, size_bytes: number and size of the bodies.
     """
     ranked = sorted((row for row in rows if row["values"]), key=lambda row: -row["saved_bytes"])
     saved = sum(row["saved_bytes"] for row in ranked)
@@ -35,8 +35,8 @@ def render_encodings(rows: Sequence[Row], *, title: str, count: int, size_bytes:
         page_head("Integer encodings (KIP-625)", title, f"{facts}; counted by kwire {kwire.__version__}"),
         element(
             "main",
-            element("section", element("h2", "What the best encoding of each field saves"), _savings(ranked)),
-            element("section", element("div", *map(_panel, ranked[:MOST_FIELDS]), class_="panels")),
+            element("section", element("h2", "Savings of the best encoding by field"), _savings(ranked)),
+            element("section", element("div", *map(_panel, ranked[:MAX_FIELDS]), class_="panels")),
             _notes(),
         ),
     )
@@ -46,21 +46,21 @@ def render_encodings(rows: Sequence[Row], *, title: str, count: int, size_bytes:
 def _savings(rows: Sequence[Row]) -> Markup:
     shown = [
         (_label(row), row["saved_bytes"], f"{bytes_text(row['saved_bytes'])}, {row['best']}")
-        for row in rows[:MOST_FIELDS]
+        for row in rows[:MAX_FIELDS]
         if row["saved_bytes"] > 0
     ]
     if not shown:
-        return element("p", "Nothing: every field has its best encoding.", class_="quiet")
+        return element("p", "None: every field has its best encoding.", class_="quiet")
     return ranked_bars(shown, "bytes saved by field")
 
 
 def _path(row: Row) -> str:
-    """The field, behind its message where there are several."""
+    """Return the field path, after its message if there are several."""
     return f"{row['message']} {row['version']}: {row['path']}" if "message" in row else row["path"]
 
 
 def _label(row: Row) -> Markup:
-    """The field first: labels are cut at their end."""
+    """Return the label of a field, its name first: labels are cut at their end."""
     around, _, name = row["path"].rpartition(".")
     if "message" in row:
         around = f"{row['message']} {row['version']}{f', {around}' if around else ''}"
@@ -81,9 +81,9 @@ def _panel(row: Row) -> Markup:
         "figure",
         element("figcaption", _code(_path(row))),
         element("p", facts, class_="quiet"),
-        element("p", "all values take", class_="small-caption"),
+        element("p", "bytes of all values by encoding", class_="small-caption"),
         ranked_bars(costs, f"{_path(row)}: bytes by encoding"),
-        element("p", f"how many values take how much as packed{row['bits']}", class_="small-caption"),
+        element("p", f"values by size as packed{row['bits']}", class_="small-caption"),
         ranked_bars(sizes, f"{_path(row)}: values by size"),
         class_="panel",
     )
@@ -105,10 +105,10 @@ def _notes() -> Markup:
         element("h2", "How this was counted"),
         element(
             "ul",
-            element("li", "Of tagged fields only what was sent: a default is never on the wire."),
-            element("li", "The best encoding is as wide as the field. A narrower one saves as much and refuses numbers "
-                          "that these messages happen not to hold."),
-            element("li", join("Unsigned packing (", _code("upacked"), ") makes every negative number as long as it "
-                               "can be: 5 bytes of 32 bits, 10 of 64.")),
+            element("li", "Tagged fields count only where they were sent: a default is never on the wire."),
+            element("li", "The best encoding has the width of the field. A narrower one saves the same here, and "
+                          "refuses values that these messages happen not to have."),
+            element("li", join("Unsigned packing (", _code("upacked"), ") gives every negative number its maximum "
+                               "length: 5 bytes for 32 bits, 10 for 64.")),
         ),
     )  # fmt: skip

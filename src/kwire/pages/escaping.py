@@ -1,9 +1,9 @@
-"""Text from data made safe to show: no topic name, key, header or file name reaches the terminal as a command.
+"""Untrusted text, safe for terminals and pages: no topic name, key, header or file name acts as a command.
 
-Escaped, as Python writes them (`\\x1b`, `\\u202e`): C0 and C1 control characters, DEL, line and paragraph separators,
-the characters that reorder or hide text (Unicode's Bidi_Control and Default_Ignorable ones that terminals act on),
-lone surrogates, and bytes that are not UTF-8 (`\\xff`). The backslash itself stays as it is: this is for reading, not
-for parsing back; `--format json` is for programs.
+Escaped like in Python (`\\x1b`, `\\u202e`): C0 and C1 control characters, DEL, line and paragraph separators,
+characters that reorder or hide text (Unicode's Bidi_Control and Default_Ignorable ones that terminals act on), lone
+surrogates, and bytes that are not UTF-8 (`\\xff`). Backslashes are not escaped: the text is for people; `--format json`
+is for programs.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def printable(value: str | bytes | memoryview) -> str:
-    """value as one line of text without control characters; bytes are read as UTF-8, what is not UTF-8 as `\\xff`."""
+    """Return value as one line of text without control characters. Bytes are UTF-8, with `\\xff` for other bytes."""
     if not isinstance(value, str):
         value = bytes(value).decode("utf-8", "backslashreplace")
     return _UNSAFE.sub(_escaped, value)
 
 
 def json_line(value: Any) -> str:
-    """value as one line of JSON, readable (not ASCII only) and still without anything a terminal acts on."""
-    # The characters can only stand inside strings here, where JSON's own escape means the same character.
+    """Return value as one line of JSON, not ASCII only, without characters that a terminal acts on."""
+    # These characters occur inside strings only, where JSON's escape is equivalent.
     return _UNSAFE.sub(_json_escaped, compact_json(value))
 
 
 def compact_json(value: Any) -> str:
-    """value as JSON without blanks, as Kafka's tools write it; what a terminal acts on is still in it."""
+    """Return value as JSON without spaces, like Kafka's tools. Not escaped for terminals."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _json_escaped(match: re.Match[str]) -> str:
-    return json.dumps(match[0])[1:-1]  # ensure_ascii: \\uXXXX, pairs of them above the first plane
+    return json.dumps(match[0])[1:-1]  # \\uXXXX, as surrogate pairs above U+FFFF

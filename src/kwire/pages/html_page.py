@@ -1,7 +1,7 @@
-"""What every HTML page that kwire writes begins with: one place for its head and for what it may load.
+"""The frame of every HTML page: its head and its Content-Security-Policy.
 
-The Content-Security-Policy lets a page load nothing but what it names here: names and values out of a log or a
-definition are escaped, and should one not be, it can neither run nor send anything.
+The policy is a second line of defense. Names and values from logs and definitions are escaped; if one were not, it
+could neither run nor send anything.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ __all__ = ["INLINE_STYLE", "OWN_FILES", "html_page"]
 
 ALWAYS = "default-src 'none'; base-uri 'none'; form-action 'none'"
 INLINE_STYLE = "style-src 'unsafe-inline'"
-"""A page in one file, without scripts."""
+"""Policy of a page in one file, without scripts."""
 OWN_FILES = "script-src 'self' file:; style-src 'self' file:; style-src-attr 'unsafe-inline'"
-"""A page of several, with scripts and styles beside it; `file:` where it is opened without a server."""
+"""Policy of a site with its own scripts and styles; `file:` allows opening it without a server."""
 
 
 def html_page(title: str, *head: Child, body: Markup, policy: str) -> str:
-    """A whole page. head: what else the head holds. policy: INLINE_STYLE or OWN_FILES."""
+    """Return a complete page. head: further elements of its head. policy: INLINE_STYLE or OWN_FILES."""
     whole_head = element(
         "head",
         element("meta", charset="utf-8"),

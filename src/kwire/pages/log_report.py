@@ -1,4 +1,4 @@
-"""What `kwire log report` shows: totals, topics at a glance, a section a topic, and how the numbers were counted."""
+"""The log report: totals, an overview of the topics, a section per topic, and how the figures were counted."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from kwire.pages.topic_section import codec_parts, topic_section
 
 __all__ = ["render_report"]
 
-DETAILED_TOPICS = 60  # more get a line in the table and no section of their own
+DETAILED_TOPICS = 60  # further topics are in the overview only
 
 
 def render_report(topics: Sequence[TopicStatistics], *, source: str, made_at: datetime.datetime) -> str:
-    """The report as one HTML page without scripts or references to anything outside itself.
+    """Return the report as one HTML page, without scripts or external resources.
 
-    source: the path or URL as the user gave it. Topics are shown largest first, internal ones (`__...`) last.
+    source: the path or URL given by the user. Topics are sorted by size, internal ones (`__...`) last.
     """
     ranked = sorted(topics, key=lambda t: (t.topic.startswith("__"), -t.stored_bytes, t.topic))
     filled = [t for t in ranked if t.batches or t.unread]
     detailed = filled[:DETAILED_TOPICS]
     body = element(
         "body",
-        page_head("Kafka log report", source, f"read from the segment files {made_by(made_at)}; no broker was asked"),
+        page_head("Kafka log report", source, f"read from the segment files {made_by(made_at)}, without a broker"),
         element(
             "main",
             _damage(ranked),
@@ -46,11 +46,11 @@ def _damage(topics: Sequence[TopicStatistics]) -> Markup | None:
         return None
     shown = [element("li", line) for line in lines[:20]]
     more = element("li", f"… and {count_text(len(lines) - 20)} more") if len(lines) > 20 else None
-    title = "1 place could not be read" if len(lines) == 1 else f"{count_text(len(lines))} places could not be read"
+    title = "1 unreadable part" if len(lines) == 1 else f"{count_text(len(lines))} unreadable parts"
     return element(
         "section",
         element("h2", title),
-        element("p", "Their records are missing from every figure below."),
+        element("p", "The figures below do not include their records."),
         element("ul", *shown, more),
         class_="damage",
     )
@@ -69,11 +69,11 @@ def _tiles(topics: Sequence[TopicStatistics]) -> Markup:
     totals = [
         ("topics", count_text(len(topics)), f"{count_text(partitions)} partitions"),
         ("records", count_text(records), "without control records"),
-        ("on disk", bytes_text(stored), "in .log files, whole batches"),
+        ("on disk", bytes_text(stored), "complete batches in .log files"),
         ("payload", bytes_text(payload), "keys, values and headers, decompressed"),
     ]
     if stored:
-        totals.append(("payload per stored byte", ratio_text(payload / stored), "above 1: compression wins"))
+        totals.append(("payload per stored byte", ratio_text(payload / stored), "compression ratio"))
     if first is not None and last is not None:
         totals.append(("record timestamps", *_time_span(first, last)))
     return tiles(totals)
@@ -94,7 +94,7 @@ def _overview(topics: Sequence[TopicStatistics], anchors: dict[str, str]) -> Mar
         *(element("th", text, scope="col", class_="n") for text in ("records", "on disk")),
         *(
             element("th", text, scope="col", class_="n wide")
-            for text in ("payload per stored byte", "holes", "partitions")
+            for text in ("payload per stored byte", "gaps", "partitions")
         ),
     ]
     filled = [t for t in topics if t.batches or t.unread]
@@ -105,11 +105,11 @@ def _overview(topics: Sequence[TopicStatistics], anchors: dict[str, str]) -> Mar
         names = [join(element("code", t.topic), f" ({len(t.partitions)})") for t in empty[:40]]
         listed = join(*(join(", " if i else "", name) for i, name in enumerate(names)))
         more = f" and {count_text(len(empty) - 40)} more" if len(empty) > 40 else ""
-        nothing = element("p", "Without any record (partitions): ", listed, more, class_="quiet")
+        nothing = element("p", "Topics without records (partitions): ", listed, more, class_="quiet")
     table = element("table", element("thead", element("tr", *heads)), element("tbody", *rows), class_="overview")
     return element(
         "section",
-        element("h2", "Topics at a glance"),
+        element("h2", "Topics"),
         element("div", table, class_="scroll") if rows else None,
         nothing,
     )
@@ -123,7 +123,7 @@ def _overview_row(topic: TopicStatistics, anchor: str | None) -> Markup:
         values += ([0] if values else []) + [n for _, n, _ in stretch.bars]
     spark = sparkline(values, f"{topic.topic}: records over time") if values else "no timestamps"
     span = sum(p.span for p in topic.partitions)
-    holes = percent_text(topic.holes / span) if topic.holes and span else "none"
+    gaps = percent_text(topic.holes / span) if topic.holes and span else "none"
     return element(
         "tr",
         element("th", name, scope="row"),
@@ -132,23 +132,22 @@ def _overview_row(topic: TopicStatistics, anchor: str | None) -> Markup:
         element("td", count_text(topic.records), class_="n"),
         element("td", bytes_text(topic.stored_bytes), class_="n"),
         element("td", ratio_text(topic.ratio) if topic.ratio is not None else "-", class_="n wide"),
-        element("td", holes, class_="n wide"),
+        element("td", gaps, class_="n wide"),
         element("td", count_text(len(topic.partitions)), class_="n wide"),
     )
 
 
-def _notes(left_out: int) -> Markup:
+def _notes(undetailed: int) -> Markup:
     notes: list[str] = []
-    if left_out:
-        notes.append(f"{count_text(left_out)} smaller topics have a line in the table above and no section.")
+    if undetailed:
+        notes.append(f"{count_text(undetailed)} smaller topics are in the table above only.")
     notes += [
-        "On disk: bytes of whole batches in the segments that are part of the log; indexes and half-written tails are "
-        "not counted.",
-        "Payload: keys, values and headers as an application sees them. Payload per stored byte is what compression "
-        "and batching give together; it is below 1 for uncompressed topics, as every batch and record has a header.",
-        "Holes: offsets between log start and log end that have neither a data record nor a control record. Compaction "
-        "makes them, and so do a few of Kafka's own writes.",
-        "Times are the records' own timestamps (by the producer, or by the broker where the type is LogAppendTime).",
-        "A tombstone is a record with a null value. Control records (transaction markers) are counted apart.",
+        "On disk: bytes of complete batches in the segments of the log, without indexes and incomplete tails.",
+        "Payload: keys, values and headers, decompressed. Payload per stored byte is the effect of compression and "
+        "batching together. It is below 1 for uncompressed topics, because every batch and record has a header.",
+        "Gaps: offsets between log start and log end with neither a data record nor a control record. They come from "
+        "compaction and a few of Kafka's own writes.",
+        "Times are record timestamps: of the producer, or of the broker if the type is LogAppendTime.",
+        "A tombstone is a record with a null value. Control records (transaction markers) are counted separately.",
     ]
     return element("footer", element("h2", "How this was counted"), element("ul", *(element("li", n) for n in notes)))

@@ -1,7 +1,7 @@
-"""HTML built from elements, so that text is escaped by construction.
+"""HTML from elements, with text escaped by construction.
 
-A plain str is always data: it is made printable and escaped. Only `Markup`, which `element` and `join` return, goes in
-as it is. The output is XML as well as HTML (every element closed, attributes quoted), so a test can parse it strictly.
+A plain str is data and is escaped. Only `Markup`, which `element` and `join` return, is inserted unchanged. The output
+is valid XML too (every element closed, attributes quoted), so tests can parse it strictly.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ class Markup(str):
 Child = str | int | float | None
 
 _VOID = {"meta", "link", "br", "hr"}
-# HTML wants these closed by a tag of their own even when they are empty
+# HTML requires a closing tag for these, even if they are empty
 _NEVER_SELF_CLOSING = {"div", "span", "td", "th", "p", "section", "dd", "title", "a", "figure", "style", "code"}
 
 
 def element(name: str, /, *children: Child, **attributes: Child) -> Markup:
-    """One element; children are escaped unless Markup, None is left out.
+    """Return an element. Children are escaped unless Markup; children and attributes that are None are omitted.
 
-    Attribute names: a trailing `_` is dropped (class_), other `_` become `-`, except in SVG's camel-case names, which
-    have none. An attribute that is None is left out.
+    In attribute names a trailing `_` is dropped (class_) and other `_` become `-`.
     """
     pairs = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_escaped(value)}"'
@@ -44,7 +43,7 @@ def element(name: str, /, *children: Child, **attributes: Child) -> Markup:
 
 
 def join(*children: Child) -> Markup:
-    """Children side by side, escaped unless Markup; None is left out."""
+    """Concatenate children. They are escaped unless Markup; None is omitted."""
     return Markup("".join(c if isinstance(c, Markup) else _escaped(c) for c in children if c is not None))
 
 

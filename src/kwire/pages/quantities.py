@@ -1,4 +1,4 @@
-"""Numbers as people read them: sizes, counts, times, lengths of time. Units are always named."""
+"""Sizes, counts, times and durations as readable text with units."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 def bytes_text(n: int | float) -> str:
-    """n bytes in binary units with three digits: `512 B`, `1.46 MiB`."""
+    """Return n bytes in binary units with three digits: `512 B`, `1.46 MiB`."""
     if abs(n) < 1024:
         return f"{n:.0f} B"
     for unit in ("KiB", "MiB", "GiB", "TiB"):
@@ -21,12 +21,12 @@ def bytes_text(n: int | float) -> str:
 
 
 def count_text(n: int) -> str:
-    """n with thin groups of three: `20 001` reads the same in every country."""
+    """Return n with thin spaces between groups of three: `20 001`."""
     return f"{n:,}".replace(",", "\u202f")
 
 
 def percent_text(share: float) -> str:
-    """share (0..1) as a percentage that never rounds something to nothing, or nearly all to all."""
+    """Return share (0..1) as a percentage; only exact values are shown as 0 or 100 %."""
     percent = share * 100
     if 0 < percent < 0.1:
         return "<0.1 %"
@@ -36,14 +36,14 @@ def percent_text(share: float) -> str:
 
 
 def ratio_text(ratio: float) -> str:
-    """A ratio as a factor: `2.4×`."""
+    """Return a ratio as a factor: `2.4×`."""
     return f"{_three_digits(ratio)}×"
 
 
 def time_text(ms: int | None) -> str | None:
-    """Milliseconds since 1970 as ISO 8601 in UTC; the number itself where no calendar has it; None for None and -1.
+    """Return milliseconds since 1970 as ISO 8601 in UTC, or None for None and -1 (no timestamp, as in magic 0).
 
-    A timestamp of -1 is Kafka's "no timestamp" (magic 0).
+    Values outside the calendar are returned as `N ms`.
     """
     if ms is None or ms == -1:
         return None
@@ -55,7 +55,7 @@ def time_text(ms: int | None) -> str | None:
 
 
 def duration_text(ms: int) -> str:
-    """A length of time in its two largest units: `640 ms`, `53 min 20 s`, `12 d 4 h`."""
+    """Return a duration in its two largest units: `640 ms`, `53 min 20 s`, `12 d 4 h`."""
     if ms < 1000:
         return f"{ms} ms"
     seconds = ms // 1000

@@ -1,4 +1,4 @@
-"""One topic's section: records over time, bytes by codec, offsets, keys, what the records are like, transactions."""
+"""The section of a topic: records over time, bytes by codec, offsets, keys, record properties, transactions."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from kwire.pages.quantities import bytes_text, count_text, duration_text, percen
 
 __all__ = ["codec_parts", "topic_section"]
 
-MOST_BARS = 90
-MOST_STRIPS = 16
+MAX_BARS = 90
+MAX_STRIPS = 16
 TOP_KEYS = 8
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 TIMESTAMP_TYPES = {-1: ("none (magic 0)", "tone0"), 0: ("CreateTime", "tone2"), 1: ("LogAppendTime", "tone1")}
 
 
 def topic_section(topic: TopicStatistics, anchor: str) -> Markup:
-    """The section of one topic that has at least one batch."""
+    """Return the section of a topic with at least one batch. anchor: its id."""
     span = ""
     if topic.timeline.first_ms is not None and topic.timeline.last_ms is not None:
         span = f" · {duration_text(topic.timeline.last_ms - topic.timeline.first_ms)} of records"
@@ -52,7 +52,7 @@ def _panel(title: str, *children: Child, class_: str = "panel") -> Markup:
 
 
 def _facts(rows: Iterable[tuple[str, Child, Child]]) -> Markup:
-    """(name, figure, remark) a line."""
+    """Return a definition list of (name, figure, remark)."""
     lines = [
         join(element("dt", name), element("dd", value, element("small", remark) if remark else None))
         for name, value, remark in rows
@@ -65,16 +65,16 @@ def _share(part: int, whole: int) -> str:
 
 
 def _time_panel(topic: TopicStatistics) -> Markup:
-    stretches, outside = topic.timeline.stretches(MOST_BARS)
+    stretches, outside = topic.timeline.stretches(MAX_BARS)
     untimed = topic.timeline.untimed
     remarks = []
     if untimed:
-        remarks.append(f"{count_text(untimed)} records have no timestamp (-1, as in magic 0) and are in no chart.")
+        remarks.append(f"{count_text(untimed)} records without timestamp (-1, as in magic 0) are not in the chart.")
     if len(stretches) > 1:
-        remarks.append("Nothing was written between these stretches.")
+        remarks.append("No records were written between these periods.")
     if outside:
         low, high = time_text(topic.timeline.first_ms), time_text(topic.timeline.last_ms)
-        remarks.append(f"{count_text(outside)} records lie far outside; the whole range is {low} to {high}.")
+        remarks.append(f"{count_text(outside)} records are far outside; the whole range is {low} to {high}.")
     charts = [
         time_bars(
             [
@@ -98,7 +98,7 @@ def _time_panel(topic: TopicStatistics) -> Markup:
 
 
 def codec_parts(codecs: Mapping[str, CodecCount]) -> list[Part]:
-    """Stored bytes by codec, in Kafka's order of codec ids."""
+    """Return stored bytes by codec, in the order of Kafka's codec ids."""
     return [
         Part(name, codecs[name].stored_bytes, f"c-{name}", bytes_text(codecs[name].stored_bytes))
         for name in CODECS
@@ -130,19 +130,19 @@ def _codec_panel(topic: TopicStatistics) -> Markup:
 
 def _offset_panel(topic: TopicStatistics) -> Markup:
     partitions = [p for p in topic.partitions if p.span]
-    strips = [_offset_strip(topic.topic, p) for p in partitions[:MOST_STRIPS]]
-    more = len(partitions) - MOST_STRIPS
+    strips = [_offset_strip(topic.topic, p) for p in partitions[:MAX_STRIPS]]
+    more = len(partitions) - MAX_STRIPS
     holes, span = topic.holes, sum(p.span for p in topic.partitions)
     if holes:
-        text = f"{count_text(holes)} of {count_text(span)} offsets ({_share(holes, span)}) have no record any more"
-        text += ", what could not be read among them." if topic.unread else "."
+        text = f"{count_text(holes)} of {count_text(span)} offsets ({_share(holes, span)}) have no record"
+        text += ", including unreadable ones." if topic.unread else "."
     else:
-        text = f"No holes: each of the {count_text(span)} offsets has its record."
+        text = f"No gaps: each of the {count_text(span)} offsets has a record."
     legend = [element("span", element("span", class_=f"key d{i}"), label) for i, label in _SHADES] if holes else []
     return _panel(
-        "Offsets that still have a record",
+        "Offsets with a record",
         element("div", *strips, class_="strips"),
-        element("p", f"{count_text(more)} more partitions are not drawn.", class_="quiet") if more > 0 else None,
+        element("p", f"{count_text(more)} more partitions are not shown.", class_="quiet") if more > 0 else None,
         element("div", *legend, class_="legend") if legend else None,
         element("p", text, class_="quiet"),
     )
@@ -173,7 +173,7 @@ def _key_panel(topic: TopicStatistics) -> Markup:
             (
                 "not counted",
                 count_text(keys.uncounted),
-                f"records whose key came after the first {count_text(MAX_KEYS)}",
+                f"records with keys after the first {count_text(MAX_KEYS)}",
             )
         )
     rows.append(("without key", count_text(keys.null), _share(keys.null, topic.records)))
@@ -195,7 +195,7 @@ def _key_panel(topic: TopicStatistics) -> Markup:
 
 
 def _key_label(head: bytes, cut: bool) -> Markup:
-    """The key as text where it is text, in hex where it is not."""
+    """Return the key as text if it is printable UTF-8, else in hex."""
     try:
         text = head.decode() if not cut else head.decode("utf-8", "ignore")
         plain = bool(text) and text.isprintable()
@@ -221,7 +221,7 @@ def _record_panel(topic: TopicStatistics) -> Markup:
         ("with headers", count_text(topic.with_headers), _share(topic.with_headers, records)),
         ("mean key, value", f"{bytes_text(mean_key)}, {bytes_text(topic.value_bytes / valued if valued else 0)}", None),
         ("largest value", bytes_text(topic.largest_value_bytes), None),
-        ("records a batch", f"{per_batch:.1f}", f"{count_text(topic.batches)} batches"),
+        ("records per batch", f"{per_batch:.1f}", f"{count_text(topic.batches)} batches"),
         ("largest batch", bytes_text(topic.largest_batch_bytes), None),
     ]
     if topic.empty_batches:
@@ -281,5 +281,5 @@ def _transaction_panel(topic: TopicStatistics) -> Markup | None:
             Part("aborted", aborted, "bad", f"{count_text(aborted)} records"),
             Part("undecided", topic.undecided_records, "tone0", f"{count_text(topic.undecided_records)} records"),
         ]
-    caption = "what read_committed sees (undecided: from the first open transaction on)"
+    caption = "read_committed (undecided: from the first open transaction)"
     return _panel("Transactions", _facts(rows), _mix(caption, parts, f"{topic.topic}: records for read_committed"))

@@ -54,7 +54,7 @@ def verify(
     topic: Topics = None,
     partition: Partitions = None,
     notes: Annotated[
-        bool, typer.Option("--notes", help="Findings that are not damage too, such as traces of an unclean shutdown.")
+        bool, typer.Option("--notes", help="Harmless findings too, such as traces of an unclean shutdown.")
     ] = False,
     report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="HTML page to write as well.")] = None,
     format: FormatOption = Format.TABLE,
@@ -105,7 +105,7 @@ def totals(found: DirectoryFindings, *, notes_shown: bool) -> str:
     by_severity = Counter(each.severity for each in found.damages if not each.is_harmless)
     notes = sum(each.is_harmless for each in found.damages)
     damage = ", ".join(f"{n} {severity.text}" for severity, n in sorted(by_severity.items(), reverse=True))
-    what = f"{_count(by_severity.total(), 'damage')} ({damage})" if damage else "no damage"
+    what = f"{_count(by_severity.total(), 'finding')} ({damage})" if damage else "no damage"
     hidden = "" if notes_shown or not notes else f"; {_count(notes, 'note')} (--notes shows them)"
     return f"{read}: {what}{hidden}"
 

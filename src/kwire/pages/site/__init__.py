@@ -1,1 +1,1 @@
-"""The site of a protocol: message definitions in, static pages out. `command` (kwire schema docs) starts it."""
+"""The protocol site: message definitions as static pages. `kwire schema docs` writes it."""

@@ -1,14 +1,13 @@
-"""A version's layout as inline SVG: fields as boxes in wire order, structs as boxes around boxes.
+"""The layout of a version as inline SVG: fields as boxes in wire order, structs as boxes around boxes.
 
-Every box has the field's name, its type and bytes in words, and a strip with a cell a byte:
+Every box has the field's name, its type and size, and a strip with one cell per byte:
 
-    tag, size    the two numbers in front of a tagged field
-    head         count, length or presence; a varint's first byte is full, those it may take are pale
-    value        a fixed value full, what a varint may take pale, what has no bound fading out
+    tag, size    the two numbers before a tagged field
+    head         count, length or presence; the optional bytes of a varint are pale
+    value        optional bytes of a varint are pale, unbounded values fade out
 
-What the version before did not have, or had differently, is coloured and has a sign (+ new, ~ changed, − gone), so that
-colour is never the only mark. A diagram is drawn for a width and not scaled to fit a phone: the page has a wide and a
-narrow one and shows the one that can be read.
+Differences from the previous version have a color and a sign (+ new, ~ changed, − gone). Each diagram is drawn for one
+width, because scaled to a phone it could not be read: a page has a wide and a narrow one and shows one of them.
 """
 
 from __future__ import annotations
@@ -24,20 +23,20 @@ __all__ = ["NARROW", "WIDE", "draw", "size_text", "width_text"]
 WIDE, NARROW = 880, 344  # units of the viewBox, about pixels
 
 GAP, PAD, INDENT = 5, 9, 10
-NAME_WIDTH, SUB_WIDTH = 7.6, 6.4  # of a character: monospace of 12.5 and 10.5 pixels
+NAME_WIDTH, SUB_WIDTH = 7.6, 6.4  # of a monospace character at 12.5 and 10.5 pixels
 NAME_LINE, SUB_LINE = 15, 13
 CELL, STRIP_HEIGHT = 7, 7
-FADE = 6  # cells of something without bound
-WHOLE_ROW = 0.6  # a row filled more than this is stretched to the full width
+FADE = 6  # cells of an unbounded value
+WHOLE_ROW = 0.6  # rows filled more than this are stretched to the full width
 SIGNS = {Mark.SAME: "", Mark.NEW: "+ ", Mark.CHANGED: "~ ", Mark.GONE: "− "}
 
 
 def draw(slots: Sequence[Marked], width: int, title: str) -> Markup:
-    """The slots of one version as an SVG of that width."""
+    """Return the slots of one version as an SVG of that width."""
     marks: list[Markup] = []
     bottom = _flow(slots, 1, 1, width - 2, marks)
     if not slots:
-        marks.append(element("text", "no bytes at all", x=1, y=16, class_="sub"))
+        marks.append(element("text", "no bytes", x=1, y=16, class_="sub"))
         bottom = 22
     return element(
         "svg",
@@ -50,12 +49,12 @@ def draw(slots: Sequence[Marked], width: int, title: str) -> Markup:
 
 
 def width_text(width: Width) -> str:
-    """`4 bytes`, `1 byte`, `1-5 bytes`, `2+ bytes`."""
+    """Return a width as text: `4 bytes`, `1 byte`, `1-5 bytes`, `2+ bytes`."""
     return f"{width} {'byte' if (width.least, width.most) == (1, 1) else 'bytes'}"
 
 
 def size_text(slot: Slot) -> str:
-    """The bytes of a field: `4 bytes`, `2 + n bytes` for a string, `4 + n × 8 bytes` for an array of numbers."""
+    """Return the size of a field: `4 bytes`, `2 + n bytes` of a string, `4 + n × 8 bytes` of an array of numbers."""
     head = slot.head
     if slot.field is None:
         assert head is not None
@@ -81,7 +80,7 @@ def _type_text(slot: Slot) -> str | None:
 
 @dataclass(slots=True)
 class _Box:
-    """A box before it has a place. cells: (class, number) from left to right."""
+    """A box before its placement. cells: (CSS class, count) from left to right."""
 
     marked: Marked
     name: str
@@ -92,7 +91,7 @@ class _Box:
 
 
 def _box(marked: Marked, width: float) -> _Box:
-    """The box of a field, at most that wide."""
+    """Return the box of a field, at most `width` wide."""
     slot = marked.slot
     name = SIGNS[marked.mark] + (slot.name if slot.field is not None else "tag section")
     tag = f"tag {slot.tag}" if slot.tag is not None else None
@@ -110,7 +109,7 @@ def _box(marked: Marked, width: float) -> _Box:
 
 
 def _wrapped(parts: Iterable[str], most: int) -> list[str]:
-    """Parts on as few lines as hold them, none longer than most characters."""
+    """Wrap parts into lines of at most `most` characters."""
     lines: list[str] = []
     for part in parts:
         if lines and len(lines[-1]) + 3 + len(part) <= most:
@@ -179,7 +178,7 @@ def _row(row: Sequence[_Box], x: float, y: float, width: float, marks: list[Mark
 
 
 def _drawn(box: _Box, x: float, y: float, width: float, height: float, class_: str = "box", *more: Markup) -> Markup:
-    """A box at its place. more: what stands inside it, already in place."""
+    """Return a placed box. more: the contents of the box, already placed."""
     slot = box.marked.slot
     classes = f"{class_} {box.marked.mark.value}{' section' if slot.field is None else ''}"
     lines = [element("text", box.name, x=_number(x + PAD), y=_number(y + 6 + 11), class_="name")]
@@ -200,21 +199,21 @@ def _drawn(box: _Box, x: float, y: float, width: float, height: float, class_: s
 
 
 def _strip(cells: Sequence[tuple[str, int]], x: float, y: float) -> Iterable[Markup]:
-    """A line a kind of byte, dashed into cells by the style sheet."""
+    """Yield a line per kind of byte; the style sheet dashes it into cells."""
     for kind, n in cells:
         yield element("path", d=f"M{_number(x)} {_number(y)}h{n * CELL - 1}", class_=f"bytes {kind}")
         x += n * CELL
 
 
 def _container(marked: Marked, x: float, y: float, width: float, marks: list[Markup]) -> float:
-    """A box around the boxes inside; returns its bottom."""
+    """Draw a box around the boxes inside; returns its bottom."""
     repeats = marked.slot.is_array
     outer = width - 3 if repeats else width
     box = _box(marked, outer)
-    indent = INDENT if outer > 160 else 0  # nested deeper than anyone should, boxes still have a width
+    indent = INDENT if outer > 160 else 0  # boxes keep a width at any depth
     inner: list[Markup] = []
     bottom = _flow(marked.inner, x + indent, y + box.height + 2, outer - 2 * indent, inner) + INDENT
-    if repeats:  # the edge of the next element behind
+    if repeats:  # the edge of the next element
         edge = f"M{_number(x + 4)} {_number(bottom + 3)}h{_number(outer - 5)}q4 0 4 -4V{_number(y + 4)}"
         marks.append(element("path", d=edge, class_="next"))
     marks.append(_drawn(box, x, y, outer, bottom - y, "box around", join(*inner)))

@@ -17,7 +17,7 @@ HEADS = ("Field", "Type", "Versions", "Nullable", "Tag", "Default", "Notes", "El
 
 
 def field_section(protocol: Protocol, entry: Entry) -> Markup:
-    """All fields, structs within structs indented."""
+    """Return the section of all fields; nested structs are indented."""
     message = entry.message
     rows = list(_rows(protocol, entry, message.struct, (), message.valid))
     return element(
@@ -30,7 +30,7 @@ def field_section(protocol: Protocol, entry: Entry) -> Markup:
             "div",
             *(
                 element("span", element("i", " ", class_=f"key {kind}"), text)
-                for kind, text in (("there", "there"), ("null", "may be null"), ("tagged", "tagged"))
+                for kind, text in (("there", "present"), ("null", "nullable"), ("tagged", "tagged"))
             ),
             class_="legend",
         )

@@ -1,4 +1,4 @@
-"""What every page has around its content: head, navigation, search, footer; and the words pages share."""
+"""The frame of every page of the site (head, navigation, search, footer), and shared texts and tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGES = (("index.html", "Messages"), ("versions.html", "Versions"), ("names.html
 
 
 def page(protocol: Protocol, *content: Child, title: str, here: str) -> str:
-    """A whole page. here: its path in the site; every reference is relative, so the site opens from anywhere."""
+    """Return a complete page. here: its path in the site. All references are relative."""
     root = "../" * here.count("/")
     links = [
         element("a", text, href=root + name, aria_current="page" if name == here else None) for name, text in PAGES
@@ -34,7 +34,7 @@ def page(protocol: Protocol, *content: Child, title: str, here: str) -> str:
         ),
         id="search",
         role="search",
-        hidden="hidden",  # until there is a script that can search
+        hidden="hidden",  # shown by the script
     )
     bar = element(
         "nav",
@@ -44,7 +44,9 @@ def page(protocol: Protocol, *content: Child, title: str, here: str) -> str:
         class_="bar",
         aria_label="Site",
     )
-    foot = f"Made by kwire {kwire.__version__} from {protocol.origin}. Names, types, versions and widths; no prose."
+    foot = (
+        f"Made by kwire {kwire.__version__} from {protocol.origin}. Names, types, versions and sizes only."
+    )
     body = element(
         "body",
         bar,
@@ -64,12 +66,12 @@ def page(protocol: Protocol, *content: Child, title: str, here: str) -> str:
 
 
 def _script(source: str) -> Markup:
-    # Never empty: HTML wants a closing tag of its own.
+    # not empty: HTML requires the closing tag
     return element("script", " ", src=source, defer="defer")
 
 
 def kind_text(entry: Entry) -> str:
-    """What a message is: `request, API key 1`."""
+    """Return the kind of a message as text: `request, API key 1`."""
     kind, key = entry.message.kind, entry.message.api_key
     words = {
         "metadata": "metadata record",
@@ -83,23 +85,23 @@ def kind_text(entry: Entry) -> str:
 
 
 def entry_link(entry: Entry, root: str = "", text: str | None = None, anchor: str | None = None) -> Markup:
-    """A link to a message's page, or to a field's row in it (anchor: the field's path)."""
+    """Return a link to the page of a message, or to a field's row in it (anchor: the field's path)."""
     fragment = f"#f-{slug(anchor)}" if anchor is not None else ""
     return element("a", entry.name if text is None else text, href=f"{root}message/{entry.page}.html{fragment}")
 
 
 def name_link(kind: str, name: str, text: Child, root: str = "") -> Markup:
-    """A link to where a name is used. kind: field or struct."""
+    """Return a link to the uses of a name. kind: field or struct."""
     return element("a", text, href=f"{root}names.html#{kind}-{slug(name)}")
 
 
 def plural(number: int, what: str) -> str:
-    """`1 field`, `2 fields`."""
+    """Return `1 field`, `2 fields`."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def table(heads: Sequence[str], rows: Iterable[Markup], class_: str) -> Markup:
-    """A table whose rows are ready."""
+    """Return a table of finished rows."""
     head = element("thead", element("tr", *(element("th", text, scope="col") for text in heads)))
     return element("table", head, element("tbody", *rows), class_=class_)
 
@@ -108,7 +110,7 @@ CELLS_WIDTH = 160
 
 
 def version_strip(valid: Versions, spans: Sequence[tuple[Versions, str]], title: str) -> Markup | None:
-    """A small bar with a cell a version: which of the valid ones each span covers. spans: (versions, CSS class)."""
+    """Return a small bar with one cell per valid version. spans: (versions, CSS class) drawn over it."""
     if not valid:
         return None
     cell = min(7.0, CELLS_WIDTH / len(valid))

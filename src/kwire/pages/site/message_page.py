@@ -1,4 +1,4 @@
-"""The page of a message: facts, a diagram for each version, its fields, and where their names are used elsewhere."""
+"""The page of a message: facts, a diagram of each version, its fields, and other uses of their names."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from kwire.schema.versions import Versions
 __all__ = ["message_page"]
 
 MAX_DRAWN = 5_000
-"""Boxes drawn on one page, newest versions first; Kafka's largest page has under 2,000."""
+"""Maximum number of boxes on a page, newest versions first. Kafka's largest page has fewer than 2,000."""
 
 
 def message_page(protocol: Protocol, entry: Entry) -> str:
-    """The whole page."""
+    """Return the complete page."""
     runs = layouts(entry.message)
     return page(
         protocol,
@@ -61,14 +61,14 @@ def _head(protocol: Protocol, entry: Entry) -> Markup:
 
 
 def _releases(protocol: Protocol, entry: Entry) -> Markup | None:
-    """Which versions each release has; what releases say differently."""
+    """Return the versions by release, and the differences between releases."""
     if not protocol.releases:
         return None
     rows = []
     for release in protocol.releases:
         own = entry.releases.get(release)
         versions = own.valid if own is not None else Versions(0, -1)
-        text = str(versions) if own is not None else "not there"
+        text = str(versions) if own is not None else "missing"
         title = f"Kafka {release}: {text}"
         rows.append(
             element(
@@ -103,7 +103,7 @@ def _versions(protocol: Protocol, entry: Entry, runs: Sequence[Run]) -> Markup:
             ("gone", "− gone"),
             ("head", "length, count, presence"),
             ("tag", "tag and size"),
-            ("value", "value; pale: may follow"),
+            ("value", "value; pale: optional"),
         )
     ]
     blocks: list[Markup] = []
@@ -120,7 +120,7 @@ def _versions(protocol: Protocol, entry: Entry, runs: Sequence[Run]) -> Markup:
         element("h2", "On the wire"),
         element("p", _frame_text(entry), class_="sub"),
         element("nav", *chips, class_="chips", aria_label="Versions") if len(chips) > 1 else None,
-        element("div", *legend, class_="legend") if runs else element("p", "No version is left of this message."),
+        element("div", *legend, class_="legend") if runs else element("p", "This message has no versions."),
         *blocks,
         id="wire",
     )
@@ -128,7 +128,7 @@ def _versions(protocol: Protocol, entry: Entry, runs: Sequence[Run]) -> Markup:
 
 def _frame_text(entry: Entry) -> str | None:
     if entry.message.kind in ("request", "response"):
-        return f"In a frame: 4 bytes of size, the {entry.message.kind} header, then this. Newest version first."
+        return f"A frame is a size of 4 bytes, the {entry.message.kind} header, then this body. Newest version first."
     return "Newest version first."
 
 
@@ -169,7 +169,7 @@ def _run(
     drawings: list[Child] = (
         [draw(marked, WIDE, title), draw(marked, NARROW, title)]
         if is_drawn
-        else [element("p", "Too many fields to draw; the table below has them all.", class_="quiet")]
+        else [element("p", "Too many fields to draw; see the table below.", class_="quiet")]
     )
     return element(
         "details",
@@ -197,18 +197,18 @@ def _header_line(protocol: Protocol, entry: Entry, run: Run) -> Markup | None:
     if header is not None and any(number in header_run.versions for header_run in layouts(header.message)):
         start = next(r.versions.lowest for r in layouts(header.message) if number in r.versions)
         link = element("a", text, href=f"{header.page}.html#v{start}")
-    return element("p", "Behind ", link, ".", class_="quiet")
+    return element("p", "After ", link, ".", class_="quiet")
 
 
 def _changes(before: Layout | None, run: Run, marked: Sequence[Marked]) -> Iterator[Markup]:
-    """What the version changed, in words; changes that many fields share on one line."""
+    """Yield the changes of a version as text. Changes shared by many fields are on one line."""
     if before is None:
-        yield element("p", "The first version there is.", class_="quiet")
+        yield element("p", "First version.", class_="quiet")
         return
     lines: list[Markup] = []
     if run.layout.is_flexible and not before.is_flexible:
         lines.append(
-            element("li", "flexible from here on: varints for lengths and counts, a tag section in every struct")
+            element("li", "flexible since this version: varint lengths and counts, a tag section in every struct")
         )
     if run.layout.header_version != before.header_version:
         lines.append(element("li", f"header {run.layout.header_version}, was {before.header_version}"))
@@ -232,11 +232,11 @@ def _changes(before: Layout | None, run: Run, marked: Sequence[Marked]) -> Itera
     if lines:
         yield element("ul", *lines, class_="changes")
     else:
-        yield element("p", "The same bytes as before.", class_="quiet")
+        yield element("p", "Same bytes as the previous version.", class_="quiet")
 
 
 def _structs(protocol: Protocol, entry: Entry) -> Markup | None:
-    """The message's structs, and other messages that have one of the same name."""
+    """Return the structs of a message, and other messages with structs of the same name."""
     rows = []
     for struct in sorted(entry.message.structs, key=lambda s: s.name):
         places = protocol.structs.get(struct.name, [])
@@ -260,7 +260,7 @@ def _structs(protocol: Protocol, entry: Entry) -> Markup | None:
                 element("code", struct.name),
                 element(
                     "span",
-                    "is ",
+                    "type of ",
                     join(*(join(", " if i else "", element("code", p)) for i, p in enumerate(here)))
                     if here
                     else "not used",

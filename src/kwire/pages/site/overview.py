@@ -1,4 +1,4 @@
-"""The pages about all messages: the index, versions by release, and where names are used."""
+"""The pages about all messages: the index, versions by release, and uses of names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["index_page", "names_page", "versions_page"]
 
 
 def index_page(protocol: Protocol) -> str:
-    """All messages by what they are for."""
+    """Return the index page: all messages by purpose."""
     stable = sum(len(entry.message.valid) for entry in protocol.entries)
     tiles = [
         (str(len(protocol.apis)), "APIs"),
@@ -68,7 +68,7 @@ def _api_table(protocol: Protocol) -> Markup | None:
     newest = protocol.releases[-1] if protocol.releases else None
     rows = []
     for api in protocol.apis:
-        gone = newest is not None and not any(_there(entry, newest) for entry in api.entries)
+        gone = newest is not None and not any(_has_versions(entry, newest) for entry in api.entries)
         state = _last_release(protocol, api) if gone else None
         rows.append(
             element(
@@ -98,13 +98,13 @@ def _api_table(protocol: Protocol) -> Markup | None:
     )
 
 
-def _there(entry: Entry, release: str) -> bool:
+def _has_versions(entry: Entry, release: str) -> bool:
     own = entry.releases.get(release)
     return own is not None and bool(own.valid)
 
 
 def _last_release(protocol: Protocol, api: Api) -> str | None:
-    having = [release for release in protocol.releases if any(_there(entry, release) for entry in api.entries)]
+    having = [release for release in protocol.releases if any(_has_versions(entry, release) for entry in api.entries)]
     return f"last in {having[-1]}" if having else "no versions"
 
 
@@ -122,8 +122,8 @@ def _range(entry: Entry | None) -> Iterator[Child]:
 
 
 def _flexible(entries: Sequence[Entry]) -> str:
-    said = {versions_text(e.message.flexible, e.message.valid) for e in entries if e.message.valid}
-    return " / ".join(sorted(said))
+    texts = {versions_text(e.message.flexible, e.message.valid) for e in entries if e.message.valid}
+    return " / ".join(sorted(texts))
 
 
 def _record_tables(protocol: Protocol) -> Markup | None:
@@ -164,7 +164,7 @@ def _entry_list(entries: Sequence[Entry]) -> Markup | None:
 
 
 def versions_page(protocol: Protocol) -> str:
-    """APIs and records against releases; for users' own definitions, the versions alone."""
+    """Return the page of APIs and records by release; of versions only, for users' own definitions."""
     releases = protocol.releases
     groups: list[tuple[str, list[tuple[int | None, str, Entry]]]] = [
         ("Requests", [(a.key, a.name, a.first) for a in protocol.apis if a.first is not None]),
@@ -181,7 +181,7 @@ def versions_page(protocol: Protocol) -> str:
         ("Headers and other data", [(None, e.name, e) for kind in ("header", "data") for e in protocol.of_kind(kind)]),
     ]
     legend = (
-        ("there", "as before"),
+        ("there", "unchanged"),
         ("added", "new in that release"),
         ("dropped", "dropped"),
         ("unstable", "not enabled by default"),
@@ -197,13 +197,13 @@ def versions_page(protocol: Protocol) -> str:
                 "section", element("h2", title), table(heads, rows, "matrix"), id=slug(title.lower().replace(" ", ""))
             )
         )
-    what = f"What Kafka {', '.join(releases)} speak" if releases else "The versions of every message"
+    what = f"Versions in Kafka {', '.join(releases)}" if releases else "The versions of every message"
     return page(
         protocol,
         element(
             "header",
             element("h1", "APIs and releases" if releases else "Versions"),
-            element("p", f"{what}; a cell is a version, from 0 on.", class_="sub"),
+            element("p", f"{what}; one cell per version, from 0.", class_="sub"),
             _changes_summary(protocol) if releases else None,
             element(
                 "div",
@@ -226,16 +226,16 @@ def _same_ranges(a: Entry, b: Entry) -> bool:
 
 
 def _changes_summary(protocol: Protocol) -> Markup:
-    """Release by release: APIs that came, that went, that got versions."""
+    """Return the number of added, removed and changed APIs by release."""
     items = []
     for before, after in zip(protocol.releases, protocol.releases[1:], strict=False):
-        came = went = more = fewer = 0
+        added = removed = more = fewer = 0
         for api in protocol.apis:
             if api.first is None:
                 continue
             old, new = (_versions_in(api.first, release) for release in (before, after))
-            came += bool(new and not old)
-            went += bool(old and not new)
+            added += bool(new and not old)
+            removed += bool(old and not new)
             if old and new:
                 more += new.highest > old.highest
                 fewer += new.lowest > old.lowest
@@ -243,7 +243,7 @@ def _changes_summary(protocol: Protocol) -> Markup:
             element(
                 "li",
                 element("b", f"{before} to {after}: "),
-                f"{plural(came, 'API')} came, {went} went, {more} got newer versions, {fewer} lost old ones",
+                f"{plural(added, 'API')} added, {removed} removed, {more} with new versions, {fewer} without old ones",
             )
         )
     return element("ul", *items, class_="summary")
@@ -281,7 +281,7 @@ def _matrix_cell(
     before = previous.valid if previous is not None else NONE
     now = own.valid if own is not None else NONE
     if not now:
-        text = "gone" if before else ("no versions" if own is not None else "–")
+        text = "removed" if before else ("no versions" if own is not None else "–")
         yield element("span", text, class_="quiet")
         if before:
             yield version_strip(axis, [(before, "dropped")], f"{entry.name} in Kafka {release}: dropped {before}")
@@ -307,7 +307,7 @@ def _matrix_cell(
 
 
 def names_page(protocol: Protocol) -> str:
-    """Every struct and field name with the places that use it."""
+    """Return the page of struct and field names with their uses."""
     blocks = []
     for kind, names in (("struct", protocol.structs), ("field", protocol.fields)):
         letters = sorted({name[0].upper() for name in names})
@@ -336,7 +336,7 @@ def names_page(protocol: Protocol) -> str:
             element("h1", "Names"),
             element(
                 "p",
-                "Where each struct and field name is used. A name may mean different things in two messages.",
+                "Uses of each struct and field name. A name may have different meanings in two messages.",
                 class_="sub",
             ),
         ),
@@ -352,11 +352,11 @@ OPEN_PLACES = 6
 def _name(kind: str, name: str, places: Sequence[Place]) -> Markup:
     entries = list(dict.fromkeys(place.entry for place in places))
     types = list(dict.fromkeys(place.field.type_text for place in places))
-    told = f"{plural(len(places), 'place')} in {plural(len(entries), 'message')}" if len(places) > 1 else "1 place"
+    uses_text = f"{plural(len(places), 'use')} in {plural(len(entries), 'message')}" if len(places) > 1 else "1 use"
     if kind == "field":
-        told += ": " + ", ".join(types[:4]) + (" …" if len(types) > 4 else "")
+        uses_text += ": " + ", ".join(types[:4]) + (" …" if len(types) > 4 else "")
     uses = element("ul", *_uses(places))
-    summary = element("summary", element("code", name), element("span", told, class_="quiet"))
+    summary = element("summary", element("code", name), element("span", uses_text, class_="quiet"))
     return element(
         "details",
         summary,

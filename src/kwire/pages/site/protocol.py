@@ -1,4 +1,4 @@
-"""What the site is about: messages, where they come from, which belong together, and where each name is used."""
+"""The model of the site: messages, their sources, pairs of messages, and the uses of names."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["Api", "Entry", "Place", "Protocol", "kafka", "of_definitions", "slug
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Entry:
-    """A message of the site. page: the stem of its file; module: the part of Kafka, or the folder, it is from.
+    """A message of the site.
 
-    releases: its definition in each release that has it, oldest first; empty for users' own.
-    conflicts: sentences about what releases define differently.
+    page: stem of its file. module: its part of Kafka, or its directory. releases: its definition by release, oldest
+    first; empty for users' own definitions. conflicts: differences between releases, as sentences.
     """
 
     message: Message
@@ -39,7 +39,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """Two messages that belong together: request and response, or a coordinator record's key and value."""
+    """A pair of messages: request and response, or the key and value of a coordinator record."""
 
     key: int | None
     name: str
@@ -48,13 +48,13 @@ class Api:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """Those of the two that are there."""
+        """The existing ones of the two."""
         return tuple(entry for entry in (self.first, self.second) if entry is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One use of a name. path: the field's, from the message down; versions: those it is there in."""
+    """One use of a name. path: of the field, from the message down. versions: those with the field."""
 
     entry: Entry
     path: tuple[str, ...]
@@ -64,7 +64,7 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """Everything the site shows. releases: oldest first; origin: a line that says what the pages were made from."""
+    """All contents of the site. releases: oldest first. origin: the source of the definitions, as text."""
 
     title: str
     origin: str
@@ -92,7 +92,7 @@ class Protocol:
         return sorted(found, key=lambda entry: (entry.module, entry.message.api_key or 0, entry.name))
 
     def _pairs(self, first: str, second: str, *suffixes: str) -> list[Api]:
-        """By key and what is left of the name: a key may have had several APIs, the older one comes first."""
+        """Pair by key and name without suffix. A key may have had several APIs; the older one comes first."""
         pairs: dict[tuple[str, int, str], list[Entry | None]] = {}
         for place, (kind, suffix) in enumerate(zip((first, second), suffixes, strict=True)):
             for entry in self.of_kind(kind):
@@ -136,7 +136,7 @@ def _walk(entry: Entry, struct: Struct, path: tuple[str, ...], within: Versions)
 
 
 def kafka() -> Protocol:
-    """Kafka's own protocol, from the message classes: all releases merged, and the newest of each major version."""
+    """Return Kafka's own protocol: all releases merged, and the newest release of each major version."""
     from kwire.messages import registry
 
     newest_of_major = {release.partition(".")[0]: release for release in reversed(registry.RELEASES)}
@@ -145,10 +145,10 @@ def kafka() -> Protocol:
     for name in registry.names():
         own = {r: registry.get(name, r).SPEC for r in releases if name in _names(r)}
         merged, module = registry.get(name).SPEC, _module(name)
-        said: list[str] = []
+        conflicts: list[str] = []
         if any(message is not merged for message in own.values()):
-            said = [str(conflict) for conflict in merge([(r, own[r]) for r in reversed(own)])[1]]
-        entries.append(Entry(message=merged, module=module, page=name, releases=own, conflicts=tuple(said)))
+            conflicts = [str(conflict) for conflict in merge([(r, own[r]) for r in reversed(own)])[1]]
+        entries.append(Entry(message=merged, module=module, page=name, releases=own, conflicts=tuple(conflicts)))
     return Protocol(
         title="Kafka's wire protocol",
         origin=f"the definitions of Apache Kafka {', '.join(releases)}",
@@ -171,15 +171,15 @@ def _module(name: str) -> str:
 
 
 def of_definitions(messages: Sequence[Message]) -> Protocol:
-    """Users' own messages. Raises OptionError where two have one name."""
-    twice = sorted({m.name for m in messages if sum(other.name == m.name for other in messages) > 1})
-    if twice:
-        raise OptionError(f"duplicate definitions: {', '.join(twice)}")
+    """Return the protocol of users' own messages. Raises OptionError for duplicate names."""
+    duplicates = sorted({m.name for m in messages if sum(other.name == m.name for other in messages) > 1})
+    if duplicates:
+        raise OptionError(f"duplicate definitions: {', '.join(duplicates)}")
     pages: set[str] = set()
     entries = []
     for message in sorted(messages, key=lambda m: m.name):
         page, number = slug(message.name), 1
-        while page.lower() in pages:  # names that differ in case alone are one file to some file systems
+        while page.lower() in pages:  # some file systems ignore case
             number += 1
             page = f"{slug(message.name)}-{number}"
         pages.add(page.lower())
@@ -190,7 +190,7 @@ def of_definitions(messages: Sequence[Message]) -> Protocol:
 
 
 def slug(name: str) -> str:
-    """A name as part of a file name or anchor: as it is where it is plain, else with what is special in hex."""
+    """Return a name for file names and anchors, with special characters in hex."""
     safe = re.sub(r"[^A-Za-z0-9]", lambda match: f"_{ord(match[0]):x}", name)
     if len(safe) <= 80:
         return safe

@@ -1,4 +1,4 @@
-"""Protocol -> the files of the site. The same definitions give the same bytes."""
+"""The files of the site. The same definitions give the same bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["render_site"]
 
 
 def render_site(protocol: Protocol) -> dict[str, str]:
-    """Every file of the site by its path."""
+    """Return the text of every file of the site by its path."""
     files = {
         "index.html": index_page(protocol),
         "versions.html": versions_page(protocol),
@@ -33,12 +33,12 @@ def _asset(name: str) -> str:
 
 
 def _style() -> str:
-    """The report's style sheet, and what the site has besides."""
+    """Return the style sheet of the reports with that of the site."""
     return resources.files("kwire.pages").joinpath("style.css").read_text("utf-8") + _asset("site.css")
 
 
 def _search_index(protocol: Protocol) -> str:
-    """A script, because a page that was opened from a file may load scripts and nothing else.
+    """Return the search index as a script: a page opened from a file may load scripts only.
 
     messages: [name, kind, key or null, page, versions]; structs and fields: [name, [[message, path, type, versions]]].
     """
@@ -55,5 +55,5 @@ def _search_index(protocol: Protocol) -> str:
         "structs": [[name, [use(place) for place in places]] for name, places in protocol.structs.items()],
         "fields": [[name, [use(place) for place in places]] for name, places in protocol.fields.items()],
     }
-    # ASCII only: nothing in a name can end the script, a line of it, or be read in another encoding.
+    # ASCII only: no name can end the script or a line, or depend on the encoding
     return f"var KWIRE_INDEX = {json.dumps(index, separators=(',', ':'))};\n"

@@ -21,7 +21,7 @@
     return node;
   }
 
-  // What kwire.pages.site.protocol.slug makes of a name that is plain; others have no link of their own.
+  // The anchor of a plain name, as kwire.pages.site.protocol.slug has it; other names have no link.
   function plain(name) {
     return /^[A-Za-z0-9]{1,80}$/.test(name) ? name : null;
   }
@@ -31,7 +31,7 @@
     return /^[A-Za-z0-9_]{1,80}$/.test(slug) ? "#f-" + slug : "#fields";
   }
 
-  // 0: the very name; 1: its start; 2: the start of a word in it; 3: anywhere; -1: not there
+  // 0: exact; 1: prefix; 2: prefix of a word in the name; 3: anywhere; -1: no match
   function rank(name, token) {
     var whole = norm(name), at = whole.indexOf(token);
     if (at < 0) return -1;
@@ -59,7 +59,7 @@
     return sorted(found);
   }
 
-  // The name must have one of the words; the message or the path may have the others.
+  // The name must contain one of the words; the message or the path may contain the others.
   function namesFor(names, tokens) {
     var found = [];
     names.forEach(function (entry) {
@@ -74,7 +74,7 @@
         var where = norm(KWIRE_INDEX.messages[place[0]][0] + place[1]);
         return left.every(function (token) { return where.indexOf(token) >= 0; });
       });
-      // A name with all of the words comes before one that needs its message's help.
+      // A name with all words ranks before one that needs the message or path.
       if (places.length) found.push({ score: best + 4 * left.length, name: entry[0], places: places });
     });
     return sorted(found);
@@ -132,7 +132,7 @@
     group("Messages", messages, drawMessage);
     group("Fields", fields, drawName("field"));
     group("Structs", structs, drawName("struct"));
-    if (!results.childNodes.length) results.appendChild(el("p", "Nothing has a name like that.", "quiet"));
+    if (!results.childNodes.length) results.appendChild(el("p", "No results.", "quiet"));
   }
 
   function typed() {
@@ -145,7 +145,7 @@
     var hash = location.hash;
     if (hash.startsWith("#q=")) {
       var wanted = hash.slice(3);
-      try { wanted = decodeURIComponent(wanted); } catch (error) { /* a stray %: as it is */ }
+      try { wanted = decodeURIComponent(wanted); } catch (error) { /* a stray %: not decoded */ }
       if (input.value !== wanted) {
         input.value = wanted;
         search();
@@ -164,7 +164,7 @@
     target.scrollIntoView();
   }
 
-  // #v5 where 4 and 5 are one layout
+  // #v5 if versions 4 and 5 share a layout
   function runOf(hash) {
     var version = /^#v(\d+)$/.exec(hash), best = null;
     if (!version) return null;
