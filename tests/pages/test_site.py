@@ -300,7 +300,7 @@ def test_the_releases_page_has_the_versions_of_each_release(pages: dict[str, Ele
             else:
                 assert rows[name][i].rstrip("*") == str(own.valid), (name, release)
     assert rows["FetchRequest"] == ["0-12", "0-17", "4-18"]
-    assert rows["StopReplicaRequest"] == ["0-3", "0-4", "gone"]
+    assert rows["StopReplicaRequest"] == ["0-3", "0-4", "removed"]
 
 
 def test_the_search_index_knows_every_message_and_every_use_of_a_name(site: Site) -> None:

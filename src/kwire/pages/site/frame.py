@@ -44,9 +44,7 @@ def page(protocol: Protocol, *content: Child, title: str, here: str) -> str:
         class_="bar",
         aria_label="Site",
     )
-    foot = (
-        f"Made by kwire {kwire.__version__} from {protocol.origin}. Names, types, versions and sizes only."
-    )
+    foot = f"Made by kwire {kwire.__version__} from {protocol.origin}. Names, types, versions and sizes only."
     body = element(
         "body",
         bar,
