@@ -1,10 +1,9 @@
-"""The main job, on bytes that real Kafka brokers wrote: `./dev demo`.
+"""The main features, on data that real Kafka brokers wrote: `./dev demo`.
 
-Unpacks a broker's log directory into demo-output/, lists it, reads it with Spark, answers three questions that a data
-engineer would ask, writes Parquet. Starts a broker in this process, lets librdkafka write to it, and reads the topic
-with Spark from the broker and from the broker's files: both must agree. Says what is wrong with a directory that was
-damaged, what its consumer groups committed, what went over the wire in a packet capture; writes HTML reports, and says
-where everything is.
+Unpacks a broker's log directory to demo-output/, lists it, runs three typical queries on it with Spark, and writes
+Parquet. Starts a broker in this process, writes to it with librdkafka, and reads the topic with Spark from the broker
+and from the broker's files: both must agree. Shows the offsets of a consumer group, the requests of a packet capture
+and the damage of a damaged directory. Writes HTML reports, and lists all results.
 """
 
 from __future__ import annotations
@@ -32,17 +31,17 @@ ARCHIVES = ROOT / "tests" / "data" / "logs"
 OUTPUT = Path("demo-output")  # in the checkout, where main() goes
 LOGS = {
     "modern": "Kafka 3.9.1: five codecs, compaction, transactions, consumer groups, KRaft metadata",
-    "legacy": "Kafka 2.8.2: record formats 0, 1 and 2 side by side",
+    "legacy": "Kafka 2.8.2: record formats 0, 1 and 2",
 }
 RECORDS = 50_000
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # for a JVM of a minute, half of the CPU time
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # halves the CPU time of a short-lived JVM
 
 
 def main() -> int:
-    """Run the demo; the exit code is 0 when every step worked."""
+    """Run the demo. Returns the exit code, 0 if every step succeeded."""
     started = time.monotonic()
     os.chdir(ROOT)
-    with step("Real log directories, as the brokers left them"):
+    with step("Log directories of real Kafka brokers"):
         for name, what in LOGS.items():
             print(f"  {unpack(name) / 'data'}  {what}")
 
@@ -52,62 +51,62 @@ def main() -> int:
 
     spark = session()
     try:
-        with step("1. How much, when? Records and bytes by topic and five minutes"):
+        with step("Spark 1. Records and bytes by topic and five-minute window"):
             activity(spark, data).show(12, truncate=False)
-        with step("2. What is current? The latest value of each key in a compacted topic"):
+        with step("Spark 2. The latest value of each key in a compacted topic"):
             current = latest_by_key(spark, data)
             current.show(6, truncate=60)
-        with step("3. What do readers of committed data see? Transactions, aborted and still open ones"):
+        with step("Spark 3. Records of committed, aborted and open transactions"):
             committed_and_not(spark, data).show(truncate=False)
-        with step("Parquet, with Spark's own writer"):
+        with step("Write Parquet with Spark"):
             orders, files, size = write_parquet(spark, data, OUTPUT / "orders.parquet")
             print(f"  {orders:,} records of the topic orders, read back from {files} files of {size / 1024:,.0f} KiB")
-        with step("A broker in this process: librdkafka writes, Spark reads live and from disk"):
+        with step("Broker in this process: librdkafka writes, Spark reads the live topic and the files"):
             live_and_from_disk(spark)
     finally:
         spark.stop()
 
-    with step("What a consumer group committed: kwire group"):
+    with step("Offsets of a consumer group: kwire group"):
         command("group", str(data), "g-classic")
 
-    with step("What clients asked: kwire capture --summary, on a packet capture"):
+    with step("Requests in a packet capture: kwire capture --summary"):
         capture = unpack("wire", "k391.disordered.pcap") / "k391.disordered.pcap"
-        command("capture", str(capture), "--summary", expect=FOUND)  # two requests that nobody answered
+        command("capture", str(capture), "--summary", expect=FOUND)  # two requests have no response
 
-    with step("A broker that was killed, and whose disk is damaged: kwire log verify"):
+    with step("Directory of a killed broker with a damaged disk: kwire log verify"):
         damaged = unpack("unclean", "damaged/data") / "damaged" / "data"
         verified = OUTPUT / "verify-damaged.html"
         command("log", "verify", str(damaged), "--report", str(verified), expect=FOUND)
 
-    with step("The report: kwire log report"):
+    with step("HTML report: kwire log report"):
         reports = []
         for name in LOGS:
             reports.append(OUTPUT / f"report-{name}.html")
             command("log", "report", str(OUTPUT / "logs" / name / "data"), "-o", str(reports[-1]))
 
-    with step(f"Done in {time.monotonic() - started:.0f} s. Where things are"):
+    with step(f"Done in {time.monotonic() - started:.0f} s. Results"):
         for path, what in (
-            (reports[0], "the HTML report: open it in any browser, no network needed"),
-            (reports[1], "the same for the older record formats"),
-            (verified, "what is wrong with the damaged directory, and what Kafka would make of it"),
-            (OUTPUT / "orders.parquet", "the topic orders as Parquet"),
-            (OUTPUT / "broker", "what the broker kept: Kafka's own layout; a real Kafka can take it over"),
-            (data, "the log directory: try kwire log dump, docs/quickstart.md"),
+            (reports[0], "HTML report of the directory; open it in a browser"),
+            (reports[1], "HTML report of the directory with older record formats"),
+            (verified, "damage of the directory, with its effect on Kafka"),
+            (OUTPUT / "orders.parquet", "topic orders as Parquet"),
+            (OUTPUT / "broker", "the broker's log directory; a real Kafka can take it over"),
+            (data, "log directory; docs/quickstart.md shows what to try"),
         ):
             print(f"  {path!s:36}{what}")
     return 0
 
 
-# ---- the three questions
+# ---- the three queries
 
 
 def read(spark: SparkSession, data: Path, **options: str) -> DataFrame:
-    """The topics of a log directory as Spark sees a Kafka topic: key, value, topic, partition, offset, ..."""
+    """Read topics of a log directory, with the columns of Spark's Kafka source."""
     return spark.read.format("kafka-log").options(**options).load(str(data))
 
 
 def activity(spark: SparkSession, data: Path) -> DataFrame:
-    """Records, bytes and tombstones by topic in windows of five minutes."""
+    """Count records, bytes and tombstones by topic and five-minute window."""
     size = f.coalesce(f.length("key"), f.lit(0)) + f.coalesce(f.length("value"), f.lit(0))
     return (
         read(spark, data)
@@ -122,7 +121,7 @@ def activity(spark: SparkSession, data: Path) -> DataFrame:
 
 
 def latest_by_key(spark: SparkSession, data: Path) -> DataFrame:
-    """The newest value of each key of the topic `compacted`; keys whose newest record is a tombstone are gone."""
+    """Return the newest value of each key of the topic `compacted`, without keys that end with a tombstone."""
     records = read(spark, data, subscribe="compacted").where("key IS NOT NULL")
     newest = records.groupBy("key", "partition").agg(
         f.max_by(f.struct("value", "offset"), "offset").alias("last"), f.count("*").alias("versions")
@@ -142,7 +141,7 @@ def latest_by_key(spark: SparkSession, data: Path) -> DataFrame:
 
 
 def committed_and_not(spark: SparkSession, data: Path) -> DataFrame:
-    """For each partition of `txn`: all records, those a read_committed consumer gets, and where such a reader stops."""
+    """Compare all records of each partition of `txn` with those that a read_committed consumer gets."""
 
     def counted(isolation: str, prefix: str) -> DataFrame:
         return (
@@ -161,14 +160,14 @@ def committed_and_not(spark: SparkSession, data: Path) -> DataFrame:
 
 
 def write_parquet(spark: SparkSession, data: Path, target: Path) -> tuple[int, int, int]:
-    """Write the topic orders; returns (records read back, files, bytes)."""
+    """Write the topic orders. Returns (records read back, files, bytes)."""
     read(spark, data, subscribe="orders", includeHeaders="true").write.mode("overwrite").parquet(str(target))
     files = list(target.glob("*.parquet"))
     return spark.read.parquet(str(target)).count(), len(files), sum(file.stat().st_size for file in files)
 
 
 def live_and_from_disk(spark: SparkSession) -> None:
-    """Write a topic with librdkafka; read it from the broker and from its files; say whether both agree."""
+    """Write a topic with librdkafka, read it from the broker and from its files, and compare both."""
     directory = OUTPUT / "broker"
     shutil.rmtree(directory, ignore_errors=True)
     with Broker(data_dir=directory, num_partitions=3) as broker:
@@ -178,25 +177,25 @@ def live_and_from_disk(spark: SparkSession) -> None:
             if number % 1000 == 0:
                 producer.poll(0)
         if producer.flush(60):
-            raise SystemExit("not everything was written")
+            raise SystemExit("librdkafka did not deliver all records")
         live = spark.read.format("kafka-live").options(
             **{"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribe": "clicks"}
         )
-        answers = {"from the broker": summary(live.load()), "from its files": summary(read(spark, directory))}
-    for name, (records, users, digest) in answers.items():
+        found = {"from the broker": summary(live.load()), "from its files": summary(read(spark, directory))}
+    for name, (records, users, digest) in found.items():
         print(f"  {name:16}{records:,} records of {users} users, checksum {digest}")
-    if len(set(answers.values())) != 1:
-        raise SystemExit("the two differ")
+    if len(set(found.values())) != 1:
+        raise SystemExit("the live topic and the files differ")
 
 
 def summary(frame: DataFrame) -> tuple[int, int, int]:
-    """Records, keys, and a checksum over every column of every row."""
+    """Return the number of records and keys, and a checksum over all columns of all rows."""
     row = frame.agg(f.count("*"), f.count_distinct("key"), f.bit_xor(f.xxhash64(*frame.columns))).collect()[0]
     return row[0], row[1], row[2]
 
 
 def unpack(name: str, part: str = "data") -> Path:
-    """One part of an archive of tests/data, unpacked afresh below demo-output/logs; where it is."""
+    """Unpack a part of an archive of tests/data below demo-output/logs, and return the directory."""
     target = OUTPUT / "logs" / name
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
@@ -208,7 +207,7 @@ def unpack(name: str, part: str = "data") -> Path:
 
 
 def session() -> SparkSession:
-    """Spark inside this process, on two cores."""
+    """Start Spark in this process, on two cores."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     logging = f"-Dlog4j2.configurationFile={ROOT / 'examples' / 'log4j2.properties'}"
     os.environ.setdefault("SPARK_SUBMIT_OPTS", f"{logging} {SHORT_LIVED}")
@@ -226,14 +225,14 @@ def session() -> SparkSession:
 
 
 def command(*arguments: str, expect: int = FINE) -> None:
-    """A kwire command, as a user would type it, that is to end with this exit code."""
+    """Run a kwire command. Raises SystemExit unless it exits with this code."""
     if run_kwire(arguments) != expect:
         raise SystemExit(f"kwire {' '.join(arguments)} failed")
 
 
 @contextmanager
 def step(title: str) -> Iterator[None]:
-    """A heading, and the seconds it took when that is worth knowing."""
+    """Print a heading, and the seconds that a longer step took."""
     started = time.monotonic()
     bold, plain = ("\033[1m", "\033[0m") if sys.stdout.isatty() else ("", "")
     print(f"\n{bold}{title}{plain}", flush=True)
