@@ -1,8 +1,7 @@
 """Real Kafka for interop tests and benchmarks: its jars, a broker process, Java programs compiled against them.
 
-The jars come from Maven Central through `mvn` into build/kafka/VERSION (once). A broker is one node on loopback ports
-of its own choice, with its data below a directory of the caller's: in KRaft mode, before 3.0 with a ZooKeeper beside
-it.
+`mvn` downloads the jars from Maven Central to build/kafka/VERSION, once. A broker is a single node on free loopback
+ports, with its data below a directory of the caller: in KRaft mode, or with a ZooKeeper before 3.0.
 """
 
 from __future__ import annotations
@@ -19,17 +18,16 @@ ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build" / "kafka"
 VERSION = "3.9.1"
 START_S = 240
-"""How long a broker may take to start or to stop on a slow machine: it only ends a hang."""
+"""Limit of the start and stop of a broker; ends a hang on slow machines."""
 JVM_OPTIONS: tuple[str, ...] = ()
-"""For every JVM that is started here. Benchmarks take Java as it comes."""
+"""Options of every JVM started here. Benchmarks use Java's defaults."""
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""For JVMs that live for seconds, as those of tests: the second compiler and parallel collection do not pay off there.
-A short Spark job takes half of the CPU time."""
+"""Options of JVMs that live for seconds, such as those of tests. They halve the CPU time of a short Spark job."""
 WITHOUT_TOOLS = ("4.4.0",)  # their kafka-tools jar is not on Maven Central
 
 
 class Unavailable(Exception):
-    """What is missing on this machine, with the command that would install it."""
+    """A program is missing on this machine. The message has the command that installs it."""
 
 
 def need(program: str, install: str) -> str:
@@ -86,7 +84,7 @@ def fetch_jars(target: Path, pom: str, *properties: str) -> Path:
     )
     if done.returncode != 0:
         lines = [line.removeprefix("[ERROR]").strip() for line in (done.stdout + done.stderr).splitlines()]
-        reason = max(lines, key=len, default="")[:400]  # the others say where to read more
+        reason = max(lines, key=len, default="")[:400]  # the other lines are links and hints
         where = "from Maven Central (behind a proxy: ~/.m2/settings.xml)"
         raise Unavailable(f"mvn could not fetch the jars of {target.name} {where}: {reason}")
     try:
@@ -105,7 +103,7 @@ def java(
     timeout: float = 600,
     text: str | None = None,
 ) -> str:
-    """Run a Java main class against a release's jars, or those in `folder`; return what it printed. text: its input."""
+    """Run a Java main class with a release's jars, or those in `folder`. Returns its output. text: its input."""
     path = f"{classes}:" if classes else ""
     java = need("java", "openjdk-17-jdk-headless")
     done = subprocess.run(
@@ -122,7 +120,7 @@ def java(
 
 
 def compile_java(*sources: Path, version: str = VERSION, folder: Path | None = None) -> Path:
-    """Compile Java sources against a release's jars, or those in `folder`; return the folder of the classes."""
+    """Compile Java sources with a release's jars, or those in `folder`. Returns the folder of the classes."""
     folder = folder or jars(version)
     classes = BUILD / f"classes-{folder.name}"
     classes.mkdir(parents=True, exist_ok=True)
@@ -147,7 +145,7 @@ def compile_java(*sources: Path, version: str = VERSION, folder: Path | None = N
 
 
 def free_port() -> int:
-    """A loopback port that nothing listens on."""
+    """Return a free loopback port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -168,8 +166,7 @@ class KafkaBroker:
     """One node of real Kafka on loopback, as a context manager: broker and controller, or with ZooKeeper before 3.0.
 
     directory: receives server.properties, server.log and the log directory `data` (ZooKeeper's is `zookeeper`); a
-    directory that already holds a formatted log directory is booted as it is. settings: any of the broker's, by Kafka's
-    names.
+    directory that is already formatted is used unchanged. settings: broker configs by Kafka's names.
     """
 
     def __init__(self, directory: Path, *, version: str = VERSION, heap: str = "1g", **settings: str | int) -> None:
@@ -235,7 +232,7 @@ class KafkaBroker:
         return self
 
     def _spawn(self, *command: str, heap: str) -> subprocess.Popen[bytes]:
-        """A Java process whose output goes to server.log."""
+        """Start a Java process whose output goes to server.log."""
         with (self.directory / "server.log").open("ab") as log:
             return subprocess.Popen(
                 [
@@ -251,7 +248,7 @@ class KafkaBroker:
             )
 
     def _wait_for(self, port: int, process: subprocess.Popen[bytes]) -> None:
-        """Return when something listens on port; stop everything and raise RuntimeError when the process ended."""
+        """Wait until the port is open. Raises RuntimeError if the process ends first."""
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline:
             if process.poll() is not None:
@@ -261,14 +258,14 @@ class KafkaBroker:
                     return
             time.sleep(0.1)
         self.stop()
-        raise RuntimeError(f"Kafka did not start; the end of its log:\n{self.log_tail()}")
+        raise RuntimeError(f"Kafka did not start; the end of its log is\n{self.log_tail()}")
 
     def log_tail(self) -> str:
-        """The last 2,000 characters the broker printed."""
+        """Return the last 2,000 characters of the broker's output."""
         return (self.directory / "server.log").read_text(errors="replace")[-2000:]
 
     def stop(self, *, kill: bool = False) -> None:
-        """Stop the broker cleanly, or as a crash would."""
+        """Stop the broker cleanly, or kill it."""
         if self.process is not None:
             self.process.kill() if kill else self.process.terminate()
             self.process.wait(timeout=START_S)
