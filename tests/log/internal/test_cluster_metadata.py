@@ -13,16 +13,17 @@ from tests.log.internal.dumps import NOW, batch, log_of
 
 from kwire.errors import LogError
 from kwire.internal_topics.cluster_rows import ClusterPart, cluster_rows
+from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.enums import label
 from kwire.log import LogDirectory
-from kwire.log.internal import Cluster, list_snapshots, read_cluster_records, replay_cluster, topic_names
+from kwire.log.internal import list_snapshots, read_cluster_records, replay_cluster, topic_names
 from kwire.messages import registry
 from kwire.protocol import write_metadata_record
 
 NOT_IN_SNAPSHOTS = {"end_timestamp", "leader", "problems", "snapshot_offset", "open_transaction"}
 
 
-def facts(cluster: Cluster) -> dict[str, Any]:
+def facts(cluster: ClusterState) -> dict[str, Any]:
     """What a snapshot holds of a cluster."""
     return {
         field.name: getattr(cluster, field.name)
@@ -142,7 +143,7 @@ def made(name: str, /, **fields: Any) -> tuple[None, bytes]:
     return None, write_metadata_record(message, message.VALID_VERSIONS.highest)
 
 
-def cluster_of(data: Path, *records: tuple[None, bytes]) -> Cluster:
+def cluster_of(data: Path, *records: tuple[None, bytes]) -> ClusterState:
     return replay_cluster(LogDirectory(log_of(data, "__cluster_metadata-0", batch(records, 0))))
 
 

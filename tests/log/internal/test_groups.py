@@ -10,8 +10,9 @@ import pytest
 from tests.log.internal.dumps import NOW, batch, dumped, keyed, log_of, marker
 
 from kwire.internal_topics.group_rows import LogEnds, group_row, member_rows, offset_rows
+from kwire.internal_topics.groups_state import GroupsState
 from kwire.log import LogDirectory
-from kwire.log.internal import Groups, read_group_records, replay_groups, topic_names
+from kwire.log.internal import read_group_records, replay_groups, topic_names
 from kwire.messages import registry
 
 Committed = dict[tuple[str, str, int], int]
@@ -38,7 +39,7 @@ def committed_by_kafkas_dump(folder: Path, partition: str) -> Committed:
     return {place: offset for place, (offset, _) in committed.items()}
 
 
-def committed(state: Groups) -> Committed:
+def committed(state: GroupsState) -> Committed:
     return {
         (group.group_id, topic, number): each.offset
         for group in state.groups.values()
@@ -147,7 +148,7 @@ def test_compaction_changes_nothing(archive: str, count: int, kafka_logs: dict[s
     """The last record of each key in the order of the log, which is seldom the order a group was made in."""
     records = list(read_group_records(LogDirectory(kafka_logs[archive] / "data")))
     for end in range(1, len(records) + 1, 7):
-        whole, compacted = Groups(), Groups()
+        whole, compacted = GroupsState(), GroupsState()
         plain = [each for each in records[:end] if not each.is_transactional]
         last = {(each.partition, each.raw_key): each.offset for each in plain}
         for each in plain:
@@ -176,7 +177,7 @@ def message(name: str, /, value: bool = True, **fields: Any) -> tuple[bytes, byt
     return keyed(key, made)
 
 
-def groups_of(data: Path, *batches: bytes) -> Groups:
+def groups_of(data: Path, *batches: bytes) -> GroupsState:
     return replay_groups(LogDirectory(log_of(data, "__consumer_offsets-0", *batches)))
 
 

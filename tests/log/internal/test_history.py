@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from tests.log.internal.dumps import NOW, batch, dumped, keyed, log_of, marker
 
 from kwire.errors import LogError
+from kwire.internal_topics.names import GROUPS_TOPIC
+from kwire.internal_topics.record_rows import record_row
+from kwire.internal_topics.typed_record import TypedRecord
 from kwire.log import LogDirectory
 from kwire.log.internal import (
-    GROUPS_TOPIC,
-    TypedRecord,
     read_cluster_records,
     read_group_records,
     read_share_records,
     read_snapshot_records,
     read_transaction_records,
-    record_row,
     replay_cluster,
     replay_groups,
     replay_share_state,

@@ -13,8 +13,9 @@ from tests.log.internal.dumps import batch, keyed, log_of
 from kwire.errors import LogError, OptionError
 from kwire.internal_topics.cluster_rows import ClusterPart, cluster_rows
 from kwire.internal_topics.group_rows import LogEnds, group_row
+from kwire.internal_topics.record_rows import record_row
 from kwire.log import LogDirectory
-from kwire.log.internal import read_group_records, record_row, replay_cluster, replay_groups
+from kwire.log.internal import read_group_records, replay_cluster, replay_groups
 from kwire.messages import registry
 from kwire.spark.internal.columns import COLUMNS, HISTORY_COLUMNS, TOPICS, arrow_type
 from kwire.spark.internal.source import InternalReader, column_types, parse_options

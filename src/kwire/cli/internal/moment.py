@@ -14,8 +14,8 @@ from kwire.pages.escaping import printable
 from kwire.pages.quantities import time_text
 
 if TYPE_CHECKING:
+    from kwire.internal_topics.typed_record import Problems, TypedRecord
     from kwire.log import LogDirectory
-    from kwire.log.internal import Problems, TypedRecord
 
 __all__ = ["Moment", "matching", "parse_moment", "require_topic", "shown_time", "warn_of_problem", "warn_of_problems"]
 

@@ -11,7 +11,7 @@ from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.pages.escaping import compact_json
 
 if TYPE_CHECKING:
-    from kwire.log.internal import TypedRecord
+    from kwire.internal_topics.typed_record import TypedRecord
 
 __all__ = ["write_history"]
 
@@ -21,7 +21,7 @@ def write_history(records: Iterable[TypedRecord], format: Format, *, redact: boo
 
     The error is in the record's line and on standard error.
     """
-    from kwire.log.internal import record_row
+    from kwire.internal_topics.record_rows import record_row
 
     found = FINE
 

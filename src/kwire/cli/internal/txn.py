@@ -17,7 +17,7 @@ from kwire.errors import OptionError
 from kwire.pages.quantities import duration_text
 
 if TYPE_CHECKING:
-    from kwire.log.internal import TypedRecord
+    from kwire.internal_topics.typed_record import TypedRecord
 
 __all__ = ["txn"]
 

@@ -24,8 +24,7 @@ from kwire.cli.log.scala_order import partition_hash, string_hash, table_order
 from kwire.errors import Malformed, OptionError
 
 if TYPE_CHECKING:
-    from kwire.internal_topics.typed_record import Decoder
-    from kwire.log.internal import TypedRecord
+    from kwire.internal_topics.typed_record import Decoder, TypedRecord
     from kwire.records import Record
 
 __all__ = ["InternalTopic", "decoded_reading"]
@@ -69,8 +68,7 @@ def decoded_reading(topic: InternalTopic, lines: Lines) -> Reading:
 
 
 def _typed(record: Record, decode: Decoder) -> TypedRecord:
-    from kwire.internal_topics.typed_record import UNKNOWN
-    from kwire.log.internal import TypedRecord
+    from kwire.internal_topics.typed_record import UNKNOWN, TypedRecord
 
     typed = TypedRecord(
         topic="",

@@ -1,31 +1,19 @@
-"""Kafka's internal topics, typed: groups and offsets, transactions, share groups' state, the cluster's metadata.
+"""Reading Kafka's internal topics from a log directory or a partition's log.
 
 read_group_records, read_transaction_records, read_share_records, read_cluster_records, read_snapshot_records
                         every record in order, as TypedRecord
+RECORD_READERS          the first four by topic
 replay_groups, replay_transactions, replay_share_state, replay_cluster
-                        the state at the end, or `at_offset`, or `at_time`
+                        the state at the end of the log, or `at_offset`, or `at_time`
+
+The records and states themselves are in `kwire.internal_topics`.
 """
 
-from kwire.internal_topics.cluster_state import (
-    Acl,
-    DelegationToken,
-    Endpoint,
-    Node,
-    Partition,
-    ScramCredential,
-    Topic,
-    Voter,
-)
-from kwire.internal_topics.cluster_state import ClusterState as Cluster
-from kwire.internal_topics.group_members import AssignedPartitions, Member
-from kwire.internal_topics.groups_state import CommittedOffset, Group
-from kwire.internal_topics.groups_state import GroupsState as Groups
-from kwire.internal_topics.names import GROUPS_TOPIC, METADATA_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
-from kwire.internal_topics.record_rows import record_row
-from kwire.internal_topics.share_state import DeliveredRange, SharePartition, ShareState
-from kwire.internal_topics.transactions_state import Transaction
-from kwire.internal_topics.transactions_state import TransactionsState as Transactions
-from kwire.internal_topics.typed_record import Problems, TypedRecord
+from __future__ import annotations
+
+import importlib
+import warnings
+
 from kwire.log.internal.cluster_metadata import (
     Snapshot,
     list_snapshots,
@@ -41,45 +29,53 @@ from kwire.log.internal.coordinator_topics import (
     replay_share_state,
     replay_transactions,
 )
+from kwire.log.internal.record_readers import RECORD_READERS
 from kwire.log.internal.topic_names import topic_names
 
 __all__ = [
-    "GROUPS_TOPIC",
-    "METADATA_TOPIC",
-    "SHARE_STATE_TOPIC",
-    "TRANSACTIONS_TOPIC",
-    "Acl",
-    "AssignedPartitions",
-    "Cluster",
-    "CommittedOffset",
-    "DelegationToken",
-    "DeliveredRange",
-    "Endpoint",
-    "Group",
-    "Groups",
-    "Member",
-    "Node",
-    "Partition",
-    "Problems",
-    "ScramCredential",
-    "SharePartition",
-    "ShareState",
+    "RECORD_READERS",
     "Snapshot",
-    "Topic",
-    "Transaction",
-    "Transactions",
-    "TypedRecord",
-    "Voter",
     "list_snapshots",
     "read_cluster_records",
     "read_group_records",
     "read_share_records",
     "read_snapshot_records",
     "read_transaction_records",
-    "record_row",
     "replay_cluster",
     "replay_groups",
     "replay_share_state",
     "replay_transactions",
     "topic_names",
 ]
+
+# Modules of kwire.internal_topics -> the names that moved there, as they were called here.
+MOVED = {
+    "cluster_state": (
+        "Acl",
+        "Cluster",
+        "DelegationToken",
+        "Endpoint",
+        "Node",
+        "Partition",
+        "Topic",
+        "Voter",
+        "ScramCredential",
+    ),
+    "group_members": ("AssignedPartitions", "Member"),
+    "groups_state": ("CommittedOffset", "Group", "Groups"),
+    "names": ("GROUPS_TOPIC", "METADATA_TOPIC", "SHARE_STATE_TOPIC", "TRANSACTIONS_TOPIC"),
+    "record_rows": ("record_row",),
+    "share_state": ("DeliveredRange", "SharePartition", "ShareState"),
+    "transactions_state": ("Transaction", "Transactions"),
+    "typed_record": ("Problems", "TypedRecord"),
+}
+RENAMED = {"Cluster": "ClusterState", "Groups": "GroupsState", "Transactions": "TransactionsState"}
+
+
+def __getattr__(name: str) -> object:
+    for module, names in MOVED.items():
+        if name in names:
+            new = f"kwire.internal_topics.{module}.{RENAMED.get(name, name)}"
+            warnings.warn(f"kwire.log.internal.{name} has moved to {new}", DeprecationWarning, stacklevel=2)
+            return getattr(importlib.import_module(f"kwire.internal_topics.{module}"), RENAMED.get(name, name))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,15 +14,12 @@ from kwire.errors import LogError
 from kwire.identifiers import TopicPartition
 from kwire.internal_topics.cluster_rows import ClusterPart, cluster_rows
 from kwire.internal_topics.group_rows import LogEnds, group_row, member_rows, offset_rows, share_row, transaction_row
+from kwire.internal_topics.names import GROUPS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
+from kwire.internal_topics.record_rows import record_row
+from kwire.internal_topics.typed_record import Problems
 from kwire.log import PartitionLog
 from kwire.log.internal import (
-    Problems,
-    TypedRecord,
-    read_cluster_records,
-    read_group_records,
-    read_share_records,
-    read_transaction_records,
-    record_row,
+    RECORD_READERS,
     replay_cluster,
     replay_groups,
     replay_share_state,
@@ -44,13 +41,6 @@ logger = logging.getLogger("kwire.spark")
 
 Row = dict[str, Any]
 Logs = Mapping[TopicPartition, PartitionLog]
-
-HISTORIES = {
-    "__consumer_offsets": read_group_records,
-    "__transaction_state": read_transaction_records,
-    "__share_group_state": read_share_records,
-    "__cluster_metadata": read_cluster_records,
-}
 
 
 def read_task(place: TopicPartition, options: InternalOptions, types: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
@@ -76,9 +66,8 @@ def _spark_row(row: Row, types: Mapping[str, str], times: Iterable[str]) -> Row:
 
 
 def _history(log: PartitionLog, options: InternalOptions) -> Iterator[Row]:
-    read = HISTORIES[options.topic]
-    records: Iterator[TypedRecord] = read(log, at_offset=options.at_offset, at_time=options.at_time)
-    for record in records:
+    read = RECORD_READERS[options.topic]
+    for record in read(log, at_offset=options.at_offset, at_time=options.at_time):
         row = record_row(record, redact=options.redact)
         for name in ("key", "value"):
             if row[name] is not None:
@@ -90,7 +79,7 @@ def _current(logs: Logs, log: PartitionLog, options: InternalOptions) -> Iterato
     at_offset, at_time = options.at_offset, options.at_time
     is_past = at_offset is not None or at_time is not None
     ends = LogEnds(None if is_past else logs)
-    if options.topic == "__consumer_offsets":
+    if options.topic == GROUPS_TOPIC:
         state = replay_groups(log, at_offset=at_offset, at_time=at_time)
         _check(state.problems, options)
         names = {} if options.kind == "groups" else topic_names(logs, deleted=is_past)
@@ -101,11 +90,11 @@ def _current(logs: Logs, log: PartitionLog, options: InternalOptions) -> Iterato
                 yield from member_rows(group, group.topic_names | names)
             else:
                 yield from offset_rows(group, ends, group.topic_names | names)
-    elif options.topic == "__transaction_state":
+    elif options.topic == TRANSACTIONS_TOPIC:
         transactions = replay_transactions(log, at_offset=at_offset, at_time=at_time)
         _check(transactions.problems, options)
         yield from (transaction_row(each) for _, each in sorted(transactions.transactions.items()))
-    elif options.topic == "__share_group_state":
+    elif options.topic == SHARE_STATE_TOPIC:
         shares = replay_share_state(log, at_offset=at_offset, at_time=at_time)
         _check(shares.problems, options)
         names = topic_names(logs, deleted=is_past)

@@ -14,6 +14,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kwire.errors import LogError, OptionError, did_you_mean
 from kwire.identifiers import TopicPartition
+from kwire.internal_topics.names import GROUPS_TOPIC, METADATA_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kwire.spark.internal.columns import COLUMNS, HISTORY_COLUMNS, TOPICS
 from kwire.spark.options.given import effective_options, schema_ddl, user_options
 from kwire.spark.options.values import (
@@ -39,10 +40,10 @@ Mode = Literal["current", "history"]
 
 # What is meant by a topic without a kind. The metadata log has too many kinds for a default.
 KIND_OF_TOPIC = {
-    "__consumer_offsets": "groups",
-    "__transaction_state": "transactions",
-    "__share_group_state": "share",
-    "__cluster_metadata": None,
+    GROUPS_TOPIC: "groups",
+    TRANSACTIONS_TOPIC: "transactions",
+    SHARE_STATE_TOPIC: "share",
+    METADATA_TOPIC: None,
 }
 
 

@@ -6,7 +6,7 @@ driver adds up clusters. The bodies are those that Kafka wrote; docs/kip-625.md 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,8 @@ from kwire.spark.paths import expand_files, open_logs
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from kwire.internal_topics.typed_record import TypedRecord
     from kwire.log import PartitionLog
-    from kwire.log.internal import TypedRecord
     from kwire.plan.encoding_advice import EncodingTally
 
 __all__ = ["Advice", "advise"]
@@ -123,25 +123,14 @@ class CountLog:
     """The work on one partition of an internal topic; subject: its log."""
 
     def __call__(self, item: Item, attempt: str) -> Row:
+        from kwire.log.internal import RECORD_READERS
         from kwire.plan.encoding_advice import EncodingTally
 
         log: PartitionLog = item.subject
         tally = EncodingTally()
-        for record in readers()[log.topic](log):
+        for record in RECORD_READERS[log.topic](log):
             count_record(tally, record)
         return {"tally": tally.to_json()}
-
-
-def readers() -> Mapping[str, Callable[[Any], Iterator[TypedRecord]]]:
-    """What reads the records of each internal topic."""
-    from kwire.log import internal
-
-    return {
-        internal.GROUPS_TOPIC: internal.read_group_records,
-        internal.TRANSACTIONS_TOPIC: internal.read_transaction_records,
-        internal.SHARE_STATE_TOPIC: internal.read_share_records,
-        internal.METADATA_TOPIC: internal.read_cluster_records,
-    }
 
 
 def count_record(tally: EncodingTally, record: TypedRecord) -> None:
@@ -179,6 +168,7 @@ def advise(
     directories, whose coordinators' topics and metadata log are read. journal: as for verify.
     Raises OptionError, LogError, JobFailed.
     """
+    from kwire.log.internal import RECORD_READERS
     from kwire.maintenance.part_journal import fingerprint
     from kwire.storage.open_store import open_store
     from kwire.storage.store import parent_of
@@ -186,7 +176,7 @@ def advise(
     options = dict(storage or {})
     files = [file for each in as_list(captures) for file in expand_files(each, options)]
     found: Mapping[TopicPartition, PartitionLog] = open_logs(as_list(logs), options)
-    internal = [log for (topic, _), log in found.items() if topic in readers()]
+    internal = [log for (topic, _), log in found.items() if topic in RECORD_READERS]
     if not files and not internal:
         raise OptionError("nothing to count: captures or logs; of logs, internal topics are read")
     kept = None if journal is None else Journal(journal)
