@@ -91,7 +91,7 @@ def test_an_address_in_use_is_told(broker: Broker) -> None:
 def test_a_wrong_setting_names_close_ones() -> None:
     with pytest.raises(OptionError, match="num_partitions"):
         Broker(num_partition=3)
-    with pytest.raises(OptionError, match="whole number"):
+    with pytest.raises(OptionError, match="expected an integer"):
         Broker(num_partitions="many")
 
 

@@ -176,6 +176,17 @@ def test_a_client_metrics_subscription_lasts_until_its_last_config_is_deleted(cl
     assert describe(client, CLIENT_METRICS, "sub")["interval.ms"].value == "300000"
 
 
+@pytest.mark.parametrize("kind", [0, 8, 77, 127])
+def test_configs_of_an_unknown_resource_type_cannot_be_altered(client: RawClient, kind: int) -> None:
+    assert alter(client, kind, "t", [["a", SET, "b"]]) == (
+        ErrorCode.INVALID_REQUEST,
+        f"Unknown resource type {kind}",
+    )
+    cls = messages.AlterConfigsRequest
+    resource = cls.AlterConfigsResource(resource_type=kind, resource_name="t", configs=[])
+    assert client.ask(cls(resources=[resource]), 2).responses[0].error_code == ErrorCode.INVALID_REQUEST
+
+
 def test_a_cleanup_policy_can_be_empty(client: RawClient) -> None:
     assert alter(client, TOPIC, "t", [["cleanup.policy", SET, ""]]) == (0, None)
     assert describe(client, TOPIC, "t")["cleanup.policy"].value == ""

@@ -1,4 +1,4 @@
-"""What may be done to what: the words of Kafka's access control, as numbers on the wire.
+"""Operations and resource types of Kafka's ACLs.
 
 Source: org.apache.kafka.common.acl.AclOperation, org.apache.kafka.common.resource.ResourceType.
 """
@@ -12,9 +12,9 @@ __all__ = ["CLUSTER", "NO_OPERATIONS", "Operation", "ResourceType", "operations_
 CLUSTER = "kafka-cluster"
 """The name of the one resource of type CLUSTER."""
 NO_OPERATIONS = -(2**31)
-"""What a response has where it was not asked for the operations allowed."""
+"""Value of authorized_operations fields that were not requested."""
 
 
 def operations_mask(operations: list[Operation]) -> int:
-    """Operations as the bits of an int32."""
+    """Encode operations as the bits of an int32."""
     return sum(1 << operation for operation in operations)

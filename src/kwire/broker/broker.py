@@ -1,4 +1,4 @@
-"""An embedded broker: one event loop in a thread of its own, started and stopped like any context manager.
+"""An embedded Kafka broker: an event loop in a separate thread, used as a context manager.
 
 with Broker() as broker:
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kwire.broker.clock import Clock, LoopTimers
 from kwire.broker.compaction import Compaction
@@ -34,7 +34,7 @@ __all__ = ["Broker"]
 log = logging.getLogger("kwire.broker")
 
 TEMPORARY_SETTINGS = {"offsets_topic_num_partitions": 1, "transaction_state_log_num_partitions": 1}
-"""What a broker without a data_dir has in place of Kafka's defaults: fifty folders take longer than most tests."""
+"""Defaults of a broker without a data_dir: creating Kafka's 50 partitions takes longer than most tests."""
 
 Result = TypeVar("Result")
 
@@ -42,20 +42,20 @@ Result = TypeVar("Result")
 class Broker:
     """A Kafka broker in this process.
 
-    data_dir: a Kafka log directory that is kept and recovered; a temporary one by default, which waits for no disk and
-    has internal topics of one partition. port: on 127.0.0.1, 0 for one that is free; `listeners` says more.
-    keep_requests: how many of the newest requests `requests` holds. settings: Kafka's names, dots as underscores; see
+    data_dir: a Kafka log directory. The default is a temporary directory, without fsync and with internal topics of one
+    partition. port: on 127.0.0.1, 0 for a free port; use `listeners` for other addresses. keep_requests: maximum size
+    of the request log `requests`. settings: broker configs by Kafka's names, with underscores for dots; see
     kwire.broker.settings.
-    Raises OptionError for a wrong setting, LogError for a directory that cannot be used.
+    Raises OptionError for an invalid setting, LogError for a directory that cannot be used.
 
-    For tests: faults (what is to go wrong), requests (what was asked and answered), advance (time), reset.
+    For tests: faults (fault injection), requests (request log), advance (time), reset.
     """
 
     def __init__(
-        self, data_dir: str | Path | None = None, port: int = 0, *, keep_requests: int = 0, **settings: Any
+        self, data_dir: str | Path | None = None, port: int = 0, *, keep_requests: int = 0, **settings: object
     ) -> None:
         if port and "listeners" in settings:
-            raise OptionError("port and listeners both say where to listen: give one of them")
+            raise OptionError("port and listeners are mutually exclusive: use one of them")
         settings.setdefault("listeners", f"PLAINTEXT://127.0.0.1:{port}")
         if data_dir is None:
             settings = {**TEMPORARY_SETTINGS, **settings}
@@ -74,14 +74,14 @@ class Broker:
 
     @property
     def node(self) -> Node:
-        """What the handlers work on; only `call` may touch it while the broker runs. OptionError when it does not."""
+        """The broker's state, to be used in `call` only. Raises OptionError if the broker is not running."""
         if self._node is None:
             raise OptionError("the broker is not running")
         return self._node
 
     @property
     def bootstrap_servers(self) -> str:
-        """host:port of the first listener, for clients."""
+        """host:port of the first listener."""
         host, port = next(iter(self.node.endpoints.values()))
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -91,7 +91,7 @@ class Broker:
         return next(iter(self.node.endpoints.values()))[1]
 
     def call(self, function: Callable[[Node], Result]) -> Result:
-        """Run a function on the broker's thread, which alone may touch its state, and return what it returns."""
+        """Run a function on the broker's thread, which owns the node, and return its result."""
         loop, node = self._loop, self.node
         if loop is None:
             raise OptionError("the broker is not running")
@@ -104,9 +104,9 @@ class Broker:
     # For tests
 
     def advance(self, ms: int) -> None:
-        """Let so much time pass at once: what is due in it happens, in its order. The clock flows on from there."""
+        """Advance the broker's clock. Timers that become due fire in order."""
         if ms < 0:
-            raise OptionError(f"ms {ms}: time does not run backwards")
+            raise OptionError(f"invalid ms {ms}: must be 0 or more")
 
         def jump(node: Node) -> None:
             node.clock.jump(ms)
@@ -115,15 +115,15 @@ class Broker:
         self.call(jump)
 
     def reset(self) -> None:
-        """Make it new, with the settings it was started with: no topics, groups, transactions, users, faults."""
+        """Remove all topics, groups, transactions, users, dynamic configs and faults, as after a new start."""
         self.call(reset)
 
     # Start and stop
 
     def start(self) -> None:
-        """Start and wait until clients can connect."""
+        """Start the broker and wait until clients can connect."""
         if self._thread is not None:
-            raise OptionError("the broker is running already")
+            raise OptionError("the broker is already running")
         self._ready.clear()
         self._problem = None
         self._thread = threading.Thread(target=self._run, name="kwire broker", daemon=True)
@@ -132,7 +132,7 @@ class Broker:
         self._raise_problem()
 
     def stop(self) -> None:
-        """Stop cleanly: connections closed, logs flushed, checkpoints and Kafka's mark of a clean stop written."""
+        """Stop cleanly: close connections, flush logs, write checkpoints and Kafka's clean shutdown file."""
         if self._thread is None:
             return
         loop, stop = self._loop, self._stop
@@ -143,7 +143,7 @@ class Broker:
         self._raise_problem()
 
     def _raise_problem(self) -> None:
-        """Raise what ended the thread, if anything has."""
+        """Raise the exception that ended the thread, if any."""
         if self._problem is not None:
             problem, self._problem = self._problem, None
             self._thread = None
@@ -215,7 +215,7 @@ class Broker:
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
-    """uvloop's where it is installed."""
+    """Create an event loop, of uvloop if it is installed."""
     try:
         import uvloop
     except ImportError:

@@ -1,8 +1,9 @@
-"""Client telemetry: which metrics clients are asked for, and which pushes are accepted (KIP-714).
+"""Client telemetry: the metrics that clients are subscribed to, and the validation of their pushes (KIP-714).
 
-Subscriptions are configs of the resource type CLIENT_METRICS: each has metrics, an interval and patterns of clients.
-A client instance gets the metrics of all subscriptions that match it, at the shortest interval. Pushed metrics are
-validated and dropped; tests read them as PushTelemetry requests in the request log.
+Subscriptions are configs of the resource type CLIENT_METRICS: each has metrics, an interval and patterns that match
+clients. A client instance gets the metrics of all matching subscriptions, at the shortest interval. Pushed metrics are
+validated and discarded; tests read them as PushTelemetry requests in the request log.
+
 Source: org.apache.kafka.server.ClientMetricsManager, server.metrics.ClientMetricsInstance 3.9.1.
 """
 
@@ -38,7 +39,7 @@ Subscriptions = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 
 @dataclass(slots=True, kw_only=True)
 class ClientInstance:
-    """A client as subscriptions see it. attributes: what patterns match; subscriptions: those this was made from."""
+    """A client and its metrics. attributes: matched by patterns; subscriptions: the source of its metrics."""
 
     attributes: Mapping[str, str]
     subscriptions: Subscriptions
@@ -59,7 +60,7 @@ class ClientMetrics:
 
     @property
     def is_subscribed(self) -> bool:
-        """Whether there is any subscription."""
+        """Whether any subscription exists."""
         return any(kind == ConfigResource.CLIENT_METRICS.label for kind, _ in self._node.cluster.configs)
 
     def get(self, instance_id: UUID, context: RequestContext) -> ClientInstance:
@@ -124,7 +125,7 @@ class ClientMetrics:
 
 
 def attributes_of(instance_id: UUID, context: RequestContext) -> dict[str, str]:
-    """What a subscription can match of a client."""
+    """Return the attributes of a client that subscriptions can match."""
     peer = context.peer
     return {
         "client_instance_id": str(instance_id),
@@ -137,7 +138,7 @@ def attributes_of(instance_id: UUID, context: RequestContext) -> dict[str, str]:
 
 
 def subscribed(instance_id: UUID, attributes: Mapping[str, str], subscriptions: Subscriptions) -> ClientInstance:
-    """A client instance with the metrics of all subscriptions that match it."""
+    """Create a client instance with the metrics of all matching subscriptions."""
     interval_ms = int(definitions(Resource.CLIENT_METRICS)["interval.ms"].default or 0)
     metrics: dict[str, None] = {}  # in order, each once
     for _, pairs in subscriptions:
@@ -157,7 +158,7 @@ def subscribed(instance_id: UUID, attributes: Mapping[str, str], subscriptions: 
 
 
 def matches(match: str, attributes: Mapping[str, str]) -> bool:
-    """Whether all patterns of a subscription match a client; a pattern that takes too much work does not."""
+    """Return whether all patterns of a subscription match a client; False if a pattern is too expensive."""
     try:
         return all(pattern.matches(attributes[name]) for name, pattern in parse_match(match).items())
     except BrokerError:
@@ -165,5 +166,6 @@ def matches(match: str, attributes: Mapping[str, str]) -> bool:
 
 
 def too_early(instance_id: UUID) -> BrokerError:
+    """Return the error for a request before the end of the push interval."""
     what = f"Request from the client [{instance_id}] arrived before the next push interval time"
     return refusal(ErrorCode.THROTTLING_QUOTA_EXCEEDED, what)

@@ -1,7 +1,7 @@
-"""Time for everything in the broker: what it is, and what is to happen later.
+"""Clock and timers of a broker.
 
-Tests of one part stand still and move both by hand (ManualClock); a running broker's time flows, and can be made to
-jump (Clock.jump), so that a session, a transaction or a record is old at once.
+A running broker uses Clock and LoopTimers; tests can jump ahead in time (Clock.jump) to expire sessions, transactions
+and records. Unit tests use ManualClock, which only advances by advance().
 """
 
 from __future__ import annotations
@@ -17,39 +17,39 @@ __all__ = ["Clock", "LoopTimers", "ManualClock", "ManualTimers", "TimerHandle", 
 
 
 class TimerHandle(Protocol):
-    """A call that is due later."""
+    """A scheduled call."""
 
     def cancel(self) -> None:
-        """It will not happen; no matter if it already has."""
+        """Cancel the call; has no effect if it was made already."""
 
 
 class Clock:
-    """The machine's clock, and how far tests have moved it."""
+    """The system clock, shifted by jumps."""
 
     def __init__(self) -> None:
         self._shift_ms = 0
 
     def now_ms(self) -> int:
-        """Milliseconds since 1970."""
+        """Return the time in milliseconds since the epoch."""
         return time.time_ns() // 1_000_000 + self._shift_ms
 
     def jump(self, ms: int) -> None:
-        """It is that much later now; timers have to be told (LoopTimers.jump)."""
+        """Advance the clock; call LoopTimers.jump as well."""
         self._shift_ms += ms
 
 
 class Timers(Protocol):
-    """Calls that are due later."""
+    """Scheduling of calls."""
 
     def call_later(self, delay_ms: float, callback: Callable[[], object]) -> TimerHandle:
-        """Call back after so many milliseconds, on the thread that owns the broker's state."""
+        """Schedule a call after a delay in milliseconds, on the broker's thread."""
 
     def jump(self, ms: int) -> None:
-        """Everything is due that much earlier; what is due by now is called, in order of time."""
+        """Make all calls due earlier by `ms`, and make those that are due now, in order."""
 
 
 class LoopTimerHandle:
-    """A call that an event loop will make; `due` in its time, in seconds."""
+    """A call scheduled on an event loop. due: loop time in seconds."""
 
     __slots__ = ("_handle", "_timers", "callback", "due")
 
@@ -58,16 +58,16 @@ class LoopTimerHandle:
         self.schedule()
 
     def schedule(self) -> None:
-        """Ask the loop."""
+        """Schedule the call on the loop."""
         self._handle = self._timers.loop.call_at(self.due, self.fire)
 
     def reschedule(self) -> None:
-        """Ask the loop again: `due` is another."""
+        """Schedule the call again after a change of `due`."""
         self._handle.cancel()
         self.schedule()
 
     def fire(self) -> None:
-        """Call, once."""
+        """Make the call, once."""
         self.cancel()
         self.callback()
 
@@ -78,7 +78,7 @@ class LoopTimerHandle:
 
 
 class LoopTimers:
-    """Timers of an event loop. pending: the calls that are still due."""
+    """Timers of an event loop. pending: the scheduled calls."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -94,7 +94,7 @@ class LoopTimers:
         """See Timers."""
         for handle in sorted(self.pending, key=lambda each: each.due):
             if handle not in self.pending:
-                continue  # one that was called before has cancelled it
+                continue  # cancelled by an earlier call
             handle.due -= ms / 1000
             if handle.due <= self.loop.time():
                 handle.fire()
@@ -103,7 +103,7 @@ class LoopTimers:
 
 
 class ManualTimerHandle:
-    """A call that ManualTimers holds."""
+    """A call scheduled on ManualTimers."""
 
     __slots__ = ("callback", "due_ms")
 
@@ -125,7 +125,7 @@ class ManualTimers:
         self._heap: list[tuple[float, int, ManualTimerHandle]] = []
 
     def jump(self, ms: int) -> None:
-        """See Timers; the same as moving the clock."""
+        """Advance the clock."""
         self._clock.advance(ms)
 
     def call_later(self, delay_ms: float, callback: Callable[[], object]) -> TimerHandle:
@@ -136,11 +136,11 @@ class ManualTimers:
 
     @property
     def pending(self) -> int:
-        """How many calls are still due."""
+        """Number of scheduled calls."""
         return sum(handle.callback is not None for _, _, handle in self._heap)
 
     def next_due(self, until_ms: float) -> ManualTimerHandle | None:
-        """Take the earliest call that is due by then."""
+        """Remove and return the earliest call that is due by a time, None if there is none."""
         while self._heap and self._heap[0][0] <= until_ms:
             handle = heapq.heappop(self._heap)[2]
             if handle.callback is not None:
@@ -149,7 +149,7 @@ class ManualTimers:
 
 
 class ManualClock(Clock):
-    """A clock that stands until a test moves it; its timers fire as it passes them."""
+    """A clock that a test advances; its timers fire as it passes them."""
 
     def __init__(self, now_ms: int = 1_760_000_000_000) -> None:
         super().__init__()
@@ -157,15 +157,15 @@ class ManualClock(Clock):
         self.timers = ManualTimers(self)
 
     def now_ms(self) -> int:
-        """Where it was moved to."""
+        """Return the current time in milliseconds."""
         return self._now_ms
 
     def advance(self, ms: int) -> None:
-        """Move on, calling back in order of time; what is called back may ask for more calls."""
+        """Advance the clock and make the calls that become due, in order; calls may schedule more."""
         end = self._now_ms + ms
         while (handle := self.timers.next_due(end)) is not None:
             self._now_ms = max(self._now_ms, int(handle.due_ms))
             callback, handle.callback = handle.callback, None
-            assert callback is not None  # next_due skips what was cancelled
+            assert callback is not None  # next_due skips cancelled calls
             callback()
         self._now_ms = end

@@ -1,8 +1,9 @@
-"""Compaction on the broker's own thread, a chunk at a time, so that clients get their turn in between.
+"""Log compaction on the broker's thread, in small steps between requests.
 
-Every log.cleaner.backoff.ms the dirtiest log that is due is chosen; when one was cleaned the next look comes at once.
-A log that cannot be cleaned is left alone until the next start, as Kafka does it, and the log says why.
-Source: kafka.log.LogCleaner 3.9.1. The cleaner itself: kwire.log.cleaner.
+Every log.cleaner.backoff.ms the dirtiest log is chosen, and again after each cleaned log. A log that cannot be cleaned
+is skipped until the next start, as in Kafka, and the error is logged. The cleaner itself is kwire.log.cleaner.
+
+Source: kafka.log.LogCleaner 3.9.1.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ __all__ = ["Compaction"]
 
 log = logging.getLogger("kwire.broker")
 
-PAUSE_MS = 1
-"""Between two chunks."""
+STEP_PAUSE_MS = 1
+"""Pause between two steps."""
 
 
 class Compaction:
-    """The cleaner of one node, from start() to stop()."""
+    """Runs the cleaner of one node, from start() to stop()."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -38,31 +39,31 @@ class Compaction:
         self._loading: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin; the first look comes after one backoff."""
+        """Start the timer; the first check is after one backoff."""
         if self._node.settings.log_cleaner_enable:
-            self._look_later()
+            self._schedule()
 
     def stop(self) -> None:
-        """Leave a log that is being cleaned as it is: nothing of it was swapped in yet."""
+        """Stop the timer. A log being cleaned is unchanged: cleaned segments are swapped in at the end."""
         if self._timer is not None:
             self._timer.cancel()
 
-    def _look_later(self) -> None:
-        self._timer = self._node.timers.call_later(self._node.settings.log_cleaner_backoff_ms, self._look)
+    def _schedule(self) -> None:
+        self._timer = self._node.timers.call_later(self._node.settings.log_cleaner_backoff_ms, self._check)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         logs = [each for each in self._node.log_manager.logs.values() if each.config.is_compacted]
         if not any(each.log_end_offset > each.log_start_offset for each in logs):
-            self._look_later()
+            self._schedule()
             return
         if self._cleaner is None:
             if not self._is_loaded():
-                self._look_later()
+                self._schedule()
                 return
             try:
                 self._cleaner = self._make_cleaner()
             except ImportError:
-                log.warning("logs are not compacted: the compiled code that does it cannot be loaded")
+                log.warning("logs are not compacted: the compiled cleaner cannot be loaded")
                 return
         now_ms = self._node.clock.now_ms()
         try:
@@ -73,10 +74,10 @@ class Compaction:
         if due:
             self._step(due[0].name, self._cleaner.steps(due[0], now_ms))
         else:
-            self._look_later()
+            self._schedule()
 
     def _is_loaded(self) -> bool:
-        """Whether the cleaner's code is there; loaded beside the broker, as it takes a second."""
+        """Return whether the compiled cleaner is loaded; start loading it in a thread, which takes a second."""
         if self._loading is None:
             self._loading = threading.Thread(target=load, name="kwire broker cleaner", daemon=True)
             self._loading.start()
@@ -92,9 +93,9 @@ class Compaction:
         try:
             next(steps)
         except StopIteration:
-            self._timer = self._node.timers.call_later(PAUSE_MS, self._look)
+            self._timer = self._node.timers.call_later(STEP_PAUSE_MS, self._check)
         except KwireError:
             log.exception("%s cannot be cleaned", name)
-            self._look_later()
+            self._schedule()
         else:
-            self._timer = self._node.timers.call_later(PAUSE_MS, lambda: self._step(name, steps))
+            self._timer = self._node.timers.call_later(STEP_PAUSE_MS, lambda: self._step(name, steps))

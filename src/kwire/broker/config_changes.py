@@ -1,4 +1,4 @@
-"""One change of settings, from either API that makes them: who may, whether it can be, and done.
+"""A change of configs by AlterConfigs or IncrementalAlterConfigs: authorize, validate, apply.
 
 Source: kafka.server.ControllerApis, ConfigAdminManager 3.9.1.
 """
@@ -22,30 +22,31 @@ __all__ = ["change", "current"]
 
 
 def current(node: Node, kind: int, name: str) -> Mapping[str, str]:
-    """The settings that a resource has of its own."""
-    return node.cluster.configs_of(ConfigResource(kind), name)
+    """Return the configs that are set on a resource. Raises BrokerError for an unknown resource type."""
+    try:
+        return node.cluster.configs_of(ConfigResource(kind), name)
+    except ValueError:
+        raise refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}") from None
 
 
 def change(
     node: Node, context: RequestContext, kind: int, name: str, changes: Mapping[str, str | None], *, validate_only: bool
 ) -> None:
-    """Set settings of a topic (ConfigResource), broker or client metrics subscription, None to remove them.
+    """Set configs of a topic, broker or client metrics subscription, None to delete them.
 
-    Raises BrokerError.
+    kind: ConfigResource. Raises BrokerError.
     """
     if kind == ConfigResource.TOPIC:
         change_topic(node, context, name, changes, validate_only=validate_only)
     elif kind == ConfigResource.BROKER:
-        if not node.may(context, Operation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER):
-            raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+        node.authorize(context, Operation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER)
         check_broker_id(node, name)
-        check_broker_configs(node, name, changed(current(node, kind, name), changes))
+        check_broker_configs(node, name, apply_changes(current(node, kind, name), changes))
         if not validate_only:
             node.controller.alter_broker_configs(name, changes)
     elif kind == ConfigResource.CLIENT_METRICS:
-        if not node.may(context, Operation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER):
-            raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
-        check_client_metrics(name, changed(current(node, kind, name), changes))
+        node.authorize(context, Operation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER)
+        check_client_metrics(name, apply_changes(current(node, kind, name), changes))
         if not validate_only:
             node.controller.alter_client_metrics(name, changes)
     else:
@@ -53,7 +54,7 @@ def change(
 
 
 def check_broker_id(node: Node, name: str) -> None:
-    """Raises BrokerError unless this broker, or all brokers, are meant."""
+    """Raise BrokerError unless a resource name is this broker's id, or empty for all brokers."""
     if not name:
         return
     if not name.isdecimal():
@@ -63,8 +64,8 @@ def check_broker_id(node: Node, name: str) -> None:
         raise refusal(ErrorCode.INVALID_REQUEST, what)
 
 
-def changed(configs: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
-    """Settings after a change."""
+def apply_changes(configs: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the configs after a change."""
     after = {**configs, **changes}
     return {name: value for name, value in after.items() if value is not None}
 
@@ -72,14 +73,13 @@ def changed(configs: Mapping[str, str], changes: Mapping[str, str | None]) -> di
 def change_topic(
     node: Node, context: RequestContext, name: str, changes: Mapping[str, str | None], *, validate_only: bool
 ) -> None:
-    """See change."""
-    if not node.may(context, Operation.ALTER_CONFIGS, ResourceType.TOPIC, name):
-        raise refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
+    """Set configs of a topic, None to delete them. Raises BrokerError."""
+    node.authorize(context, Operation.ALTER_CONFIGS, ResourceType.TOPIC, name)
     check_name(name)
     topic = node.topics.get(name)
     if topic is None:
         raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
     if validate_only:
-        node.controller.check_topic_configs(changed(topic.configs, changes))
+        node.controller.check_topic_configs(apply_changes(topic.configs, changes))
     else:
         node.controller.alter_topic_configs(topic, changes)

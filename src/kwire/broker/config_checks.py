@@ -36,7 +36,7 @@ MATCH_KEYS = frozenset(
         "client_source_port",
     }
 )
-OF_LISTENERS = frozenset({"max.connections", "max.connection.creation.rate", "num.network.threads"})
+LISTENER_CONFIGS = frozenset({"max.connections", "max.connection.creation.rate", "num.network.threads"})
 """Per-listener configs that can be changed at the cluster level."""
 KEY_STORES = frozenset(
     {
@@ -77,9 +77,9 @@ def check_topic_configs(settings: Settings, configs: Mapping[str, str]) -> None:
             if name not in known:
                 raise OptionError(f"Unknown topic config name: {name}")
         values = {name: known[name].parse(text) for name, text in configs.items()}
-        of_broker = settings.topic_defaults()
+        defaults = settings.topic_defaults()
         least, most = (
-            int(configs.get(name, of_broker[name])) for name in ("min.compaction.lag.ms", "max.compaction.lag.ms")
+            int(configs.get(name, defaults[name])) for name in ("min.compaction.lag.ms", "max.compaction.lag.ms")
         )
         if least > most:
             raise OptionError(
@@ -98,11 +98,11 @@ def check_topic_configs(settings: Settings, configs: Mapping[str, str]) -> None:
 def check_broker_configs(node: Node, resource: str, configs: Mapping[str, str]) -> None:
     """Validate the dynamic configs of the broker with that id, or of all brokers (""). Raises BrokerError."""
     known = definitions(Resource.BROKER)
-    refuse_names(
+    reject_names(
         [name for name in configs if (name in known or name in FIELDS) and not is_dynamic(name)],
         "Cannot update these configs dynamically",
     )
-    refuse_names(
+    reject_names(
         [name for name in configs if name in KEY_STORES],
         "These security configs can be dynamically updated only per-listener using the listener prefix",
     )
@@ -115,7 +115,7 @@ def check_broker_configs(node: Node, resource: str, configs: Mapping[str, str]) 
     except OptionError as error:
         raise invalid(str(error)) from None
     if not resource:
-        refuse_names(
+        reject_names(
             [name for name in configs if is_per_broker(name)],
             "Cannot update these configs at default cluster level, broker id must be specified",
         )
@@ -126,7 +126,7 @@ def is_per_broker(name: str) -> bool:
     """Return whether a config can only be changed for one broker."""
     base = listener_base(name)
     if base != name:
-        return base not in OF_LISTENERS
+        return base not in LISTENER_CONFIGS
     definition = definitions(Resource.BROKER).get(name)
     return definition is not None and definition.scope == "per-broker"
 
@@ -156,16 +156,16 @@ def check_combinations(node: Node, values: Mapping[str, ConfigValue]) -> None:
         )
     for limit in filter(None, str(values.get("max.connections.per.ip.overrides", "")).split(",")):
         if not IP_LIMIT.fullmatch(limit.strip()):
-            raise invalid(f"max.connections.per.ip.overrides: {limit!r} should look like 127.0.0.1:100")
+            raise invalid(f"max.connections.per.ip.overrides: {limit!r} is not of the form 127.0.0.1:100")
     for name in ("max.connections", "max.connection.creation.rate"):
         if values.get(name) == 0:
-            raise not_possible(f"Invalid {name} 0")
+            raise component_error(f"Invalid {name} 0")
     check_threads({name: (number(name), int(str(now(name)))) for name in THREADS if name in values})
     if "log.cleaner.threads" in values:
         check_cleaner_threads(number("log.cleaner.threads"), int(str(now("log.cleaner.threads"))))
     reporters = values.get("metric.reporters")
     if reporters and reporters != now("metric.reporters"):
-        raise not_possible(
+        raise component_error(
             "Validation of dynamic config update of Set(metric.reporters) failed with class class "
             "kafka.server.DynamicMetricsReporters"
         )
@@ -173,17 +173,17 @@ def check_combinations(node: Node, values: Mapping[str, ConfigValue]) -> None:
         name, most = f"group.{kind}.assignment.interval.ms", f"group.{kind}.max.assignment.interval.ms"
         if name in values and number(name) > number(most):
             raise invalid(f"{name} must be less than or equal to {most}")
-    check_places(node, values)
+    check_addresses_and_directories(node, values)
 
 
-def check_places(node: Node, values: Mapping[str, ConfigValue]) -> None:
+def check_addresses_and_directories(node: Node, values: Mapping[str, ConfigValue]) -> None:
     """Validate configs that name addresses or directories; listeners cannot be changed dynamically here."""
     for name in ("listeners", "listener.security.protocol.map"):
         if name in values:
             raise invalid(f"{name} cannot be changed dynamically: set it when starting the broker")
     cordoned = values.get("cordoned.log.dirs")
     if isinstance(cordoned, list) and cordoned != ["*"]:
-        missing = [folder for folder in cordoned if folder != node.log_manager.path]
+        missing = [path for path in cordoned if path != node.log_manager.path]
         if missing:
             what = "All entries in cordoned.log.dirs must be present in log.dirs or log.dir. Missing entries : "
             raise failed(what + ", ".join(missing))
@@ -194,18 +194,21 @@ def check_threads(changes: Mapping[str, tuple[int, int]]) -> None:
     for name, (value, current) in changes.items():
         start = f"Dynamic thread count update validation failed for {name}={value}, value should"
         if value < current // 2:
-            raise not_possible(f"{start} be at least half the current value {current}")
+            raise component_error(f"{start} be at least half the current value {current}")
         if value > current * 2:
-            raise not_possible(f"{start} not be greater than double the current value {current}")
+            raise component_error(f"{start} not be greater than double the current value {current}")
 
 
 def check_cleaner_threads(value: int, current: int) -> None:
+    """Validate the number of cleaner threads. Raises BrokerError."""
     if value < 1:
-        raise not_possible("Log cleaner threads should be at least 1")
+        raise component_error("Log cleaner threads should be at least 1")
     if value < current // 2:
-        raise not_possible(f"Log cleaner threads cannot be reduced to less than half the current value {current}")
+        raise component_error(f"Log cleaner threads cannot be reduced to less than half the current value {current}")
     if value > current * 2:
-        raise not_possible(f"Log cleaner threads cannot be increased to more than double the current value {current}")
+        raise component_error(
+            f"Log cleaner threads cannot be increased to more than double the current value {current}"
+        )
 
 
 def check_client_metrics(name: str, configs: Mapping[str, str]) -> None:
@@ -244,22 +247,24 @@ def parse_match(text: str) -> dict[str, TopicRegex]:
     return found
 
 
-def refuse_names(names: list[str], what: str) -> None:
-    """Raises BrokerError unless the list is empty."""
+def reject_names(names: list[str], what: str) -> None:
+    """Raise BrokerError unless the list is empty."""
     if names:
         raise invalid(f"{what}: [{', '.join(names)}]")
 
 
 def invalid(what: str) -> BrokerError:
+    """Return the error for an invalid request."""
     return refusal(ErrorCode.INVALID_REQUEST, what)
 
 
 def failed(what: str) -> BrokerError:
+    """Return the error of a failed `require` in Kafka's Scala code."""
     return invalid(f"requirement failed: {what}")
 
 
-def not_possible(what: str) -> BrokerError:
-    """Error for a value that the component of a config rejects; Kafka wraps the exception's message twice."""
+def component_error(what: str) -> BrokerError:
+    """Return the error for a value that a component rejects; Kafka wraps the exception's message twice."""
     return invalid(
         f"Invalid value org.apache.kafka.common.config.ConfigException: {what} for configuration Invalid dynamic "
         "configuration"

@@ -3,6 +3,7 @@
 config_facts.tsv lists the configs of Kafka 4.4.0; tools/configs.py reads them from Kafka's classes. Three topic configs
 that Kafka 4.0 removed are added, because magic 0 and 1 need them. Values are parsed and validated as in Kafka, with
 the same error messages.
+
 Source: org.apache.kafka.common.config.ConfigDef, ConfigDef.Validator 4.4.0.
 """
 
@@ -30,7 +31,7 @@ DROPPED = (
     "topic\tmessage.timestamp.difference.max.ms\tLONG\t9223372036854775807\t[0,...]\t\t",
 )
 """Topic configs of Kafka 3.9 that 4.0 removed."""
-WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 RANGE = re.compile(r"\[(-?[\d.]+),\.\.\.(?:,(-?[\d.]+))?\]")
 OR_ONE_MORE = re.compile(r"\[(-?\d+),\.\.\.,(-?\d+)\] or (-?\d+)")
@@ -39,7 +40,7 @@ REPLICA = re.compile(r"[0-9]+:[0-9]+", re.ASCII)
 
 
 class ConfigType(IntEnum):
-    """What a value is. Source: DescribeConfigsResponse.ConfigType."""
+    """Type of a value. Source: DescribeConfigsResponse.ConfigType."""
 
     UNKNOWN = 0
     BOOLEAN = 1
@@ -57,15 +58,16 @@ BITS = {ConfigType.INT: 32, ConfigType.SHORT: 16, ConfigType.LONG: 64}
 
 
 class Resource:
-    """Kinds of configs."""
+    """Kinds of resources that have configs."""
 
     BROKER, TOPIC, CLIENT_METRICS = "broker", "topic", "client-metrics"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigDefinition:
-    """One config. default: None for null. limits: as Kafka prints them. scope: who may change a broker's config while
-    it runs: read-only (nobody), cluster-wide (for one broker or all), per-broker.
+    """Definition of a config. default: None for null. limits: valid values, in Kafka's notation.
+
+    scope: how a broker config can be changed dynamically: read-only, cluster-wide (one broker or all), per-broker.
     """
 
     name: str
@@ -91,7 +93,7 @@ class ConfigDefinition:
             return trimmed.lower() == "true"
         if kind in BITS:
             largest = 1 << (BITS[kind] - 1)
-            if len(trimmed) > 20 or not WHOLE.fullmatch(trimmed) or not -largest <= int(trimmed) < largest:
+            if len(trimmed) > 20 or not INTEGER.fullmatch(trimmed) or not -largest <= int(trimmed) < largest:
                 raise self._invalid(text, f"Not a number of type {kind.name}")
             return int(trimmed)
         if kind == ConfigType.DOUBLE:
@@ -149,6 +151,7 @@ class ConfigDefinition:
 
 
 def out_of_range(value: float, low: str, high: str | None) -> str | None:
+    """Return the message for a value outside [low, high], None for a valid one."""
     if value < float(low) if "." in low else value < int(low):
         return f"Value must be at least {low}"
     if high is not None and (value > float(high) if "." in high else value > int(high)):
@@ -164,6 +167,7 @@ def render_java(value: ConfigValue) -> str:
 
 
 def read_line(line: str) -> tuple[str, ConfigDefinition]:
+    """Parse a line of config_facts.tsv into resource kind and definition."""
     resource, name, kind, default, limits, scope, internal = line.split("\t")
     return resource, ConfigDefinition(
         name=name,
@@ -177,6 +181,7 @@ def read_line(line: str) -> tuple[str, ConfigDefinition]:
 
 @functools.cache
 def read_all() -> Mapping[str, Mapping[str, ConfigDefinition]]:
+    """Read all definitions, by resource kind and name."""
     found: dict[str, dict[str, ConfigDefinition]] = {}
     for line in (*FACTS.read_text("utf-8").splitlines(), *DROPPED):
         resource, definition = read_line(line)

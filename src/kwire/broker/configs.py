@@ -1,11 +1,12 @@
-"""Settings as clients see them: value, where it comes from, what else it could come from, and what may be changed.
+"""Configs as DescribeConfigs returns them: value, source, synonyms, and whether they are dynamic.
 
-    topic's setting     the topic's own, then the broker's setting that is its default (see settings.TOPIC_DEFAULTS)
-    broker's setting    of this broker while it runs, of all brokers while they run, given at start, Kafka's default
+    topic config     the topic's own value, then the broker config that is its default (settings.TOPIC_DEFAULTS)
+    broker config    dynamic config of this broker, of all brokers, setting at start, Kafka's default
 
 A broker has the configs of Kafka 4.4.0 and those of Settings. Configs that are not in Settings have no effect; they are
 stored, and described with Kafka's default until they are changed. Values of passwords and of unknown configs, which
 could be a plugin's passwords, are never described.
+
 Source: kafka.server.ConfigHelper, DynamicBrokerConfig 3.9.1 and 4.4.0; KIP-133, KIP-226, KIP-569.
 """
 
@@ -45,7 +46,7 @@ __all__ = [
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from. Source: DescribeConfigsResponse.ConfigSource."""
+    """Source of a value. Source: DescribeConfigsResponse.ConfigSource."""
 
     UNKNOWN = 0
     TOPIC = 1
@@ -62,7 +63,7 @@ Synonym = tuple[str, str | None, ConfigSource]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One setting. synonyms: (name, value, source) of all that could give its value, the one that does first."""
+    """A config. synonyms: (name, value, source) in order of precedence; the first one is in effect."""
 
     name: str
     value: str | None
@@ -74,12 +75,12 @@ class Entry:
 
     @property
     def is_default(self) -> bool:
-        """Whether nobody has set it."""
+        """Whether the value is the default."""
         return self.source == ConfigSource.DEFAULT
 
 
-OF_THE_BROKER = "producer.id.expiration.ms"
-"""In LogConfig because a log needs it, and no setting of topics."""
+BROKER_CONFIG = "producer.id.expiration.ms"
+"""A broker config that LogConfig contains because logs need it; not a topic config."""
 DYNAMIC = frozenset(TOPIC_DEFAULTS.values()) | {
     "max_connections",
     "max_connections_per_ip",
@@ -88,11 +89,11 @@ DYNAMIC = frozenset(TOPIC_DEFAULTS.values()) | {
     "producer_id_expiration_ms",
     "transaction_partition_verification_enable",
 }
-"""Settings of brokers that take effect when they are changed while the broker runs."""
+"""Settings that take effect when they are changed dynamically."""
 
 
 def dotted(name: str) -> str:
-    """A field's name as Kafka writes it."""
+    """Return Kafka's name of a field of Settings."""
     return name.replace("_", ".")
 
 
@@ -100,20 +101,20 @@ FIELDS = {dotted(field.name): field for field in dataclasses.fields(Settings)}
 
 
 def topic_log_config(settings: Settings, configs: Mapping[str, str]) -> LogConfig:
-    """The settings of a topic's logs. Raises OptionError."""
-    if OF_THE_BROKER in configs:
-        raise OptionError(f"Unknown topic config name: {OF_THE_BROKER}")
-    base = {**settings.topic_defaults(), OF_THE_BROKER: str(settings.producer_id_expiration_ms)}
+    """Return the log config of a topic with these configs. Raises OptionError."""
+    if BROKER_CONFIG in configs:
+        raise OptionError(f"Unknown topic config name: {BROKER_CONFIG}")
+    base = {**settings.topic_defaults(), BROKER_CONFIG: str(settings.producer_id_expiration_ms)}
     return LogConfig.parse({**base, **configs})
 
 
 def topic_entries(node: Node, configs: Mapping[str, str]) -> list[Entry]:
-    """All settings of a topic that has these of its own, by name."""
+    """Describe all configs of a topic with these own configs, by name."""
     config = topic_log_config(node.settings, configs)
     known = definitions(Resource.TOPIC)
     entries = []
     for name, value in sorted(config.render().items()):
-        if name == OF_THE_BROKER:
+        if name == BROKER_CONFIG:
             continue
         default = TOPIC_DEFAULTS.get(name)
         synonyms = broker_synonyms(node, dotted(default), known.get(name)) if default else []
@@ -126,7 +127,7 @@ def topic_entries(node: Node, configs: Mapping[str, str]) -> list[Entry]:
 
 
 def type_of(value: object) -> ConfigType:
-    """The type of a setting that Kafka has not, from its value."""
+    """Return the config type of a setting that Kafka does not have, from its value."""
     if isinstance(value, bool):
         return ConfigType.BOOLEAN
     if isinstance(value, int):
@@ -144,7 +145,7 @@ def broker_synonyms(node: Node, name: str, definition: ConfigDefinition | None) 
         found = node.cluster.configs_of(ConfigResource.BROKER, resource)
         if name in found:
             synonyms.append((name, found[name], source))
-    field, actual = FIELDS.get(name), of_this_node(node).get(name)
+    field, actual = FIELDS.get(name), node_configs(node).get(name)
     if actual is not None:
         synonyms.append((name, actual, ConfigSource.STATIC_BROKER))
     elif field is not None:
@@ -157,8 +158,8 @@ def broker_synonyms(node: Node, name: str, definition: ConfigDefinition | None) 
     return synonyms
 
 
-def of_this_node(node: Node) -> dict[str, str]:
-    """Return the configs that a Kafka broker has to be given and this one finds out."""
+def node_configs(node: Node) -> dict[str, str]:
+    """Return the configs that Kafka requires and this broker determines by itself."""
     address = ",".join(f"{name}://{host}:{port}" for name, (host, port) in node.endpoints.items())
     return {
         "advertised.listeners": address,
@@ -208,7 +209,7 @@ def is_dynamic(name: str) -> bool:
 
 
 def broker_entries(node: Node) -> list[Entry]:
-    """All settings of the broker, by name."""
+    """Describe all configs of the broker, by name."""
     known = definitions(Resource.BROKER)
     changed = dynamic_configs(node)
     names = {*(name for name, each in known.items() if not each.is_internal), *FIELDS, *changed}
@@ -249,7 +250,7 @@ def dynamic_configs(node: Node) -> dict[str, str]:
 
 
 def dynamic_settings(node: Node) -> Settings:
-    """The settings given at start with those over them that were changed since."""
+    """Return the settings at start, overridden by the dynamic broker configs."""
     values = {}
     for name, text in dynamic_configs(node).items():
         field = FIELDS.get(name)

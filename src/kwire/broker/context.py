@@ -1,4 +1,4 @@
-"""Who sent a request, how, and when: what a handler knows besides the request itself."""
+"""The sender and the circumstances of a request: what a handler knows besides the request itself."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ if TYPE_CHECKING:
 __all__ = ["ANONYMOUS", "Peer", "RequestContext"]
 
 ANONYMOUS = "User:ANONYMOUS"
-"""The principal of a connection that nobody had to authenticate on."""
+"""The principal of an unauthenticated connection."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Peer:
-    """The other end of one connection, for as long as it lasts; handlers may write to it.
+    """The client of a connection, for as long as the connection lasts. Handlers may change it.
 
-    connection_id: Kafka's text, local address-remote address-number. listener: name of the listener that took it.
-    principal: who it is, once that is known. is_token_authenticated: whether it logged in with a delegation token.
-    authentication: what the security handlers keep between two requests.
-    client_software: (name, version) as the ApiVersions request gave them. must_close: end the connection after this
-    request, and after its answer if it has one. must_close_silently: end it instead of answering. work_share: belongs
-    to kwire.broker.workers.
+    connection_id: Kafka's format, local address-remote address-number. listener: name of the listener.
+    principal: Type:Name, ANONYMOUS before authentication. is_token_authenticated: by a delegation token.
+    authentication: state of the SASL session. client_software: (name, version) of the ApiVersions request.
+    must_close: close the connection after this request and its response. must_close_silently: close it without a
+    response. work_share: used by kwire.broker.workers.
     """
 
     connection_id: str
@@ -42,10 +41,10 @@ class Peer:
 
 @dataclass(slots=True, kw_only=True)
 class RequestContext:
-    """One request's surroundings. request_bytes: size of its frame.
+    """A request's header fields, its sender and its use of resources.
 
-    thread_ns: how long it was handled. throttle_ms: for how long a handler wants the client throttled;
-    is_time_recorded: whether that counts the time already.
+    request_bytes: size of the frame. thread_ns: handling time. throttle_ms: throttle time set by the handler.
+    is_time_recorded: whether throttle_ms includes the request quota.
     """
 
     peer: Peer
@@ -60,20 +59,20 @@ class RequestContext:
 
     @property
     def principal(self) -> str:
-        """Who sends: Type:Name."""
+        """The principal of the sender, Type:Name."""
         return self.peer.principal
 
     @property
     def client_host(self) -> str:
-        """Where from, as Kafka writes it: /127.0.0.1."""
+        """The client's address in Kafka's format: /127.0.0.1."""
         return f"/{self.peer.host}"
 
     @property
     def listener(self) -> str:
-        """The listener's name."""
+        """The name of the listener."""
         return self.peer.listener
 
     @property
     def connection_id(self) -> str:
-        """The connection's name, unique while the broker runs."""
+        """The id of the connection, unique while the broker runs."""
         return self.peer.connection_id

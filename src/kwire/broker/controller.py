@@ -1,7 +1,8 @@
-"""What changes the cluster: topics made and removed, partitions added, settings altered.
+"""Changes of the cluster: topics created and deleted, partitions added, configs altered.
 
-Every change is a list of metadata records: written to the metadata log in one batch, applied to the image, and then
-carried out on the logs. So what a restart reads is what happened. All checks come before the first record.
+A change is a list of metadata records, written to the metadata log in one batch and applied to the cluster state. Then
+the logs are changed to match. All validation is done before the first record is written.
+
 Source: org.apache.kafka.controller.ReplicationControlManager, ConfigurationControlManager 3.9.1.
 """
 
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["MAX_PARTITIONS", "Controller"]
 
 MAX_PARTITIONS = 10_000
-"""Of one topic in one request: each is a folder with its files."""
+"""Maximum per topic and request: each partition is a directory with several files."""
 
 
 class Controller:
-    """Changes to one node's cluster. Raises BrokerError with Kafka's code for what cannot be done."""
+    """Changes of the cluster by its only node. Methods raise BrokerError with Kafka's codes and messages."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -44,7 +45,7 @@ class Controller:
     def check_new_topic(
         self, name: str, partition_count: int, configs: Mapping[str, str], replication_factor: int = 1
     ) -> None:
-        """Whether such a topic could be made."""
+        """Validate a new topic. Raises BrokerError."""
         check_name(name)
         if self._node.topics.get(name) is not None:
             raise refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
@@ -69,7 +70,7 @@ class Controller:
         self.check_topic_configs(configs)
 
     def _check_collision(self, name: str) -> None:
-        """Names that differ in dots and underscores only would be one in Kafka's metrics."""
+        """Reject names that differ in dots and underscores only, which collide in Kafka's metrics."""
         if "." not in name and "_" not in name:
             return
         flat = name.replace(".", "_")
@@ -81,13 +82,13 @@ class Controller:
                 )
 
     def check_topic_configs(self, configs: Mapping[str, str]) -> None:
-        """Whether a topic can have these settings."""
+        """Validate the configs of a topic. Raises BrokerError."""
         check_topic_configs(self._node.settings, configs)
 
     def create_topic(
         self, name: str, partition_count: int, configs: Mapping[str, str] | None = None, *, replication_factor: int = 1
     ) -> Topic:
-        """Make a topic with its partitions' logs."""
+        """Create a topic and the logs of its partitions."""
         configs = configs or {}
         self.check_new_topic(name, partition_count, configs, replication_factor)
         topic_id = new_uuid()
@@ -96,17 +97,17 @@ class Controller:
         records += [(self._partition_record(topic_id, index), 1) for index in range(partition_count)]
         self.commit(records)
         topic = self._node.topics.get(name)
-        assert topic is not None  # its record has just been applied
+        assert topic is not None  # its record was just applied
         self._node.open_logs(topic)
         return topic
 
     def _partition_record(self, topic_id: UUID, index: int) -> Message:
-        me = [self._node.node_id]
+        replicas = [self._node.node_id]
         return PartitionRecord(
             partition_id=index,
             topic_id=topic_id,
-            replicas=me,
-            isr=me,
+            replicas=replicas,
+            isr=replicas,
             leader=self._node.node_id,
             leader_epoch=0,
             partition_epoch=0,
@@ -114,21 +115,21 @@ class Controller:
         )
 
     def delete_topic(self, topic: Topic) -> None:
-        """Remove a topic; its files go after file.delete.delay.ms."""
+        """Delete a topic; its files are deleted after file.delete.delay.ms."""
         configs = [(self._config_record(ConfigResource.TOPIC, topic.name, key, None), 0) for key in topic.configs]
         self.commit([*configs, (RemoveTopicRecord(topic_id=topic.topic_id), 0)])
         self._node.delete_logs(topic)
 
     def add_partitions(self, topic: Topic, partition_count: int) -> None:
-        """Raise a topic's number of partitions to that."""
+        """Increase the number of partitions of a topic to partition_count."""
         indexes = range(len(topic.partitions), partition_count)
         self.commit([(self._partition_record(topic.topic_id, index), 1) for index in indexes])
         self._node.open_logs(topic)
 
-    # Settings
+    # Configs
 
     def alter_topic_configs(self, topic: Topic, changes: Mapping[str, str | None]) -> None:
-        """Set settings of a topic, None to remove them; they take effect at once."""
+        """Set configs of a topic, None to delete them."""
         after = {**topic.configs, **{key: value for key, value in changes.items() if value is not None}}
         after = {key: value for key, value in after.items() if changes.get(key, value) is not None}
         self.check_topic_configs(after)
@@ -136,12 +137,12 @@ class Controller:
         self._node.apply_topic_configs(topic)
 
     def alter_broker_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
-        """Set settings of the broker of that id, or of all ("")."""
+        """Set dynamic configs of the broker with an id, or of all brokers ("")."""
         self.commit([(self._config_record(ConfigResource.BROKER, name, k, v), 0) for k, v in changes.items()])
         self._node.apply_broker_configs()
 
     def alter_client_metrics(self, name: str, changes: Mapping[str, str | None]) -> None:
-        """Set settings of a client metrics subscription."""
+        """Set configs of a client metrics subscription."""
         self.commit([(self._config_record(ConfigResource.CLIENT_METRICS, name, k, v), 0) for k, v in changes.items()])
 
     @staticmethod

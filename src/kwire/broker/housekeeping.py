@@ -1,13 +1,15 @@
-"""What a broker does by itself, on timers: retention, checkpoints, flushing.
+"""Periodic tasks of a broker.
 
-    every log.retention.check.interval.ms            segments over retention, files and topics that were removed
-    every log.flush.offset.checkpoint.interval.ms    recovery points, high watermarks, log starts
-    every log.flush.scheduler.interval.ms            logs whose flush.ms has passed, segments that were rolled
-    every delegation.token.expiry.check.interval.ms  delegation tokens that have expired
-    every second                                     logs that could not be written are opened again
-    every ten seconds                                the metadata log: a snapshot where one is due, retention
+    log.retention.check.interval.ms            delete segments over retention, and files of deleted topics
+    log.flush.offset.checkpoint.interval.ms    write checkpoints: recovery points, high watermarks, log start offsets
+    log.flush.scheduler.interval.ms            flush logs whose flush.ms has passed, and rolled segments
+    delegation.token.expiry.check.interval.ms  remove expired delegation tokens
+    every second                               reopen logs that could not be written
+    every ten seconds                          metadata log: write a snapshot if one is due, apply retention
 
-A run that fails is logged and comes again. Source: kafka.log.LogManager.startupWithConfigOverrides 3.9.1.
+A failed run is logged and retried at the next interval.
+
+Source: kafka.log.LogManager.startupWithConfigOverrides 3.9.1.
 """
 
 from __future__ import annotations
@@ -28,22 +30,22 @@ __all__ = ["Housekeeping"]
 log = logging.getLogger("kwire.broker")
 
 LONGEST_FLUSH_INTERVAL_MS = 60_000
-"""Segments that were rolled are synced at least this often, even where Kafka's default says never."""
+"""Upper bound of the flush interval: rolled segments are flushed even with Kafka's default of never."""
 REOPEN_INTERVAL_MS = 1000
 METADATA_INTERVAL_MS = 10_000
 
 
 class Housekeeping:
-    """The timers of one node, from start() to stop()."""
+    """Timers of the periodic tasks, from start() to stop()."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._timers: dict[str, TimerHandle] = {}
         self._disk = ThreadPoolExecutor(1, "kwire broker disk")
-        """Waits for segments that were rolled, so that the loop does not."""
+        """Thread that flushes rolled segments, so the event loop does not block."""
 
     def start(self) -> None:
-        """Begin; the first run of each comes after one interval."""
+        """Start the timers; the first run of a task is after one interval."""
         settings = self._node.settings
         manager, clock = self._node.log_manager, self._node.clock
         self._every(
@@ -68,7 +70,7 @@ class Housekeeping:
         self._timers[name] = self._node.timers.call_later(interval_ms, run)
 
     def stop(self) -> None:
-        """No more runs."""
+        """Cancel the timers."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

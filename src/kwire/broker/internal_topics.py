@@ -1,4 +1,4 @@
-"""Topics that are made without being asked for: by the first who names them, and those the broker keeps its state in.
+"""Topics created on first use: those of producers and consumers, and the coordinators' internal topics.
 
 Source: kafka.server.DefaultAutoTopicCreationManager; GroupCoordinatorConfig, TransactionLogConfigs 3.9.1.
 """
@@ -21,7 +21,7 @@ CODECS = ("producer", "gzip", "snappy", "lz4", "zstd")
 
 
 def create_missing(node: Node, name: str) -> Topic:
-    """The topic of that name, made if it is not there. Raises BrokerError as Controller.create_topic does."""
+    """Return a topic, creating it if it is missing. Raises BrokerError as Controller.create_topic does."""
     topic = node.topics.get(name)
     if topic is not None:
         return topic

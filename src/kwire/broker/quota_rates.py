@@ -1,11 +1,13 @@
-"""What quotas are measured with: Kafka's sampled rate and token bucket, to the millisecond.
+"""Measurement of quotas: Kafka's sampled rate and token bucket, exact to the millisecond.
 
-    sampled rate    sum of the last samples over the time they cover; a rate above the quota has to wait until it would
-                    have fallen to it
-    token bucket    tokens refilled at the quota's rate, up to samples x window x quota; below zero, wait for zero
+    sampled rate    sum of the last samples over the time they cover; above the quota, the throttle time is how long the
+                    rate takes to fall to the quota
+    token bucket    refilled at the quota's rate, up to samples x window x quota; below zero, the throttle time is how
+                    long it takes to refill to zero
 
-A sample begins with the first value after the last one ended, so its window can reach back further than the others
-together; with fewer samples than configured, the missing ones count as elapsed.
+A sample begins with the first value after the previous sample, so its window can reach back further than all windows
+together. If there are fewer samples than configured, the missing ones count as elapsed.
+
 Source: org.apache.kafka.common.metrics.stats.SampledStat, Rate, TokenBucket; server.quota.QuotaUtils 3.9.1.
 """
 
@@ -19,14 +21,14 @@ __all__ = ["SampledRate", "TokenBucket", "round_half_up"]
 
 @dataclass(slots=True)
 class Sample:
-    """Values of one window. start_ms, last_ms: of the window and of its last value."""
+    """The sum of values in one window. start_ms: start of the window; last_ms: time of its last value."""
 
     start_ms: int
     last_ms: int
     value: float = 0.0
 
     def reset(self, now_ms: int) -> None:
-        """Begin again."""
+        """Start a new window."""
         self.start_ms = self.last_ms = now_ms
         self.value = 0.0
 
@@ -52,7 +54,7 @@ class SampledRate:
         sample.last_ms = now_ms
 
     def _advance(self, now_ms: int) -> Sample:
-        self._current = (self._current + 1) % (self._count + 1)  # one more, for the sample that overlaps the window
+        self._current = (self._current + 1) % (self._count + 1)  # one extra sample overlaps the window
         if self._current == len(self._samples):
             self._samples.append(Sample(now_ms, now_ms))
         else:
@@ -60,7 +62,7 @@ class SampledRate:
         return self._samples[self._current]
 
     def window_ms(self, now_ms: int) -> int:
-        """The time that the rate is over."""
+        """Return the length of the measured time."""
         for sample in self._samples:
             if now_ms - sample.last_ms >= self._count * self._window_ms:
                 sample.reset(now_ms)
@@ -69,18 +71,18 @@ class SampledRate:
         return max(1, elapsed_ms + max(0, missing) * self._window_ms)
 
     def measure(self, now_ms: int) -> float:
-        """The rate per second."""
+        """Return the rate per second."""
         window_ms = self.window_ms(now_ms)
         return sum(sample.value for sample in self._samples) / (window_ms / 1000)
 
     def throttle_ms(self, quota: float, now_ms: int) -> int:
-        """How long to wait until the rate is the quota again, 0 where it is not above."""
+        """Return how long the rate takes to fall to the quota, 0 if it is not above."""
         rate = self.measure(now_ms)
         return 0 if rate <= quota else round_half_up((rate - quota) / quota * self.window_ms(now_ms))
 
 
 class TokenBucket:
-    """Tokens, full at the start. burst_s: seconds of refilling that it holds."""
+    """A token bucket, full at the start. burst_s: capacity in seconds of refill."""
 
     __slots__ = ("_burst_s", "_tokens", "_updated_ms")
 
@@ -89,12 +91,12 @@ class TokenBucket:
         self._tokens, self._updated_ms = 0.0, 0
 
     def take(self, value: float, quota: float, now_ms: int) -> None:
-        """Take tokens, also more than there are."""
+        """Take tokens; the balance may become negative."""
         self._refill(quota, now_ms)
         self._tokens = min(self._burst_s * quota, self._tokens - value)
 
     def throttle_ms(self, quota: float, now_ms: int) -> int:
-        """Return how long it takes to refill the bucket to zero tokens, 0 if it holds any."""
+        """Return how long the bucket takes to refill to zero tokens, 0 if it is not below."""
         self._refill(quota, now_ms)
         return max(0, round_half_up(-self._tokens / quota * 1000))
 

@@ -1,8 +1,7 @@
-"""A running broker made new: no topics, groups, transactions, entries of access control, users, quotas or settings but
-those it was started with. Connections stay.
+"""Reset of a running broker to the state after its first start; connections stay open.
 
-Groups and transactions end as if their coordinator went elsewhere: who waits is told to look for it again. Topics are
-deleted as a client deletes them, so ids are never used again, and the metadata log tells the whole story.
+Groups and transactions end as if their coordinator had moved: waiting members get NOT_COORDINATOR. Topics are deleted
+as by a client, so their ids are never reused and the metadata log remains complete.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ __all__ = ["reset"]
 
 
 def reset(node: Node) -> None:
-    """Make the node new; on its own thread."""
+    """Reset the node, on its own thread."""
     node.faults.clear()
     node.requests.clear()
     node.groups.stop()
     node.transactions.stop()
     delete(node, [topic for topic in node.topics if topic.is_internal])
-    node.groups = open_groups(node)  # new ones first: what was stopped must not be told of deleted topics
+    node.groups = open_groups(node)  # before deleting topics, which notifies the coordinator
     node.transactions = open_transactions(node)
     delete(node, list(node.topics))
     node.security.acls.remove(AclFilter())

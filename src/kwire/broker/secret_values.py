@@ -1,4 +1,4 @@
-"""Settings that must not be seen: they show no more than that they are there, wherever they are printed.
+"""Values of secret settings, masked wherever they are printed.
 
 Source: org.apache.kafka.common.config.types.Password.
 """
@@ -14,13 +14,13 @@ __all__ = ["NO_SECRET", "NO_USERS", "Secret", "Users"]
 
 
 class Secret:
-    """One text, such as a password. Only `text` has it."""
+    """A secret string such as a password, available as `text` only."""
 
     __slots__ = ("text",)
 
     def __init__(self, text: str | Secret = "") -> None:
         if not isinstance(text, str | Secret):
-            raise OptionError("a secret setting is not a text")
+            raise OptionError("invalid secret: expected a string")
         self.text: str = text if isinstance(text, str) else text.text
 
     def __repr__(self) -> str:
@@ -39,15 +39,15 @@ class Secret:
 
 
 class Users(Mapping[str, str]):
-    """Passwords by user's name."""
+    """Passwords by user name."""
 
     def __init__(self, users: Mapping[str, str] | None = None) -> None:
         if users is not None and not isinstance(users, Mapping):
-            raise OptionError("users: a mapping of names to passwords is wanted")
+            raise OptionError("invalid users: expected a mapping of names to passwords")
         self._users = dict(users or {})
         for name, password in self._users.items():
             if not (isinstance(name, str) and name and isinstance(password, str) and password):
-                raise OptionError("users: names and passwords are texts, and not empty")
+                raise OptionError("invalid users: names and passwords must be non-empty strings")
 
     def __getitem__(self, name: str) -> str:
         return self._users[name]

@@ -1,11 +1,13 @@
-"""The broker's settings: Kafka's names with underscores for dots, Kafka's defaults.
+"""Broker settings: Kafka's config names with underscores for dots, and Kafka's defaults.
 
-What has no effect here is not here. Three defaults differ: groups do not wait for more members before their first
-rebalance (group.initial.rebalance.delay.ms is 0, as in Kafka's own quick start), sasl.enabled.mechanisms has what is
-spoken here instead of GSSAPI (OAUTHBEARER has to be named), and queued.max.request.bytes has a limit, where Kafka's -1
-means none. Names that are not Kafka's: users (for SASL, name to password), sasl_oauthbearer_validator (a function that
-checks tokens, where Kafka has a Java class), ssl_certfile, ssl_keyfile, ssl_cafile (PEM files, where Kafka has key
-stores), acls (short for the authorizer), and transaction_version, which is a feature of the cluster in Kafka.
+Configs without an effect are not included. Three defaults differ from Kafka: group.initial.rebalance.delay.ms is 0, as
+in Kafka's quick start; sasl.enabled.mechanisms lists the supported mechanisms instead of GSSAPI (OAUTHBEARER has to be
+enabled explicitly); queued.max.request.bytes has a limit instead of -1.
+
+Settings without a counterpart in Kafka: users (SASL passwords by user name), sasl_oauthbearer_validator (a function in
+place of a Java class), ssl_certfile, ssl_keyfile and ssl_cafile (PEM files in place of key stores), acls (short for the
+authorizer), and transaction_version (a cluster feature in Kafka).
+
 Source: kafka.server.KafkaConfig and the classes it joins, 3.9.1.
 """
 
@@ -28,7 +30,7 @@ DAY_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a broker can be told. Sizes in bytes, times in milliseconds, as the names say."""
+    """The settings of a broker. Units are in the names: _bytes, _ms, _minutes, _seconds."""
 
     node_id: int = 1
     listeners: str = "PLAINTEXT://127.0.0.1:0"
@@ -48,7 +50,7 @@ class Settings:
     # fetching
     fetch_max_bytes: int = 55 * 1024 * 1024
     max_incremental_fetch_session_cache_slots: int = 1000
-    # logs: defaults of topics, see TOPIC_DEFAULTS
+    # logs: defaults of topic configs, see TOPIC_DEFAULTS
     message_max_bytes: int = 1_048_588
     compression_type: str = "producer"
     min_insync_replicas: int = 1
@@ -75,7 +77,7 @@ class Settings:
     log_message_timestamp_after_max_ms: int = MAX_INT64
     log_message_downconversion_enable: bool = True
     producer_id_expiration_ms: int = DAY_MS
-    # what runs on timers
+    # background tasks
     log_cleaner_enable: bool = True
     log_cleaner_backoff_ms: int = 15_000
     log_cleaner_dedupe_buffer_size: int = 128 << 20
@@ -149,13 +151,13 @@ class Settings:
     transaction_version: int = 2
 
     @classmethod
-    def parse(cls, given: Mapping[str, Any]) -> Settings:
-        """Settings from names (dots or underscores) and values (of their type, or text).
+    def parse(cls, given: Mapping[str, object]) -> Settings:
+        """Parse settings. given: names (with dots or underscores) and values (typed, or as text).
 
-        Raises OptionError for a name that is not there, with a suggestion, and for a value of another type.
+        Raises OptionError for an unknown name, with suggestions, and for an invalid value.
         """
         fields = {field.name: field for field in dataclasses.fields(cls)}
-        values = {}
+        values: dict[str, Any] = {}
         for name, value in given.items():
             field = fields.get(name.replace(".", "_"))
             if field is None:
@@ -164,16 +166,16 @@ class Settings:
         return cls(**values)
 
     def replace(self, **values: Any) -> Settings:
-        """The same with other values."""
+        """Return a copy with other values."""
         return dataclasses.replace(self, **values)
 
     def topic_defaults(self) -> dict[str, str]:
-        """What a topic's settings are where the topic has none of its own: Kafka's dotted names to text."""
+        """Return the default topic configs: Kafka's dotted names to text."""
         return {topic: render(getattr(self, name)) for topic, name in TOPIC_DEFAULTS.items()}
 
 
-def parse_value(name: str, kind: type, value: Any) -> Any:
-    """A value of that type. Raises OptionError naming the setting."""
+def parse_value(name: str, kind: type, value: object) -> Any:
+    """Parse a value of a type, given typed or as text. Raises OptionError."""
     try:
         if kind is bool:
             if isinstance(value, bool):
@@ -183,12 +185,12 @@ def parse_value(name: str, kind: type, value: Any) -> Any:
             raise ValueError
         return kind(value.strip() if isinstance(value, str) else value)
     except (KeyError, ValueError, TypeError):
-        wanted = {bool: "true or false", int: "a whole number", float: "a number"}.get(kind, "text")
-        raise OptionError(f"{name} is {value!r}, it takes {wanted}") from None
+        expected = {bool: "true or false", int: "an integer", float: "a number"}.get(kind, "a string")
+        raise OptionError(f"invalid value {value!r} for {name}: expected {expected}") from None
 
 
-def render(value: Any) -> str:
-    """A value as Kafka writes it."""
+def render(value: object) -> str:
+    """Format a value as Kafka does."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -219,4 +221,4 @@ TOPIC_DEFAULTS = {
     "segment.ms": "log_roll_ms",
     "unclean.leader.election.enable": "unclean_leader_election_enable",
 }
-"""Settings of topics and the broker's setting that is their default. Source: ServerTopicConfigSynonyms."""
+"""Topic configs and the broker setting that is the default of each. Source: ServerTopicConfigSynonyms."""

@@ -1,6 +1,6 @@
-"""Files of a broker whose directory is removed when it stops: nothing waits for the disk.
+"""A file system without fsync, for a broker whose directory is deleted when it stops.
 
-What a crash of the machine would lose is lost anyway; other processes see every change at once, as ever.
+Other processes see every change immediately; only a crash of the machine can lose data.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ __all__ = ["TemporaryFiles"]
 
 
 class TemporaryFile(OpenFile):
-    """A file that the disk may take its time with."""
+    """A file without fsync."""
 
     def sync(self) -> None:
-        """Nothing to wait for."""
+        """Do nothing."""
 
 
 class TemporaryFiles(FileSystem):
-    """The file system without its waits."""
+    """A file system without fsync."""
 
     open_file_class = TemporaryFile
 
     def sync_directory(self, path: str) -> None:
-        """Nothing to wait for."""
+        """Do nothing."""

@@ -1,13 +1,14 @@
-"""Enforcement of client quotas: how long a client has to wait, and what it is refused meanwhile.
+"""Client quotas: throttle times, and requests rejected above a quota.
 
     producer_byte_rate          bytes of Produce requests
-    consumer_byte_rate          bytes of Fetch responses; a fetch above it gets an empty response
-    request_percentage          time that requests take, in percent of one thread; waits of at most one window
-    controller_mutation_rate    partitions created and deleted; newer versions of the APIs are refused while above it
+    consumer_byte_rate          bytes of Fetch responses; above the quota, the response is empty
+    request_percentage          request handling time in percent of one thread; throttled for at most one window
+    controller_mutation_rate    partitions created and deleted; newer API versions are rejected above the quota
 
-A response is sent without delay, with the time in throttle_time_ms; then the broker reads nothing from the connection
-for that time. Of all quotas that match, the most specific one counts: user and client id, user, client id,
-each before its default. Which clients share one measure depends on the kinds of quotas that were ever set, as in Kafka.
+A response is sent without delay and has the throttle time in throttle_time_ms. The broker then reads nothing from the
+connection for that time. The most specific matching quota applies: user and client id, user, client id, each before its
+default. Which clients share a quota depends on the kinds of quotas that were ever set, as in Kafka.
+
 Source: kafka.server.ClientQuotaManager, ClientRequestQuotaManager, ControllerMutationQuotaManager 3.9.1.
 """
 
@@ -29,17 +30,17 @@ if TYPE_CHECKING:
 
 __all__ = ["MutationQuota", "QuotaType", "Throttling", "set_throttle_time"]
 
-MAX_MEASURES = 10_000
-"""Measures of one kind that are kept; those unused for longest go first."""
+MAX_RATES = 10_000
+"""Maximum number of rates of one kind; the least recently used are dropped."""
 NS_PER_PERCENT = 10_000_000
 """One percent of a second."""
 
 Tags = tuple[str, str]
-"""User and client id that share a measure, empty where that one does not count."""
+"""User and client id that share a rate, each empty if it does not apply."""
 
 
 class QuotaType(Enum):
-    """Kinds of quotas; the value is the key in AlterClientQuotas."""
+    """Kinds of quotas; the value is the quota's key in AlterClientQuotas."""
 
     PRODUCE = "producer_byte_rate"
     FETCH = "consumer_byte_rate"
@@ -47,42 +48,43 @@ class QuotaType(Enum):
     MUTATION = "controller_mutation_rate"
 
 
-Measure = TypeVar("Measure")
+Rate = TypeVar("Rate")
 
 
 def set_throttle_time(body: Message, version: int, throttle_ms: int) -> None:
-    """Tell a client for how long it is throttled, in versions of the response that can."""
+    """Set throttle_time_ms of a response, in versions that have the field."""
     if has_throttle_time(type(body), version):
         body.throttle_time_ms = throttle_ms  # type: ignore[attr-defined]
 
 
 @functools.cache
 def has_throttle_time(cls: type[Message], version: int) -> bool:
+    """Return whether a version of a response has throttle_time_ms."""
     return any(each.name == "ThrottleTimeMs" and version in each.versions for each in cls.SPEC.struct.fields)
 
 
-class Measures(Generic[Measure]):
-    """Measures of one kind by tags, at most MAX_MEASURES."""
+class Rates(Generic[Rate]):
+    """Rates of one kind by tags, at most MAX_RATES."""
 
-    def __init__(self, make: Callable[[], Measure]) -> None:
+    def __init__(self, make: Callable[[], Rate]) -> None:
         self._make = make
-        self._by_tags: OrderedDict[Tags, Measure] = OrderedDict()
+        self._by_tags: OrderedDict[Tags, Rate] = OrderedDict()
 
-    def get(self, tags: Tags) -> Measure:
-        """The measure of a client, a new one for a new client."""
+    def get(self, tags: Tags) -> Rate:
+        """Return the rate of a client, creating it if needed."""
         found = self._by_tags.get(tags)
         if found is None:
             found = self._by_tags[tags] = self._make()
-            if len(self._by_tags) > MAX_MEASURES:
+            if len(self._by_tags) > MAX_RATES:
                 self._by_tags.popitem(last=False)
         self._by_tags.move_to_end(tags)
         return found
 
 
 class MutationQuota:
-    """controller_mutation_rate for one request. is_strict: whether mutations above it are refused.
+    """controller_mutation_rate for one request. is_strict: reject mutations above the quota.
 
-    throttle_ms: how long the client has to wait.
+    throttle_ms: throttle time of the client.
     """
 
     def __init__(self, bucket: TokenBucket | None, quota: float, now_ms: int, *, is_strict: bool) -> None:
@@ -90,7 +92,7 @@ class MutationQuota:
         self.throttle_ms = 0
 
     def record(self, partition_count: int) -> None:
-        """Count mutations. Raises BrokerError: THROTTLING_QUOTA_EXCEEDED."""
+        """Record mutations. Raises BrokerError: THROTTLING_QUOTA_EXCEEDED."""
         bucket = self._bucket
         if bucket is None:
             return
@@ -105,7 +107,7 @@ class MutationQuota:
 
 
 class Throttling:
-    """The measures of one node's clients."""
+    """The rates of the clients of one node."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -115,18 +117,18 @@ class Throttling:
         self._fetch_window_s = (samples - 1) * settings.quota_window_size_seconds
         burst_s = settings.controller_quota_window_num * settings.controller_quota_window_size_seconds
         self._rates = {
-            kind: Measures(lambda: SampledRate(samples, window_ms))
+            kind: Rates(lambda: SampledRate(samples, window_ms))
             for kind in (QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST)
         }
-        self._buckets = Measures(lambda: TokenBucket(burst_s))
+        self._buckets = Rates(lambda: TokenBucket(burst_s))
 
     def limit(self, kind: QuotaType, context: RequestContext) -> tuple[Tags, float] | None:
-        """The client's tags and quota, None where it has none."""
+        """Return the tags and quota of a client, None without a quota."""
         user = context.principal.partition(":")[2]
         return self._node.security.quotas.limit(kind.value, user, context.client_id)
 
     def record(self, kind: QuotaType, context: RequestContext, value: float) -> int:
-        """Count what a client used; returns for how many ms it has to be throttled."""
+        """Record usage of a client; returns its throttle time in milliseconds."""
         found = self.limit(kind, context)
         if found is None:
             return 0
@@ -137,22 +139,22 @@ class Throttling:
         return min(throttle_ms, self._window_ms) if kind == QuotaType.REQUEST else throttle_ms
 
     def unrecord(self, kind: QuotaType, context: RequestContext, value: float) -> None:
-        """Take back what was counted."""
+        """Undo record()."""
         found = self.limit(kind, context)
         if found is not None:
             self._rates[kind].get(found[0]).record(-value, self._node.clock.now_ms())
 
     def record_time(self, context: RequestContext) -> int:
-        """Count the time that a request took (RequestContext.thread_ns)."""
+        """Record the handling time of a request (RequestContext.thread_ns); returns the throttle time."""
         return self.record(QuotaType.REQUEST, context, context.thread_ns / NS_PER_PERCENT)
 
     def max_fetch_bytes(self, context: RequestContext) -> int | None:
-        """What a fetch can return without being throttled for sure; None for no limit."""
+        """Return the size that a fetch must not exceed because of its quota; None without a quota."""
         found = self.limit(QuotaType.FETCH, context)
         return None if found is None else int(found[1] * self._fetch_window_s)
 
     def mutations(self, context: RequestContext, *, strict_since: int) -> MutationQuota:
-        """The quota for a request that creates or deletes partitions, strict from a version of its API on."""
+        """Return the quota of a request that creates or deletes partitions. strict_since: first strict version."""
         found = self.limit(QuotaType.MUTATION, context)
         bucket = None if found is None else self._buckets.get(found[0])
         quota = 0.0 if found is None else found[1]

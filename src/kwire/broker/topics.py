@@ -1,7 +1,4 @@
-"""The topics that exist: names, ids, partitions, settings. What changes them writes it to the metadata log first.
-
-A partition's log is opened by the log manager; whoever appends to it or reads it takes `Partition.log`.
-"""
+"""The topics of the cluster with their logs. Changes are written to the metadata log first."""
 
 from __future__ import annotations
 
@@ -32,7 +29,8 @@ MAX_NAME = 249
 class Partition:
     """A partition with its log. index, leader, leader_epoch, partition_epoch: see internal_topics' Partition.
 
-    state: the partition in the cluster's state. log: None until it is open. watchers: called after every append.
+    state: the partition in the cluster's state. log: None until it is open. watchers: called after every append, and
+    when the topic is deleted.
     """
 
     topic: Topic
@@ -62,20 +60,20 @@ class Partition:
 
     @property
     def name(self) -> str:
-        """topic-index, as errors and directories have it."""
+        """topic-index, as in directory names."""
         return f"{self.topic.name}-{self.index}"
 
     @property
     def opened(self) -> PartitionWriter:
-        """Its log.
+        """The open log.
 
-        Raises BrokerError: UNKNOWN_TOPIC_OR_PARTITION when the topic was deleted meanwhile, KAFKA_STORAGE_ERROR when
-        the log could not be opened.
+        Raises BrokerError: UNKNOWN_TOPIC_OR_PARTITION if the topic was deleted, KAFKA_STORAGE_ERROR if the log could
+        not be opened.
         """
         if self.log is None:
             if self.topic.is_deleted:
-                raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {self.topic.name} was deleted")
-            raise refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"the log of {self.name} is not open")
+                raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic '{self.topic.name}' was deleted")
+            raise refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"log {self.name} is not open")
         return self.log
 
     def append(
@@ -86,28 +84,28 @@ class Partition:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         produce_version: int | None = None,
     ) -> Appended:
-        """Append records; what is appended counts as replicated, so consumers get it at once.
+        """Append records and advance the high watermark, so consumers can read them.
 
-        produce_version: of the request that brought them. Raises BrokerError, RejectedRecords: nothing is appended.
+        produce_version: version of the Produce request. Raises BrokerError or RejectedRecords if nothing is appended.
         """
         log = self.opened
         appended = log.append(
             data, now_ms=now_ms, leader_epoch=self.leader_epoch, origin=origin, produce_version=produce_version
         )
-        self._grown(log)
+        self._advance(log)
         return appended
 
     def append_prepared(self, prepared: Prepared) -> Appended:
-        """Append records that PartitionWriter.prepare has checked; see append."""
+        """Append records validated by PartitionWriter.prepare; see append."""
         log = self.opened
         appended = log.append_prepared(prepared)
-        self._grown(log)
+        self._advance(log)
         return appended
 
     def append_marker(
         self, producer_id: int, producer_epoch: int, *, commit: bool, coordinator_epoch: int, now_ms: int
     ) -> Appended:
-        """End a producer's transaction here. Raises BrokerError."""
+        """Append a transaction marker of a producer. Raises BrokerError."""
         log = self.opened
         appended = log.append_marker(
             producer_id,
@@ -117,10 +115,10 @@ class Partition:
             now_ms=now_ms,
             leader_epoch=self.leader_epoch,
         )
-        self._grown(log)
+        self._advance(log)
         return appended
 
-    def _grown(self, log: PartitionWriter) -> None:
+    def _advance(self, log: PartitionWriter) -> None:
         log.high_watermark = log.log_end_offset
         if self.watchers:
             for watcher in tuple(self.watchers):
@@ -147,7 +145,7 @@ class Topic:
 
     @property
     def is_internal(self) -> bool:
-        """Whether the broker keeps its own state there."""
+        """Whether the topic holds state of a coordinator."""
         return self.name in COORDINATOR_TOPICS
 
 
@@ -206,9 +204,9 @@ class TopicRegistry:
 
 
 def check_name(name: str) -> None:
-    """Refuse what Kafka does not take as a topic's name. Source: org.apache.kafka.common.internals.Topic.validate.
+    """Validate a topic name. Raises BrokerError: INVALID_TOPIC_EXCEPTION.
 
-    Raises BrokerError: INVALID_TOPIC_EXCEPTION.
+    Source: org.apache.kafka.common.internals.Topic.validate.
     """
     what = None
     if not name:

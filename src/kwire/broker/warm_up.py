@@ -1,8 +1,8 @@
-"""When the compiled code is loaded: once a broker is used in earnest, in a thread beside it.
+"""Loading of compiled code in a background thread, once a broker is used heavily.
 
-Loading takes about a second of CPU, and while it lasts every request waits for the interpreter. A test that sends a few
-records is over by then, so the loading begins with what it is good for: codecs start it themselves after some hundred
-calls (kwire.plan.engine), and WORTH_LOADING_BYTES of records do. Until then the broker serves without.
+Loading takes about a second of CPU time and blocks the interpreter, so a short test is faster without it. It starts
+when a codec switches to its kernels, after some hundred calls (kwire.plan.engine), or when WORTH_LOADING_BYTES of
+records are stored. Until then the broker uses plain Python.
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ __all__ = ["load_when_used", "loaded"]
 log = logging.getLogger("kwire.broker")
 
 loaded = threading.Event()
-"""Whether all of it is loaded in this process."""
+"""Set when all compiled code is loaded in this process."""
 
-LOOK_MS = 100
+CHECK_INTERVAL_MS = 100
 WORTH_LOADING_BYTES = 256 * 1024
 
 
 def load_when_used(node: Node) -> None:
-    """Look at the node now and then, and load everything when it is used."""
+    """Check the load of a node periodically; start loading when the node is used heavily."""
 
     def stored_bytes() -> int:
         return sum(each.size_bytes for each in node.log_manager.logs.values())
 
-    def look() -> None:
+    def check() -> None:
         if engine.kernels() is not None or stored_bytes() - at_start > WORTH_LOADING_BYTES:
             threading.Thread(target=load, name="kwire broker kernels", daemon=True).start()
         else:
-            node.timers.call_later(LOOK_MS, look)
+            node.timers.call_later(CHECK_INTERVAL_MS, check)
 
     at_start = stored_bytes()
-    look()
+    check()
 
 
 def load() -> None:
-    """Load the codecs' kernels, the walk over produced records, and the cleaner."""
+    """Load the kernels of the codecs, of record validation and of the cleaner."""
     codec = engine.load_in_background()
-    if codec is None:  # kept off by the environment
+    if codec is None:  # disabled by an environment variable
         return
     codec.join()
     try:
         load_compiled_scan()
         importlib.import_module("kwire.log.cleaner")
         loaded.set()
-    except Exception as error:  # whatever a broken numba or LLVM raises
-        log.warning("the compiled code cannot be loaded, so logs are not compacted: %s", error)
+    except Exception as error:  # anything that a broken numba or LLVM installation raises
+        log.warning("compiled code cannot be loaded, so logs are not compacted: %s", error)

@@ -1,9 +1,10 @@
-"""DescribeConfigs (api key 32), versions 0 to 4: settings of topics, brokers and client metrics.
+"""DescribeConfigs (api key 32), versions 0 to 4: the configs of topics, brokers and client metrics subscriptions.
 
     0  whether a value is the default    1  sources and synonyms    3  types and documentation    4  flexible
 
-Documentation is null: Kafka's texts are not ours to give. Passwords and the like never leave the broker,
-nor does a setting whose name nobody knows. A broker without a name (all brokers) has what was changed for all of them.
+The documentation of configs is null. Values of passwords and of unknown configs are never returned. The broker resource
+with an empty name has the dynamic configs of all brokers.
+
 Source: kafka.server.ConfigHelper 3.9.1 and 4.4.0; KIP-133, KIP-226, KIP-569.
 """
 
@@ -38,7 +39,7 @@ def handle(node: Node, context: RequestContext, request: DescribeConfigsRequest)
         try:
             keys = resource.configuration_keys
             result.configs = [
-                described(entry, context.api_version, with_synonyms=request.include_synonyms)
+                describe(entry, context.api_version, with_synonyms=request.include_synonyms)
                 for entry in entries(node, context, resource)
                 if not keys or entry.name in keys
             ]
@@ -49,7 +50,7 @@ def handle(node: Node, context: RequestContext, request: DescribeConfigsRequest)
 
 
 def entries(node: Node, context: RequestContext, resource: DescribeConfigsResource) -> list[Entry]:
-    """The settings of one resource. Raises BrokerError."""
+    """Return the configs of one resource. Raises BrokerError."""
     kind, name = resource.resource_type, resource.resource_name
     if kind == ConfigResource.TOPIC:
         node.authorize(context, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, name)
@@ -76,8 +77,8 @@ def entries(node: Node, context: RequestContext, resource: DescribeConfigsResour
     raise refusal(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
 
 
-def described(entry: Entry, version: int, *, with_synonyms: bool) -> DescribeConfigsResourceResult:
-    """One setting."""
+def describe(entry: Entry, version: int, *, with_synonyms: bool) -> DescribeConfigsResourceResult:
+    """Describe one config."""
     return DescribeConfigsResourceResult(
         name=entry.name,
         value=entry.value,
@@ -95,7 +96,7 @@ def described(entry: Entry, version: int, *, with_synonyms: bool) -> DescribeCon
 
 
 def error_response(request: DescribeConfigsRequest, code: ErrorCode, message: str) -> DescribeConfigsResponse:
-    """The same error for every resource."""
+    """Build a response with the same error for every resource."""
     return DescribeConfigsResponse(
         results=[
             DescribeConfigsResponse.DescribeConfigsResult(

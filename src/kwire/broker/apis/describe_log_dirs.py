@@ -1,7 +1,6 @@
 """DescribeLogDirs (api key 35), versions 0 to 5: the log directory, its partitions and their sizes.
 
-    2  flexible    3  an error for the whole request    4  the disk's size and room
-    5  cordoned directories (KIP-1066)
+    2  flexible    3  top-level error    4  total and usable size of the volume    5  cordoned directories (KIP-1066)
 
 Source: kafka.server.ReplicaManager.describeLogDirs 3.9.1; KIP-113, KIP-827.
 """
@@ -19,9 +18,9 @@ from kwire.protocol.error_codes import ErrorCode
 
 
 def handle(node: Node, context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
-    """The one directory there is; null asks for all partitions."""
+    """Describe the log directory. Null topics select all partitions."""
     node.authorize(context, Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER)
-    wanted = None if request.topics is None else {topic.topic: set(topic.partitions) for topic in request.topics}
+    selected = None if request.topics is None else {topic.topic: set(topic.partitions) for topic in request.topics}
     topics = []
     for topic in node.topics:
         partitions = [
@@ -29,7 +28,7 @@ def handle(node: Node, context: RequestContext, request: DescribeLogDirsRequest)
                 partition_index=index, partition_size=partition.log.size_bytes
             )
             for index, partition in topic.partitions.items()
-            if partition.log is not None and (wanted is None or index in wanted.get(topic.name, ()))
+            if partition.log is not None and (selected is None or index in selected.get(topic.name, ()))
         ]
         if partitions:
             topics.append(DescribeLogDirsResponse.DescribeLogDirsTopic(name=topic.name, partitions=partitions))
@@ -46,11 +45,11 @@ def handle(node: Node, context: RequestContext, request: DescribeLogDirsRequest)
 
 
 def is_cordoned(node: Node, directory: str) -> bool:
-    """Whether cordoned.log.dirs has the directory."""
+    """Return whether cordoned.log.dirs contains the directory."""
     configs = node.cluster.configs_of(ConfigResource.BROKER, str(node.node_id))
     return bool({"*", directory} & {each.strip() for each in configs.get("cordoned.log.dirs", "").split(",")})
 
 
 def error_response(request: DescribeLogDirsRequest, code: ErrorCode, message: str) -> DescribeLogDirsResponse:
-    """No directory; the error where the version has a place for it."""
+    """Build a response without directories; versions before 3 have no field for the error."""
     return DescribeLogDirsResponse(error_code=code)

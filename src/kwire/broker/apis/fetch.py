@@ -108,7 +108,7 @@ class Fetch:
         return [each for each in self._partitions if isinstance(each, Partition)]
 
     def read(self) -> list[Found]:
-        """Read every partition as it is now."""
+        """Read every partition."""
         request, version = self.request, self.context.api_version
         self._started_ns = time.perf_counter_ns()
         left = self._max_bytes

@@ -1,8 +1,9 @@
-"""IncrementalAlterConfigs (api key 44), versions 0 and 1: set, remove, lengthen and shorten single settings.
+"""IncrementalAlterConfigs (api key 44), versions 0 and 1: set, delete, append to and subtract from single configs.
 
-Of topics, brokers and client metrics subscriptions.
-Source: kafka.server.ControllerApis, ConfigurationControlManager.incrementalAlterConfigs 3.9.1 and
-4.4.0; KIP-339, KIP-714.
+Resources are topics, brokers and client metrics subscriptions.
+
+Source: kafka.server.ControllerApis, ConfigurationControlManager.incrementalAlterConfigs 3.9.1 and 4.4.0;
+KIP-339, KIP-714.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ KINDS: dict[int, str] = {
 
 
 class ConfigOperation(IntEnum):
-    """What is done to a setting. Source: org.apache.kafka.clients.admin.AlterConfigOp.OpType."""
+    """Operation on a config. Source: org.apache.kafka.clients.admin.AlterConfigOp.OpType."""
 
     SET = 0
     DELETE = 1
@@ -39,7 +40,7 @@ class ConfigOperation(IntEnum):
 def handle(
     node: Node, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
-    """Change each resource."""
+    """Alter the configs of each resource."""
     responses = []
     for resource in request.resources:
         kind, name = resource.resource_type, resource.resource_name
@@ -47,7 +48,7 @@ def handle(
             error_message=None, resource_type=kind, resource_name=name
         )
         try:
-            changes = changed(node, resource)
+            changes = new_values(node, resource)
             change(node, context, kind, name, changes, validate_only=request.validate_only)
         except BrokerError as error:
             response.error_code, response.error_message = error.code, error.what
@@ -55,11 +56,10 @@ def handle(
     return IncrementalAlterConfigsResponse(responses=responses)
 
 
-def changed(node: Node, resource: AlterConfigsResource) -> dict[str, str | None]:
-    """The values after the operations, None for none. Raises BrokerError."""
-    times = Counter(config.name for config in resource.configs)
-    twice = [name for name, count in times.items() if count > 1]
-    if twice:
+def new_values(node: Node, resource: AlterConfigsResource) -> dict[str, str | None]:
+    """Return the values after the operations, None for deleted configs. Raises BrokerError."""
+    counts = Counter(config.name for config in resource.configs)
+    if any(count > 1 for count in counts.values()):
         raise refusal(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
     now = current(node, resource.resource_type, resource.resource_name)
     changes: dict[str, str | None] = {}
@@ -102,7 +102,7 @@ def not_a_list(kind: int, name: str, operation: int) -> str:
 def error_response(
     request: IncrementalAlterConfigsRequest, code: ErrorCode, message: str
 ) -> IncrementalAlterConfigsResponse:
-    """The same error for every resource."""
+    """Build a response with the same error for every resource."""
     return IncrementalAlterConfigsResponse(
         responses=[
             IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(

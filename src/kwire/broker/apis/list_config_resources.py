@@ -1,9 +1,10 @@
-"""ListConfigResources (api key 74), versions 0 and 1: the resources that have configs, by type (KIP-714, KIP-1142).
+"""ListConfigResources (api key 74), versions 0 and 1: list resources that have configs, by type (KIP-714, KIP-1142).
 
-    1  topics, brokers and their loggers too; in version 0 the API lists client metrics subscriptions
+    1  topics, brokers and their loggers; version 0 lists client metrics subscriptions
 
-An empty list of types selects all. A type without configs is UNSUPPORTED_VERSION. Configs of groups are not supported:
-that type is always empty.
+An empty list of types selects all. A type that has no configs is UNSUPPORTED_VERSION. Group configs are not supported,
+so that type has no resources.
+
 Source: kafka.server.KafkaApis.handleListConfigResources 4.4.0.
 """
 
@@ -23,18 +24,20 @@ TYPES = (
     ConfigResource.BROKER,
     ConfigResource.TOPIC,
 )
-"""In the order of Kafka's responses."""
+"""Resource types in the order of Kafka's responses."""
 
 
 def handle(node: Node, context: RequestContext, request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
-    """List the resources of the types asked for."""
+    """List the resources of the selected types."""
     node.authorize(context, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER)
-    wanted = {ConfigResource.CLIENT_METRICS} if context.api_version == 0 else set(request.resource_types) or set(TYPES)
-    if wanted - set(TYPES):
+    selected = (
+        {ConfigResource.CLIENT_METRICS} if context.api_version == 0 else set(request.resource_types) or set(TYPES)
+    )
+    if selected - set(TYPES):
         raise refusal(ErrorCode.UNSUPPORTED_VERSION, "Unsupported resource type")
     resources = []
     for kind in TYPES:
-        if kind in wanted:
+        if kind in selected:
             resources += [
                 ListConfigResourcesResponse.ConfigResource(resource_name=name, resource_type=kind)
                 for name in names(node, kind)
@@ -43,7 +46,7 @@ def handle(node: Node, context: RequestContext, request: ListConfigResourcesRequ
 
 
 def names(node: Node, kind: ConfigResource) -> list[str]:
-    """The resources of one type."""
+    """Return the names of the resources of one type."""
     if kind == ConfigResource.TOPIC:
         return [topic.name for topic in node.topics]
     if kind in (ConfigResource.BROKER, ConfigResource.BROKER_LOGGER):
