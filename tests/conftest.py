@@ -1,4 +1,4 @@
-"""Fixtures that every test may use."""
+"""Fixtures and hooks for all tests."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tools.kafka import Unavailable
 from tests import golden
 from tests.object_store import ObjectStore, serve_object_store
 
-# What gates a change draws the same examples every time; people's runs and `./dev fuzz` look for new ones. How long an
-# example takes, to draw or to run, says something about the machine and nothing about the code.
+# CI draws the same examples every time; local runs and `./dev fuzz` draw new ones. There is no deadline for examples:
+# their duration depends on the machine.
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
@@ -29,9 +29,9 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(kafka.SHORT_LIVED))
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """One worker for all tests of tests/spark, so that they share a JVM; the other tests go where there is room.
+    """Run all of tests/spark on one worker, so that they share a JVM; distribute the other tests one by one.
 
-    xdist_group marks would say the same, but xdist 3.8 writes them where pytest 9.2 does not look.
+    xdist_group marks would do the same, but xdist 3.8 stores them where pytest 9.2 does not look.
     """
     from xdist.scheduler import LoadScopeScheduling
 
@@ -42,8 +42,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
-# A test that lacks a program (Java, Maven, kcat ...) raises Unavailable, which names the command that installs it: the
-# test is skipped, the closing lines say so, and with KWIRE_NO_SKIPS (`./dev interop`) the run fails.
+# A test that needs a missing program (Java, Maven, kcat) raises Unavailable with the command that installs it. The test
+# is skipped and listed in the summary; with KWIRE_NO_SKIPS (`./dev interop`) the run fails.
 MISSING = "missing here: "
 
 
@@ -63,8 +63,8 @@ def pytest_runtest_call() -> Generator[None, object, object]:
         pytest.skip(f"{MISSING}{missing}")
 
 
-def skipped_for_want(reports: list[pytest.TestReport]) -> dict[str, Counter[str]]:
-    """What is missing on this machine -> the test modules that need it, with how many of their tests."""
+def missing_programs(reports: list[pytest.TestReport]) -> dict[str, Counter[str]]:
+    """Return the test modules that need each missing program, with the number of skipped tests."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for report in reports:
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
@@ -74,7 +74,7 @@ def skipped_for_want(reports: list[pytest.TestReport]) -> dict[str, Counter[str]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if found := skipped_for_want(terminalreporter.stats.get("skipped", [])):
+    if found := missing_programs(terminalreporter.stats.get("skipped", [])):
         terminalreporter.section("tests skipped: something is missing on this machine", yellow=True)
         for missing, modules in found.items():
             terminalreporter.write_line(missing)
@@ -84,13 +84,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if os.environ.get("KWIRE_NO_SKIPS") and reporter and skipped_for_want(reporter.stats.get("skipped", [])):
+    if os.environ.get("KWIRE_NO_SKIPS") and reporter and missing_programs(reporter.stats.get("skipped", [])):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture(scope="session")
 def kafka_logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Folders with real log directories by name (modern, modern44, legacy, unclean, wire); read only."""
+    """Folders with log directories of real Kafka by name (modern, modern44, legacy, unclean, wire); read only."""
 
     class Logs(dict[str, Path]):
         def __missing__(self, name: str) -> Path:
@@ -103,14 +103,14 @@ def kafka_logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture
 def object_store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
-    """S3 on loopback, empty; mark tests with filterwarnings("ignore"), which boto and its server need."""
+    """An empty S3 server on loopback; mark tests with filterwarnings("ignore"), which boto and its server need."""
     with serve_object_store(monkeypatch) as store:
         yield store
 
 
 @pytest.fixture
 def copied(kafka_logs: dict[str, Path], tmp_path: Path) -> Callable[[str, str], Path]:
-    """copied("modern", "txn-0") -> a log directory with a writable copy of that partition and all checkpoints."""
+    """copied("modern", "txn-0") returns a log directory with a copy of that partition and all checkpoints."""
 
     def copy(archive: str, partition: str) -> Path:
         source, target = (

@@ -1,4 +1,4 @@
-"""Waiting in tests: for an event, never for a length of time that decides a result."""
+"""Wait for events in tests. No result may depend on how long something takes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import time
 from collections.abc import Callable
 
 HANG_S = 240.0
-"""Upper bound of any single wait, in seconds. It only ends a hang: a test must pass on a machine that is ten times as
-slow, so nothing may depend on how much of it is used."""
+"""Upper bound of every wait, in seconds. It only ends hangs: tests must pass on a machine that is ten times slower."""
 HANG_MS = int(HANG_S * 1000)
 POLL_S = 0.01
 
 
 def until(is_so: Callable[[], object], what: str = "it did not happen") -> None:
-    """Return as soon as is_so() is true; fail with `what` after HANG_S."""
+    """Return when is_so() is true; fail with the message `what` after HANG_S."""
     deadline = time.monotonic() + HANG_S
     while not is_so():
         assert time.monotonic() < deadline, what

@@ -1,21 +1,21 @@
-"""Every exception that leaves kwire.
+"""All exceptions that kwire raises.
 
     KwireError
       DecodeError(what, position, path)     received bytes break a format
         Truncated                           the bytes end inside a value
-        Malformed                           the bytes are there and wrong
+        Malformed                           the bytes are complete but invalid
         CorruptBatch(+ file, offsets)       a record batch of a log or a request
       EncodeError(what, path)               a caller's value does not fit the format
       SchemaError(what, rule, file, ...)    a message definition breaks a rule
-      UnsupportedVersion                    a version, magic or codec that is known and not offered
-      OptionError                           a wrong option, argument or setting
+      UnsupportedVersion                    a version, magic or codec that is not supported
+      OptionError                           an invalid option, argument or config
       LogError(what, file)                  a log directory or file that cannot be used
-      UnsafePath(what, folder)              a name from the input would be written outside the folder asked for
-      BrokerError(what, code)               a broker answered with a protocol error
-      ConnectionFailed(what, address)       a broker cannot be reached, or its connection broke
-      JobFailed(what, failures)             a job on many partitions could not do all of them
+      UnsafePath(what, folder)              a name in the input is a path outside of the target folder
+      BrokerError(what, code)               a broker responded with an error code
+      ConnectionFailed(what, address)       a broker cannot be reached, or its connection failed
+      JobFailed(what, failures)             some items of a job failed
 
-All of them pickle (Spark carries them between processes) and all of them say where and what to do.
+All of them can be pickled, since Spark sends them between processes. Messages say what is wrong, where, and what to do.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def render_path(path: Path) -> str:
-    """`("topics", 3, "name")` as `topics[3].name`, the form Kafka's users know from JSON paths."""
+    """Format `("topics", 3, "name")` as `topics[3].name`."""
     text = ""
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
@@ -61,18 +61,18 @@ def render_path(path: Path) -> str:
 
 
 class KwireError(Exception):
-    """The root: catch this to catch whatever kwire raises on purpose."""
+    """Base class of all exceptions that kwire raises."""
 
 
 class DecodeError(KwireError):
     """Received bytes break the format.
 
-    position: int, from the start of the buffer, frame or file that was given.
-    path: field names and indexes from the message down; empty outside messages.
+    position: from the start of the buffer, frame or file. path: field names and indexes below the message; empty
+    outside of messages.
     """
 
     def __init__(self, what: str, position: int, path: Path = ()) -> None:
-        super().__init__(what, position, path)  # all of them: Exception pickles by its args
+        super().__init__(what, position, path)  # exceptions pickle their args
         self.what, self.position, self.path = what, position, path
 
     def __str__(self) -> str:
@@ -85,14 +85,14 @@ class Truncated(DecodeError):
 
 
 class Malformed(DecodeError):
-    """The bytes are all there and break the format."""
+    """The bytes are complete but break the format."""
 
 
 class CorruptBatch(DecodeError):
-    """A record batch that cannot be trusted: wrong checksum, bad header, payload that does not decode.
+    """A corrupt record batch: wrong checksum, invalid header, or payload that cannot be decoded.
 
-    file: path or URL, None for bytes in memory.
-    offsets: (base_offset, last_offset) as its header claims them, None where the header itself is not to be believed.
+    file: path or URL, None for bytes in memory. offsets: (base_offset, last_offset) in its header, None if the header
+    is invalid.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class CorruptBatch(DecodeError):
 
 
 class EncodeError(KwireError):
-    """A value does not fit the format. path: field names and indexes from the message down."""
+    """A value does not fit the format. path: field names and indexes below the message."""
 
     def __init__(self, what: str, path: Path = ()) -> None:
         super().__init__(what, path)
@@ -133,7 +133,7 @@ class EncodeError(KwireError):
 class SchemaError(KwireError):
     """A message definition breaks a rule of the definition language.
 
-    rule: id such as "E-27"; file, struct, field: where, each None where it does not apply.
+    rule: id such as "E-27". file, struct, field: the place, None if not applicable.
     """
 
     def __init__(
@@ -149,11 +149,11 @@ class SchemaError(KwireError):
 
 
 class UnsupportedVersion(KwireError):
-    """A version, magic or codec that is known and not offered here."""
+    """A version, magic or codec that is not supported."""
 
 
 class OptionError(KwireError):
-    """A wrong option, argument or setting; the message names it and what would be right."""
+    """An invalid option, argument or config; the message has its name and what is expected."""
 
 
 class LogError(KwireError):
@@ -168,7 +168,7 @@ class LogError(KwireError):
 
 
 class UnsafePath(KwireError):
-    """A name from the input would be written outside the folder asked for. folder: the one asked for."""
+    """A name in the input is a path outside of the target folder. folder: the target folder."""
 
     def __init__(self, what: str, folder: str) -> None:
         super().__init__(what, folder)
@@ -179,7 +179,7 @@ class UnsafePath(KwireError):
 
 
 class BrokerError(KwireError):
-    """A broker answered with a protocol error. code: Kafka's int16 error code."""
+    """A broker responded with an error code. code: Kafka's int16 error code."""
 
     def __init__(self, what: str, code: int) -> None:
         super().__init__(what, code)
@@ -190,7 +190,7 @@ class BrokerError(KwireError):
 
 
 class ConnectionFailed(KwireError):
-    """A broker cannot be reached, or a connection to it broke. address: host:port."""
+    """A broker cannot be reached, or a connection to it failed. address: host:port."""
 
     def __init__(self, what: str, address: str) -> None:
         super().__init__(what, address)
@@ -201,10 +201,10 @@ class ConnectionFailed(KwireError):
 
 
 class JobFailed(KwireError):
-    """A job could not do all of its items; the others are done.
+    """Some items of a job failed; the others are done.
 
-    failures: (item, cause), such as ("orders-0", "..."). result: what the job returns when all goes well, of the items
-    that are done; None where it was unpickled, since it may hold a session.
+    failures: (item, cause), such as ("orders-0", "..."). result: the job's result for the other items; None after
+    unpickling, since it may hold a session.
     """
 
     result: object = None

@@ -1,13 +1,13 @@
-"""The pytest fixture `kafka_broker`: a Kafka broker for every test that asks for it.
+"""The pytest fixture `kafka_broker`: a Kafka broker for tests.
 
     def test_orders(kafka_broker):
         producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
 
-One broker serves a whole session (a worker's, with pytest-xdist) and is made new after every test, in milliseconds.
-Settings for all tests of a file or folder: a fixture `kafka_broker_settings` of scope session that returns them, by
-Kafka's names with underscores.
+One broker serves the session (with pytest-xdist, the session of a worker) and is reset after every test, which takes
+milliseconds. To configure it, define a session-scoped fixture `kafka_broker_settings` that returns Kafka's broker
+configs, with underscores instead of dots.
 
-This module is loaded by pytest in every project that has kwire installed, so it imports nothing.
+pytest loads this module in every project where kwire is installed, so it imports only what pytest has imported.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KEPT_REQUESTS = 10_000
 
 @pytest.fixture(scope="session")
 def kafka_broker_settings() -> dict[str, Any]:
-    """Settings of the broker; override it to give some."""
+    """Configs of the broker by name; override this fixture to set some."""
     return {}
 
 

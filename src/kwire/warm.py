@@ -1,7 +1,7 @@
-"""`python -m kwire.warm`: compile every kernel once, so that no later process waits for a compiler.
+"""`python -m kwire.warm`: compile all kernels, so that no later process waits for the compiler.
 
-numba keeps what it compiled beside the sources, or below NUMBA_CACHE_DIR where that is set (containers and clusters
-with read-only packages: run this once at image build and ship the directory).
+numba caches compiled code in `__pycache__`, or below NUMBA_CACHE_DIR if it is set. For containers and clusters with
+read-only packages, set it, run this command when the image is built, and ship the directory.
 """
 
 from __future__ import annotations
@@ -24,16 +24,15 @@ WARMERS = (
     ("kwire.maintenance.warming", "warm"),
 )
 SECOND_PROCESS = "kwire.plan.warm"
-"""Half of the work; it shares no kernel with the other half."""
+"""Half of the work, which shares no kernel with the rest."""
 
 
 def drop_stale_kernels(package: Path = Path(kwire.__file__).parent) -> bool:
-    """Delete what numba compiled beside the sources if any kernel source has changed since the last call.
+    """Delete numba's cache in `__pycache__` if any kernel source has changed since the last call.
 
-    numba looks at the file of a function only, not at the modules whose functions it inlines: after an edit of one
-    kernel module, kernels of others would go on with the old code. Installing a release renews all files at once, so
-    this matters to checkouts. Does nothing where the sources cannot be written beside, or NUMBA_CACHE_DIR is set.
-    Returns whether everything has to be compiled.
+    numba checks the file of a function only, not the modules whose functions it inlines: after an edit of one kernel
+    module, kernels in others would still use the old code. This matters to checkouts, since a release replaces all
+    files. Does nothing if the package is read-only or NUMBA_CACHE_DIR is set. Returns whether to compile everything.
     """
     folders = {*package.rglob("kernels"), *(module.parent for module in package.rglob("kernels.py"))}
     sources = sorted(source for folder in folders for source in folder.glob("*.py"))
@@ -53,16 +52,16 @@ def drop_stale_kernels(package: Path = Path(kwire.__file__).parent) -> bool:
 
 
 def warm(modules: list[str]) -> None:
-    """Load or compile the kernels of these modules of WARMERS."""
+    """Load or compile the kernels of modules in WARMERS."""
     for module, function in WARMERS:
         if module in modules:
             getattr(importlib.import_module(module), function)()
 
 
 def main() -> None:
-    """Load or compile the kernels of every package and say how long it took (seconds).
+    """Load or compile all kernels, or those of the modules given as arguments, and print the time in seconds.
 
-    Of the arguments, modules of WARMERS, only these. Where all is to be compiled, a second process does half of it.
+    If everything has to be compiled, a second process does half of it.
     """
     started = time.perf_counter()
     if chosen := sys.argv[1:]:
