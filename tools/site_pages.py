@@ -173,8 +173,9 @@ def default(option: Any) -> str:
 
 
 def label(argument: Any) -> str:
-    """An argument as usage lines name it."""
-    return str(argument.metavar or argument.name.upper())
+    """An argument as usage lines name it: `[NAME]` if optional, `NAME...` if repeatable."""
+    name = f"{argument.metavar or argument.name.upper()}{'...' if argument.nargs == -1 else ''}"
+    return name if argument.required else f"[{name}]"
 
 
 def described(text: str | None, name: str) -> str:

@@ -125,7 +125,7 @@ def test_what_cannot_be_decoded_is_told_in_its_line(tmp_path: Path, kwire: Calla
         (("--offsets-decoder",), "--offsets-decoder requires --like-kafka"),
         (("--skip-record-metadata",), "--skip-record-metadata requires --like-kafka"),
         (("--like-kafka", "--offsets-decoder", "--cluster-metadata-decoder"), "mutually exclusive"),
-        (("--like-kafka", "--kafka-version", "3.9", "--share-group-state-decoder"), "Kafka 3.9 has none"),
+        (("--like-kafka", "--kafka-version", "3.9", "--share-group-state-decoder"), "not supported by Kafka 3.9"),
     ],
 )
 def test_decoders_that_do_not_fit_are_wrong_usage(

@@ -73,7 +73,7 @@ def register(app: typer.Typer) -> None:
 
 
 def capture(
-    files: Annotated[list[str], typer.Argument(help="pcap or pcapng files: local paths or URLs.", metavar="FILE...")],
+    files: Annotated[list[str], typer.Argument(help="pcap or pcapng files: local paths or URLs.", metavar="FILE")],
     port: Annotated[
         list[int] | None,
         typer.Option(metavar="PORT", help="Broker port; detected from the bytes by default. Repeatable."),

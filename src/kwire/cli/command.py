@@ -29,6 +29,9 @@ __all__ = ["FINE", "FOUND", "USAGE", "Group", "add_command", "add_group", "if_in
 
 FINE, FOUND, USAGE = 0, 1, 2
 INTERRUPTED, BROKEN_PIPE = 130, 141
+SECTIONS = ("Logs", "Internal topics", "Protocol", "Broker", "Commands")
+"""Sections of a group's help in their order; the last is that of commands without one."""
+MAX_SUMMARY = 200
 
 P = ParamSpec("P")
 
@@ -50,16 +53,15 @@ class Group(TyperGroup):
     """A group whose help lists its commands by section, each section with an example."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a section for each `rich_help_panel`, in the order of the commands."""
+        """Write a section for each `rich_help_panel`, with an example."""
         sections: dict[str, list[Any]] = {}
         for name in self.list_commands(ctx):
             command = self.get_command(ctx, name)
-            sections.setdefault(getattr(command, "rich_help_panel", None) or "Commands", []).append(command)
-        for title, commands in sections.items():
+            sections.setdefault(getattr(command, "rich_help_panel", None) or SECTIONS[-1], []).append(command)
+        for title, commands in sorted(sections.items(), key=lambda item: SECTIONS.index(item[0])):
             with formatter.section(title):
-                limit = formatter.width - 6 - max(len(each.name) for each in commands)
-                formatter.write_dl([(each.name, each.get_short_help_str(limit)) for each in commands])
-                if title != "Commands":
+                formatter.write_dl([(each.name, each.get_short_help_str(MAX_SUMMARY)) for each in commands])
+                if title != SECTIONS[-1]:
                     formatter.write(f"\n    {_example(commands[0])}\n")
 
 

@@ -1,8 +1,7 @@
-"""Rows to standard output: a table for people, a JSON array or JSON lines for programs; all of them stream.
+"""Rows to standard output: a table, a JSON array or JSON lines. All of them stream.
 
-A table's column widths come from its first rows (and the header), so that a log of any size can be printed as it is
-read; a later cell that is wider pushes its line to the right and loses nothing. On a terminal lines are cut to its
-width, in a pipe nothing is cut.
+The column widths of a table come from its header and first rows, so a log of any size can be printed while it is read.
+A later, wider cell shifts its own line. Lines are cut to the width of a terminal, and never in a pipe.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from kwire.pages.escaping import json_line, printable
 
 __all__ = ["Column", "Format", "write_rows"]
 
-LOOK_AHEAD = 200  # rows that decide the widths
-WIDEST = 48  # cells that a column is padded to; what is longer pushes its own line only
+LOOK_AHEAD = 200  # rows that determine the widths
+MAX_WIDTH = 48  # cells that a column is padded to
 
 Row = dict[str, Any]
 
 
 class Format(enum.StrEnum):
-    """What --format takes."""
+    """Values of --format."""
 
     TABLE = "table"
     JSON = "json"
@@ -35,7 +34,7 @@ class Format(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column of a table: which entry of a row (or what `pick` makes of the row), under which heading, shown how."""
+    """A column of a table: its heading, and its value by key or by `pick(row)`. show: value to text."""
 
     heading: str
     key: str = ""
@@ -44,11 +43,11 @@ class Column:
     right: bool = False
 
 
-def write_rows(rows: Iterable[Row], columns: Sequence[Column], shape: Format) -> None:
-    """Print rows. columns choose and order what a table shows; JSON has every entry of a row, in JSON's own types."""
-    if shape is Format.TABLE:
+def write_rows(rows: Iterable[Row], columns: Sequence[Column], format: Format) -> None:
+    """Print rows. columns select and order the cells of a table; JSON has every entry of a row."""
+    if format is Format.TABLE:
         _write_table(rows, columns)
-    elif shape is Format.JSONL:
+    elif format is Format.JSONL:
         for row in rows:
             sys.stdout.write(json_line(row) + "\n")
     else:
@@ -65,7 +64,7 @@ def _write_table(rows: Iterable[Row], columns: Sequence[Column]) -> None:
     if not first:
         return
     widths = [
-        min(max(_cells(column.heading), *(_cells(line[i]) for line in first)), WIDEST)
+        min(max(_cells(column.heading), *(_cells(line[i]) for line in first)), MAX_WIDTH)
         for i, column in enumerate(columns)
     ]
     limit = terminal.width()
@@ -90,7 +89,7 @@ def _padded(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[in
 
 
 def _cells(text: str) -> int:
-    """Terminal cells of text: East Asian characters take two."""
+    """Return the number of terminal cells of text; East Asian characters take two."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len

@@ -1,4 +1,4 @@
-"""What the terminal is and may be sent: colours, width, progress. Text from data goes through `escaping` first."""
+"""The terminal: colors, width, warnings, progress. Text from data is escaped first (kwire.pages.escaping)."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ __all__ = ["Progress", "bold", "is_terminal", "progress", "warn", "width"]
 
 
 def is_terminal(stream: TextIO | None = None) -> bool:
-    """Whether a person looks at stream (standard output by default)."""
+    """Whether stream (standard output by default) is a terminal."""
     return (stream or sys.stdout).isatty()
 
 
-def _colours(stream: TextIO) -> bool:
-    # https://no-color.org: set and not empty means no colours, whatever its value
+def _has_colors(stream: TextIO) -> bool:
+    # https://no-color.org: any value that is not empty turns colors off
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def bold(text: str) -> str:
-    """text in bold on a terminal that has colours, unchanged elsewhere."""
-    return f"\x1b[1m{text}\x1b[0m" if _colours(sys.stdout) else text
+    """Return text in bold on a terminal with colors, else unchanged."""
+    return f"\x1b[1m{text}\x1b[0m" if _has_colors(sys.stdout) else text
 
 
 def width() -> int | None:
-    """Columns of the terminal; None in a pipe or file, where nothing is cut."""
+    """Return the columns of the terminal; None in a pipe or file, where nothing is cut."""
     return shutil.get_terminal_size().columns if is_terminal() else None
 
 
 def warn(message: str) -> None:
-    """One line on standard error, flushed behind what standard output already has."""
+    """Print one line to standard error, after flushing standard output."""
     sys.stdout.flush()
     print(f"kwire: {message}", file=sys.stderr)
 
 
 class Progress(Protocol):
-    """Told how far long work has come."""
+    """Progress of long work."""
 
     def advance(self, amount: int) -> None:
-        """amount more of the total is done."""
+        """Add amount to the finished part of the total."""
 
 
 class _Silent:
@@ -52,10 +52,10 @@ class _Silent:
 
 @contextmanager
 def progress(what: str, total_bytes: int, *, beside_rows: bool = False) -> Iterator[Progress]:
-    """A bar on standard error for work over total_bytes; silent unless standard error is a terminal.
+    """Show a bar on standard error for work over total_bytes, if standard error is a terminal.
 
-    beside_rows: rows are printed meanwhile, which would tear the bar apart on the same terminal; so it is shown only
-    while standard output goes elsewhere.
+    beside_rows: rows are printed meanwhile and would break the bar on the same terminal, so it is shown only if
+    standard output is not a terminal.
     """
     if not is_terminal(sys.stderr) or (beside_rows and is_terminal()):
         yield _Silent()
@@ -71,7 +71,7 @@ def progress(what: str, total_bytes: int, *, beside_rows: bool = False) -> Itera
         TransferSpeedColumn(),
         TimeRemainingColumn(),
     )
-    # rich would take sys.stdout over and print the rows on its own console, standard error
+    # rich would redirect sys.stdout to its own console, standard error
     with Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
         task = bar.add_task(what, total=total_bytes)
 

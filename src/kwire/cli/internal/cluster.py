@@ -46,7 +46,7 @@ def cluster(
     path: Annotated[
         str, typer.Argument(metavar="PATH", help="Log directory or __cluster_metadata-0: local path or URL.")
     ],
-    part: Annotated[Part, typer.Argument(metavar="[PART]", help=f"One of {', '.join(Part)}.")] = Part.OVERVIEW,
+    part: Annotated[Part, typer.Argument(metavar="PART", help="Part of the state.")] = Part.OVERVIEW,
     history: History = False,
     at_offset: AtOffset = None,
     at_time: AtTime = None,

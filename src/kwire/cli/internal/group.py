@@ -27,7 +27,7 @@ def group(
         str,
         typer.Argument(metavar="PATH", help="Log directory or partition of __consumer_offsets: path or URL."),
     ],
-    name: Annotated[str | None, typer.Argument(metavar="[GROUP]", help="Group id or pattern (*, ?).")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="GROUP", help="Group id or pattern (*, ?).")] = None,
     offsets: Annotated[
         bool, typer.Option("--offsets", help="Committed offsets and lag per partition; default with GROUP.")
     ] = False,

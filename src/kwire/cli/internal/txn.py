@@ -27,7 +27,7 @@ def txn(
         str,
         typer.Argument(metavar="PATH", help="Log directory or partition of __transaction_state: path or URL."),
     ],
-    name: Annotated[str | None, typer.Argument(metavar="[ID]", help="Transactional id or pattern (*, ?).")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="ID", help="Transactional id or pattern (*, ?).")] = None,
     open_only: Annotated[
         bool, typer.Option("--open", help="Only open transactions, which read_committed consumers wait for.")
     ] = False,

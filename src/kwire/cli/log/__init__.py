@@ -1,4 +1,4 @@
-"""`kwire log`: what is in a log directory. One module a command."""
+"""`kwire log`: commands for log directories. One module a command."""
 
 from kwire.cli.log.group import register
 

@@ -33,7 +33,7 @@ def dump(
     paths: Annotated[
         list[str],
         typer.Argument(
-            metavar="PATH...",
+            metavar="PATH",
             help="Log directories, partition directories, or files: "
             ".log, .checkpoint, .index, .timeindex, .txnindex, .snapshot.",
         ),

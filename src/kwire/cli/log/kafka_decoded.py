@@ -1,13 +1,13 @@
-"""Keys and payloads of internal topics as kafka-dump-log's decoders print them, character for character.
+"""Keys and payloads of internal topics in the format of kafka-dump-log's decoders, character for character.
 
     --offsets-decoder, --transaction-log-decoder     3.9 and later: JSON of key and value; transactions of 3.9 and
-                                                     everything of 2.8: a text of their own
+                                                     everything of 2.8: separate text formats
     --cluster-metadata-decoder                       JSON of the value
     --share-group-state-decoder                      4.3 only
     --remote-log-metadata-decoder                    Java's toString of the value; 3.9 and later
 
-JSON is Jackson's: no blanks, characters above ASCII as they are, doubles as Java prints them. What cannot be decoded
-is told in the tool's sentence with our reason, as its own reasons are those of Java's exceptions.
+JSON is in Jackson's format: no spaces, no escapes above ASCII, doubles as in Java. Records that cannot be decoded have
+the tool's sentence with kwire's reason, because the tool prints those of Java's exceptions.
 Source: DumpLogSegments and TransactionLog of 2.8.2 and 3.9.1, GroupMetadataManager of 2.8.2, DumpLogSegments of 4.3.0.
 """
 
@@ -31,7 +31,7 @@ __all__ = ["InternalTopic", "decoded_reading"]
 
 
 class InternalTopic(enum.StrEnum):
-    """Which of the tool's decoders."""
+    """The decoders of the tool."""
 
     OFFSETS = "offsets"
     TRANSACTION_LOG = "transaction-log"
@@ -45,7 +45,7 @@ GROUP_TYPES = {Lines.KAFKA_2_8: range(3), Lines.KAFKA_3_9: range(9), Lines.KAFKA
 
 
 def decoded_reading(topic: InternalTopic, lines: Lines) -> Reading:
-    """What that release's tool prints of a record. Raises OptionError where it has no such decoder."""
+    """Return the format of records of that release's tool. Raises OptionError if it has no such decoder."""
     from kwire.internal_topics.coordinator_records import coordinator_decoder
     from kwire.internal_topics.metadata_records import metadata_decoder
 
@@ -54,11 +54,11 @@ def decoded_reading(topic: InternalTopic, lines: Lines) -> Reading:
         return _metadata(metadata_decoder(kafka=release))
     if topic is InternalTopic.REMOTE_LOG_METADATA:
         if lines is Lines.KAFKA_2_8:
-            raise OptionError(f"--remote-log-metadata-decoder: Kafka {lines} has none; it came with 3.6")
+            raise OptionError(f"--remote-log-metadata-decoder: not supported by Kafka {lines}; added in 3.6")
         return _remote(metadata_decoder("storage", kafka=release), with_index=lines is Lines.KAFKA_4_3)
     if topic is InternalTopic.SHARE_GROUP_STATE:
         if lines is not Lines.KAFKA_4_3:
-            raise OptionError(f"--share-group-state-decoder: Kafka {lines} has none; it came with 4.0")
+            raise OptionError(f"--share-group-state-decoder: not supported by Kafka {lines}; added in 4.0")
         return _coordinator(coordinator_decoder("share-coordinator"))
     if topic is InternalTopic.OFFSETS:
         decode = coordinator_decoder("group-coordinator", kafka=release, types=GROUP_TYPES[lines])
@@ -84,9 +84,9 @@ def _typed(record: Record, decode: Decoder) -> TypedRecord:
 
 
 def _keyed(record: Record, decode: Decoder) -> TypedRecord:
-    """A coordinator's record. Raises Malformed without a key, where the tool ends."""
+    """Decode a coordinator's record. Raises Malformed without a key, where the tool ends."""
     if record.key is None:
-        raise Malformed(f"record at offset {record.offset} has no key, which its topic's records must have", 0)
+        raise Malformed(f"record at offset {record.offset} has no key; records of this topic require one", 0)
     return _typed(record, decode)
 
 
@@ -147,7 +147,7 @@ _SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': 
 
 
 def java_json(value: Any) -> str:
-    """value as Jackson writes it."""
+    """Return value as JSON in Jackson's format."""
     if isinstance(value, dict):
         return "{" + ",".join(f"{java_json(key)}:{java_json(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
@@ -162,12 +162,12 @@ def java_json(value: Any) -> str:
 
 
 def java_double(value: float) -> str:
-    """value as Double.toString writes it: with an exponent below 0.001 and from ten million on."""
+    """Return value like Double.toString: with an exponent below 0.001 and from 10,000,000."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
-    # the shortest decimal that is this double, of two digits at least: the smallest double is 4.9E-324, not 5.0E-324
+    # the shortest decimal of this double with at least two digits: the smallest double is 4.9E-324, not 5.0E-324
     shortest = repr(value)
     decimal = Decimal(shortest if "." in shortest else f"{value:.1e}").normalize()
     sign, digits, _ = decimal.as_tuple()
@@ -179,7 +179,7 @@ def java_double(value: float) -> str:
 
 
 def _required(typed: TypedRecord, record: Record) -> None:
-    """Raises Malformed where the record could not be read: these releases' tools end there."""
+    """Raise Malformed if the record could not be read: the tools of these releases end there."""
     if typed.key is None or (typed.value is None and record.value is not None):
         what = typed.error or f"unknown record type {typed.record_type}"
         raise Malformed(f"record at offset {record.offset}: {what}", typed.error_position or 0)
@@ -225,14 +225,14 @@ def _member_text(protocol_type: str, assignment: bytes) -> str:
         return _hex(assignment)
     found = read_assignment(assignment)
     if found is None:
-        raise Malformed(f"assignment of {len(assignment)} bytes is none of the consumer protocol", 0)
+        raise Malformed(f"assignment of {len(assignment)} bytes is not of the consumer protocol", 0)
     partitions = ", ".join(f"{each.topic}-{number}" for each in found.assigned_partitions for number in each.partitions)
     user_data = f":{_hex(found.user_data)}" if found.user_data else ""
     return f"[{partitions}]{user_data}"
 
 
 def _hex(data: bytes) -> str:
-    """As one big number: without zeros at its front."""
+    """Return data as one hexadecimal number, without leading zeros."""
     return f"{int.from_bytes(data, 'big'):X}" if data else ""
 
 

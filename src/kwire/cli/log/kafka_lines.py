@@ -1,14 +1,14 @@
-"""The lines of Kafka's own dump tool (kafka-dump-log), character for character.
+"""The output lines of kafka-dump-log, character for character.
 
-They changed between releases; three forms are offered, each held against what that release printed:
+Three formats are supported, each tested against the output of that release:
 
-    4.3   the newest there is
-    3.9   the same but for a lone `}` behind the checksum of a message of magic 0 or 1, a blank at the end of the line
-          of a producer without data, and leader changes without their contents
+    4.3   the newest
+    3.9   like 4.3, with a lone `}` after the checksum of a message of magic 0 or 1, a space at the end of the line
+          of a producer without data, and no contents of leader changes
     2.8   codecs in capitals, no delete horizon, `Starting offset`, every record line repeats its batch, no
           `lastTimestamp` of producers
 
-Text is what Java makes of the bytes (UTF-8 with U+FFFD for what is not), line breaks and control characters included.
+Text is decoded as in Java (UTF-8 with U+FFFD for invalid bytes), including line breaks and control characters.
 Source: DumpLogSegments of 2.8.2, 3.9.1 and 4.3.0.
 """
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["Lines", "Reading", "batch_line", "producer_line", "record_lines", "starting_line"]
 
 Reading = Callable[["Record"], tuple[str | None, str | None]]
-"""(key, payload) of a record as text, None for what is not printed. Raises DecodeError where the tool ends."""
+"""(key, payload) of a record as text, None if not printed. Raises DecodeError where the tool ends."""
 
 
 class Lines(enum.StrEnum):
-    """Whose lines: what --kafka-version takes."""
+    """Kafka release of the format; values of --kafka-version."""
 
     KAFKA_2_8 = "2.8"
     KAFKA_3_9 = "3.9"
@@ -40,12 +40,12 @@ class Lines(enum.StrEnum):
 
 
 def starting_line(base_offset: int, lines: Lines) -> str:
-    """The second line of a `.log` file's dump."""
+    """Return the second line of the dump of a `.log` file."""
     return f"{'Starting' if lines is Lines.KAFKA_2_8 else 'Log starting'} offset: {base_offset}"
 
 
 def batch_line(batch: Batch, lines: Lines) -> str:
-    """One batch, or one message of magic 0 or 1. Raises CorruptBatch on an unknown codec, as the tool does."""
+    """Return the line of a batch, or of a message of magic 0 or 1. Raises CorruptBatch for an unknown codec."""
     if batch.magic >= 2:
         horizon = "" if lines is Lines.KAFKA_2_8 else f" deleteHorizonMs: {_optional_long(batch.delete_horizon_ms)}"
         head = (
@@ -67,12 +67,12 @@ def batch_line(batch: Batch, lines: Lines) -> str:
 def record_lines(
     batch: Batch, lines: Lines, *, read: Reading | None = None, bare: bool = False
 ) -> Iterator[tuple[Record, str]]:
-    """Each record and its line, with keys and payloads (--print-data-log). Raises CorruptBatch, and as read does.
+    """Yield each record and its line, with keys and payloads (--print-data-log). Raises CorruptBatch, and as read does.
 
-    read: what makes text of a record's key and payload, Java's text by default. bare: without offsets, sizes and what
-    control records say (--skip-record-metadata).
+    read: key and payload as text, as in Java by default. bare: without offsets, sizes and contents of control records
+    (--skip-record-metadata).
     """
-    # like the tool: nothing is checked on the way, the line says whether the checksum holds
+    # like the tool: not verified here; the line says whether the checksum matches
     records = batch.records(check_crc=False)
     if bare:
         for record in records:
@@ -86,7 +86,7 @@ def record_lines(
 
 
 def producer_line(state: ProducerState, lines: Lines) -> str:
-    """One producer of a `.snapshot` file."""
+    """Return the line of a producer of a `.snapshot` file."""
     first = state.current_transaction_first_offset
     if lines is Lines.KAFKA_2_8:
         open_from = "None" if first == -1 else f"Some({first})"
@@ -107,7 +107,7 @@ def producer_line(state: ProducerState, lines: Lines) -> str:
 
 
 def _first_sequence(state: ProducerState) -> int:
-    """last_sequence less offset_delta, in the sequence's own arithmetic: below 0 it goes on from 2^31 - 1."""
+    """Return last_sequence minus offset_delta; sequences wrap from 0 to 2^31 - 1."""
     first = state.last_sequence - state.offset_delta
     return first if first >= 0 or state.last_sequence < 0 else first + (1 << 31)
 
@@ -153,12 +153,12 @@ def _contents(batch: Batch, record: Record, lines: Lines, read: Reading | None) 
 
 
 def _bare(batch: Batch, record: Record, lines: Lines, read: Reading) -> str:
-    """A line of keys and payloads alone; empty for a control record, as the tool prints it."""
+    """Return a line of key and payload only; empty for a control record, like the tool."""
     if batch.is_control:
         return ""
     key, payload = read(record)
     if key is None:
-        # the mark at the front of the line comes with the key, or since 4.0 with whatever is first
+        # the mark at the start of the line belongs to the key; since 4.0, to the first part
         start = "| " if lines is Lines.KAFKA_4_3 else " "
         return "" if payload is None else f"{start}payload: {payload}"
     return f"| key: {key}" + ("" if payload is None else f" payload: {payload}")
@@ -182,8 +182,8 @@ def _control(batch: Batch, record: Record, lines: Lines) -> str:
     if control.coordinator_epoch is not None:
         return f" endTxnMarker: {control.type.name} coordinatorEpoch: {control.coordinator_epoch}"
     name = QUORUM_RECORDS.get(control.type.name)
-    untold = control.type.name == "LEADER_CHANGE" and lines is not Lines.KAFKA_4_3
-    if name is None or lines is Lines.KAFKA_2_8 or untold:
+    omitted = control.type.name == "LEADER_CHANGE" and lines is not Lines.KAFKA_4_3
+    if name is None or lines is Lines.KAFKA_2_8 or omitted:
         return f" controlType: {control.type.name}({control.type_id})"
     from kwire.messages import registry
     from kwire.pages.escaping import compact_json
@@ -196,8 +196,8 @@ def _control(batch: Batch, record: Record, lines: Lines) -> str:
     return f" {label} {compact_json(decoded.to_json(version=0))}"
 
 
-# Control records of the metadata quorum that are printed as JSON: their label, and the message their value is. A later
-# version than 0 is read as 0, whose fields it begins with.
+# Control records of the metadata quorum printed as JSON: label and message of the value. Later versions start with the
+# fields of version 0 and are read as 0.
 QUORUM_RECORDS = {
     "LEADER_CHANGE": ("LeaderChange:", "LeaderChangeMessage"),
     "SNAPSHOT_HEADER": ("SnapshotHeader", "SnapshotHeaderRecord"),
@@ -208,14 +208,14 @@ QUORUM_RECORDS = {
 
 
 def _message_checksums(batch: Batch) -> Iterator[tuple[int, bool]]:
-    """(checksum as stored, whether it holds) of the message of magic 0 or 1, or of each message inside it."""
+    """Yield (stored checksum, whether it matches) of a message of magic 0 or 1, or of each message inside it."""
     from kwire.records import Compression
     from kwire.wire.checksum import crc32
 
     if batch.compression is Compression.NONE:
         yield batch.crc, batch.is_valid
         return
-    wrapper: LegacyBatch = batch  # type: ignore[assignment]  # below magic 2 there is no other class
+    wrapper: LegacyBatch = batch  # type: ignore[assignment]  # the only class below magic 2
     payload = wrapper.inner_payload()
     position = 0
     while len(payload) - position >= 12:
@@ -230,7 +230,7 @@ def _message_checksums(batch: Batch) -> Iterator[tuple[int, bool]]:
 def _java_text(raw: bytes) -> str:
     from kwire.records.record import decode_header_key
 
-    return decode_header_key(raw)  # new String(bytes, UTF_8), which is how header keys are read too
+    return decode_header_key(raw)  # new String(bytes, UTF_8), as for header keys
 
 
 def _codec(batch: Batch, lines: Lines) -> str:

@@ -1,4 +1,4 @@
-"""Records of `__remote_log_metadata` as kafka-dump-log's --remote-log-metadata-decoder prints them: Java's toString.
+"""Records of `__remote_log_metadata` in the format of kafka-dump-log's decoder: Java's toString.
 
     RemoteLogSegmentMetadata{remoteLogSegmentId=RemoteLogSegmentId{topicIdPartition=ID:TOPIC-0, id=ID}, startOffset=...
     RemoteLogSegmentMetadataUpdate{...}         RemotePartitionDeleteMetadata{...}
@@ -21,7 +21,7 @@ PARTITION_STATES = ("DELETE_PARTITION_MARKED", "DELETE_PARTITION_STARTED", "DELE
 
 
 def remote_text(kind: str, record: Any, *, with_index: bool) -> str | None:
-    """A record's line; None for a kind that the tool does not know. with_index: whether txnIdxEmpty is in it."""
+    """Return the line of a record; None for an unknown kind. with_index: include txnIdxEmpty."""
     if kind == "RemoteLogSegmentMetadataRecord":
         epochs = {each.leader_epoch: each.offset for each in record.segment_leader_epochs}
         fields = {

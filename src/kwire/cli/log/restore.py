@@ -32,7 +32,7 @@ COLUMNS = (
 
 def restore(
     inputs: Annotated[
-        list[str], typer.Argument(metavar="PATH...", help="Parquet files, or directories, globs or URLs of them.")
+        list[str], typer.Argument(metavar="PATH", help="Parquet files, or directories, globs or URLs of them.")
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="New log directory; must be empty or missing.")

@@ -1,8 +1,8 @@
-"""The order in which Scala's mutable hash tables give their elements back: lines of Kafka's tools before 4.0 show it.
+"""The iteration order of Scala's mutable hash tables, which shows in the output of Kafka's tools before 4.0.
 
-An element's bucket is the low bits of its hash with the high half folded in; within a bucket elements stand by that
-number. A table begins with 16 buckets. It doubles when an element is added that would fill three quarters of it; but
-when a set of five or more is added at once, the table only grows to what that set needs by itself.
+The bucket of an element is the low bits of its hash, XORed with the high half; within a bucket, elements are sorted by
+that number. A table starts with 16 buckets and doubles when an element would fill three quarters of it. Adding a set of
+five or more elements only grows the table to the size of that set.
 Source: scala.collection.mutable.HashSet and HashMap of 2.13; java.lang.String.hashCode, TopicPartition.hashCode.
 """
 
@@ -15,12 +15,12 @@ __all__ = ["partition_hash", "string_hash", "table_order"]
 
 T = TypeVar("T")
 FIRST_BUCKETS = 16
-SMALL_SET = 4  # up to here Scala's immutable sets are no hash tables, and are added element by element
+SMALL_SET = 4  # Scala's immutable sets up to this size are not hash tables and are added element by element
 INT_BITS = 0xFFFF_FFFF
 
 
 def table_order(additions: Iterable[Sequence[T]], hash_of: Callable[[T], int]) -> list[T]:
-    """The elements of a table as it lists them. additions: the sets that were added, one after another."""
+    """Return the elements of a table in its iteration order. additions: the sets added, in order."""
     buckets, elements = FIRST_BUCKETS, dict[T, None]()
     for added in additions:
         buckets = max(buckets, _buckets_for(len(added)))
@@ -32,18 +32,18 @@ def table_order(additions: Iterable[Sequence[T]], hash_of: Callable[[T], int]) -
     def place(element: T) -> tuple[int, int]:
         code = hash_of(element)
         code ^= code >> 16
-        return code & (buckets - 1), code - (code >> 31 << 32)  # within the bucket as signed numbers
+        return code & (buckets - 1), code - (code >> 31 << 32)  # as signed numbers within the bucket
 
     return sorted(elements, key=place)
 
 
 def _buckets_for(size: int) -> int:
-    """The power of two that Scala reserves for a set of that size: a third more, at least 8."""
+    """Return the buckets that Scala reserves for a set: a power of two, a third more, at least 8."""
     return 1 << max(((size + 1) * 4 // 3 - 1).bit_length(), 3)
 
 
 def string_hash(text: str) -> int:
-    """Java's String.hashCode as an unsigned 32 bit number."""
+    """Return Java's String.hashCode as an unsigned 32-bit number."""
     units = text.encode("utf-16-be", "surrogatepass")
     code = 0
     for at in range(0, len(units), 2):
@@ -52,6 +52,6 @@ def string_hash(text: str) -> int:
 
 
 def partition_hash(partition: tuple[str, int]) -> int:
-    """TopicPartition.hashCode of (topic, partition), unsigned."""
+    """Return TopicPartition.hashCode of (topic, partition), unsigned."""
     topic, number = partition
     return ((31 + number) * 31 + string_hash(topic)) & INT_BITS

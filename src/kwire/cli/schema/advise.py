@@ -28,7 +28,7 @@ __all__ = ["advise"]
 Bodies = Annotated[
     list[Path],
     typer.Argument(
-        metavar="BODIES...",
+        metavar="BODY",
         help='Files of one body each, JSON lines ({"b64": ...}; .jsonl, .jsonl.gz) or captures (.pcap, .pcapng). '
         "Other messages and versions in them are ignored.",
     ),

@@ -20,7 +20,7 @@ def docs(
     into: Output,
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[PATH...]", help="Definition files or directories; Kafka's protocol by default."),
+        typer.Argument(metavar="PATH", help="Definition files or directories; Kafka's protocol by default."),
     ] = None,
     dialect: DialectOption = Dialect.STRICT,
     format: FormatOption = Format.TABLE,

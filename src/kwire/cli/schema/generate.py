@@ -54,7 +54,7 @@ def generate(
 
 
 def import_(
-    sources: Annotated[list[Path], typer.Argument(metavar="JAR|DIR...", help="Kafka jars or source directories.")],
+    sources: Annotated[list[Path], typer.Argument(metavar="JAR|DIR", help="Kafka jars or source directories.")],
     into: Output,
     base: Annotated[
         Path | None, typer.Option("--base", metavar="DIR", help="Other release: only the differences from it are kept.")

@@ -19,7 +19,7 @@ class Dialect(enum.StrEnum):
     KIP = "kip"
 
 
-Paths = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Definition files or directories.")]
+Paths = Annotated[list[Path], typer.Argument(metavar="PATH", help="Definition files or directories.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Message name, or definition file.")]
 Release = Annotated[
     str | None, typer.Option("--kafka", metavar="RELEASE", help="Definition of this Kafka release, such as 3.9.1.")
