@@ -1,1 +1,1 @@
-"""Benchmarks, laid out as the packages are. A line a figure: name value unit ratio peer."""
+"""Benchmarks in the layout of the packages. Each prints a line per figure: name value unit ratio peer."""

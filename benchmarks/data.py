@@ -1,7 +1,7 @@
-"""Segments to measure with: as a broker writes them, made without one.
+"""Segments for benchmarks, in the format of a broker, but generated without one.
 
-A record has a 16 byte key and a 100 byte JSON-like value (116 B), a batch is 16 KB, an index entry stands at every
-batch. All batches have one layout, so numpy fills thousands at once. Made once, kept below build/bench.
+A record has a 16 byte key and a 100 byte JSON-like value (116 B), a batch is 16 KB, and every batch has an index entry.
+All batches have the same layout, so that numpy can fill thousands in one step. They are kept in build/bench.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RECORDS_PER_BATCH = 128
 KEY = b"key-000000000000"
 VALUE_START = b'{"id":00000000,"user":"u000000","amount":000.00,"country":"DE","note":"'
 VALUE = VALUE_START + (b"abcdefghijklmnopqrstuvwxyz" * 2)[: 98 - len(VALUE_START)] + b'"}'
-# Columns of digits in a record, from its start: (position in the key or the value, digits).
+# Columns of digits in a record: (position in the key or value, digits).
 KEY_DIGITS = (4, 12)
 ID_DIGITS = (VALUE.index(b"00000000"), 8)
 USER_DIGITS = (VALUE.index(b"u000000") + 1, 6)
@@ -32,9 +32,9 @@ BATCHES_AT_ONCE = 2048
 
 
 def log_directory(records: int = 4_000_000, *, partitions: int = 2, segments: int = 3, codec: str = "none") -> Path:
-    """A log directory with one topic, `bench`; made on the first call (a second for 100 MB).
+    """Return a log directory with the topic `bench`, generated on the first call (a second for 100 MB).
 
-    records: in all, rounded down to whole batches, evenly over partitions and segments.
+    records: total number, rounded down to complete batches, distributed evenly over partitions and segments.
     """
     root = CACHE / f"log-{codec}-{records}-{partitions}x{segments}"
     if (root / "done").exists():
@@ -60,7 +60,7 @@ def _varint(value: int) -> bytes:
 
 
 def _template() -> tuple[bytes, list[int], list[int]]:
-    """The records of one batch with zeros for digits; positions of each record's key and value in it."""
+    """Return the records of a batch with zeros as digits, and the positions of each record's key and value."""
     section, keys, values = bytearray(), [], []
     for delta in range(RECORDS_PER_BATCH):
         head = b"\0" + _varint(delta) + _varint(delta) + _varint(len(KEY))

@@ -1,1 +1,1 @@
-"""The broker beside real Kafka: throughput, latency, start-up, memory."""
+"""The broker compared to real Kafka: throughput, latency, start-up, memory."""

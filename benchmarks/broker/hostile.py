@@ -1,13 +1,13 @@
-"""How long does a client wait at worst while others do what they can to keep the broker busy?
+"""What is the longest wait of a client while other clients attack the broker?
 
 One client sends an ApiVersions request every few milliseconds. Each attack runs in a separate process:
 
-    pipelined     one connection sends 60,000 requests in one write, and repeats that
-    unread        60 connections ask for 4 MB of records each and never read their responses
-    metadata      60 connections ask for 60,000 topics that do not exist, a response of 4 MB, and never read it
+    pipelined     a connection sends 60,000 requests in one write, repeatedly
+    unread        60 connections fetch 4 MB of records each and never read the responses
+    metadata      60 connections request 60,000 unknown topics, a response of 4 MB, and never read it
     bombs         4 connections produce batches of 100 KB that decompress to 100 MB
     empty         one connection produces a batch of 30 KB with 4 million empty records
-    announced     8 connections send a request of 100 MB each, all but its last byte
+    incomplete    8 connections send all but the last byte of a request of 100 MB
 
 Two figures for each: the longest wait of the client in ms, and the peak of the broker's resident memory in MB.
 """
@@ -57,7 +57,7 @@ Attack = Callable[[str, Event], None]
 
 
 def connect(address: str) -> socket.socket:
-    """A connection to the broker."""
+    """Connect to the broker."""
     host, _, port = address.rpartition(":")
     sock = socket.create_connection((host, int(port)), timeout=TIMEOUT_S)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -65,12 +65,12 @@ def connect(address: str) -> socket.socket:
 
 
 def receive(sock: socket.socket) -> bytes:
-    """The next response, without its length."""
+    """Receive the next response, without its length."""
     return receive_bytes(sock, int.from_bytes(receive_bytes(sock, 4), "big"))
 
 
 def receive_bytes(sock: socket.socket, size: int) -> bytes:
-    """Exactly size bytes. Raises ConnectionError at the end of the connection."""
+    """Receive exactly size bytes. Raises ConnectionError at the end of the stream."""
     data = bytearray()
     while len(data) < size:
         chunk = sock.recv(size - len(data))
@@ -80,11 +80,11 @@ def receive_bytes(sock: socket.socket, size: int) -> bytes:
     return bytes(data)
 
 
-# Attacks: each runs until its process is ended, and says when it begins
+# Attacks: each runs until its process is terminated, and reports when it starts
 
 
 def pipelined(address: str, begins: Event) -> None:
-    """Requests in one go; a thread reads the responses."""
+    """Send many requests in one write; a thread reads the responses."""
     request = frame(API_VERSIONS, ApiVersionsRequest())
     sock = connect(address)
     begins.set()
@@ -97,20 +97,20 @@ def pipelined(address: str, begins: Event) -> None:
 
 
 def unread(address: str, begins: Event) -> None:
-    """Fetch requests whose responses stay in the broker."""
+    """Fetch without reading the responses."""
     partition = FetchRequest.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=RESPONSE_BYTES)
     topic = FetchRequest.FetchTopic(topic=TOPIC, partitions=[partition])
     keep_asking(address, begins, frame(FETCH, FetchRequest(max_wait_ms=0, max_bytes=RESPONSE_BYTES, topics=[topic])), 8)
 
 
 def metadata(address: str, begins: Event) -> None:
-    """Metadata requests whose responses stay in the broker."""
+    """Request metadata without reading the responses."""
     names = [MetadataRequest.MetadataRequestTopic(name=f"{index:060}") for index in range(TOPICS)]
     keep_asking(address, begins, frame(METADATA, MetadataRequest(topics=names, allow_auto_topic_creation=False)), 1)
 
 
 def keep_asking(address: str, begins: Event, request: bytes, requests: int) -> None:
-    """Send a few requests on each of many connections, never read, and begin again with new connections."""
+    """Send a few requests on each of many connections, never read, then start again with new connections."""
     begins.set()
     while True:
         socks = [connect(address) for _ in range(CONNECTIONS)]
@@ -122,7 +122,7 @@ def keep_asking(address: str, begins: Event, request: bytes, requests: int) -> N
 
 
 def bombs(address: str, begins: Event) -> None:
-    """Batches that are small on the wire only."""
+    """Produce batches that are large when decompressed."""
     value = bytes(BOMB_BYTES - 100)
     builder = records.BatchBuilder(compression=Compression.GZIP)
     builder.append(None, value, timestamp=NOW_MS)
@@ -130,7 +130,7 @@ def bombs(address: str, begins: Event) -> None:
 
 
 def empty(address: str, begins: Event) -> None:
-    """A batch of records without anything in them, which all have the same offset, so that they compress well."""
+    """Produce a batch of empty records with the same offset, which compresses well."""
     section = bytes((12, 0, 0, 0, 1, 1, 0)) * EMPTY_RECORDS
     batch = join_batch(
         BatchFields(compression=Compression.GZIP),
@@ -145,7 +145,7 @@ def empty(address: str, begins: Event) -> None:
 
 
 def produce_for_ever(address: str, begins: Event, batch: bytes, connections: int) -> None:
-    """Produce a batch again and again on a number of connections."""
+    """Produce a batch repeatedly on a number of connections."""
     partition = ProduceRequest.PartitionProduceData(index=0, records=batch)
     topic = ProduceRequest.TopicProduceData(name=TOPIC, partition_data=[partition])
     request = frame(PRODUCE, ProduceRequest(acks=1, timeout_ms=TIMEOUT_S * 1000, topic_data=[topic]))
@@ -164,8 +164,8 @@ def produce_for_ever(address: str, begins: Event, batch: bytes, connections: int
         thread.join()
 
 
-def announced(address: str, begins: Event) -> None:
-    """Requests that lack their last byte."""
+def incomplete(address: str, begins: Event) -> None:
+    """Send requests without their last byte."""
     socks = [connect(address) for _ in range(ANNOUNCED)]
     head = ANNOUNCED_BYTES.to_bytes(4, "big") + frame(METADATA, MetadataRequest(topics=None))[4:]
 
@@ -183,15 +183,15 @@ def announced(address: str, begins: Event) -> None:
 
 
 ATTACKS: dict[str, Attack] = {
-    attack.__name__: attack for attack in (pipelined, unread, metadata, bombs, empty, announced)
+    attack.__name__: attack for attack in (pipelined, unread, metadata, bombs, empty, incomplete)
 }
 
 
-# The client beside them
+# The measured client
 
 
 def prepare(address: str, *, filled: bool) -> None:
-    """Create the topics. filled: the one that is fetched from gets records, and the broker its compiled code."""
+    """Create the topics. filled: write records to the topic that is fetched, and warm the broker up."""
     topics = [CreateTopicsRequest.CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1)]
     with connect(address) as sock:
         sock.sendall(frame(CREATE_TOPICS, CreateTopicsRequest(topics=topics, timeout_ms=60_000)))
@@ -209,7 +209,7 @@ def prepare(address: str, *, filled: bool) -> None:
 
 
 def waits(address: str, seconds: float) -> list[float]:
-    """How long each request of a client took, in seconds."""
+    """Measure the duration of each request of a client in seconds."""
     request = frame(API_VERSIONS, ApiVersionsRequest())
     found = []
     end = time.monotonic() + seconds
@@ -223,7 +223,7 @@ def waits(address: str, seconds: float) -> list[float]:
 
 
 def under(attack: Attack, served: Served, seconds: float) -> tuple[float, float]:
-    """The longest wait in ms, and the broker's largest resident memory in MB, while an attack runs."""
+    """Return the longest wait in ms and the broker's peak memory in MB during an attack."""
     context = multiprocessing.get_context("spawn")
     begins = context.Event()
     attacker = context.Process(target=attack, args=(served.address, begins), daemon=True)

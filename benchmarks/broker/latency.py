@@ -1,8 +1,8 @@
-"""How long until a record is acknowledged, and until a consumer has it, at 1,000 records a second?
+"""How long until a record is acknowledged, and until it is consumed, at 1,000 records per second?
 
-One producer (librdkafka, acks=1, no linger) and one consumer in this process, beside each broker. Both brokers run all
-the time and take turns. First each gets a million records in large batches and 75,000 in requests of one or a few, so
-that Java has compiled what such requests need; then come the rounds, of which the median counts.
+A producer (librdkafka, acks=1, no linger) and a consumer run in this process, for each broker in turns; both brokers
+run all the time. Before, each broker receives a million records in large batches and 75,000 in small requests, so that
+Java has compiled its code. The figures are medians over the rounds.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from benchmarks.messages.timing import line
 
 RATE, SECONDS, ROUNDS = 1000, 10, 5
 UNCOUNTED_S = 1
-"""Of each round: connections are opened, topics made."""
+"""At the start of a round: connections are opened, topics are created."""
 WARM_UP_RECORDS, WARM_UP_RATE, WARM_UP_SECONDS = 1_000_000, 5000, 15
 VALUE_BYTES = 100
 
 
 def measure(served: Served, topic: str, rate: int = RATE, seconds: int = SECONDS) -> dict[str, float]:
-    """Milliseconds by name, of one round on a new topic."""
+    """Run a round on a new topic; return milliseconds by name."""
     from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 
     base = {"bootstrap.servers": served.address, "log_level": 0}

@@ -1,7 +1,7 @@
-"""What does the broker's thread spend on one request, without its socket: Produce and Fetch of several sizes?
+"""How much CPU time does the broker's thread need for a Produce or Fetch request, without network I/O?
 
-CPU time of decoding the request, handling it, the write into the page cache included, and encoding the answer; what
-was fetched is not sent. Records of 100 bytes, one batch a request, not compressed.
+CPU time to decode the request, handle it, including the write to the page cache, and encode the response; fetched
+records are not sent. Records of 100 bytes, one uncompressed batch per request.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ FILL = 200  # batches of 64 KB to be fetched
 
 
 def frame(api: tuple[int, int], request: Message) -> bytes:
-    """A request as it comes from the socket."""
+    """Encode a request as a frame."""
     header = RequestHeader(request_api_key=api[0], request_api_version=api[1], correlation_id=1, client_id="bench")
     return request_codec(*api).encode((header, request))
 
 
 def batch(count: int) -> bytes:
-    """So many records."""
+    """Encode a batch of count records."""
     now_ms = int(time.time() * 1000)
     return write_batch(
         [
@@ -52,21 +52,21 @@ def batch(count: int) -> bytes:
 
 
 def produce(records: bytes) -> bytes:
-    """A Produce request."""
+    """Encode a Produce request."""
     partition = ProduceRequest.PartitionProduceData(index=0, records=records)
     topic = ProduceRequest.TopicProduceData(name=TOPIC, partition_data=[partition])
     return frame(PRODUCE, ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic]))
 
 
 def fetch(offset: int, max_bytes: int) -> bytes:
-    """A Fetch request."""
+    """Encode a Fetch request."""
     partition = FetchRequest.FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=max_bytes)
     topic = FetchRequest.FetchTopic(topic=TOPIC, partitions=[partition])
     return frame(FETCH, FetchRequest(max_wait_ms=500, min_bytes=1, max_bytes=50 << 20, topics=[topic]))
 
 
 def served(node: Node, data: bytes | memoryview, api: tuple[int, int]) -> Callable[[], Any]:
-    """What happens to a request between receiving and sending."""
+    """Decode and handle a request, and encode its response."""
     peer = Peer(connection_id="bench", host="bench", port=1, listener="PLAINTEXT", security_protocol="PLAINTEXT")
 
     def once() -> None:

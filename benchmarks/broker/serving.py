@@ -1,4 +1,4 @@
-"""Brokers in processes of their own, ours and real Kafka, and what they cost."""
+"""Brokers in separate processes, kwire's and real Kafka, with their CPU time and memory."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ with Broker(sys.argv[1]) as broker:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A broker that runs. address: host:port; pid: of its process; log_dir: where its topics are, if it is kept."""
+    """A running broker. address: host:port; pid: of its process; log_dir: its log directory, if it is kept."""
 
     address: str
     pid: int
     log_dir: Path | None = None
 
     def cpu_s(self) -> float:
-        """CPU seconds of the process so far, user and system."""
+        """Return the CPU seconds of a process so far, user and system."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
 
     def memory_mb(self) -> float:
-        """Resident memory."""
+        """Return the resident memory of a process in MB."""
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) / 1024
@@ -46,7 +46,7 @@ class Served:
 
 @contextlib.contextmanager
 def kwire_broker() -> Iterator[Served]:
-    """Ours, on a directory that is kept for the run."""
+    """Run kwire's broker on a directory that is kept."""
     with tempfile.TemporaryDirectory() as directory:
         process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM, directory], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -62,11 +62,11 @@ def kwire_broker() -> Iterator[Served]:
 
 @contextlib.contextmanager
 def real_kafka() -> Iterator[Served]:
-    """Kafka 3.9.1."""
+    """Run Kafka 3.9.1."""
     with tempfile.TemporaryDirectory() as directory, KafkaBroker(Path(directory)) as kafka:
         assert kafka.process is not None
         yield Served(kafka.bootstrap_servers, kafka.process.pid, kafka.log_dir)
 
 
 BROKERS = {"kafka": real_kafka, "kwire": kwire_broker}
-"""The peer first: its figures stand beside ours."""
+"""The peer runs first, since kwire's figures are printed with the ratio to it."""

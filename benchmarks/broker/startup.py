@@ -1,7 +1,7 @@
-"""How long from nothing to the first acknowledged record, and how much memory does a broker take then?
+"""How long does a broker take from start to the first acknowledged record, and how much memory does it use then?
 
-Ours from the start of a Python process; Kafka from that of its JVM, on a directory that is formatted already. The
-median of rounds in turns.
+kwire's broker from the start of a Python process; Kafka from the start of its JVM, on a formatted directory. Medians of
+alternating rounds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def first_record(address: str) -> None:
 
 
 def ours() -> tuple[float, float, float]:
-    """(seconds, CPU seconds, MB)."""
+    """Measure one start: (seconds, CPU seconds, MB)."""
     with tempfile.TemporaryDirectory() as directory:
         start = time.perf_counter()
         process = subprocess.Popen(
@@ -48,7 +48,7 @@ def ours() -> tuple[float, float, float]:
 
 
 def kafkas() -> tuple[float, float, float]:
-    """(seconds, CPU seconds, MB)."""
+    """Measure one start: (seconds, CPU seconds, MB)."""
     with tempfile.TemporaryDirectory() as directory:
         with KafkaBroker(Path(directory)):
             pass
@@ -65,7 +65,7 @@ def main() -> None:
     """Print the figures."""
     from confluent_kafka import libversion
 
-    libversion()  # the client's own start is not the broker's
+    libversion()  # so that the client's start is not measured
     pairs = [(kafkas(), ours()) for _ in range(ROUNDS)]
     for i, (name, unit) in enumerate((("to_first_record", "s"), ("cpu", "s"), ("memory", "MB"))):
         theirs, value = (statistics.median(pair[who][i] for pair in pairs) for who in (0, 1))

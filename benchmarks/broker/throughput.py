@@ -1,8 +1,8 @@
-"""How many records of 100 bytes a second, and for how much of the server's CPU?
+"""How many records of 100 bytes per second, and how much CPU time of the broker?
 
-Produced by librdkafka (acks=1, batches of 64 KB, linger 5 ms), consumed by Kafka's own kafka-consumer-perf-test. Client
-and server share the machine, so the client is mostly what limits the rate: compare CPU seconds. The first million warms
-the servers up and is not counted.
+Produced by librdkafka (acks=1, batches of 64 KB, linger 5 ms), consumed by Kafka's kafka-consumer-perf-test. Client and
+broker share the machine, and the client mostly limits the rate: compare CPU seconds. The first million records warm the
+broker up and are not counted.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from benchmarks.messages.timing import line
 RECORDS = 1_000_000
 ROUNDS = 3
 VALUE = bytes(range(65, 115)) * 2
-FETCH_RATE_FIELD = 9  # of what the perf tool prints: records a second without the group's rebalance
+FETCH_RATE_FIELD = 9  # column of the tool's output: records per second without the group's rebalance
 
 
 def produce(served: Served, topic: str, count: int) -> float:
-    """Produce and wait for all acknowledgements; returns seconds."""
+    """Produce and wait for all acknowledgements; return seconds."""
     from confluent_kafka import Producer
 
     producer = Producer(
@@ -50,7 +50,7 @@ def produce(served: Served, topic: str, count: int) -> float:
 
 
 def consume(served: Served, topic: str, count: int) -> float:
-    """Records a second of Kafka's consumer."""
+    """Run Kafka's consumer; return records per second."""
     printed = java(
         "org.apache.kafka.tools.ConsumerPerformance",
         *("--bootstrap-server", served.address, "--topic", topic, "--messages", str(count)),
@@ -61,7 +61,7 @@ def consume(served: Served, topic: str, count: int) -> float:
 
 
 def measure(served: Served) -> dict[str, float]:
-    """Figures by name; of several rounds the best."""
+    """Return the best figures of several rounds, by name."""
     produce(served, "warm", RECORDS)
     rates, costs, reads, read_costs = [], [], [], []
     for _ in range(ROUNDS):

@@ -1,9 +1,8 @@
-"""How fast is a log compacted, beside Kafka's own cleaner on the same files?
+"""How fast is log compaction, compared to Kafka's cleaner on the same files?
 
-Three logs of 100,000 keys that come again and again, all of it dirty: batches of 16 KB, the same with zstd, and
-batches of one record. Ours: one pass in a process of its own. Kafka 3.9.1: its Cleaner class, third run in one JVM,
-CPU time of its thread (without the JVM's compiler and collector). Megabytes of segments that are read, per second of
-CPU; RSS in MB.
+Three dirty logs of 100,000 repeated keys: batches of 16 KB, with and without zstd, or of one record each. kwire: one
+pass in a separate process. Kafka 3.9.1: the third run of its Cleaner class in a JVM, CPU time of its thread without the
+JVM's compiler and garbage collector. Figures are MB of segments read per CPU second, and RSS in MB.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ RECORDS = 2_000_000
 
 
 def prepare(source: Path, target: Path, *, single: bool = False) -> Path:
-    """A partition with the records of a segment directory, recovered and stopped cleanly; single: one a batch."""
+    """Create a partition with the records of a segment directory. single: one record per batch."""
     from kwire.records.column_writer import ColumnWriter
     from kwire.records.columns import ColumnReader
 
@@ -49,13 +48,13 @@ def prepare(source: Path, target: Path, *, single: bool = False) -> Path:
 
 
 def clean(directory: str) -> None:
-    """Compact a partition and print what that took, after the kernels were loaded."""
+    """Compact a partition, after loading the kernels, and print the cost."""
     import time
 
     from kwire.log.cleaner import Cleaner
     from kwire.log.cleaner_checkpoints import CleanerCheckpoints
 
-    with tempfile.TemporaryDirectory() as folder:  # two passes over next to nothing load the kernels
+    with tempfile.TemporaryDirectory() as folder:  # two passes over little data load the kernels
         warm = Path(folder) / "bench-0"
         warm.mkdir()
         small = LogDirectory(log_directory(20_000, partitions=1, segments=2))["bench", 0]
@@ -75,7 +74,7 @@ def clean(directory: str) -> None:
 
 
 def clean_with_kafka(directories: list[Path], tasks: Path) -> list[float]:
-    """The same by Kafka's Cleaner, over copies one after another; of the last: as clean() prints it."""
+    """Compact copies of a partition with Kafka's Cleaner; print the cost of the last one, as clean() does."""
     from tools import kafka
 
     settings = ",".join(f"{name}={value}" for name, value in SETTINGS.items())
@@ -87,7 +86,7 @@ def clean_with_kafka(directories: list[Path], tasks: Path) -> list[float]:
 
 
 def compare(name: str, source: Path, *, single: bool = False) -> None:
-    """Print the figures of one log."""
+    """Print the figures of a log."""
     with tempfile.TemporaryDirectory(dir=source.parent) as folder:
         root = Path(folder)
         ours = prepare(source, root / "ours", single=single)

@@ -1,6 +1,6 @@
-"""What does a segment file cost on its way to Arrow, beyond decoding the same bytes in memory?
+"""What does reading a segment file into Arrow cost, compared to decoding the same bytes in memory?
 
-116 B records, 16 KB batches, CRC on, page cache warm. CPU time of this process; aim: 75 ns a row (docs/design.md).
+116 B records, 16 KB batches, CRC on, page cache warm. CPU time of this process; target: 75 ns per row (docs/design.md).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ROUNDS = 5
 
 
 def cpu_ns_a_row(read: Callable[[], int]) -> float:
-    """Best of some rounds, in CPU ns for each row that read() counts."""
+    """Return CPU ns per row that read() returns, the best of several rounds."""
     best = float("inf")
     for _ in range(ROUNDS):
         gc.collect()

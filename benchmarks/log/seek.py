@@ -1,6 +1,6 @@
-"""What does the index save: finding offsets in a segment, and cutting it into splits, with and without `.index`?
+"""How much faster is finding offsets in a segment, and splitting it, with an `.index` file?
 
-One segment of 16 KB batches. CPU time of this process.
+A segment of 16 KB batches. CPU time of this process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SEEKS = 100
 
 
 def cpu_us(work: Callable[[], object], times: int) -> float:
-    """CPU microseconds of one call, best of three series."""
+    """Return CPU microseconds per call, the best of three series."""
     best = float("inf")
     for _ in range(3):
         start = time.process_time_ns()
@@ -28,7 +28,7 @@ def cpu_us(work: Callable[[], object], times: int) -> float:
 
 
 def seek(log: PartitionLog) -> None:
-    """Positions of offsets all over the segment."""
+    """Look up the positions of offsets across the segment."""
     segment = log.segments[0]
     with segment.open() as file:
         for i in range(SEEKS):
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def compare(indexed: PartitionLog, bare: PartitionLog) -> None:
-    """The figures of a log with indexes beside those of one without."""
+    """Print the figures of a log with and without indexes."""
     size_mb = indexed.size_bytes / 1e6
     by_index, by_walk = cpu_us(lambda: seek(indexed), 3) / SEEKS, cpu_us(lambda: seek(bare), 1) / SEEKS
     print(f"log.seek {by_index:.1f} us {by_index / by_walk:.4f} header-walk-{by_walk:.0f}us-in-{size_mb:.0f}MB")

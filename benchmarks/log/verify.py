@@ -1,7 +1,7 @@
-"""How fast is `verify` (checksums, records, indexes, snapshots) beside kafka-dump-log --deep-iteration on the files?
+"""How fast is `verify` (checksums, records, indexes, snapshots) compared to kafka-dump-log --deep-iteration?
 
-CPU time and wall time of a process each, JVM start and kernel loading included, and peak memory. `KWIRE_BENCH_4GB=1`
-adds one log of 4 GB, made on the spot below build/bench and removed again.
+CPU time, wall time and peak memory of a process, including JVM start or kernel loading. `KWIRE_BENCH_4GB=1` adds a
+log of 4 GB, generated in build/bench and removed afterwards.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ assert not [each for each in found.damages if not each.is_harmless], found.damag
 
 
 class Run(NamedTuple):
-    """What a process took."""
+    """The cost of a process."""
 
     cpu_s: float
     wall_s: float
@@ -38,7 +38,7 @@ class Run(NamedTuple):
 
 
 def measured(*command: str, output: Path | None = None) -> Run:
-    """Run a program and wait for it; raises when it fails."""
+    """Run a program and wait for it; raise an error if it fails."""
     started = time.perf_counter()
     with open(output or os.devnull, "wb") as sink:
         process = subprocess.Popen(command, stdout=sink)
@@ -50,12 +50,12 @@ def measured(*command: str, output: Path | None = None) -> Run:
 
 
 def verify(directory: Path, threads: int) -> Run:
-    """The best of three runs."""
+    """Return the best of three runs."""
     return min(measured(sys.executable, "-c", VERIFY, str(directory), str(threads)) for _ in range(3))
 
 
 def dump(directory: Path) -> Run:
-    """kafka-dump-log over the same segments; what it prints goes nowhere."""
+    """Run kafka-dump-log on the same segments, without its output."""
     files = ",".join(str(path) for path in sorted(directory.glob("*/*.log")))
     tool = ("kafka.tools.DumpLogSegments", "--deep-iteration", "--files", files)
     return measured("java", "-Xmx1g", "-cp", f"{kafka.jars()}/*", *tool)
@@ -84,14 +84,14 @@ def main() -> None:
 
 
 def compare(name: str, directory: Path, peer: bool) -> None:
-    """One directory's figures."""
+    """Print the figures of a directory."""
     size_mb = sum(path.stat().st_size for path in directory.glob("*/*.log")) / 1e6
     one = verify(directory, 1)
     all_cores = verify(directory, os.cpu_count() or 1)
     theirs = dump(directory) if peer else None
     ratio = f"{theirs.wall_s / one.wall_s:.1f}" if theirs else "-"
-    told = f"kafka-dump-log-{size_mb / theirs.wall_s:.0f}MB/s" if theirs else "-"
-    print(f"{name} {size_mb / one.wall_s:.0f} MB/s {ratio} {told}")
+    compared = f"kafka-dump-log-{size_mb / theirs.wall_s:.0f}MB/s" if theirs else "-"
+    print(f"{name} {size_mb / one.wall_s:.0f} MB/s {ratio} {compared}")
     print(f"{name}.threads {size_mb / all_cores.wall_s:.0f} MB/s - {os.cpu_count()}-threads")
     cpu = f"{theirs.cpu_s / one.cpu_s:.1f}" if theirs else "-"
     print(f"{name}.cpu {one.cpu_s:.2f} s {cpu} {f'kafka-dump-log-{theirs.cpu_s:.1f}s' if theirs else '-'}")

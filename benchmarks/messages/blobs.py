@@ -1,6 +1,6 @@
 """How often are large records copied?
 
-FetchResponse v12 with four times 1 MB of records, beside a copy of its 4 MB and the other Python codecs. CPU us a call.
+FetchResponse v12 with four times 1 MB of records, compared to a copy of 4 MB and other Python codecs. CPU us per call.
 """
 
 from __future__ import annotations

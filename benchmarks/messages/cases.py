@@ -1,4 +1,4 @@
-"""The messages that are measured: small and large, flexible and not, with tags, lists, strings and blobs."""
+"""Messages for benchmarks: small and large, flexible and not, with tags, lists, strings and blobs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kwire.messages import registry
 
 
 class Case(NamedTuple):
-    """A message and the version in which it is measured."""
+    """A message and its version."""
 
     name: str
     version: int
@@ -17,7 +17,7 @@ class Case(NamedTuple):
 
 
 def cases() -> dict[str, Case]:
-    """The measured messages by label; contents are made up, sizes those of a small cluster."""
+    """Return messages by label, with made-up contents and the sizes of a small cluster."""
     built = (_metadata, _api_versions, _fetch, _produce, _offset_commit, _request_header, _produce_response)
     found: dict[str, Case] = {}
     for build in built:
@@ -26,7 +26,7 @@ def cases() -> dict[str, Case]:
 
 
 def elderly_cases() -> dict[str, Case]:
-    """Versions that aiokafka speaks: it has none of the others."""
+    """Return messages in versions that aiokafka supports."""
     return {
         "Metadata_v5": Case("MetadataResponse", 5, _metadata_response()),
         "Fetch_v11": Case("FetchResponse", 11, _fetch_response()),
@@ -50,7 +50,7 @@ def _metadata_response() -> Any:
 
 
 def metadata_bodies(count: int) -> list[bytes]:
-    """MetadataResponse v9, each of one to three topics of ten partitions."""
+    """Return MetadataResponse v9 bodies of one to three topics with ten partitions."""
     cls: Any = registry.get("MetadataResponse")
     brokers = [cls.MetadataResponseBroker(node_id=i, host=f"host-{i}", port=9092) for i in range(2)]
     bodies = []
@@ -148,7 +148,7 @@ def _offset_commit() -> dict[str, Case]:
 
 
 def request_header() -> Any:
-    """A header as every request has one."""
+    """Return the header of a request."""
     cls: Any = registry.get("RequestHeader")
     return cls(request_api_key=3, request_api_version=9, correlation_id=123456, client_id="console-producer")
 

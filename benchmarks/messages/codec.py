@@ -1,7 +1,7 @@
-"""How long does a message take from bytes to object and back, beside the other Python codecs?
+"""How fast are messages decoded and encoded, compared to other Python codecs?
 
-Aims (docs/design.md): decode at most 1.0 x kio, whose reader is native, and 1/4 of kafka-python; encode at most 1/8 of
-the fastest of them. CPU us a call, each contender in turn; `walker` is this library without its kernel.
+Targets (docs/design.md): decode in at most the time of kio, whose reader is native, and 1/4 of kafka-python; encode in
+at most 1/8 of the fastest peer. CPU us per call, all codecs in turns; `walker` is kwire without its kernels.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kwire.messages import registry
 
 
 def measure(label: str, case: Case) -> None:
-    """Print the figures of one message."""
+    """Print the figures of a message."""
     cls = registry.get(case.name)
     codec = plan.codec(cls.SPEC, case.version, cls, kernels=True)
     walker = plan.codec(cls.SPEC, case.version, cls, kernels=False)

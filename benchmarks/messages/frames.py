@@ -1,6 +1,6 @@
-"""What does a header cost on the wire's way to objects, when it shares the plan of its body?
+"""What does it cost to decode a header in one plan with its body?
 
-CPU us a call: header and body by their own codecs, as one frame (with its length), and the body alone.
+CPU us per call: header and body with separate codecs, as one frame with its length, and the body alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main() -> None:
         assert frame == len(head + body).to_bytes(4, "big") + head + body
         best = cpu_us(
             {
-                "decode.separate": lambda: (headers.decode(head), bodies.decode(body)),  # noqa: B023  # called in here
+                "decode.separate": lambda: (headers.decode(head), bodies.decode(body)),  # noqa: B023  # called in this iteration
                 "decode.frame": lambda: frames.decode(frame),  # noqa: B023
                 "decode.body": lambda: bodies.decode(body),  # noqa: B023
                 "encode.separate": lambda: headers.encode(header) + bodies.encode(obj),  # noqa: B023

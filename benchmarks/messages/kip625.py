@@ -1,11 +1,11 @@
-"""What does packing integers buy a MetadataResponse, in bytes and in time, beside the table of KIP-625?
+"""What does packing integers save in a MetadataResponse, in bytes and time, compared to the table of KIP-625?
 
-The KIP's message: the body alone, one topic, 100 partitions, replicated across two brokers. Every int16 and int32 of
-MetadataResponse version 9 (the newest when the KIP was written) is fixed in version 0 of our definition, packed in
-version 1 and unsigned packed in 2: one `encoding` a field, that of the lists of node ids for their elements.
+The message of the KIP: the body of a response with one topic, 100 partitions and two brokers. Every int16 and int32 of
+MetadataResponse version 9, the latest when the KIP was written, is fixed in version 0 of our definition, packed in
+version 1 and unsigned packed in version 2, with one `encoding` per field (for lists of node ids, of their elements).
 
-    best      each number takes one byte where it can: brokers 1 and 2, partitions 0 to 99, no errors, no operations
-    worst     the largest number everywhere, the hosts' ports alone excepted: 5 bytes for 4, 3 for 2
+    best      one byte per number where possible: brokers 1 and 2, partitions 0 to 99, no errors, no operations
+    worst     the largest numbers, except for the ports: 5 bytes for 4, 3 for 2
     hosts     host-1.example.com, host-2.example.com; topic "topic"; cluster id of 22 letters; racks null
 
 The KIP's totals (3216, 1170 and 4026 bytes) cannot come from any version of this message: `impossible` says why.
@@ -28,7 +28,7 @@ FIXED, PACKED, UNSIGNED = 0, 1, 2
 
 
 def definition() -> schema.Message:
-    """MetadataResponse version 9 as version 0, and the same with all its integers packed as versions 1 and 2."""
+    """Return the definition with MetadataResponse version 9 as version 0, and its packed forms as versions 1 and 2."""
     spec = json.loads(schema.render(registry.get("MetadataResponse", kafka="2.8.2").SPEC))
     spec |= {"type": "data", "name": "Metadata", "validVersions": "0-2", "flexibleVersions": "0+"}
     del spec["apiKey"]
@@ -54,7 +54,7 @@ def _encoded(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def response(cls: Any, *, worst: bool) -> Any:
-    """The message of the KIP, its numbers as small, or as large, as they can be."""
+    """Return the message of the KIP with the smallest or largest numbers."""
     top, error = (2**31 - 1, 2**15 - 1) if worst else (0, 0)
     nodes = [top - 1, top] if worst else [1, 2]
 
@@ -89,7 +89,7 @@ def response(cls: Any, *, worst: bool) -> Any:
 
 
 def impossible() -> str:
-    """Why no MetadataResponse of one topic with 100 partitions has the KIP's three sizes."""
+    """Check that no MetadataResponse of one topic with 100 partitions has the KIP's three sizes."""
     most_int16 = PARTITIONS + 1  # the partitions' and the topic's error code
     int32 = KIP_BYTES["worst"] - KIP_BYTES["fixed"] - most_int16  # each integer grows by a byte at most
     integers = 4 * int32 + 2 * most_int16

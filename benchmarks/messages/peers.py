@@ -1,8 +1,7 @@
-"""The other Python codecs, each as (decode, encode) of one case, or None where a peer does not have it.
+"""Other Python codecs, as (decode, encode) of a case, or None if a codec does not support it.
 
-kio builds frozen dataclasses with enums and timedeltas, and drops nothing but cannot hold unknown tagged fields;
-kafka-python builds containers that know their version; aiokafka speaks no flexible version. Where they can write, their
-bytes are compared with ours first.
+kio creates frozen dataclasses with enums and timedeltas, without unknown tagged fields; kafka-python creates containers
+with a version; aiokafka supports no flexible versions. Codecs that can encode must produce the same bytes as kwire.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def kafka_python(name: str, version: int, wire: bytes) -> Jobs | None:
     modules = kafka.protocol.consumer, kafka.protocol.metadata, kafka.protocol.producer
     cls = next(getattr(module, name) for module in modules if hasattr(module, name))
     obj = cls.decode(wire, version=version)
-    obj._header = None  # 3.0.12 cannot write what it has read without this
+    obj._header = None  # required by 3.0.12 to encode a decoded message
     return lambda: cls.decode(wire, version=version), lambda: obj.encode(version=version)
 
 

@@ -1,6 +1,6 @@
-"""How long does a process take until its first message, with each interpreter, and to import the messages?
+"""How long does a process take to its first message, with walker and kernels, and to import the messages?
 
-CPU ms of fresh processes, the least of several; `cold` compiles the kernels into an empty cache.
+Minimum CPU ms of several new processes; `cold` compiles the kernels with an empty cache.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REPORT = "\nimport resource\nu = resource.getrusage(resource.RUSAGE_SELF)\nprint
 
 
 def cpu_ms(program: str, environment: dict[str, str], times: int) -> float:
-    """Least CPU ms of a process that runs the program."""
+    """Return the minimum CPU ms of processes that run a program."""
     found = []
     for _ in range(times):
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""CPU time of one call, several contenders in turn: the machine is shared, so only figures of one run compare."""
+"""CPU time per call, measured in turns: on a shared machine, only figures of the same run can be compared."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 
 def cpu_us(jobs: Mapping[str, Callable[[], object]], rounds: int = 15, slice_ms: float = 4.0) -> dict[str, float]:
-    """Least CPU microseconds a call of each job, out of `rounds` rounds in which every job gets its turn."""
+    """Return the minimum CPU microseconds per call of each job, over rounds in which all jobs run."""
     loops = {}
     for name, job in jobs.items():
         job()
@@ -29,6 +29,6 @@ def cpu_us(jobs: Mapping[str, Callable[[], object]], rounds: int = 15, slice_ms:
 
 
 def line(name: str, value: float, unit: str, peer_value: float | None = None, peer: str = "-") -> str:
-    """One line of `./dev bench`: name value unit ratio peer; the ratio is ours by the peer's."""
+    """Return a line of `./dev bench`: name value unit ratio peer; the ratio is kwire's figure by the peer's."""
     ratio = "-" if peer_value is None else f"{value / peer_value:.3g}"
     return f"{name} {value:.3g} {unit} {ratio} {peer}"

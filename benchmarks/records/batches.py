@@ -1,6 +1,6 @@
-"""Batches to measure with, as producers write them: 16 byte keys, 100 byte JSON-like values, 16 KB before compression.
+"""Batches for benchmarks, as from a producer: 16 byte keys, 100 byte JSON-like values, 16 KB uncompressed.
 
-Written here by hand, so that the reader is not measured on what its own writer makes of the format.
+They are encoded here, so that readers are not measured on output of kwire's writers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAMES = ("anna", "berta", "carla", "doris", "emma", "frieda", "greta", "hanna")
 
 
 def record(offset_delta: int, key: bytes, value: bytes) -> bytes:
-    """One record without headers, a millisecond after the one before it."""
+    """Encode a record without headers, one millisecond after the previous one."""
     body = bytearray(1)
     write_varint(body, offset_delta)
     write_varint(body, offset_delta)
@@ -37,7 +37,7 @@ def record(offset_delta: int, key: bytes, value: bytes) -> bytes:
 
 
 def json_like(source: random.Random, number: int) -> bytes:
-    """100 bytes that compress to about a third with zstd, as events do."""
+    """Return 100 bytes that zstd compresses to about a third, like events."""
     text = (
         f'{{"id":{number:010d},"user":"{source.choice(NAMES)}","amount":{source.random() * 1000:.2f},'
         f'"session":"{source.getrandbits(64):016x}","ok":true}}'
@@ -46,7 +46,7 @@ def json_like(source: random.Random, number: int) -> bytes:
 
 
 def compress(codec: str, section: bytes) -> bytes:
-    """The payload of a batch, framed as Java's producers frame it."""
+    """Compress the payload of a batch in the framing of Java's producer."""
     if codec == "gzip":
         return gzip.compress(section, 6)
     if codec == "snappy":
@@ -64,7 +64,7 @@ def compress(codec: str, section: bytes) -> bytes:
 
 
 def batch(base_offset: int, codec: str, section: bytes, count: int) -> bytes:
-    """A batch of magic 2 around a record section."""
+    """Encode a magic 2 batch with a record section."""
     payload = compress(codec, section)
     header = bytearray(
         HEADER.pack(
@@ -77,7 +77,7 @@ def batch(base_offset: int, codec: str, section: bytes, count: int) -> bytes:
 
 
 def segment(codec: str, batches: int) -> bytes:
-    """So many batches one after another, all different."""
+    """Encode a sequence of different batches."""
     source = random.Random(1)
     out = bytearray()
     for number in range(batches):
@@ -91,7 +91,7 @@ def segment(codec: str, batches: int) -> bytes:
 
 
 def legacy_segment(codec: str, messages: int) -> bytes:
-    """The same records as messages of magic 1: single ones, or RECORDS_PER_BATCH to a compressed one."""
+    """Encode the same records as magic 1 messages, compressed ones with RECORDS_PER_BATCH records each."""
     source = random.Random(1)
     out = bytearray()
     for first in range(0, messages, RECORDS_PER_BATCH):
@@ -111,7 +111,7 @@ def legacy_segment(codec: str, messages: int) -> bytes:
 
 
 def message(offset: int, key: bytes | None, value: bytes, attributes: int = 0) -> bytes:
-    """One message of magic 1."""
+    """Encode a magic 1 message."""
     body = struct.pack(">bBq", 1, attributes, FIRST_TIMESTAMP_MS + offset)
     body += struct.pack(">i", -1 if key is None else len(key)) + (key or b"") + struct.pack(">i", len(value)) + value
     return struct.pack(">qiI", offset, 4 + len(body), zlib.crc32(body)) + body

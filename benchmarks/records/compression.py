@@ -1,9 +1,9 @@
-"""What do the codecs and their levels cost, and what do they save, on data as topics hold it?
+"""What are the cost and compression ratio of the codecs and their levels, on data typical for topics?
 
 Three kinds of records: JSON events, log lines, and small binary readings (Avro-like). Batches of 16 KB and of 1 MB.
-Prints a line a codec, level and kind: ratio (bytes before by bytes after) and CPU of compressing and decompressing, in
-MB/s of uncompressed bytes, of the compressor alone. `python -m benchmarks.records.compression page` also draws
-docs/compression.svg and renews the table of docs/compression.md.
+Prints a line per codec, level and kind: ratio (uncompressed by compressed bytes) and CPU speed of the compressor and
+decompressor, in MB/s of uncompressed bytes. `python -m benchmarks.records.compression page` also draws
+docs/compression.svg and updates the table in docs/compression.md.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PATHS = ("/api/v1/orders", "/api/v1/users", "/health", "/static/app.js", "/api/v
 
 
 class Figure(NamedTuple):
-    """One codec and level on one kind of data. Speeds in MB/s of uncompressed bytes."""
+    """The figures of a codec and level on a kind of data. Speeds in MB/s of uncompressed bytes."""
 
     kind: str
     batch: str
@@ -60,12 +60,12 @@ class Figure(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Codec and level."""
+        """Return the codec and level as text."""
         return self.codec.text if self.level is None else f"{self.codec.text} {self.level}"
 
 
 def json_event(source: random.Random, number: int) -> bytes:
-    """An event of a web shop, some 300 bytes."""
+    """Return an event of a web shop, about 300 bytes."""
     return (
         f'{{"event_id":"{source.getrandbits(64):016x}","type":"item_{source.choice(VERBS)}","user_id":'
         f'{source.randrange(50_000)},"session":"{source.randrange(4000):08x}","ts":"2026-03-14T09:'
@@ -78,7 +78,7 @@ def json_event(source: random.Random, number: int) -> bytes:
 
 
 def log_line(source: random.Random, number: int) -> bytes:
-    """A line of a web server's log, some 150 bytes."""
+    """Return a line of a web server's log, about 150 bytes."""
     address = f"10.{source.randrange(4)}.{source.randrange(256)}.{source.randrange(256)}"
     request = f"GET {source.choice(PATHS)}{source.randrange(9999)} HTTP/1.1"
     status = source.choice((200, 200, 200, 304, 404, 500))
@@ -90,7 +90,7 @@ def log_line(source: random.Random, number: int) -> bytes:
 
 
 def binary_reading(source: random.Random, number: int) -> bytes:
-    """A sensor's reading, 34 bytes, half of them noise."""
+    """Return a sensor reading of 34 bytes, half of them noise."""
     return struct.pack(
         ">IQdfhB7s",
         source.randrange(2000),
@@ -111,7 +111,7 @@ KINDS: dict[str, Callable[[random.Random, int], bytes]] = {
 
 
 def sections(kind: str, batch_size: int) -> list[bytes]:
-    """The record sections of uncompressed batches."""
+    """Return the record sections of uncompressed batches."""
     source, make = random.Random(1), KINDS[kind]
     records, size = [], 0
     while size < BYTES_OF_A_KIND:
@@ -132,7 +132,7 @@ def sections(kind: str, batch_size: int) -> list[bytes]:
 
 
 def megabytes_a_second(work: Callable[[], object], n_bytes: int) -> float:
-    """Of the fastest run, in CPU time."""
+    """Return the speed of the fastest run, by CPU time."""
     best, rounds = float("inf"), 1
     for _ in range(RUNS):
         start, rounds = time.process_time_ns(), 0
@@ -144,7 +144,7 @@ def megabytes_a_second(work: Callable[[], object], n_bytes: int) -> float:
 
 
 def measure(kind: str, batch: str) -> list[Figure]:
-    """All codecs and levels on one kind of data."""
+    """Measure all codecs and levels on a kind of data."""
     payloads = [memoryview(section) for section in sections(kind, BATCH_SIZES[batch])]
     n_bytes = sum(map(len, payloads))
     room = memoryview(bytearray(largest_room(max(map(len, payloads)))))
@@ -178,7 +178,7 @@ def measure(kind: str, batch: str) -> list[Figure]:
 
 
 def all_figures() -> list[Figure]:
-    """Everything, printed as it comes: name value unit ratio peer."""
+    """Measure everything and print each figure: name value unit ratio peer."""
     found = []
     for kind in KINDS:
         for batch in BATCH_SIZES:
@@ -192,7 +192,7 @@ def all_figures() -> list[Figure]:
 
 
 def table(figures: list[Figure]) -> str:
-    """A Markdown table for each kind of data."""
+    """Return a Markdown table for each kind of data."""
     parts = []
     for kind in KINDS:
         rows = [f for f in figures if f.kind == kind]
@@ -213,7 +213,7 @@ def table(figures: list[Figure]) -> str:
 
 
 def write_page() -> None:
-    """Measure, draw the chart, and put the table into the page."""
+    """Measure, draw the chart and update the table of the page."""
     from benchmarks.records.compression_chart import chart
 
     figures = all_figures()
@@ -225,7 +225,7 @@ def write_page() -> None:
 
 
 def main() -> None:
-    """Print every figure."""
+    """Print all figures."""
     all_figures()
 
 

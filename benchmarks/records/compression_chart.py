@@ -1,4 +1,4 @@
-"""The chart of docs/compression.md: ratio over speed of compression, a panel for each kind of data."""
+"""The chart of docs/compression.md: ratio by compression speed, with a panel for each kind of data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 PANEL_WIDTH, PANEL_HEIGHT, LEFT, TOP, GAP = 300, 260, 46, 54, 40
 MIDDLE = 'text-anchor="middle"'
 COLORS = {"snappy": "#8a6d00", "lz4": "#1769aa", "gzip": "#b0413e", "zstd": "#2e7d32"}
-SPEEDS = (10, 30, 100, 300, 1000)  # MB/s, a grid line each
+SPEEDS = (10, 30, 100, 300, 1000)  # MB/s, of the grid lines
 STYLE = """
 text { font: 11px system-ui, sans-serif; fill: #24292f } .title { font-weight: 600 } .axis { fill: #57606a }
 .grid { stroke: #d0d7de; stroke-width: 1 } .line { fill: none; stroke-width: 1.5; opacity: .55 }
@@ -24,7 +24,7 @@ text { font: 11px system-ui, sans-serif; fill: #24292f } .title { font-weight: 6
 
 
 def chart(figures: list[Figure]) -> str:
-    """An SVG document."""
+    """Return the SVG document."""
     kinds = list(dict.fromkeys(figure.kind for figure in figures))
     width = LEFT + len(kinds) * (PANEL_WIDTH + GAP)
     height = TOP + PANEL_HEIGHT + 50
@@ -45,7 +45,7 @@ def chart(figures: list[Figure]) -> str:
 
 
 def panel(kind: str, figures: list[Figure], left: float) -> str:
-    """One kind of data: speed to the right (logarithmic), ratio upwards."""
+    """Return the panel of a kind of data: x is the speed (logarithmic), y the ratio."""
     top_ratio = math.ceil(max(figure.ratio for figure in figures) + 0.3)
     low, high = math.log(min(SPEEDS) * 0.6), math.log(max(SPEEDS) * 1.6)
 
@@ -79,7 +79,7 @@ def panel(kind: str, figures: list[Figure], left: float) -> str:
         for f in points:
             place = f'cx="{x(f.compress):.1f}" cy="{y(f.ratio):.1f}" r="4" style="fill: var(--c, {color})"'
             parts.append(f'<circle class="{codec}" {place}><title>{tip(f)}</title></circle>')
-            if codec != "snappy":  # it has no levels, and lies where lz4's default does
+            if codec != "snappy":  # without levels; at the position of lz4's default
                 label = "default" if f.level is None else str(f.level)
                 below = 16 if codec == "lz4" else -7
                 parts.append(f'<text x="{x(f.compress):.1f}" y="{y(f.ratio) + below:.1f}" {MIDDLE}>{label}</text>')
@@ -87,5 +87,5 @@ def panel(kind: str, figures: list[Figure], left: float) -> str:
 
 
 def tip(figure: Figure) -> str:
-    """What a pointer over a point shows."""
+    """Return the tooltip of a point."""
     return f"{figure.label}: ratio {figure.ratio:.2f}, {figure.compress:.0f} MB/s"

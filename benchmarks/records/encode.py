@@ -1,10 +1,9 @@
-"""How many CPU nanoseconds does a row cost on its way from Arrow into batches?
+"""How many CPU nanoseconds per row does encoding Arrow to batches take?
 
 116 byte records (16 byte key, 100 byte JSON-like value) in batches of 16 KB before compression, from a record batch of
-64 K rows. Lines by codec: built in memory, and written to a file (which costs the kernel as much again: the line
-plain_write says how much). Then headers and the object path. Peers, each given the same rows: Kafka's own
-MemoryRecordsBuilder (Java), aiokafka (Cython) and kafka-python. Best of several runs, since other processes share the
-machine.
+64 K rows. Figures by codec: in memory, and to a file (plain_write is the operating system's part of it). Then headers
+and the object path. Peers with the same rows: Kafka's MemoryRecordsBuilder (Java), aiokafka (Cython) and kafka-python.
+Best of several runs, since the machine is shared.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ JAVA = Path(__file__).parents[2] / "tools" / "java" / "WriteLog.java"
 
 
 def cpu_ns_a_row(work: Callable[[], object], rows: int, runs: int = RUNS, repeats: int = REPEATS) -> float:
-    """CPU time a row of the fastest run."""
+    """Return the CPU time per row of the fastest run."""
     work()
     best = float("inf")
     for _ in range(runs):
@@ -42,7 +41,7 @@ def cpu_ns_a_row(work: Callable[[], object], rows: int, runs: int = RUNS, repeat
 
 
 def in_memory(writer: ColumnWriter, batch: pa.RecordBatch) -> int:
-    """Encode without keeping the output; returns its size."""
+    """Encode without keeping the output; return its size."""
     return sum(map(len, writer.write(batch)))
 
 
@@ -54,14 +53,14 @@ def to_file(writer: ColumnWriter, batch: pa.RecordBatch, path: Path) -> None:
 
 
 def plain_write(data: bytes, path: Path) -> None:
-    """Write finished batches, in pieces of the writer's size."""
+    """Write encoded batches, in pieces of the writer's size."""
     with path.open("wb", buffering=0) as file:
         for at in range(0, len(data), ROOM_BYTES):
             file.write(data[at : at + ROOM_BYTES])
 
 
 def with_peer(builder: Any, rows: Sequence[tuple[int, bytes, bytes]], codec: Compression) -> int:
-    """The same batches by aiokafka or kafka-python, which have one interface; returns their size."""
+    """Encode with aiokafka or kafka-python, which have the same interface; return the size."""
     size, i = 0, 0
     while i < len(rows):
         batch = builder(
@@ -82,7 +81,7 @@ def with_peer(builder: Any, rows: Sequence[tuple[int, bytes, bytes]], codec: Com
 
 
 def python_peers() -> dict[str, Any]:
-    """The batch builders of the Python clients that are installed."""
+    """Return the batch builders of the installed Python clients."""
     found: dict[str, Any] = {}
     try:
         from aiokafka.record.default_records import DefaultRecordBatchBuilder as Aiokafka
@@ -100,7 +99,7 @@ def python_peers() -> dict[str, Any]:
 
 
 def java_figures(data: bytes, folder: Path) -> dict[str, tuple[float, float]]:
-    """codec -> (in memory, to a file) of Kafka's own classes; empty where there is no JDK."""
+    """Return (in memory, to a file) of Kafka's classes by codec; empty without a JDK."""
     try:
         kafka.jars()
         classes = kafka.compile_java(JAVA)
@@ -116,7 +115,7 @@ def java_figures(data: bytes, folder: Path) -> dict[str, tuple[float, float]]:
 
 
 def report(name: str, value: float, peers: dict[str, float]) -> None:
-    """A line a peer: name value unit ratio peer, the ratio ours by the peer's."""
+    """Print a line per peer: name value unit ratio peer, with kwire's figure by the peer's."""
     if not peers:
         print(f"{name} {value:.1f} ns/row - -", flush=True)
     for peer, theirs in peers.items():
@@ -124,7 +123,7 @@ def report(name: str, value: float, peers: dict[str, float]) -> None:
 
 
 def main() -> None:
-    """Print every figure."""
+    """Print all figures."""
     data = segment("none", BATCHES)
     batch = to_arrow(data, ["key", "value", "timestamp"])
     rows = batch.num_rows
@@ -141,7 +140,7 @@ def main() -> None:
             for peer, builder in builders.items():
                 try:
                     with_peer(builder, tuples[:1], codec)
-                except Exception as error:  # kafka-python leaves most codecs to libraries that it does not bring
+                except Exception as error:  # kafka-python does not install the libraries of most codecs
                     print(f"# {peer} {text}: {error}")
                     continue
                 peers[f"{peer}(memory)"] = cpu_ns_a_row(

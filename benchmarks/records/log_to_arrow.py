@@ -1,9 +1,9 @@
-"""How many CPU nanoseconds does a row of a log cost on its way into Arrow?
+"""How many CPU nanoseconds per row does reading a log into Arrow take?
 
 116 byte records in 16 KB batches, CRC on, read from a file (in the page cache) in 8 MB pieces into one buffer, as
-kwire.log does. Lines: each codec with all columns but headers; fewer columns; without CRC; the object path; magic 1.
-Peers: aiokafka's compiled reader and kafka-python, which give an object a record, and Kafka's own FileRecords in Java
-(a tenth of the file for the first two). Best of several runs, since other processes share the machine.
+kwire.log does. Figures: each codec with all columns except headers; fewer columns; without CRC; the object path; magic
+1. Peers: aiokafka's compiled reader and kafka-python, which return objects, on a tenth of the file, and Kafka's
+FileRecords in Java. Best of several runs, since the machine is shared.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from kwire.records import ColumnReader, read_batches
 
 SPARK_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 BATCHES = 2500  # 320,000 rows, 40 MB
-BUFFER = memoryview(bytearray(8 << 20))  # made once: readers of many segments keep theirs
+BUFFER = memoryview(bytearray(8 << 20))  # reused, as in readers of many segments
 RUNS = 7
 
 
 def cpu_ns_a_row(work: Callable[[], int], runs: int = RUNS) -> float:
-    """CPU time of the fastest run over the rows it gives."""
+    """Return the CPU time per row of the fastest run."""
     best = float("inf")
     for _ in range(runs):
         start = time.process_time_ns()
@@ -37,7 +37,7 @@ def cpu_ns_a_row(work: Callable[[], int], runs: int = RUNS) -> float:
 
 
 def read_columns(path: Path, columns: tuple[str, ...], check_crc: bool = True) -> int:
-    """Read the whole file; returns the rows."""
+    """Read the whole file; return the number of rows."""
     reader = ColumnReader(columns, topic="bench", partition=0, check_crc=check_crc)
     buffer, rows, kept = BUFFER, 0, 0
     with path.open("rb", buffering=0) as file:
@@ -51,7 +51,7 @@ def read_columns(path: Path, columns: tuple[str, ...], check_crc: bool = True) -
 
 
 def read_objects(data: bytes) -> int:
-    """Read a record set as objects; returns the records."""
+    """Read a record set as objects; return the number of records."""
     rows = 0
     for batch in read_batches(data):
         batch.check()
@@ -61,7 +61,7 @@ def read_objects(data: bytes) -> int:
 
 
 def read_peer(package: str, data: bytes) -> int:
-    """The same with the reader of aiokafka or kafka-python (one code in origin), CRC checked."""
+    """Read with aiokafka or kafka-python, whose readers have the same interface, with CRC checks."""
     records = import_module(f"{package}.record.memory_records").MemoryRecords(data)
     rows = 0
     while (batch := records.next_batch()) is not None:
@@ -73,7 +73,7 @@ def read_peer(package: str, data: bytes) -> int:
 
 
 def java_ns_a_row(paths: list[Path]) -> dict[Path, float]:
-    """CPU ns a record of Kafka's own FileRecords, CRC checked, for each file; empty without a JDK and mvn."""
+    """Return CPU ns per record of Kafka's FileRecords with CRC checks, by file; empty without a JDK and mvn."""
     try:
         classes = kafka.compile_java(kafka.ROOT / "tools" / "java" / "ReadLog.java")
     except kafka.Unavailable as missing:
@@ -84,18 +84,18 @@ def java_ns_a_row(paths: list[Path]) -> dict[Path, float]:
 
 
 def python_peers(data: bytes) -> dict[str, float]:
-    """CPU ns a record of the Python readers that are installed and take this input."""
+    """Return CPU ns per record of the installed Python readers that support the input."""
     found = {}
     for name, package in (("aiokafka", "aiokafka"), ("kafka-python", "kafka")):
         try:
             found[name] = cpu_ns_a_row(lambda package=package: read_peer(package, data), 3)
-        except Exception as missing:  # not installed, or without the codec's library
+        except Exception as missing:  # not installed, or without the library of the codec
             print(f"# {name} left out: {missing}", file=sys.stderr)
     return found
 
 
 def main() -> None:
-    """Print name, CPU ns a row, unit, ratio to a peer (below 1 is faster), peer: a line for each peer."""
+    """Print a line per peer: name, CPU ns per row, unit, ratio to the peer (below 1 is faster), peer."""
     with tempfile.TemporaryDirectory() as folder:
         paths = {codec: Path(folder) / codec for codec in CODECS}
         for codec, path in paths.items():
@@ -123,7 +123,7 @@ def main() -> None:
 
 
 def report(name: str, value: float, peers: dict[str, float]) -> None:
-    """Lines: name value unit ratio peer."""
+    """Print lines: name value unit ratio peer."""
     for peer, theirs in peers.items():
         print(f"{name} {value:.1f} ns/row {value / theirs:.2g} {peer}")
     if not peers:

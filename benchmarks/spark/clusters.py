@@ -1,4 +1,4 @@
-"""Clusters of one broker to measure with, real Kafka and ours, and Spark's own connector beside kafka-live."""
+"""Single-broker clusters for benchmarks, with real Kafka or kwire, and reads and writes of their topics with Spark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kwire.client import Client
 from kwire.messages import registry
 
 PARTITIONS = 4
-# What helps the connector most, out of what its users are told.
+# The recommended configs that help the connector most.
 TUNED_READING = {
     "kafka.max.poll.records": "10000",
     "kafka.max.partition.fetch.bytes": "16777216",
@@ -27,24 +27,26 @@ TUNED_WRITING = {"kafka.linger.ms": "5", "kafka.batch.size": "262144"}
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """One broker that runs. name: kafka or kwire."""
+    """A running broker. name: kafka or kwire."""
 
     name: str
     served: Served
 
     @property
     def log_dir(self) -> str:
-        """Where its topics are."""
+        """The log directory."""
         return str(self.served.log_dir)
 
     def create(self, topic: str, **configs: str) -> None:
-        """Make a topic whose records stay, whatever their timestamps. configs: its settings, dots as underscores."""
+        """Create a topic without retention. configs: topic configs, with underscores instead of dots."""
         cls: Any = registry.get("CreateTopicsRequest")
         given = {"retention.ms": "-1", **{key.replace("_", "."): value for key, value in configs.items()}}
         settings = [cls.CreatableTopicConfig(name=key, value=value) for key, value in given.items()]
-        asked = cls.CreatableTopic(name=topic, num_partitions=PARTITIONS, replication_factor=1, configs=settings)
+        topic_request = cls.CreatableTopic(
+            name=topic, num_partitions=PARTITIONS, replication_factor=1, configs=settings
+        )
         with Client(self.served.address) as client:
-            (made,) = client.request(cls(topics=[asked], timeout_ms=30_000)).topics
+            (made,) = client.request(cls(topics=[topic_request], timeout_ms=30_000)).topics
             assert made.error_code == 0, made
             client.list_offsets({(topic, partition): -1 for partition in range(PARTITIONS)})  # waits for leaders
 
@@ -55,20 +57,20 @@ class Cluster:
             client.request(cls(topic_names=[topic], timeout_ms=30_000), version=5)
 
     def end_offsets(self, topic: str) -> dict[int, int]:
-        """The next offset of each partition."""
+        """Return the end offset of each partition."""
         with Client(self.served.address) as client:
             keys = [(topic, partition) for partition in range(PARTITIONS)]
             return {key[1]: each.offset for key, each in client.list_offsets(dict.fromkeys(keys, -1)).items()}
 
     def fill(self, topic: str, records: int) -> None:
-        """Have Kafka's Java producer write records of 116 B, 16 KB a batch."""
+        """Write records of 116 B with Kafka's Java producer, in batches of 16 KB."""
         classes = kafka.compile_java(kafka.ROOT / "tools" / "java" / "FillTopic.java")
         self.create(topic)
         words = (self.served.address, topic, str(PARTITIONS), str(records), "none")
         kafka.java("FillTopic", *words, classes=classes, timeout=3600)
 
     def read(self, spark: SparkSession, source: str, topic: str, **options: str) -> DataFrame:
-        """All of a topic. source: kafka (the connector) or kafka-live."""
+        """Read a whole topic. source: kafka (the connector) or kafka-live."""
         options = {"kafka.bootstrap.servers": self.served.address, "subscribe": topic, **options}
         return spark.read.format(source).options(**options).load()
 
@@ -80,13 +82,13 @@ class Cluster:
 
 @contextlib.contextmanager
 def clusters() -> Iterator[tuple[Cluster, Cluster]]:
-    """Real Kafka, and ours."""
+    """Run real Kafka and kwire's broker."""
     with real_kafka() as theirs, kwire_broker() as ours:
         yield Cluster("kafka", theirs), Cluster("kwire", ours)
 
 
 def connector_jars() -> str | None:
-    """Paths of the connector's jars for spark.jars; says on standard error what is missing and returns None."""
+    """Return the connector's jars for spark.jars; if they are missing, print why to standard error and return None."""
     try:
         kafka.jars()
         kafka.need("javac", "openjdk-17-jdk-headless")

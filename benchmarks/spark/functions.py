@@ -1,8 +1,8 @@
-"""How fast do from_kafka and to_kafka turn a batch of messages into columns and back, beside a Python UDF row by row?
+"""How fast do from_kafka and to_kafka convert messages to columns and back, compared to a Python UDF?
 
-MetadataResponse v9 (20 partitions each) and OffsetCommitValue v3, batches of 10 000 rows as Spark hands them over. The
-peer does what a UDF has to: kwire objects by the compiled codec, a dict of each, Arrow of the dicts. This is the Python
-worker's part; Spark's own, moving batches and making rows in the JVM, is the same for both.
+MetadataResponse v9 (20 partitions each) and OffsetCommitValue v3, in batches of 10,000 rows as from Spark. The peer
+does what a UDF has to do: decode objects with the compiled codec, convert them to dicts, and the dicts to Arrow. These
+are costs of the Python worker; those of the JVM are the same for both.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FEW = 500
 
 
 def row_of(obj: Any, struct: Struct, version: int) -> dict[str, Any]:
-    """An object as the dict that a UDF returns. (The messages here have no uuids and no structs outside arrays.)"""
+    """Convert a message to the dict that a UDF returns. (These messages have no uuids, and structs only in arrays.)"""
     found = {}
     for f in struct.fields:
         if version in f.versions:

@@ -1,10 +1,10 @@
-"""Does a topic of 10 GB pass through Spark as fast as a small one, in the same memory? (`./dev bench --large large`)
+"""Is a topic of 10 GB read as fast as a small one, with the same memory? (`./dev bench --large large`)
 
-A broker (real Kafka where there is a JDK, else ours) gets 77 M records of 116 B, encoded by kwire in batches of 256 KB.
-kafka-log reads its log directory, kafka-live and Spark's connector (tuned) read from the broker: first a twentieth of
-the offsets, then all of them. Figures: rows a second, and the peak of resident memory of Spark's largest Python worker
-after each; pages of the log that a worker has mapped count, though they belong to the page cache. noop, 7 columns,
-local[2]. Needs 12 GB of disk, all of it given back, and some five minutes. KWIRE_BENCH_GB: of another size.
+77 M records of 116 B, encoded by kwire in batches of 256 KB, are written to a broker: real Kafka, or kwire's without a
+JDK. kafka-log reads its log directory, kafka-live and Spark's connector (tuned) read from the broker, first a twentieth
+of the offsets, then all of them. Figures: rows per second, and peak memory of Spark's largest Python worker after each
+read, including mapped pages of the log, which belong to the page cache. noop sink, 7 columns, local[2]. Needs 12 GB of
+temporary disk space and about five minutes. KWIRE_BENCH_GB changes the size.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from kwire.records.columns import ColumnReader
 from kwire.spark.live.write_options import parse_write_options
 from kwire.spark.live.writing import write_task
 
-LARGE = True  # left out without --large
+LARGE = True  # only with --large
 TOPIC = "large"
-RECORD_BYTES = 129  # in the log, about
-AT_A_TIME = 1_000_064  # records that are written again and again
+RECORD_BYTES = 129  # approximate size of the log
+AT_A_TIME = 1_000_064  # records that are written repeatedly
 SMALL_PART = 20
 
 
 def main() -> None:
-    """Print the figures, or say what is missing."""
+    """Print the figures, or what is missing."""
     size = int(os.environ.get("KWIRE_BENCH_GB", "10")) * 1_000_000_000
     need = size + size // 5
     folder = tempfile.gettempdir()
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def fill(cluster: Cluster, size: int) -> dict[int, int]:
-    """Write records of about size bytes in all; returns how many each partition has."""
+    """Write about size bytes of records; return the number of records per partition."""
     cluster.create(TOPIC)
     (segment,) = log_directory(AT_A_TIME, partitions=1, segments=1).glob("*/*.log")
     rows = list(ColumnReader(("key", "value")).read(segment.read_bytes()))

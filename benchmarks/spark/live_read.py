@@ -1,11 +1,11 @@
-"""How fast does Spark read a topic through kafka-live, beside its own Kafka connector on the same broker?
+"""How fast does Spark read a topic with kafka-live, compared to its Kafka connector on the same broker?
 
-Real Kafka, and our broker, get 4 M records of 116 B from Kafka's Java producer (4 partitions, 16 KB batches). They are
-read by kafka-live, and by the connector as it comes and with the consumer settings that help it most; kafka-log reads
-Kafka's own log directory; `prebuilt` hands Spark Arrow batches made beforehand, the most a Python source can do;
-`parquet` is Spark's own reader on the same rows. noop, 7 columns (`columns`: value and timestamp), page cache warm,
-local[2], the broker on the same two cores; then local[1]. Ratio: rows a second over the peer's. Needs a JDK and mvn.
-KWIRE_BENCH_RECORDS, KWIRE_BENCH_RUNS: a smaller or longer run.
+Kafka's Java producer writes 4 M records of 116 B (4 partitions, 16 KB batches) to real Kafka and to kwire's broker.
+They are read with kafka-live, and with the connector in its default configuration and tuned. kafka-log reads Kafka's
+log directory; `prebuilt` passes prebuilt Arrow batches to Spark, the limit of Python sources; `parquet` is Spark's
+reader on the same rows. noop sink, 7 columns (`columns`: value and timestamp), warm page cache, local[2] with the
+broker on the same two cores; then local[1]. Ratio: rows per second by the peer's. Needs a JDK and mvn.
+KWIRE_BENCH_RECORDS and KWIRE_BENCH_RUNS change the size of the run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PEERS = {"kafka-live": ("connector", "connector-tuned", "kafka-log", "prebuilt",
 
 
 def main() -> None:
-    """Print the figures, or say what is missing."""
+    """Print the figures, or what is missing."""
     records, runs = int(os.environ.get("KWIRE_BENCH_RECORDS", "4000000")), int(os.environ.get("KWIRE_BENCH_RUNS", "3"))
     jars = connector_jars()
     if jars is None:
@@ -57,7 +57,7 @@ def measure(
     runs: int,
     only: tuple[str, ...] = (),
 ) -> dict[str, Cost]:
-    """The cost of each way to read, in a session of its own. only: these ways, all of them by default."""
+    """Measure the cost of each way to read, in a new session. only: the ways to measure, all by default."""
     spark = start_session(master, **{"spark.jars": jars})
     meter = Meter(spark)
     spark.dataSource.register(PrebuiltSource)
@@ -77,12 +77,12 @@ def measure(
 
 
 def read(meter: Meter, frame: DataFrame, broker: Served) -> Cost:
-    """Read all of it."""
+    """Read all rows."""
     return meter.run(lambda: frame.write.format("noop").mode("overwrite").save(), broker)
 
 
 def frames(spark: SparkSession, cluster: Cluster, parquet: str, records: int) -> dict[str, Callable[[], DataFrame]]:
-    """The ways to read a cluster's topic."""
+    """Return a DataFrame for each way to read a cluster's topic."""
     found = {
         "kafka-live": lambda: cluster.read(spark, "kafka-live", TOPIC),
         "kafka-live.columns": lambda: cluster.read(spark, "kafka-live", TOPIC, columns=TWO),

@@ -1,10 +1,10 @@
-"""How fast does Spark write a DataFrame to topics through kafka-live, beside its own Kafka connector?
+"""How fast does Spark write a DataFrame to topics with kafka-live, compared to its Kafka connector?
 
-2 M rows of 116 B (key, value), cached in memory in 4 partitions, to a topic of 4 partitions of real Kafka, and of our
-broker; local[2], the broker on the same cores. kafka-live as it comes (idempotent, acks all) and in transactions; the
-connector as it comes (idempotent, acks all too) and with linger.ms 5 and batch.size 256 KB; kafka-log writes the same
-rows as a log directory. Ratio: rows a second over the peer's. Needs a JDK and mvn.
-KWIRE_BENCH_RECORDS, KWIRE_BENCH_RUNS: a smaller or longer run.
+2 M rows of 116 B (key, value), cached in memory in 4 partitions, are written to a topic of 4 partitions of real Kafka
+and of kwire's broker; local[2], the broker on the same cores. kafka-live by default (idempotent, acks=all) and in
+transactions; the connector by default (also idempotent, acks=all) and with linger.ms 5 and batch.size 256 KB; kafka-log
+writes the same rows to a log directory. Ratio: rows per second by the peer's. Needs a JDK and mvn.
+KWIRE_BENCH_RECORDS and KWIRE_BENCH_RUNS change the size of the run.
 """
 
 from __future__ import annotations
@@ -29,13 +29,16 @@ SINKS: dict[str, tuple[str, dict[str, str]]] = {
 
 
 def main() -> None:
-    """Print the figures, or say what is missing."""
-    asked, runs = int(os.environ.get("KWIRE_BENCH_RECORDS", "2000000")), int(os.environ.get("KWIRE_BENCH_RUNS", "3"))
+    """Print the figures, or what is missing."""
+    requested, runs = (
+        int(os.environ.get("KWIRE_BENCH_RECORDS", "2000000")),
+        int(os.environ.get("KWIRE_BENCH_RUNS", "3")),
+    )
     jars = connector_jars()
     if jars is None:
         return
-    records = asked // RECORDS_PER_BATCH // 2 * RECORDS_PER_BATCH * 2
-    log = log_directory(asked, partitions=1, segments=2)
+    records = requested // RECORDS_PER_BATCH // 2 * RECORDS_PER_BATCH * 2
+    log = log_directory(requested, partitions=1, segments=2)
     with clusters() as both, tempfile.TemporaryDirectory() as folder:
         spark = start_session(**{"spark.jars": jars})
         meter = Meter(spark)

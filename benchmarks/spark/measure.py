@@ -1,4 +1,4 @@
-"""A local session, and the wall and CPU time of what runs in it."""
+"""A local Spark session, and wall and CPU time of its queries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 def start_session(master: str = "local[2]", **settings: str) -> SparkSession:
-    """A session with Spark's default settings and these, quiet."""
+    """Start a session with these configs and little logging."""
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     return (
@@ -37,7 +37,7 @@ def start_session(master: str = "local[2]", **settings: str) -> SparkSession:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Seconds: on the clock; of CPU in Spark's JVM; of CPU in its Python processes; of CPU in a broker."""
+    """Seconds of wall time, and of CPU time in Spark's JVM, its Python processes and a broker."""
 
     wall: float
     jvm: float
@@ -46,14 +46,14 @@ class Cost:
 
 
 class Meter:
-    """Measures the session's JVM and the Python processes below it, from /proc: CPU time moves little with load."""
+    """Measures the session's JVM and its Python processes through /proc: CPU time depends little on load."""
 
     def __init__(self, session: SparkSession) -> None:
         assert session._jvm is not None
         self._jvm = int(session._jvm.java.lang.ProcessHandle.current().pid())
 
     def run(self, query: Callable[[], object], broker: Served | None = None) -> Cost:
-        """Run a query once. broker: the one that it talks to."""
+        """Run a query once. broker: the process id of its broker."""
         jvm, python = self._cpu()
         served = 0.0 if broker is None else broker.cpu_s()
         started = time.perf_counter()
@@ -63,11 +63,11 @@ class Meter:
         return Cost(wall, jvm_after - jvm, python_after - python, 0.0 if broker is None else broker.cpu_s() - served)
 
     def peak_mb(self) -> tuple[float, float]:
-        """The most memory that the JVM, and any one process below it, has had at a time."""
+        """Return the peak memory of the JVM and of its largest child process."""
         return peak_mb(self._jvm), max((peak_mb(each) for each in below(self._jvm, processes())), default=0.0)
 
     def _cpu(self) -> tuple[float, float]:
-        """CPU seconds so far of the JVM, and of all processes below it, ended ones included."""
+        """Return CPU seconds so far of the JVM and of its child processes, ended ones included."""
         found = processes()
         user, system, ended_user, ended_system = found[self._jvm][1]
         ticks = ended_user + ended_system + sum(sum(found[each][1]) for each in below(self._jvm, found))
@@ -75,20 +75,20 @@ class Meter:
 
 
 def processes() -> dict[int, tuple[int, list[int]]]:
-    """All processes: parent, and ticks of CPU as user, system, and of ended children the same."""
+    """Return all processes: parent, and CPU ticks in user and system mode, also of ended children."""
     found = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
                 fields = (folder / "stat").read_text().rpartition(")")[2].split()
             except OSError:
-                continue  # ended meanwhile
+                continue  # has ended
             found[int(folder.name)] = int(fields[1]), [int(field) for field in fields[11:15]]
     return found
 
 
 def below(root: int, found: Mapping[int, tuple[int, list[int]]]) -> Iterator[int]:
-    """The processes that root has started, and those that they have."""
+    """Return the descendants of the process root."""
     children: dict[int, list[int]] = defaultdict(list)
     for process, (parent, _) in found.items():
         children[parent].append(process)
@@ -100,7 +100,7 @@ def below(root: int, found: Mapping[int, tuple[int, list[int]]]) -> Iterator[int
 
 
 def peak_mb(process: int) -> float:
-    """The most memory that a process has had, 0 where it has ended."""
+    """Return the peak memory of a process, 0 if it has ended."""
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except OSError:
@@ -109,7 +109,7 @@ def peak_mb(process: int) -> float:
 
 
 def in_turns(cases: Mapping[str, Callable[[], Cost]], runs: int) -> dict[str, Cost]:
-    """Run each case once to warm up and then `runs` times, in turns, so that a change of load meets all of them."""
+    """Run each case once to warm up and then `runs` times, in turns, so that load affects all cases."""
     costs: dict[str, list[Cost]] = {name: [] for name in cases}
     for run in range(runs + 1):
         for name, case in cases.items():
@@ -120,8 +120,8 @@ def in_turns(cases: Mapping[str, Callable[[], Cost]], runs: int) -> dict[str, Co
 
 
 def best(costs: list[Cost]) -> Cost:
-    """The least time on the clock, as what disturbs a run only adds; the median of CPU, as a worker that ends takes its
-    CPU time out of the books."""
+    """Minimum wall time, as disturbances only add to it; median CPU time, as a worker that ends takes its
+    CPU time out of the account."""
     return Cost(
         min(cost.wall for cost in costs),
         median(cost.jvm for cost in costs),
@@ -131,7 +131,7 @@ def best(costs: list[Cost]) -> Cost:
 
 
 def show(name: str, cost: Cost, records: int, peers: Mapping[str, Cost]) -> None:
-    """Lines of one case: rows a second beside its peers, CPU where it was spent."""
+    """Print a case: rows per second compared to its peers, and CPU time per process."""
     rate = f"{name} {records / cost.wall / 1e6:.3f} M_rows/s"
     for peer, other in peers.items():
         print(f"{rate} {other.wall / cost.wall:.2f} {peer}")

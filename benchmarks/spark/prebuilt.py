@@ -1,4 +1,4 @@
-"""The ceiling: a data source that decodes one Arrow batch and hands it to Spark again and again."""
+"""Upper bound of a Python data source: decode an Arrow batch and pass it to Spark repeatedly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class PrebuiltReader(DataSourceReader):
-    """rows over tasks, in batches like those of kafka-log; their content is the head of one segment."""
+    """Returns rows in tasks and batches like kafka-log, with the content of a segment's start."""
 
     def __init__(self, segment: str, columns: tuple[str, ...], rows: int, tasks: int) -> None:
         self.segment, self.columns, self.rows, self.tasks = segment, columns, rows, tasks

@@ -1,9 +1,9 @@
-"""How fast does Spark read a log through kafka-log, beside the most a Python data source can do, and beside Parquet?
+"""How fast does Spark read a log with kafka-log, compared to the limit of Python data sources and to Parquet?
 
-4 M records of 116 B in 16 KB batches, two partitions of three segments, page cache warm, local[2], default settings.
-`prebuilt` hands Spark the same rows as Arrow batches made beforehand; `parquet` is the same rows read by Spark's own
-vectorised reader. Ratio: rows a second over the peer's in the same run; for CPU, ns a row over the peer's.
-KWIRE_BENCH_RECORDS, KWIRE_BENCH_RUNS: a smaller or longer run.
+4 M records of 116 B in 16 KB batches, two partitions of three segments, warm page cache, local[2], default configs.
+`prebuilt` passes the same rows to Spark as prebuilt Arrow batches; `parquet` reads them with Spark's vectorized reader.
+Ratio: rows per second by the peer's in the same run; for CPU, ns per row by the peer's.
+KWIRE_BENCH_RECORDS and KWIRE_BENCH_RUNS change the size of the run.
 """
 
 from __future__ import annotations
@@ -28,22 +28,26 @@ QUERIES: dict[str, Callable[[DataFrame], object]] = {
         frame.groupBy("partition").agg(functions.max("offset"), functions.count("*")).collect()
     ),
 }
-# The columns a query needs: what `columns` is good for.
+# The columns that a query needs, for the option `columns`.
 NEEDED = {"count": ("partition",), "sum_length_value": ("value",), "group_by_partition": ("partition", "offset")}
 
 
 def main() -> None:
     """Print the figures."""
-    asked, runs = int(os.environ.get("KWIRE_BENCH_RECORDS", "4000000")), int(os.environ.get("KWIRE_BENCH_RUNS", "4"))
+    requested, runs = (
+        int(os.environ.get("KWIRE_BENCH_RECORDS", "4000000")),
+        int(os.environ.get("KWIRE_BENCH_RUNS", "4")),
+    )
     logs = {
-        codec: log_directory(asked, partitions=PARTITIONS, segments=SEGMENTS, codec=codec) for codec in ("none", "zstd")
+        codec: log_directory(requested, partitions=PARTITIONS, segments=SEGMENTS, codec=codec)
+        for codec in ("none", "zstd")
     }
     tasks = PARTITIONS * SEGMENTS
-    records = asked // RECORDS_PER_BATCH // tasks * RECORDS_PER_BATCH * tasks
+    records = requested // RECORDS_PER_BATCH // tasks * RECORDS_PER_BATCH * tasks
     spark = start_session()
     meter = Meter(spark)
     spark.dataSource.register(PrebuiltSource)
-    parquet = write_parquet(spark, str(logs["none"]), asked)
+    parquet = write_parquet(spark, str(logs["none"]), requested)
 
     def kafka_log(columns: tuple[str, ...], codec: str = "none") -> DataFrame:
         return spark.read.format("kafka-log").option("columns", ",".join(columns)).load(str(logs[codec]))
@@ -72,7 +76,7 @@ def main() -> None:
 
 
 def report(name: str, costs: dict[str, Cost], records: int) -> None:
-    """Lines of one query: name value unit ratio peer."""
+    """Print a query: name value unit ratio peer."""
     for frame, cost in costs.items():
         line = name if frame == "kafka-log" else f"{name}.{frame}"
         ceiling = "prebuilt.columns" if frame.endswith(".columns") else "prebuilt"
@@ -87,9 +91,9 @@ def report(name: str, costs: dict[str, Cost], records: int) -> None:
             print(f"{line}.cpu_{part} {ours / records * 1e9:.0f} ns/row {ratio}", flush=True)
 
 
-def write_parquet(spark: SparkSession, log: str, asked: int) -> str:
-    """The same rows as Parquet, made on the first call."""
-    path = CACHE / f"parquet-{asked}"
+def write_parquet(spark: SparkSession, log: str, requested: int) -> str:
+    """Write the same rows as Parquet, on the first call."""
+    path = CACHE / f"parquet-{requested}"
     if not (path / "_SUCCESS").exists():
         shutil.rmtree(path, ignore_errors=True)
         spark.read.format("kafka-log").load(log).write.parquet(str(path))

@@ -1,15 +1,15 @@
-"""What do streaming queries through kafka-live reach, beside Spark's own Kafka connector?
+"""How fast are streaming queries with kafka-live, compared to Spark's Kafka connector?
 
-Throughput: a query with Trigger.AvailableNow takes 2 M records of 116 B from a topic of real Kafka (4 partitions) to
-nowhere (noop), and to another topic, with a checkpoint of its own each time: rows a second from its start to its end,
-what a start takes alone, and rows a second within its micro-batches (triggerExecution).
+Throughput: a query with Trigger.AvailableNow copies 2 M records of 116 B from a topic of real Kafka (4 partitions) to
+the noop sink and to another topic, with a new checkpoint each time. Figures: rows per second of the whole query, the
+time of its start alone, and rows per second within its micro-batches (triggerExecution).
 
-Latency: a producer writes 1,000 records a second, five every 5 ms; a query that runs one micro-batch after the other
-copies them to another topic. A record's latency is the time from its own timestamp to the one that the broker gives
-the copy when it appends it. The first 10 s are left out.
+Latency: a producer writes 1,000 records per second, five every 5 ms; a query without trigger interval copies them to
+another topic. The latency is the time from a record's timestamp to the log append time of its copy, without the first
+10 s.
 
-local[2], the broker on the same two cores. Ratio: over the connector's. Needs a JDK and mvn.
-KWIRE_BENCH_RECORDS, KWIRE_BENCH_RUNS, KWIRE_BENCH_SECONDS: a smaller or longer run.
+local[2], the broker on the same two cores. Ratio: by the connector's figure. Needs a JDK and mvn.
+KWIRE_BENCH_RECORDS, KWIRE_BENCH_RUNS and KWIRE_BENCH_SECONDS change the size of the run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ VALUE = b"v" * 100
 
 
 def main() -> None:
-    """Print the figures, or say what is missing."""
+    """Print the figures, or what is missing."""
     records, runs = int(os.environ.get("KWIRE_BENCH_RECORDS", "2000000")), int(os.environ.get("KWIRE_BENCH_RUNS", "3"))
     seconds = int(os.environ.get("KWIRE_BENCH_SECONDS", "40"))
     jars = connector_jars()
@@ -57,18 +57,18 @@ def main() -> None:
 
 
 def source(spark: SparkSession, cluster: Cluster, name: str, topic: str, start: str) -> DataStreamWriter:
-    """A query that takes key and value of a topic."""
+    """Return a streaming query of key and value of a topic."""
     options = {"kafka.bootstrap.servers": cluster.served.address, "subscribe": topic, "startingOffsets": start}
     return spark.readStream.format(FORMATS[name]).options(**options).load().select("key", "value").writeStream
 
 
 def sink(query: DataStreamWriter, cluster: Cluster, name: str, topic: str) -> DataStreamWriter:
-    """The same query, to another topic."""
+    """Write a query to another topic."""
     return query.format(FORMATS[name]).options(**{"kafka.bootstrap.servers": cluster.served.address, "topic": topic})
 
 
 def throughput(spark: SparkSession, cluster: Cluster, folder: str, records: int, runs: int) -> None:
-    """Print what queries reach that take what is there."""
+    """Print the throughput of queries with Trigger.AvailableNow."""
     cluster.fill("from", records)
     meter, made = Meter(spark), iter(range(10_000))
     in_batches: dict[str, list[float]] = {}
@@ -115,7 +115,7 @@ def throughput(spark: SparkSession, cluster: Cluster, folder: str, records: int,
 
 
 def latencies(spark: SparkSession, cluster: Cluster, name: str, folder: str, seconds: int) -> list[float]:
-    """Latency of each record that was copied after the first seconds, in ms, the shortest first."""
+    """Return the latencies of records copied after the first seconds, in ms, in ascending order."""
     given, copies = f"given-{name}", f"copies-{name}"
     cluster.create(given)
     cluster.create(copies, message_timestamp_type="LogAppendTime")
@@ -149,7 +149,7 @@ def latencies(spark: SparkSession, cluster: Cluster, name: str, folder: str, sec
 
 
 def produce(address: str, topic: str, stop: threading.Event) -> None:
-    """Write records at a steady rate; the key is the time in ns."""
+    """Write records at a constant rate; the key is the time in ns."""
     with Client(address) as client, Producer(client) as producer:
         due, partition = time.monotonic(), 0
         while not stop.is_set():
