@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))  # `python tools/configs.py` puts tools/ itself there
+sys.path.insert(0, str(ROOT))  # `python tools/configs.py` adds only tools/
 
 from tools import kafka  # noqa: E402
 

@@ -14,15 +14,15 @@ from kwire.codegen.error_codes import error_codes_source
 from kwire.schema.catalogue import read_catalogue, release_order
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))  # `python tools/generate.py` puts tools/ itself there
+sys.path.insert(0, str(ROOT))  # `python tools/generate.py` adds only tools/
 
 MESSAGES = ROOT / "src" / "kwire" / "messages"
 # The hand-written modules of that package; all others are generated.
 HAND_WRITTEN = {"base.py", "json_form.py", "keyed.py", "loaded.py", "registry.py", "runtime.py", "unknown_fields.py"}
 
 
-def wanted() -> dict[str, str]:
-    """The generated files of kwire.messages, by path below it."""
+def generated() -> dict[str, str]:
+    """Return the generated files of kwire.messages, by path below it."""
     definitions = ROOT / "definitions"
     catalogue = read_catalogue(definitions)
     newest = max(definitions.glob("kafka-*"), key=lambda folder: release_order(folder.name))
@@ -31,8 +31,8 @@ def wanted() -> dict[str, str]:
     return {**catalogue_files(catalogue), "error_codes.py": codes}
 
 
-def present() -> dict[str, str]:
-    """The current files of kwire.messages that are not hand-written."""
+def current() -> dict[str, str]:
+    """Return the current files of kwire.messages that are not hand-written."""
     paths = [path for path in (*MESSAGES.glob("*.py"), *MESSAGES.glob("releases/*")) if path.name not in HAND_WRITTEN]
     return {path.relative_to(MESSAGES).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
@@ -40,7 +40,7 @@ def present() -> dict[str, str]:
 def main(arguments: list[str]) -> int:
     """Returns 1 if --check found a difference."""
     check = "--check" in arguments
-    files, old = wanted(), present()
+    files, old = generated(), current()
     stale = sorted(name for name in files.keys() | old.keys() if files.get(name) != old.get(name))
     if check:
         for name in stale:
