@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
     Options = LogOptions | LiveOptions
 
+__all__ = ["CORRUPT", "HEADERS", "TYPES", "choose_columns", "columns_of_schema", "render_ddl"]
+
 HEADERS = "headers"
 CORRUPT = "_corrupt"
 
-# Name -> type as Spark's DataType.simpleString prints it.
+# Name -> type as Spark's DataType.simpleString renders it.
 TYPES = {
     "key": "binary",
     "value": "binary",
@@ -39,7 +41,7 @@ TYPES = {
 
 
 def choose_columns(options: Options) -> tuple[str, ...]:
-    """The columns to read when the user gave no schema; raises OptionError for an unknown or repeated one."""
+    """The columns of a query without a schema. Raises OptionError for unknown and repeated columns."""
     if options.columns is None:
         return tuple(
             name
@@ -52,31 +54,31 @@ def choose_columns(options: Options) -> tuple[str, ...]:
 
 
 def render_ddl(columns: tuple[str, ...], given: Mapping[str, str]) -> str:
-    """A schema in Spark's DDL, for example `offset bigint, partition int`. given: the options as Spark gave them."""
+    """Render a schema in Spark's DDL, `offset bigint, partition int`. given: the options as Spark passes them."""
     return schema_ddl({name: TYPES[name] for name in columns}, given)
 
 
 def columns_of_schema(schema: StructType, options: Options) -> tuple[str, ...]:
-    """The columns that a schema names, its own order kept; raises OptionError unless each has exactly its type.
+    """The columns of a schema, in its order.
 
-    A schema is a projection: it chooses columns, it does not convert them.
+    A schema selects columns and does not convert them. Raises OptionError for any other type or nullability.
     """
     names = tuple(schema.fieldNames())
     if not names:
-        raise OptionError(f"The schema names no column; there are {', '.join(TYPES)}")
+        raise OptionError(f"The schema: no columns; available: {', '.join(TYPES)}")
     check_columns(names, TYPES, "The schema")
     if options.columns is not None and options.columns != names:
-        raise OptionError("Option 'columns' and the schema differ; give one of them")
+        raise OptionError("Option 'columns': differs from the schema; remove one of them")
     for found in schema.fields:
         actual = found.dataType.simpleString()
         if actual != TYPES[found.name]:
             raise OptionError(
-                f"The schema: column {found.name} is of type {TYPES[found.name]}, not {actual}; "
-                "read it as it is and convert it with DataFrame operations"
+                f"The schema: column '{found.name}' is of type {TYPES[found.name]}, not {actual}; "
+                "convert it with DataFrame operations"
             )
-        # Spark compares the schema of what is read with the declared one exactly.
+        # Spark requires the schema of the data and the declared schema to be equal.
         if not found.nullable or _has_required_parts(found.dataType.jsonValue()):
-            raise OptionError(f"The schema: column {found.name} is nullable, and so are its parts; leave out NOT NULL")
+            raise OptionError(f"The schema: column '{found.name}' and its fields are nullable; remove NOT NULL")
     _check_corrupt(names, options)
     return names
 
@@ -92,7 +94,4 @@ def _has_required_parts(value: object) -> bool:
 def _check_corrupt(names: tuple[str, ...], options: Options) -> None:
     # Without the column, the row of a corrupt batch would look like a record with a null key and a null value.
     if options.mode == "PERMISSIVE" and CORRUPT not in names:
-        raise OptionError(
-            f"Option 'mode': PERMISSIVE needs the column {CORRUPT}; add it, "
-            "or use DROPMALFORMED to leave out what is corrupt"
-        )
+        raise OptionError(f"Option 'mode': PERMISSIVE requires column '{CORRUPT}'; add it, or use DROPMALFORMED")

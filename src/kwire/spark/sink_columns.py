@@ -1,7 +1,7 @@
-"""The columns that a sink takes: those of Spark's Kafka sink. Standard library only.
+"""The columns that a sink accepts: those of Spark's Kafka sink. Standard library only.
 
-A sink takes columns by name and passes over others.
-Source: KafkaWriter.validateQuery, KafkaRowWriter (spark-sql-kafka-0-10), whose messages these are.
+Columns are matched by name; others are ignored.
+Source: KafkaWriter.validateQuery, KafkaRowWriter (spark-sql-kafka-0-10), whose error messages these are.
 """
 
 from __future__ import annotations
@@ -33,14 +33,17 @@ LOG_TYPES: Mapping[str, tuple[str, ...]] = {
 
 
 def check_columns(schema: StructType, types: Mapping[str, tuple[str, ...]], *, topic: str | None) -> tuple[str, ...]:
-    """The columns of a DataFrame that a sink takes, in the order of types.
+    """The columns of a DataFrame that a sink writes, in the order of types.
 
-    types: name -> types that it may have. topic: of the option, which wins over the column.
-    Raises OptionError: no value, no topic from anywhere, a type that is none of those.
+    types: accepted types by name. topic: of the option, which overrides the column.
+    Raises OptionError for a missing value or topic, and for a wrong type.
     """
     found = {field.name: field.dataType.simpleString() for field in schema.fields}
     if "value" not in found:
-        raise OptionError(f"Required attribute 'value' not found{did_you_mean('value', found)}; {columns_taken(types)}")
+        accepted = ", ".join(f"{name} {' or '.join(allowed)}" for name, allowed in types.items())
+        raise OptionError(
+            f"Required attribute 'value' not found{did_you_mean('value', found)}; accepted columns: {accepted}"
+        )
     if topic is not None:
         found.pop("topic", None)
     elif "topic" not in found:
@@ -54,8 +57,3 @@ def check_columns(schema: StructType, types: Mapping[str, tuple[str, ...]], *, t
                 "convert it with DataFrame operations"
             )
     return tuple(name for name in types if name in found)
-
-
-def columns_taken(types: Mapping[str, tuple[str, ...]]) -> str:
-    """For messages: all columns and their types."""
-    return "columns are " + ", ".join(f"{name} {' or '.join(allowed)}" for name, allowed in types.items())

@@ -10,7 +10,8 @@ import pytest
 
 from kwire.capture import read_capture
 from kwire.errors import LogError, Malformed, OptionError
-from kwire.spark.capture.source import CaptureReader, column_types, parse_options, read_file
+from kwire.spark.capture.options import column_types, parse_options
+from kwire.spark.capture.source import CaptureReader, read_file
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -130,10 +131,10 @@ def test_a_damaged_file_fails_or_ends_with_a_row(spark: SparkSession, folder: Pa
     ("options", "message"),
     [
         ({"port": "9092"}, r"Unknown option 'port' \(did you mean 'ports'\?\); docs/capture.md"),
-        ({"ports": "9092;9093"}, "Option 'ports': expected port numbers"),
+        ({"ports": "9092;9093"}, "Option 'ports': expected a comma-separated list of ports"),
         ({"columns": "apis"}, r"unknown column 'apis' \(did you mean 'api'\?\)"),
         ({"message": "FetchReques"}, "unknown message 'FetchReques' .did you mean 'FetchRequest'"),
-        ({"message": "TopicRecord"}, "Option 'message': TopicRecord is no request or response"),
+        ({"message": "TopicRecord"}, "Option 'message': 'TopicRecord' is not a request or response"),
         ({"columns": "body"}, "unknown column 'body'"),
         ({"bodies": "xml"}, "Option 'bodies': expected one of json, bytes, none"),
     ],

@@ -17,8 +17,10 @@ from kwire.internal_topics.record_rows import record_row
 from kwire.log import LogDirectory
 from kwire.log.internal import read_group_records, replay_cluster, replay_groups
 from kwire.messages import registry
-from kwire.spark.internal.columns import COLUMNS, HISTORY_COLUMNS, TOPICS, arrow_type
-from kwire.spark.internal.source import InternalReader, column_types, parse_options
+from kwire.spark.arrow_types import arrow_type
+from kwire.spark.internal.columns import COLUMNS, HISTORY_COLUMNS, TOPICS
+from kwire.spark.internal.options import column_types, parse_options
+from kwire.spark.internal.source import InternalReader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -155,7 +157,7 @@ def test_secrets_are_shown_only_when_asked(kafka_logs: dict[str, Path]) -> None:
         ({"kind": "users", "atOffset": "-1"}, "expected an offset"),
         ({"kind": "users", "startingOffsets": "5"}, "Unknown option 'startingoffsets'"),
         ({"kind": "users", "columns": "user,name"}, "unknown column 'name'"),
-        ({"kind": "users", "columns": "user,user"}, "names a column twice"),
+        ({"kind": "users", "columns": "user,user"}, "duplicate column in user, user"),
     ],
 )
 def test_wrong_options_are_refused_with_what_would_be_right(options: dict[str, str], says: str) -> None:

@@ -1,4 +1,4 @@
-"""docs/live.md and the sections of docs/spark.md on streams and writing say what is so."""
+"""The examples, links and configurations of docs/live.md, and the links of docs/spark.md."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ from kwire.broker import Broker
 from kwire.client import Client
 from kwire.client.settings import IGNORED, KNOWN
 from kwire.messages import registry
-from kwire.spark.live import options as live_options
-from kwire.spark.live import write_options as live_write_options
-from kwire.spark.log import options
-from kwire.spark.log import write_options as log_write_options
+from kwire.spark.live.write_options import WRITE_OPTIONS
 
 pytest.importorskip("pyspark.sql.datasource")
 
@@ -26,36 +23,13 @@ DOCS = Path(__file__).parents[3] / "docs"
 LIVE, LOG = (DOCS / name for name in ("live.md", "spark.md"))
 
 
-def section(page: Path, heading: str) -> str:
-    """What stands below a heading of level 2."""
-    found = page.read_text("utf-8").split(f"\n## {heading}\n", 1)[1]
-    return found.split("\n## ", 1)[0]
-
-
-def named(text: str) -> set[str]:
-    """The options in the first columns of tables."""
+def test_kafka_configurations_of_the_page_exist() -> None:
+    text = LIVE.read_text("utf-8").split("\n## Kafka configurations\n", 1)[1].split("\n## ", 1)[0]
     rows = re.findall(r"^\| (`[^|]*) \|", text, re.MULTILINE)
-    return {name for row in rows for name in re.findall(r"`([\w.]+)`", row)}
-
-
-def test_every_option_of_reading_and_writing_topics_is_on_the_page_and_no_other() -> None:
-    reading = named(section(LIVE, "Reading"))
-    assert reading - {"kafka.bootstrap.servers", "kafka"} == set(live_options.NAMES)
-    writing = {name for name in named(section(LIVE, "Writing")) if name not in ("value", "key", "headers", "partition")}
-    plain = {name for name in writing if not name.startswith("kafka.")}
-    assert plain == set(live_write_options.NAMES) - {"checkpointLocation"}
-    settings = {name.removeprefix("kafka.") for name in writing - plain} | {
-        name.removeprefix("kafka.") for name in named(section(LIVE, "Settings and security"))
-    }
-    assert settings <= {*KNOWN, *IGNORED}
-    for name in live_options.REFUSED:
-        assert name in ("topic", "path") or f"`{name}`" in LIVE.read_text("utf-8")
-
-
-def test_every_option_of_streams_and_of_writing_directories_is_on_the_page() -> None:
-    assert named(section(LOG, "A directory that grows, as a stream")) == set(options.STREAM_NAMES)
-    columns = {"value", "key", "headers", "topic", "partition", "offset", "timestamp", "timestampType"}
-    assert named(section(LOG, "Write a log directory")) == columns | set(log_write_options.NAMES)
+    shown = {name.removeprefix("kafka.") for row in rows for name in re.findall(r"`(kafka\.[\w.]+)`", row)}
+    written = {each.name.removeprefix("kafka.") for each in WRITE_OPTIONS if each.name.startswith("kafka.")} - {"*"}
+    assert shown
+    assert shown | written <= {*KNOWN, *IGNORED}
 
 
 @pytest.mark.parametrize("page", [LIVE, LOG], ids=lambda path: str(path.name))

@@ -413,14 +413,14 @@ def test_options_are_those_of_sparks_sink(servers: str) -> None:
     assert options(servers, transactionalIdPrefix="p").kafka["transaction.timeout.ms"] == "900000"
     wrong = [
         ({"kafka.bootstrap.servers": ""}, "kafka.bootstrap.servers' must be specified"),
-        ({"transactional": "true"}, "needs transactionalIdPrefix"),
-        ({"transactional": "false", "transactionalIdPrefix": "p"}, "leave out one of them"),
-        ({"transactionalIdPrefix": "p", "kafka.transactional.id": "q"}, "differ; give one"),
-        ({"transactionalIdPrefix": "p", "kafka.acks": "1"}, "transactions need acks all"),
-        ({"transactionalIdPrefix": "p", "kafka.enable.idempotence": "false"}, "cannot do without"),
-        ({"kafka.acks": "1", "kafka.enable.idempotence": "true"}, "idempotence needs acks all"),
+        ({"transactional": "true"}, "requires transactionalIdPrefix"),
+        ({"transactional": "false", "transactionalIdPrefix": "p"}, "remove one of them"),
+        ({"transactionalIdPrefix": "p", "kafka.transactional.id": "q"}, "differ; remove one"),
+        ({"transactionalIdPrefix": "p", "kafka.acks": "1"}, "transactions require acks all"),
+        ({"transactionalIdPrefix": "p", "kafka.enable.idempotence": "false"}, "transactions require idempotence"),
+        ({"kafka.acks": "1", "kafka.enable.idempotence": "true"}, "idempotence requires acks all"),
         ({"kafka.value.serializer": "x"}, "values are written as they are"),
-        ({"subscribe": "t"}, "'subscribe' belongs to reading"),
+        ({"subscribe": "t"}, "'subscribe' is not supported: it applies to reading"),
         ({"topics": "t"}, r"Unknown option 'topics' \(did you mean 'topic'\?\)"),
         ({"kafka.compression.type": "brotli"}, "one of none, gzip"),
         ({"kafka.batch.size": "0"}, "must be positive"),
@@ -609,7 +609,7 @@ def test_updated_rows_of_a_batch_that_is_run_again_are_written_once(
 
 
 def test_once_per_batch_needs_a_prefix_and_a_micro_batch(spark: SparkSession, servers: str) -> None:
-    with pytest.raises(OptionError, match="'oncePerBatch' needs transactionalIdPrefix"):
+    with pytest.raises(OptionError, match="'oncePerBatch': requires transactionalIdPrefix"):
         options(servers, topic="t", oncePerBatch="true")
     create(servers, "no.batch")
     given = {"kafka.bootstrap.servers": servers, "topic": "no.batch", "transactionalIdPrefix": "no-batch"}

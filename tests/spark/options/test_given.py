@@ -14,9 +14,9 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from kwire.broker import Broker
 from kwire.errors import OptionError
+from kwire.spark.capture.options import parse_options as parse_capture
 from kwire.spark.capture.source import KafkaCaptureSource
-from kwire.spark.capture.source import parse_options as parse_capture
-from kwire.spark.internal.source import parse_options as parse_internal
+from kwire.spark.internal.options import parse_options as parse_internal
 from kwire.spark.live.options import parse_options as parse_live
 from kwire.spark.live.source import KafkaLiveSource
 from kwire.spark.live.write_options import parse_write_options as parse_live_write

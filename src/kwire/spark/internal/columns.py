@@ -1,18 +1,13 @@
-"""The columns of `kafka-internal`, kind by kind, as DDL types; and those types in Arrow. No pyarrow until asked for.
+"""The columns of `kafka-internal` by kind, with DDL types.
 
-Names and values are those of kwire.log.internal's rows; times are timestamps, secrets are left out unless asked for.
+Names and values are those of the rows of kwire.internal_topics; times are timestamps.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kwire.internal_topics.names import GROUPS_TOPIC, METADATA_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-__all__ = ["COLUMNS", "HISTORY_COLUMNS", "TOPICS", "arrow_type"]
+__all__ = ["COLUMNS", "HISTORY_COLUMNS", "TOPICS"]
 
 ASSIGNED = "array<struct<topic:string,topic_id:string,partitions:array<int>>>"
 TASKS = "array<struct<subtopology:string,partitions:array<int>>>"
@@ -202,7 +197,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "max_timestamp": "timestamp",
     },
 }
-"""kind -> column -> type, in mode current."""
+"""Kind -> column -> type, in mode current."""
 
 HISTORY_COLUMNS = {
     "topic": "string",
@@ -226,7 +221,7 @@ HISTORY_COLUMNS = {
     "raw_key": "string",
     "raw_value": "string",
 }
-"""column -> type, in mode history, where key and value are Kafka's JSON form and raw bytes base64."""
+"""Column -> type, in mode history: keys and values in Kafka's JSON form, raw bytes in base64."""
 
 TOPICS = {
     **dict.fromkeys(COLUMNS, METADATA_TOPIC),
@@ -234,39 +229,4 @@ TOPICS = {
     "transactions": TRANSACTIONS_TOPIC,
     "share": SHARE_STATE_TOPIC,
 }
-"""kind -> the internal topic it is read from."""
-
-
-def arrow_type(ddl: str) -> pa.DataType:
-    """One of the types above in Arrow."""
-    import pyarrow as pa
-
-    if ddl.startswith("array<"):
-        return pa.list_(arrow_type(ddl.removeprefix("array<").removesuffix(">")))
-    if ddl.startswith("struct<"):
-        return pa.struct(
-            [
-                pa.field(name, arrow_type(kind))
-                for name, _, kind in (each.partition(":") for each in _fields(ddl.removeprefix("struct<")[:-1]))
-            ]
-        )
-    simple: dict[str, pa.DataType] = {
-        "string": pa.string(),
-        "int": pa.int32(),
-        "bigint": pa.int64(),
-        "double": pa.float64(),
-        "boolean": pa.bool_(),
-        "timestamp": pa.timestamp("us", "UTC"),
-    }
-    return simple[ddl]
-
-
-def _fields(text: str) -> list[str]:
-    """A struct's fields, split at the commas that are outside brackets."""
-    fields, depth, start = list[str](), 0, 0
-    for i, character in enumerate(text):
-        depth += (character == "<") - (character == ">")
-        if character == "," and depth == 0:
-            fields.append(text[start:i])
-            start = i + 1
-    return [*fields, text[start:]]
+"""Kind -> internal topic."""

@@ -26,11 +26,11 @@ from kwire.log.internal import (
     replay_transactions,
     topic_names,
 )
-from kwire.spark.internal.columns import arrow_type
+from kwire.spark.arrow_types import arrow_type
 from kwire.spark.paths import open_logs
 
 if TYPE_CHECKING:
-    from kwire.spark.internal.source import InternalOptions
+    from kwire.spark.internal.options import InternalOptions
 
 __all__ = ["read_task"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kwire.spark.internal.columns import arrow_type
+from kwire.spark.arrow_types import arrow_type
 from kwire.spark.jobs.journal import Row
 from kwire.spark.jobs.runner import Done
 

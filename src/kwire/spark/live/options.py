@@ -1,7 +1,7 @@
-"""The options of `kafka-live`: those of Spark's Kafka source, with its names, defaults and precedence.
+"""The options of reading `kafka-live`: those of Spark's Kafka source, with its names, defaults and precedence.
 
-kafka.* options go to kwire.client, whose settings have Kafka's names. Standard library only; docs/live.md has the
-same table. Source: KafkaSourceProvider.
+kafka.* options are passed to kwire.client, whose settings have Kafka's names. docs/live.md has the options as a table.
+Standard library only. Source: KafkaSourceProvider.
 """
 
 from __future__ import annotations
@@ -11,65 +11,122 @@ from dataclasses import dataclass, field, replace
 
 from kwire.errors import OptionError
 from kwire.spark.options.given import user_options
+from kwire.spark.options.option import Option, check_names
 from kwire.spark.options.query import (
-    QUERY_NAMES,
-    REFUSED_SETTINGS,
-    STREAM_NAMES,
+    SHARED_OPTIONS,
+    SUBSCRIBE_PATTERN,
     Query,
     QueryOptions,
     parse_query,
     parse_selection,
 )
+from kwire.spark.options.query import UNSUPPORTED as UNSUPPORTED_FOR_ALL
 from kwire.spark.options.topics import Matching
-from kwire.spark.options.values import parse_positive, refuse_unknown
+from kwire.spark.options.values import positive, text
 
-__all__ = ["LiveOptions", "parse_options"]
+__all__ = ["OPTIONS", "UNSUPPORTED", "LiveOptions", "parse_options"]
 
 PAGE = "docs/live.md"
 
-NAMES = (
-    *QUERY_NAMES,
-    *STREAM_NAMES,
-    "kafkaConsumer.pollTimeoutMs",
-    "fetchOffset.numRetries",
-    "fetchOffset.retryIntervalMs",
-    "groupIdPrefix",
+BOOTSTRAP_SERVERS = Option[str | None](
+    name="kafka.bootstrap.servers",
+    parse=text,
+    default=None,
+    value="comma-separated list of `host:port`",
+    shown_default="required",
+    meaning="The brokers to connect to first.",
 )
-REFUSED = {
-    **REFUSED_SETTINGS,
-    "kafka.enable.auto.commit": "offsets are kept in Spark's checkpoint and never committed to Kafka",
+POLL_TIMEOUT = Option[int | None](
+    name="kafkaConsumer.pollTimeoutMs",
+    parse=positive,
+    default=None,
+    value="long",
+    shown_default="60000",
+    meaning="The timeout in milliseconds of a request, retries included.",
+)
+NUM_RETRIES = Option[int | None](
+    name="fetchOffset.numRetries",
+    parse=positive,
+    default=None,
+    value="int",
+    shown_default="none",
+    meaning="Accepted without effect: requests are retried until `kafkaConsumer.pollTimeoutMs` is over.",
+)
+RETRY_INTERVAL = Option[int | None](
+    name="fetchOffset.retryIntervalMs",
+    parse=positive,
+    default=None,
+    value="long",
+    shown_default="100",
+    meaning="Milliseconds to wait before a request is retried.",
+)
+GROUP_ID_PREFIX = Option[str | None](
+    name="groupIdPrefix",
+    parse=text,
+    default=None,
+    value="string",
+    shown_default="none",
+    meaning="Accepted without effect: there is no consumer group.",
+)
+CLIENT_SETTINGS = Option[str | None](
+    name="kafka.*",
+    parse=text,
+    default=None,
+    value="string",
+    shown_default="none",
+    meaning="Configurations of the client. See [Kafka configurations](#kafka-configurations).",
+)
+_CHANGED = {
+    SUBSCRIBE_PATTERN.name: replace(
+        SUBSCRIBE_PATTERN,
+        meaning="The pattern used to subscribe to topics. As in Spark's source it may match a part of the name; "
+        "`^orders$` matches a whole name.",
+    )
+}
+OPTIONS: tuple[Option[object], ...] = (
+    BOOTSTRAP_SERVERS,
+    *(_CHANGED.get(option.name, option) for option in SHARED_OPTIONS),
+    POLL_TIMEOUT,
+    NUM_RETRIES,
+    RETRY_INTERVAL,
+    GROUP_ID_PREFIX,
+    CLIENT_SETTINGS,
+)
+UNSUPPORTED = {
+    **UNSUPPORTED_FOR_ALL,
+    "kafka.enable.auto.commit": "offsets are stored in Spark's checkpoint and never committed to Kafka",
     "kafka.interceptor.classes": "there is no Java consumer to intercept",
-    "path": "this source talks to brokers; to read a log directory, use kafka-log",
+    "path": "this source reads from brokers; use kafka-log to read a log directory",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveOptions(QueryOptions):
-    """Everything a query asked for. kafka: settings of the client, which may hold secrets and are in no repr."""
+    """The options of a query. kafka: settings of the client; may contain secrets, so not in repr."""
 
     kafka: Mapping[str, str] = field(repr=False)
 
     @property
     def mode(self) -> str:
-        """What to do about corrupt data: as Spark's source, fail."""
+        """How to handle corrupt batches: fail, as Spark's source does."""
         return "FAILFAST"
 
     @property
     def isolation(self) -> str:
-        """kafka.isolation.level, Kafka's default without it."""
+        """kafka.isolation.level, with Kafka's default."""
         return self.kafka.get("isolation.level", "read_uncommitted").strip().lower()
 
 
+def is_client_setting(key: str) -> bool:
+    """Whether an option is passed to the client."""
+    return key.startswith("kafka.")
+
+
 def parse_options(options: Mapping[str, str], query: Query) -> LiveOptions:
-    """Check the options of one query; raises OptionError naming the option and what would be right."""
+    """Parse the options of one query. Raises OptionError."""
     given = user_options(options)
-    for name, reason in REFUSED.items():
-        if name.lower() in given:
-            raise OptionError(f"Option '{name}' is not supported: {reason}")
-    refuse_unknown(
-        {key: value for key, value in given.items() if not key.startswith("kafka.")}, NAMES, "kafka-live", PAGE
-    )
-    values = parse_query(given, query)
+    check_names(given, OPTIONS, UNSUPPORTED, source="kafka-live", page=PAGE, passed_on=is_client_setting)
+    fields = parse_query(given, query)
     selection = parse_selection(given)
     if selection is None:
         raise OptionError(
@@ -77,23 +134,20 @@ def parse_options(options: Mapping[str, str], query: Query) -> LiveOptions:
         )
     if isinstance(selection, Matching):
         selection = replace(selection, in_part=True)
-    return LiveOptions(**values, selection=selection, kafka=client_settings(given))
+    return LiveOptions(**fields, selection=selection, kafka=_client_settings(given))
 
 
-def client_settings(given: Mapping[str, str]) -> dict[str, str]:
-    """kafka.* without the prefix, and what Spark's own options say about waiting."""
-    if not given.get("kafka.bootstrap.servers", "").strip():
+def _client_settings(given: Mapping[str, str]) -> dict[str, str]:
+    """kafka.* options without the prefix, and the settings that correspond to Spark's own options."""
+    if not (BOOTSTRAP_SERVERS.of(given) or "").strip():
         raise OptionError(
             "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka consumer: host:port, ..."
         )
-    settings = {key.removeprefix("kafka."): value for key, value in given.items() if key.startswith("kafka.")}
-    if "kafkaconsumer.polltimeoutms" in given:
-        wait = parse_positive(given, "kafkaConsumer.pollTimeoutMs")
-        settings.setdefault("default.api.timeout.ms", str(wait))
-    for name in ("fetchOffset.numRetries", "fetchOffset.retryIntervalMs"):
-        parse_positive(given, name)
-    if "fetchoffset.retryintervalms" in given:
-        settings.setdefault("retry.backoff.ms", given["fetchoffset.retryintervalms"])
+    settings = {key.removeprefix("kafka."): value for key, value in given.items() if is_client_setting(key)}
+    NUM_RETRIES.of(given)
+    for option, setting in ((POLL_TIMEOUT, "default.api.timeout.ms"), (RETRY_INTERVAL, "retry.backoff.ms")):
+        if (value := option.of(given)) is not None:
+            settings.setdefault(setting, str(value))
     from kwire.client import ClientSettings
 
     ClientSettings.parse(settings)

@@ -1,53 +1,142 @@
-"""The options of `kafka-log`, from strings to checked values. Standard library only; docs/spark.md has the same table.
+"""The options of reading `kafka-log`; docs/spark.md has them as a table. Standard library only.
 
-Names, defaults and precedence are those of Spark's Kafka source (KafkaSourceProvider) wherever it has the option. Keys
-are case-insensitive, and arrive in lower case. An option that is not known is refused: a typing error must not change
-a result silently.
+Names, defaults and precedence are those of Spark's Kafka source (KafkaSourceProvider) wherever it has the option.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from kwire.errors import OptionError, did_you_mean
 from kwire.spark.options.given import user_options
+from kwire.spark.options.option import Option, check_names
 from kwire.spark.options.query import (
-    QUERY_NAMES,
-    REFUSED_SETTINGS,
-    STREAM_NAMES,
+    ASSIGN,
+    INCLUDE_INTERNAL,
+    MAX_RECORDS,
+    MIN_PARTITIONS,
+    SHARED_OPTIONS,
+    SUBSCRIBE,
+    SUBSCRIBE_PATTERN,
     Query,
     QueryOptions,
     parse_query,
     parse_selection,
 )
+from kwire.spark.options.query import UNSUPPORTED as UNSUPPORTED_FOR_ALL
+from kwire.spark.options.rate_limits import RATE_LIMITS
 from kwire.spark.options.topics import Matching
-from kwire.spark.options.values import is_storage, parse_choice, parse_flag, parse_paths, parse_storage
+from kwire.spark.options.values import StorageOptions, choice, flag, is_storage, parse_paths, parse_storage, text
+
+__all__ = ["OPTIONS", "UNSUPPORTED", "Isolation", "LogOptions", "Mode", "parse_options"]
 
 Mode = Literal["FAILFAST", "DROPMALFORMED", "PERMISSIVE"]
 Isolation = Literal["read_uncommitted", "read_committed"]
 
 PAGE = "docs/spark.md"
 
-NAMES = (*QUERY_NAMES, "path", "paths", "kafka.isolation.level", "pushdown", "checkCrc", "mode")
+PATH = Option[str | None](
+    name="path",
+    parse=text,
+    default=None,
+    value="string, also as the argument of `load`",
+    shown_default="required",
+    meaning="The log directory: a path, a glob or a URL. See [Paths](#paths).",
+)
+PATHS = Option[str | None](
+    name="paths",
+    parse=text,
+    default=None,
+    value="JSON array of strings",
+    shown_default="none",
+    meaning="Several log directories; Spark sets it for `load([...])`.",
+)
+STORAGE = Option[str | None](
+    name="storage.*",
+    parse=text,
+    default=None,
+    value="string or JSON",
+    shown_default="none",
+    meaning="Arguments of the fsspec driver of a URL. See [Paths](#paths).",
+)
+ISOLATION = Option[Isolation](
+    name="kafka.isolation.level",
+    parse=choice("read_uncommitted", "read_committed"),
+    default="read_uncommitted",
+    value="`read_uncommitted` or `read_committed`",
+    shown_default="`read_uncommitted`",
+    meaning="With `read_committed`, records of aborted transactions are skipped, and the query ends at the last stable "
+    "offset.",
+)
+PUSHDOWN = Option[bool](
+    name="pushdown",
+    parse=flag,
+    default=False,
+    value="boolean",
+    shown_default="false",
+    query="batch",
+    meaning="Whether filters of the query narrow what is read. See [Filter pushdown](#filter-pushdown).",
+)
+MODE = Option[Mode](
+    name="mode",
+    parse=choice("FAILFAST", "DROPMALFORMED", "PERMISSIVE"),
+    default="FAILFAST",
+    value="`FAILFAST`, `DROPMALFORMED` or `PERMISSIVE`",
+    shown_default="`FAILFAST`",
+    meaning="How to handle corrupt batches. See [Corrupt batches](#corrupt-batches).",
+)
+CHECK_CRC = Option[bool](
+    name="checkCrc",
+    parse=flag,
+    default=True,
+    value="boolean",
+    shown_default="true",
+    meaning="Whether to verify the checksum of each batch.",
+)
+_CHANGED = {
+    ASSIGN.name: replace(ASSIGN, shown_default="all topics"),
+    SUBSCRIBE.name: replace(SUBSCRIBE, shown_default="all topics"),
+    SUBSCRIBE_PATTERN.name: replace(
+        SUBSCRIBE_PATTERN,
+        shown_default="all topics",
+        meaning="A pattern of the topics to read. It must match the whole name.",
+    ),
+    INCLUDE_INTERNAL.name: replace(
+        INCLUDE_INTERNAL, meaning=INCLUDE_INTERNAL.meaning.replace("patterns match", "patterns and the default include")
+    ),
+    MIN_PARTITIONS.name: replace(
+        MIN_PARTITIONS,
+        shown_default="by size",
+        meaning="Approximate minimum number of tasks. By default partitions are divided by size, and small ones share "
+        "a task; with this option, large partitions are divided by offsets too.",
+    ),
+    MAX_RECORDS.name: replace(MAX_RECORDS, shown_default="by size"),
+}
+OPTIONS: tuple[Option[object], ...] = (
+    PATH,
+    PATHS,
+    *(_CHANGED.get(option.name, option) for option in SHARED_OPTIONS),
+    ISOLATION,
+    MODE,
+    CHECK_CRC,
+    PUSHDOWN,
+    STORAGE,
+)
 
-_NO_BROKER = "this source reads files and talks to no broker"
-_STREAMS_ONLY = "it limits the batches of a streaming query, and this is a batch query"
+_NO_BROKER = "this source reads files and connects to no broker"
+_STREAMING_ONLY = "it limits the micro-batches of a streaming query, and this is a batch query"
 
-# Options of Spark's Kafka source and of its neighbours that have no meaning for files: refused, with the reason.
-REFUSED = {
-    **REFUSED_SETTINGS,
-    "kafka.bootstrap.servers": f"{_NO_BROKER}; give the log directory as path",
+UNSUPPORTED = {
+    **UNSUPPORTED_FOR_ALL,
+    "kafka.bootstrap.servers": f"{_NO_BROKER}; specify the log directory as path",
     "kafka.group.id": f"{_NO_BROKER}, so there is no consumer group",
     "groupIdPrefix": f"{_NO_BROKER}, so there is no consumer group",
     "kafkaConsumer.pollTimeoutMs": f"{_NO_BROKER}, so nothing is polled",
-    "fetchOffset.numRetries": f"{_NO_BROKER}, so no offset is fetched",
-    "fetchOffset.retryIntervalMs": f"{_NO_BROKER}, so no offset is fetched",
-    "maxOffsetsPerTrigger": _STREAMS_ONLY,
-    "minOffsetsPerTrigger": _STREAMS_ONLY,
-    "maxTriggerDelay": _STREAMS_ONLY,
-    "kafka.enable.auto.commit": f"{_NO_BROKER}, so nothing is committed",
+    "fetchOffset.numRetries": f"{_NO_BROKER}, so no offsets are fetched",
+    "fetchOffset.retryIntervalMs": f"{_NO_BROKER}, so no offsets are fetched",
+    "kafka.enable.auto.commit": f"{_NO_BROKER}, so no offsets are committed",
     "kafka.interceptor.classes": f"{_NO_BROKER}, so there is no consumer to intercept",
     "columnNameOfCorruptRecord": "the column is always called _corrupt",
 }
@@ -55,13 +144,13 @@ REFUSED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOptions(QueryOptions):
-    """Everything a query asked for, checked as far as that is possible without looking at the log.
+    """The options of a query, checked without access to the log.
 
-    paths: log directories, globs or URLs. storage: arguments of the file system driver, not shown by repr.
+    paths: log directories, globs or URLs. storage: arguments of the file system driver; secret, so not in repr.
     """
 
     paths: tuple[str, ...]
-    storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    storage: StorageOptions = field(default_factory=dict, repr=False)
     isolation: Isolation = "read_uncommitted"
     pushdown: bool = False
     check_crc: bool = True
@@ -69,38 +158,32 @@ class LogOptions(QueryOptions):
 
 
 def parse_options(options: Mapping[str, str], query: Query = "batch") -> LogOptions:
-    """Check the options of one query; raises OptionError naming the option and what would be right."""
+    """Parse the options of one query. Raises OptionError."""
     given = user_options(options)
-    _refuse_others(given, query)
-    include_internal = parse_flag(given, "includeInternal", False)
+    _check_names(given, query)
     return LogOptions(
         **parse_query(given, query),
-        selection=parse_selection(given) or Matching(None, include_internal),
+        selection=parse_selection(given) or Matching(None, INCLUDE_INTERNAL.of(given)),
         paths=parse_paths(given),
         storage=parse_storage(given),
-        isolation=parse_choice(
-            given, "kafka.isolation.level", "read_uncommitted", ("read_uncommitted", "read_committed")
-        ),
-        pushdown=parse_flag(given, "pushdown", False),
-        check_crc=parse_flag(given, "checkCrc", True),
-        mode=parse_choice(given, "mode", "FAILFAST", ("FAILFAST", "DROPMALFORMED", "PERMISSIVE")),
+        isolation=ISOLATION.of(given),
+        pushdown=PUSHDOWN.of(given),
+        check_crc=CHECK_CRC.of(given),
+        mode=MODE.of(given),
     )
 
 
-def _refuse_others(given: Mapping[str, str], query: Query) -> None:
-    known = {name.lower() for name in (NAMES if query == "batch" else (*NAMES, *STREAM_NAMES))}
-    if query == "stream" and parse_flag(given, "pushdown", False):
-        raise OptionError("Option 'pushdown' is not supported: Spark offers no filters of streaming queries")
-    refused = {name.lower(): (name, reason) for name, reason in REFUSED.items()}
+def _check_names(given: Mapping[str, str], query: Query) -> None:
+    if query == "stream" and PUSHDOWN.of(given):
+        raise OptionError("Option 'pushdown' is not supported: Spark pushes no filters of streaming queries")
+    if query == "batch":
+        for option in RATE_LIMITS:
+            if option.name.lower() in given:
+                raise OptionError(f"Option '{option.name}' is not supported: {_STREAMING_ONLY}")
+    known = {*(option.name.lower() for option in OPTIONS), *(name.lower() for name in UNSUPPORTED)}
     for key in given:
-        if key in known or is_storage(key):
-            continue
-        if key in refused:
-            name, reason = refused[key]
-            raise OptionError(f"Option '{name}' is not supported: {reason}")
-        if key.startswith("kafka.") and not (hint := did_you_mean(key, ["kafka.isolation.level"])):
+        if key.startswith("kafka.") and key not in known and not did_you_mean(key, [ISOLATION.name]):
             raise OptionError(
-                f"Option '{key}' is not supported: {_NO_BROKER}; of kafka.* only kafka.isolation.level is"
+                f"Option '{key}' is not supported: {_NO_BROKER}; the only kafka.* option is {ISOLATION.name}"
             )
-        hint = did_you_mean(key, [*NAMES, *REFUSED])
-        raise OptionError(f"Unknown option '{key}'{hint}; {PAGE} lists the options of kafka-log")
+    check_names(given, OPTIONS, UNSUPPORTED, source="kafka-log", page=PAGE, passed_on=is_storage)

@@ -1,6 +1,6 @@
-"""The options of writing to `kafka-log`: a DataFrame as a new log directory. Standard library only.
+"""The options of writing `kafka-log`, a DataFrame as a log directory; docs/spark.md has them as a table.
 
-docs/spark.md has the same table.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -13,21 +13,62 @@ from typing import Literal
 from kwire.errors import OptionError
 from kwire.log.file_names import LARGEST_PARTITION, check_topic
 from kwire.spark.options.given import user_options
-from kwire.spark.options.values import is_storage, parse_choice, parse_paths, parse_positive, refuse_unknown
+from kwire.spark.options.option import Option, check_names
+from kwire.spark.options.values import choice, is_storage, parse_paths, positive, text
 
-__all__ = ["LogWriteOptions", "parse_write_options"]
+__all__ = ["WRITE_OPTIONS", "LogWriteOptions", "parse_write_options"]
 
 PAGE = "docs/spark.md"
-NAMES = ("path", "topic", "partitions", "compression", "segment.bytes")
-DEFAULT_SEGMENT_BYTES = 1 << 30
 Codec = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+
+PATH = Option[str | None](
+    name="path",
+    parse=text,
+    default=None,
+    value="string, also as the argument of `save`",
+    shown_default="required",
+    meaning="The directory to write, on a file system that driver and executors share.",
+)
+TOPIC = Option[str | None](
+    name="topic",
+    parse=text,
+    default=None,
+    value="string",
+    shown_default="none",
+    meaning="The topic of all rows. Overrides the column `topic`.",
+)
+PARTITIONS = Option[int](
+    name="partitions",
+    parse=positive,
+    default=1,
+    value="int",
+    shown_default="1",
+    meaning="The number of partitions for rows without a value in the column `partition`.",
+)
+COMPRESSION = Option[Codec](
+    name="compression",
+    parse=choice("none", "gzip", "snappy", "lz4", "zstd"),
+    default="none",
+    value="`none`, `gzip`, `snappy`, `lz4` or `zstd`",
+    shown_default="`none`",
+    meaning="The compression codec of batches.",
+)
+SEGMENT_BYTES = Option[int](
+    name="segment.bytes",
+    parse=positive,
+    default=1 << 30,
+    value="int",
+    shown_default="1073741824",
+    meaning="Maximum size of a segment file.",
+)
+WRITE_OPTIONS: tuple[Option[object], ...] = (PATH, TOPIC, PARTITIONS, COMPRESSION, SEGMENT_BYTES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogWriteOptions:
-    """Everything a write asked for. path: absolute, local. topic: of all rows, None where the column says.
+    """The options of a write. path: absolute, local. topic: of all rows; None to use the column.
 
-    partitions: among how many of them rows are shared that do not name one.
+    partitions: number of partitions for rows that do not name one.
     """
 
     path: str
@@ -38,37 +79,33 @@ class LogWriteOptions:
 
 
 def parse_write_options(options: Mapping[str, str]) -> LogWriteOptions:
-    """Check the options of one write; raises OptionError naming the option and what would be right."""
+    """Parse the options of one write. Raises OptionError."""
     given = user_options(options)
-    if "kafka.bootstrap.servers" in given:
-        raise OptionError("Option 'kafka.bootstrap.servers' is not supported: to write to brokers, use kafka-live")
-    for key in filter(is_storage, given):
-        raise OptionError(f"Option '{key}' is not supported: log directories are written to local file systems")
-    refuse_unknown(given, NAMES, "writing to kafka-log", PAGE)
-    topic = given.get("topic")
+    unsupported = {"kafka.bootstrap.servers": "use kafka-live to write to brokers"}
+    unsupported |= {key: "log directories are written to local file systems" for key in given if is_storage(key)}
+    check_names(given, WRITE_OPTIONS, unsupported, source="writing to kafka-log", page=PAGE)
+    topic, partitions = TOPIC.of(given), PARTITIONS.of(given)
     if topic is not None:
         check_topic(topic)
-    partitions = parse_positive(given, "partitions") or 1
     if partitions > LARGEST_PARTITION:
-        raise OptionError(f"Option 'partitions': {LARGEST_PARTITION} at most, got {partitions}")
+        raise OptionError(f"Option 'partitions': must be at most {LARGEST_PARTITION}, got {partitions}")
     return LogWriteOptions(
-        path=parse_target(*parse_paths(given)),
+        path=_local_directory(*parse_paths(given)),
         topic=topic,
         partitions=partitions,
-        compression=parse_choice(given, "compression", "none", ("none", "gzip", "snappy", "lz4", "zstd")),
-        segment_bytes=parse_positive(given, "segment.bytes") or DEFAULT_SEGMENT_BYTES,
+        compression=COMPRESSION.of(given),
+        segment_bytes=SEGMENT_BYTES.of(given),
     )
 
 
-def parse_target(path: str) -> str:
-    """The local directory to write."""
+def _local_directory(path: str) -> str:
     if path.startswith("file:"):
         path = "/" + path.removeprefix("file:").lstrip("/")
     if "://" in path or "::" in path:
         raise OptionError(
-            "Option 'path': log directories are written to local file systems, which driver and executors share; copy "
-            "the finished directory to where it is to be"
+            "Option 'path': log directories are written to a local file system that driver and executors share; copy "
+            "the finished directory to its destination"
         )
     if any(character in path for character in "*?["):
-        raise OptionError("Option 'path': a directory to write cannot have '*', '?' or '[' in its name")
+        raise OptionError("Option 'path': the name of a directory to write cannot contain '*', '?' or '['")
     return os.path.abspath(path)

@@ -1,13 +1,12 @@
-"""Values of options, from strings to checked values: what every data source here has in common. Standard library only.
+"""Parsers of option values, which the data sources share. Standard library only.
 
-Keys are case-insensitive, and arrive in lower case. Every function takes the options of a query with keys in lower case
-and raises OptionError naming the option and what would be right.
+Names are case-insensitive and arrive in lower case. Errors are OptionErrors that name the option and the remedy.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -15,39 +14,95 @@ from kwire.errors import OptionError, did_you_mean
 
 __all__ = [
     "STORAGE_PREFIX",
+    "StorageOptions",
     "check_columns",
+    "choice",
+    "column_list",
+    "flag",
     "is_storage",
-    "parse_choice",
-    "parse_columns",
-    "parse_flag",
     "parse_paths",
-    "parse_positive",
     "parse_storage",
-    "refuse_unknown",
+    "positive",
+    "text",
+    "word_list",
 ]
 
 Choice = TypeVar("Choice", bound=str)
 
 STORAGE_PREFIX = "storage."
+StorageOptions = Mapping[str, Any]
+"""Arguments of a file system driver, whose types the driver defines."""
 
 
-def refuse_unknown(given: Mapping[str, str], names: Iterable[str], source: str, page: str) -> None:
-    """Refuse options that source does not have, storage.* apart: a typing error must not change a result silently."""
-    known = {name.lower() for name in names}
-    for key in given:
-        if key not in known and not is_storage(key):
+def text(name: str, value: str) -> str:
+    """The text itself."""
+    return value
+
+
+def flag(name: str, value: str) -> bool:
+    """Parse `true` or `false`."""
+    if value.strip().lower() not in ("true", "false"):
+        raise OptionError(f"Option '{name}': expected true or false, got '{value}'")
+    return value.strip().lower() == "true"
+
+
+def positive(name: str, value: str) -> int:
+    """Parse a positive integer."""
+    try:
+        number = int(value)
+    except ValueError:
+        raise OptionError(f"Option '{name}': expected an integer, got '{value}'") from None
+    if number <= 0:
+        raise OptionError(f"Option '{name}': must be positive, got {number}")
+    return number
+
+
+def choice(*choices: Choice) -> Callable[[str, str], Choice]:
+    """A parser of one of several words, in any case."""
+
+    def parse(name: str, value: str) -> Choice:
+        for each in choices:
+            if value.strip().lower() == each.lower():
+                return each
+        raise OptionError(
+            f"Option '{name}': expected one of {', '.join(choices)}, got '{value}'{did_you_mean(value, choices)}"
+        )
+
+    return parse
+
+
+def word_list(name: str, value: str) -> tuple[str, ...]:
+    """Parse a comma-separated list."""
+    return tuple(word for word in (part.strip() for part in value.split(",")) if word)
+
+
+def column_list(name: str, value: str) -> tuple[str, ...]:
+    """Parse a comma-separated list of columns, which must name one."""
+    columns = tuple(each.strip() for each in value.split(","))
+    if not any(columns):
+        raise OptionError(f"Option '{name}': expected a comma-separated list of columns, got '{value}'")
+    return columns
+
+
+def check_columns(names: Sequence[str], known: Iterable[str], where: str = "Option 'columns'") -> None:
+    """Raise OptionError for unknown and repeated columns. where: what names them."""
+    known = list(known)
+    for name in names:
+        if name not in known:
             raise OptionError(
-                f"Unknown option '{key}'{did_you_mean(key, list(names))}; {page} lists the options of {source}"
+                f"{where}: unknown column '{name}'{did_you_mean(name, known)}; available: {', '.join(known)}"
             )
+    if len(set(names)) < len(names):
+        raise OptionError(f"{where}: duplicate column in {', '.join(names)}")
 
 
 def is_storage(key: str) -> bool:
-    """Whether this is an option for the file system driver."""
+    """Whether an option is an argument of the file system driver."""
     return key.startswith(STORAGE_PREFIX) and len(key) > len(STORAGE_PREFIX)
 
 
 def parse_paths(given: Mapping[str, str]) -> tuple[str, ...]:
-    """`path`, and `paths` as Spark sends it for load(["a", "b"]): a JSON array."""
+    """Parse `path`, and `paths`, the JSON array that Spark makes of load(["a", "b"])."""
     paths = [given["path"]] if "path" in given else []
     if "paths" in given:
         try:
@@ -62,82 +117,25 @@ def parse_paths(given: Mapping[str, str]) -> tuple[str, ...]:
     for path in paths:
         # "zip://inner::sftp://user:password@host/file" is a URL in a URL
         if any("://" in part and urlsplit(part).password is not None for part in path.split("::")):
-            raise OptionError(
-                "Option 'path' holds a password, which plans and errors would show; use storage.* options"
-            )
+            raise OptionError("Option 'path': holds a password, which plans and errors show; use storage.* options")
     return tuple(paths)
 
 
 def parse_storage(given: Mapping[str, str]) -> dict[str, Any]:
-    """`storage.NAME` options without the prefix.
+    """Parse `storage.NAME` options, without the prefix.
 
-    JSON objects, arrays, true, false and numbers are taken as such, anything else as the string it is; so are the
-    values of names that look like credentials, since an access key may be all digits.
+    JSON values are decoded, other text is kept, and so are the values of names that look like credentials, since an
+    access key can consist of digits.
     """
     found: dict[str, Any] = {}
-    for key, text in given.items():
+    for key, value in given.items():
         if not key.startswith(STORAGE_PREFIX):
             continue
         name = key.removeprefix(STORAGE_PREFIX)
-        found[name] = text
+        found[name] = value
         if not any(part in name for part in ("key", "secret", "token", "password", "user")):
             try:
-                found[name] = json.loads(text)
+                found[name] = json.loads(value)
             except ValueError:
                 continue
     return found
-
-
-def parse_columns(given: Mapping[str, str]) -> tuple[str, ...] | None:
-    if "columns" not in given:
-        return None
-    columns = tuple(name.strip() for name in given["columns"].split(","))
-    if not any(columns):
-        raise OptionError("Option 'columns' names no column")
-    return columns
-
-
-def check_columns(names: Sequence[str], known: Iterable[str], where: str = "Option 'columns'") -> None:
-    """Refuse columns that are not known, or named twice. where: what has named them, for the error."""
-    known = list(known)
-    for name in names:
-        if name not in known:
-            raise OptionError(
-                f"{where}: unknown column '{name}'{did_you_mean(name, known)}; there are {', '.join(known)}"
-            )
-    if len(set(names)) < len(names):
-        raise OptionError(f"{where} names a column twice: {', '.join(names)}")
-
-
-def parse_flag(given: Mapping[str, str], name: str, default: bool) -> bool:
-    text = given.get(name.lower())
-    if text is None:
-        return default
-    if text.strip().lower() not in ("true", "false"):
-        raise OptionError(f"Option '{name}': expected true or false, got '{text}'")
-    return text.strip().lower() == "true"
-
-
-def parse_positive(given: Mapping[str, str], name: str) -> int | None:
-    text = given.get(name.lower())
-    if text is None:
-        return None
-    try:
-        value = int(text)
-    except ValueError:
-        raise OptionError(f"Option '{name}': expected a whole number, got '{text}'") from None
-    if value <= 0:
-        raise OptionError(f"Option '{name}' must be positive, got {value}")
-    return value
-
-
-def parse_choice(given: Mapping[str, str], name: str, default: Choice, choices: tuple[Choice, ...]) -> Choice:
-    text = given.get(name.lower())
-    if text is None:
-        return default
-    for choice in choices:
-        if text.strip().lower() == choice.lower():
-            return choice
-    raise OptionError(
-        f"Option '{name}': expected one of {', '.join(choices)}, got '{text}'{did_you_mean(text, choices)}"
-    )

@@ -1,0 +1,207 @@
+"""The options of `kafka-capture`; docs/capture.md has them as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from kwire.errors import OptionError
+from kwire.spark.message_types import message_class, struct_type
+from kwire.spark.options.given import user_options
+from kwire.spark.options.option import Option, check_names
+from kwire.spark.options.values import (
+    StorageOptions,
+    check_columns,
+    choice,
+    column_list,
+    parse_paths,
+    parse_storage,
+    text,
+    word_list,
+)
+
+__all__ = ["BODY", "BODY_COLUMNS", "COLUMNS", "OPTIONS", "CaptureOptions", "column_types", "parse_options"]
+
+PAGE = "docs/capture.md"
+
+Mode = Literal["FAILFAST", "PERMISSIVE"]
+Bodies = Literal["json", "bytes", "none"]
+
+COLUMNS = {
+    "file": "string",
+    "connection": "bigint",
+    "client": "string",
+    "server": "string",
+    "client_id": "string",
+    "api_key": "int",
+    "api": "string",
+    "api_version": "int",
+    "correlation_id": "int",
+    "request_time": "timestamp",
+    "response_time": "timestamp",
+    "latency_ms": "double",
+    "request_bytes": "bigint",
+    "response_bytes": "bigint",
+    "problem": "string",
+    "request": "string",
+    "response": "string",
+}
+BODY_COLUMNS = ("request", "response")
+BODY = "body"
+"""The column of option message: that request or response as a struct."""
+
+
+def _ports(name: str, value: str) -> tuple[int, ...]:
+    ports = word_list(name, value)
+    for port in ports:
+        if not port.isdecimal() or not 0 < int(port) < 1 << 16:
+            raise OptionError(f"Option '{name}': expected a comma-separated list of ports, got '{port}'")
+    return tuple(int(port) for port in ports)
+
+
+def _message(name: str, value: str) -> str:
+    kind = message_class(value.strip()).SPEC.kind
+    if kind not in ("request", "response"):
+        raise OptionError(f"Option '{name}': '{value}' is not a request or response but of kind '{kind}'")
+    return value.strip()
+
+
+PATH = Option[str | None](
+    name="path",
+    parse=text,
+    default=None,
+    value="string, also as the argument of `load`",
+    shown_default="required",
+    query="batch",
+    meaning="A file, directory, glob or URL. Each file is read by one task.",
+)
+PATHS = Option[str | None](
+    name="paths",
+    parse=text,
+    default=None,
+    value="JSON array of strings",
+    shown_default="none",
+    query="batch",
+    meaning="Several paths; Spark sets it for `load([...])`.",
+)
+PORTS = Option[tuple[int, ...]](
+    name="ports",
+    parse=_ports,
+    default=(),
+    value="comma-separated list of ports",
+    shown_default="detected",
+    query="batch",
+    meaning="Ports that brokers listen on. By default Kafka's connections are detected from their first bytes.",
+)
+APIS = Option[tuple[str, ...]](
+    name="apis",
+    parse=word_list,
+    default=(),
+    value="comma-separated list of names",
+    shown_default="all",
+    query="batch",
+    meaning="The APIs to read, such as `Fetch`. Patterns with `*` and `?` are supported.",
+)
+CLIENTS = Option[tuple[str, ...]](
+    name="clients",
+    parse=word_list,
+    default=(),
+    value="comma-separated list of names",
+    shown_default="all",
+    query="batch",
+    meaning="The client ids to read. Patterns with `*` and `?` are supported.",
+)
+SELECTED = Option[tuple[str, ...] | None](
+    name="columns",
+    parse=column_list,
+    default=None,
+    value="comma-separated list of columns",
+    shown_default="all",
+    query="batch",
+    meaning="The columns to read. Other columns are not computed.",
+)
+BODIES = Option[Bodies](
+    name="bodies",
+    parse=choice("json", "bytes", "none"),
+    default="json",
+    value="`json`, `bytes` or `none`",
+    shown_default="`json`",
+    query="batch",
+    meaning="The form of the columns `request` and `response`: Kafka's JSON form, the captured frame, or no columns.",
+)
+MESSAGE = Option[str | None](
+    name="message",
+    parse=_message,
+    default=None,
+    value="name of a request or response, such as `FetchRequest`",
+    shown_default="none",
+    query="batch",
+    meaning="Adds the column `body`, a struct with the fields of all versions of the message. Fields that a version "
+    "does not have are null; the column is null for other messages and for bodies that cannot be decoded. Types are "
+    "those of [from_kafka](functions.md#types).",
+)
+MODE = Option[Mode](
+    name="mode",
+    parse=choice("FAILFAST", "PERMISSIVE"),
+    default="FAILFAST",
+    value="`FAILFAST` or `PERMISSIVE`",
+    shown_default="`FAILFAST`",
+    query="batch",
+    meaning="How to handle a damaged file: fail the query, or end the file with a row of `file` and `problem`.",
+)
+STORAGE = Option[str | None](
+    name="storage.*",
+    parse=text,
+    default=None,
+    value="string or JSON",
+    shown_default="none",
+    query="batch",
+    meaning="Arguments of the fsspec driver of a URL.",
+)
+OPTIONS: tuple[Option[object], ...] = (PATH, PATHS, PORTS, APIS, CLIENTS, SELECTED, BODIES, MESSAGE, MODE, STORAGE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureOptions:
+    """The options of a query. ports, apis, clients: empty for all."""
+
+    paths: tuple[str, ...]
+    storage: StorageOptions = field(default_factory=dict, repr=False)
+    ports: tuple[int, ...] = ()
+    apis: tuple[str, ...] = ()
+    clients: tuple[str, ...] = ()
+    columns: tuple[str, ...] | None = None
+    bodies: Bodies = "json"
+    message: str | None = None
+    mode: Mode = "FAILFAST"
+
+
+def parse_options(options: Mapping[str, str]) -> CaptureOptions:
+    """Parse the options of one query. Raises OptionError."""
+    given = user_options(options)
+    check_names(given, OPTIONS, {}, source="kafka-capture", page=PAGE)
+    return CaptureOptions(
+        paths=parse_paths(given),
+        storage=parse_storage(given),
+        ports=PORTS.of(given),
+        apis=APIS.of(given),
+        clients=CLIENTS.of(given),
+        columns=SELECTED.of(given),
+        bodies=BODIES.of(given),
+        message=MESSAGE.of(given),
+        mode=MODE.of(given),
+    )
+
+
+def column_types(options: CaptureOptions) -> dict[str, str]:
+    """The columns of a query, with types. Raises OptionError for unknown and repeated columns."""
+    types = {
+        name: "binary" if name in BODY_COLUMNS and options.bodies == "bytes" else kind for name, kind in COLUMNS.items()
+    }
+    if options.message is not None:
+        types[BODY] = struct_type(message_class(options.message).SPEC, None).simpleString()
+    if options.columns is None:
+        return {name: kind for name, kind in types.items() if name not in BODY_COLUMNS or options.bodies != "none"}
+    check_columns(options.columns, types)
+    return {name: types[name] for name in options.columns}

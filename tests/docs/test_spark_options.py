@@ -1,0 +1,41 @@
+"""The option tables of the Spark pages, which tools/generate.py makes from the options that the code parses with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("pyarrow")
+
+from tools import spark_options
+
+from kwire.spark.capture import options as capture
+from kwire.spark.functions import OPTIONS as FUNCTION_OPTIONS
+from kwire.spark.internal import options as internal
+from kwire.spark.live import options as live
+from kwire.spark.live import write_options as live_writing
+from kwire.spark.log import options as log
+from kwire.spark.log import write_options as log_writing
+
+TABLES = {
+    "spark.md": (log.OPTIONS, log_writing.WRITE_OPTIONS),
+    "live.md": (live.OPTIONS, live_writing.WRITE_OPTIONS),
+    "capture.md": (capture.OPTIONS,),
+    "internal.md": (internal.OPTIONS,),
+    "functions.md": (FUNCTION_OPTIONS,),
+}
+
+
+@pytest.mark.parametrize("page", TABLES)
+def test_a_page_has_every_table_of_its_source_and_all_are_fresh(page: str) -> None:
+    text = (spark_options.DOCS / page).read_text(encoding="utf-8")
+    for options in TABLES[page]:
+        assert spark_options.table(options) in text
+    assert spark_options.filled(text) == text
+
+
+def test_an_option_without_a_description_fails() -> None:
+    nothing = replace(log.OPTIONS[0], meaning="")
+    with pytest.raises(ValueError, match="option 'path' lacks a description"):
+        spark_options.table([nothing])
