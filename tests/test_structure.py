@@ -25,7 +25,7 @@ TYPED = ("kwire.broker.apis", "kwire.client")
 CYCLES_ALLOWED_IN = {"kwire.records"}
 LONG_FUNCTIONS_ALLOWED = {"_use_kernels", "restore", "restore_directory"}
 LONG_MODULES_ALLOWED = {"partition", "partition_writer"}
-UNDOCUMENTED_ALLOWED_IN = {"kwire.broker", "kwire.spark"}
+UNDOCUMENTED_ALLOWED_IN = {"kwire.broker"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

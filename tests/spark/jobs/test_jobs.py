@@ -24,7 +24,7 @@ from kwire.messages import registry
 from kwire.records import Compression
 from kwire.spark import jobs
 from kwire.spark.jobs import runner
-from kwire.spark.jobs.journal import Journal, put_in_place
+from kwire.spark.jobs.journal import Journal, publish
 from kwire.spark.jobs.restoring import partitions_of_files
 from kwire.spark.jobs.runner import Item, Outcome, group_items
 
@@ -123,7 +123,7 @@ def test_of_two_attempts_the_first_one_whole_has_the_place(tmp_path: Path) -> No
         for attempt, text in ((one, "first"), (other, "second")):
             os.makedirs(f"{attempt}/log")
             Path(attempt, "log", "file").write_text(text)
-            put_in_place(journal.files, f"{attempt}/log", str(tmp_path / "orders-0"))
+            publish(journal.files, f"{attempt}/log", str(tmp_path / "orders-0"))
     assert (tmp_path / "orders-0" / "file").read_text() == "first"
     assert os.listdir(tmp_path / "job" / "attempts") == []
 
@@ -255,7 +255,7 @@ def test_a_conversion_that_was_interrupted_is_gone_on_with(
 ) -> None:
     put_right = damage(own / "txn-0" / "00000000000000000000.log")
     new = tmp_path / "new"
-    with pytest.raises(JobFailed, match=r"txn-0: .*the same call again"):
+    with pytest.raises(JobFailed, match=r"txn-0: .*run the job again"):
         jobs.convert(NOBODY, str(own), str(new), compression="zstd")
     assert not new.exists()
     put_right()
@@ -294,7 +294,7 @@ def test_compact_leaves_what_one_process_leaves(done_here: Any, modern: Path, tm
             n: data for n, data in wanted.items() if n.endswith(".log")
         }
     assert [each for each in verify_directory(LogDirectory(new)).damages if not each.is_harmless] == []
-    with pytest.raises(OptionError, match="which topics"):
+    with pytest.raises(OptionError, match="topics: none given"):
         jobs.compact(NOBODY, str(source), str(tmp_path / "other"), topics=[])
 
 
@@ -335,10 +335,10 @@ def test_files_of_many_partitions_go_to_each_of_them() -> None:
         ("b", {"has_offsets": True, "partitions": [["t", 1]]}),
         ("c", {"has_offsets": True, "partitions": []}),
     ]
-    assert partitions_of_files(seen, True) == {("t", 0): ["a"], ("t", 1): ["a", "b"]}
+    assert partitions_of_files(seen, translates=True) == {("t", 0): ["a"], ("t", 1): ["a", "b"]}
     seen.append(("d", {"has_offsets": False, "partitions": [["t", 1]]}))
     with pytest.raises(OptionError, match=r"c has a column 'offset', d has none"):
-        partitions_of_files(seen, False)
+        partitions_of_files(seen, translates=False)
 
 
 # ---- advise
@@ -362,5 +362,5 @@ def test_advice_on_captures_and_logs(done_here: list[list[str]], kafka_logs: dic
 
 def test_a_task_that_sees_other_files_than_the_driver_is_told(done_here: Any, own: Path, tmp_path: Path) -> None:
     journal = Journal(str(tmp_path / "nowhere"))
-    with pytest.raises(LogError, match="a file system that all of them see"), journal.attempt():
+    with pytest.raises(LogError, match="driver and executors must share a file system"), journal.attempt():
         pass

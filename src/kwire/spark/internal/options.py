@@ -220,9 +220,8 @@ def _topic_and_kind(given: Mapping[str, str], mode: Mode) -> tuple[str, str | No
     if topic is None:
         raise OptionError(f"Option 'kind' must be specified: one of {', '.join(COLUMNS)}; or 'topic'")
     if topic not in DEFAULT_KINDS:
-        raise OptionError(
-            f"Option 'topic': expected one of {', '.join(DEFAULT_KINDS)}, got '{topic}'{did_you_mean(topic, DEFAULT_KINDS)}"
-        )
+        hint = did_you_mean(topic, DEFAULT_KINDS)
+        raise OptionError(f"Option 'topic': expected one of {', '.join(DEFAULT_KINDS)}, got '{topic}'{hint}")
     kind = DEFAULT_KINDS[topic]
     if kind is None and mode == "current":
         kinds = ", ".join(name for name, of in TOPICS.items() if of == topic)

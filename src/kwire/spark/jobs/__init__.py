@@ -1,9 +1,9 @@
-"""Jobs on whole log directories and captures, one Python task a partition, on classic Spark and Spark Connect alike.
+"""Jobs on whole log directories and captures, for classic Spark and Spark Connect.
 
     verify, export, convert, compact, restore, translate_offsets, advise        docs/jobs.md
 
-Each takes a SparkSession, runs one task a partition (small ones share tasks) and returns a result with a row for each;
-JobFailed names the partitions that could not be done, when all others are.
+Each takes a SparkSession, runs one task per partition (small partitions share tasks) and returns a result with a row
+per partition. JobFailed names the failed partitions; it is raised when all others are complete.
 """
 
 from kwire.errors import JobFailed

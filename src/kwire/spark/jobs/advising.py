@@ -1,20 +1,22 @@
-"""advise: which of KIP-625's encodings the integers of real traffic and real logs would have, counted side by side.
+"""advise: sizes of integer fields in KIP-625's encodings, counted in captured traffic and internal topics.
 
-One task a capture file, or a partition of an internal topic. A task's counts are small whatever it has read, so the
-driver adds up clusters. The bodies are those that Kafka wrote; docs/kip-625.md says what encodings are.
+One task per capture file, or per partition of an internal topic. The counts of a task are small whatever it reads, so
+the driver can merge those of many clusters. docs/kip-625.md describes the encodings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
+from kwire.spark.jobs.choice import as_list
 from kwire.spark.jobs.journal import Journal, Row
-from kwire.spark.jobs.result import frame_of
-from kwire.spark.jobs.runner import Item, ToldProgress, raise_failures, run_items
+from kwire.spark.jobs.result import create_frame
+from kwire.spark.jobs.runner import Item, ProgressCallback, raise_failures, run_items
+from kwire.spark.options.values import StorageOptions
 from kwire.spark.paths import expand_files, open_logs
 
 if TYPE_CHECKING:
@@ -55,10 +57,10 @@ MESSAGE_COLUMNS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """What advise found.
+    """The result of advise.
 
-    rows: a dict a message, version and field, those that save most first, as kwire.plan.encoding_advice.advice_row has
-    them, which is what the page of `kwire schema advise` is made of. messages: bodies and bytes by message and version.
+    rows: a dict per message, version and field, in order of bytes saved, as kwire.plan.encoding_advice.advice_row
+    returns them; `kwire schema advise` shows the same rows. messages: counts and bytes by message and version.
     """
 
     rows: tuple[Row, ...] = field(repr=False)
@@ -69,13 +71,13 @@ class Advice:
 
     @property
     def fields(self) -> DataFrame:
-        """The rows as a DataFrame: values, bytes in each form of the field's own width, and what the best saves."""
-        return frame_of(self.session, [flat(row) for row in self.rows], COLUMNS)
+        """The rows as a DataFrame: values, bytes in each encoding of the field's width, and the savings of the best."""
+        return create_frame(self.session, [_flat(row) for row in self.rows], COLUMNS)
 
     @property
     def by_message(self) -> DataFrame:
-        """The messages as a DataFrame. saved_bytes: by the best encodings."""
-        return frame_of(self.session, self.messages, MESSAGE_COLUMNS)
+        """The messages as a DataFrame. saved_bytes: with the best encodings."""
+        return create_frame(self.session, self.messages, MESSAGE_COLUMNS)
 
     @property
     def size_bytes(self) -> int:
@@ -84,27 +86,27 @@ class Advice:
 
     @property
     def saved_bytes(self) -> int:
-        """How many of them the best encodings would save."""
+        """Bytes that the best encodings save."""
         return sum(row["saved_bytes"] for row in self.messages)
 
     @property
     def count(self) -> int:
-        """How many bodies were counted."""
+        """Number of messages counted."""
         return sum(row["messages"] for row in self.messages)
 
 
-def flat(row: Row) -> Row:
-    """A row of the DataFrame."""
+def _flat(row: Row) -> Row:
+    """A row of the DataFrame `fields`."""
     costs = {f"{form}_bytes": row["encodings"][f"{form}{row['bits']}"] for form in ("fixed", "packed", "upacked")}
     return row | costs | {"field": row["path"], "messages": row["bodies"]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountCapture:
-    """The work on one capture file; subject: its path or URL."""
+    """Counts one capture file; subject: its path or URL."""
 
     ports: tuple[int, ...]
-    storage: Mapping[str, Any] = field(repr=False)
+    storage: StorageOptions = field(repr=False)
 
     def __call__(self, item: Item, attempt: str) -> Row:
         from kwire.capture import read_capture
@@ -120,7 +122,7 @@ class CountCapture:
 
 @dataclass(frozen=True, slots=True)
 class CountLog:
-    """The work on one partition of an internal topic; subject: its log."""
+    """Counts one partition of an internal topic; subject: its log."""
 
     def __call__(self, item: Item, attempt: str) -> Row:
         from kwire.log.internal import RECORD_READERS
@@ -129,22 +131,22 @@ class CountLog:
         log: PartitionLog = item.subject
         tally = EncodingTally()
         for record in RECORD_READERS[log.topic](log):
-            count_record(tally, record)
+            _count_record(tally, record)
         return {"tally": tally.to_json()}
 
 
-def count_record(tally: EncodingTally, record: TypedRecord) -> None:
-    """Count key and value of a record that is as it should be."""
+def _count_record(tally: EncodingTally, record: TypedRecord) -> None:
+    """Count the key and value of a readable record."""
     from kwire.internal_topics.names import METADATA_TOPIC
     from kwire.wire.varint import read_unsigned_varint
 
     if record.is_control or not record.is_usable:
         return
     if record.key is not None and record.raw_key is not None:
-        tally.add(record.key.SPEC, 0, record.raw_key[2:])  # behind the record type
+        tally.add(record.key.SPEC, 0, record.raw_key[2:])  # after the record type
     if record.value is None or record.raw_value is None or record.version is None:
         return
-    start = 2  # behind the version
+    start = 2  # after the version
     if record.topic == METADATA_TOPIC:
         start = 0
         for _ in ("frame version", "api key", "version"):
@@ -159,14 +161,13 @@ def advise(
     logs: str | Sequence[str] = (),
     ports: Sequence[int] = (),
     journal: str | None = None,
-    progress: ToldProgress | None = None,
-    storage: Mapping[str, Any] | None = None,
+    progress: ProgressCallback | None = None,
+    storage: StorageOptions | None = None,
 ) -> Advice:
-    """Count every integer field of captured requests and responses, and of the records of internal topics.
+    """Count the integer fields of captured requests and responses, and of the records of internal topics.
 
     captures: pcap and pcapng files, directories, globs, URLs; ports: of brokers, see kwire.capture. logs: log
-    directories, whose coordinators' topics and metadata log are read. journal: as for verify.
-    Raises OptionError, LogError, JobFailed.
+    directories, whose internal topics are read. journal: as for verify. Raises OptionError, LogError, JobFailed.
     """
     from kwire.log.internal import RECORD_READERS
     from kwire.maintenance.part_journal import fingerprint
@@ -178,31 +179,31 @@ def advise(
     found: Mapping[TopicPartition, PartitionLog] = open_logs(as_list(logs), options)
     internal = [log for (topic, _), log in found.items() if topic in RECORD_READERS]
     if not files and not internal:
-        raise OptionError("nothing to count: captures or logs; of logs, internal topics are read")
-    kept = None if journal is None else Journal(journal)
-    if kept is not None:
-        kept.begin({"job": "advise", "ports": list(ports)}, {})
+        raise OptionError("nothing to count; specify captures, or logs with internal topics")
+    started = None if journal is None else Journal(journal)
+    if started is not None:
+        started.begin({"job": "advise", "ports": list(ports)}, {})
     items = []
     for file in files:
-        above = parent_of(open_store(file, options).url)
+        parent = parent_of(open_store(file, options).url)
         size = 0
-        if above is not None:
-            with open_store(above[0], options).open(above[1]) as opened:
+        if parent is not None:
+            with open_store(parent[0], options).open(parent[1]) as opened:
                 size = opened.size()
         items.append(Item(name=file, size_bytes=size, subject=file, fingerprint=size))
     of_logs = [
         Item(name=log.url, size_bytes=log.size_bytes, subject=log, fingerprint=fingerprint(log)) for log in internal
     ]
     count = Count(capture=CountCapture(ports=tuple(ports), storage=options), log=CountLog())
-    done = run_items(spark, "advise", [*items, *of_logs], count, journal=kept, progress=progress)
-    advice = make_advice(spark, done.rows, resumed=done.resumed, seconds=done.seconds)
-    raise_failures("advise", done, advice, "the others are in the error's result")
+    run = run_items(spark, "advise", [*items, *of_logs], count, journal=started, progress=progress)
+    advice = _merge(spark, run.rows, resumed=run.resumed, seconds=run.seconds)
+    raise_failures("advise", run, advice, "other items are in the error's result")
     return advice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """The work on either kind of item."""
+    """Counts either kind of item."""
 
     capture: CountCapture
     log: CountLog
@@ -211,8 +212,8 @@ class Count:
         return self.capture(item, attempt) if isinstance(item.subject, str) else self.log(item, attempt)
 
 
-def make_advice(spark: SparkSession, rows: Sequence[Row], *, resumed: int, seconds: float) -> Advice:
-    """The tallies of tasks as one."""
+def _merge(spark: SparkSession, rows: Sequence[Row], *, resumed: int, seconds: float) -> Advice:
+    """Merge the counts of tasks."""
     from kwire.messages import registry
     from kwire.plan.encoding_advice import EncodingTally
 
@@ -237,8 +238,3 @@ def make_advice(spark: SparkSession, rows: Sequence[Row], *, resumed: int, secon
         for (name, version), each in sorted(tally.messages.items())
     )
     return Advice(rows=tuple(fields), messages=messages, resumed=resumed, seconds=seconds, session=spark)
-
-
-def as_list(paths: str | Sequence[str]) -> list[str]:
-    """One path or several."""
-    return [paths] if isinstance(paths, str) else list(paths)

@@ -1,4 +1,4 @@
-"""Which logs a job takes: paths, patterns of topics, partitions."""
+"""Selection of the logs of a job by topic patterns and partition numbers."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
 from kwire.log import PartitionLog
 
-__all__ = ["Logs", "choose"]
+__all__ = ["Logs", "as_list", "select_logs"]
 
 Logs = Mapping[TopicPartition, PartitionLog]
 
 
-def choose(logs: Logs, topics: Sequence[str], partitions: Sequence[int]) -> dict[TopicPartition, PartitionLog]:
-    """The logs whose topic is one of the patterns (*, ?) and whose number is named; empty: all.
+def as_list(paths: str | Sequence[str]) -> list[str]:
+    """One path, or several, as a list."""
+    return [paths] if isinstance(paths, str) else list(paths)
 
-    Raises OptionError where none is left.
+
+def select_logs(logs: Logs, topics: Sequence[str], partitions: Sequence[int]) -> dict[TopicPartition, PartitionLog]:
+    """The logs that match a topic pattern (*, ?) and a partition number; an empty sequence matches all.
+
+    Raises OptionError if no log matches.
     """
     if isinstance(topics, str):
         raise OptionError(f"topics: expected a list of names and patterns, got the string {topics!r}")
@@ -28,6 +33,6 @@ def choose(logs: Logs, topics: Sequence[str], partitions: Sequence[int]) -> dict
         and (not partitions or key[1] in partitions)
     }
     if not found:
-        there = ", ".join(sorted({topic for topic, _ in logs}))[:500]
-        raise OptionError(f"no partition here has that topic and number; topics: {there}")
+        available = ", ".join(sorted({topic for topic, _ in logs}))[:500]
+        raise OptionError(f"no partition matches topics and partitions; available topics: {available}")
     return found

@@ -1,7 +1,7 @@
-"""compact: a compacted copy of a log directory, one task a partition.
+"""compact: a compacted copy of a log directory, one task per partition.
 
-Each task copies its partition into a directory of its own with the source's checkpoints, compacts it there as
-`kwire log compact` does, which opens it as a broker does (a crash is recovered first), and gives it its place.
+Each task copies its partition and the source's checkpoints to a separate directory, and compacts it there as
+`kwire log compact` does: the log is opened as a broker opens it, with recovery after a crash.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError
 from kwire.log import LogDirectory
-from kwire.spark.jobs.choice import choose
-from kwire.spark.jobs.journal import Row, put_in_place
+from kwire.spark.jobs.choice import select_logs
+from kwire.spark.jobs.journal import Row, publish
 from kwire.spark.jobs.new_directory import NewDirectory
-from kwire.spark.jobs.result import JobResult, rows_of
-from kwire.spark.jobs.runner import Item, ToldProgress, logger, raise_failures, run_items
+from kwire.spark.jobs.result import JobResult, result_of
+from kwire.spark.jobs.runner import Item, ProgressCallback, logger, run_items
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,8 +49,8 @@ COLUMNS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompactLog:
-    """The work on one partition; subject: (topic, partition)."""
+class CompactPartition:
+    """Compacts one partition; subject: (topic, partition)."""
 
     source: str
     settings: Mapping[str, str]
@@ -63,12 +63,12 @@ class CompactLog:
 
         key, files, directory = tuple(item.subject), FileSystem(), f"{attempt}/logs"
 
-        def chosen(topic: str, partition: int) -> bool:
+        def is_selected(topic: str, partition: int) -> bool:
             return (topic, partition) == key
 
-        offline.copy_logs(self.source, directory, chosen, metadata=False)
+        offline.copy_logs(self.source, directory, is_selected, metadata=False)
         settings = offline.OfflineSettings.parse(self.settings)
-        [done] = offline.compact(directory, chosen, settings, self.now_ms)
+        [done] = offline.compact(directory, is_selected, settings, self.now_ms)
         log = LogDirectory(directory)[done.topic, done.partition]
         row = dataclasses.asdict(done.stats) | {
             "topic": done.topic,
@@ -81,7 +81,7 @@ class CompactLog:
             "problem": None if done.problem is None else str(done.problem),
         }
         assert item.place is not None
-        put_in_place(files, f"{directory}/{item.name}", item.place)
+        publish(files, f"{directory}/{item.name}", item.place)
         return row
 
 
@@ -94,35 +94,35 @@ def compact(
     partitions: Sequence[int] = (),
     settings: Mapping[str, str] | None = None,
     now_ms: int | None = None,
-    progress: ToldProgress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> JobResult:
-    """Write a compacted copy of partitions of a local log directory that no broker has open.
+    """Write a compacted copy of partitions of a local log directory that is not open in a broker.
 
-    topics: names and patterns, ["*"] for all; topics that are not meant to be compacted lose records. settings: by
-    Kafka's names, such as delete.retention.ms. now_ms: the present, by which tombstones fall due. target: a directory
-    that driver and executors share; the directory's own files and the metadata log come too. A partition with a damaged
-    batch is copied as it is, and its row says so in `problem`.
-    Raises OptionError, LogError; JobFailed, when all other partitions are done and kept for the next call.
+    topics: names and patterns, ["*"] for all; topics with cleanup.policy=delete lose records. settings: configurations
+    by Kafka's names, such as delete.retention.ms. now_ms: the current time, for the retention of tombstones. target: a
+    directory that driver and executors share; the directory's own files and the metadata log are copied too. A
+    partition with a damaged batch is copied unchanged, and `problem` in its row names the damage.
+    Raises OptionError, LogError; JobFailed when all other partitions are complete, which the next call keeps.
     """
     from kwire.maintenance.compaction import OfflineSettings
     from kwire.maintenance.convert.directory import convertible, copy_rest, name_of
     from kwire.maintenance.part_journal import fingerprint
 
     if not topics:
-        raise OptionError("which topics? Those with cleanup.policy=delete would lose records")
+        raise OptionError("topics: none given; specify them, since topics with cleanup.policy=delete lose records")
     given = dict(settings or {})
-    OfflineSettings.parse(given)  # refuses what is wrong here
+    OfflineSettings.parse(given)  # raises on the driver rather than in each task
     if not os.path.isdir(path):
-        raise OptionError(f"{path}: a local log directory is needed")
+        raise OptionError(f"{path}: not a directory; compact requires a local log directory")
     source = LogDirectory(path)
-    chosen = choose(source, topics, partitions)
-    if not next(iter(chosen.values())).directory:
-        raise OptionError(f"{path}: a partition's own directory; give the log directory")
-    keys = convertible(source, chosen)
+    selected = select_logs(source, topics, partitions)
+    if not next(iter(selected.values())).directory:
+        raise OptionError(f"{path}: the directory of a partition; specify the log directory")
+    keys = convertible(source, selected)
     new = NewDirectory(target)
     present = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-    facts = new.begin({"job": "compact", "source": source.url, "settings": given}, keys, {"now_ms": present})
-    work = CompactLog(source=source.url, settings=given, now_ms=facts["now_ms"])
+    stored = new.begin({"job": "compact", "source": source.url, "settings": given}, keys, {"now_ms": present})
+    work = CompactPartition(source=source.url, settings=given, now_ms=stored["now_ms"])
     items = [
         Item(
             name=name_of(key),
@@ -133,16 +133,13 @@ def compact(
         )
         for key in keys
     ]
-    done = run_items(spark, "compact", items, work, journal=new.journal, progress=progress)
-    result = JobResult(
-        rows=rows_of(done, COLUMNS), resumed=done.resumed, seconds=done.seconds, columns=COLUMNS, session=spark
-    )
-    raise_failures("compact", done, result, f"the others are in {new.part}; the same call again does only the rest")
-    for row in done.rows:
+    run = run_items(spark, "compact", items, work, journal=new.journal, progress=progress)
+    result = result_of(spark, "compact", run, COLUMNS, new.hint)
+    for row in run.rows:
         if row["problem"] is not None:
-            logger.warning("%s-%s is copied as it is: %s", row["topic"], row["partition"], row["problem"])
+            logger.warning("%s-%s is copied unchanged: %s", row["topic"], row["partition"], row["problem"])
     cleaned = {
-        (row["topic"], row["partition"]): row["clean_offset"] for row in done.rows if row["clean_offset"] is not None
+        (row["topic"], row["partition"]): row["clean_offset"] for row in run.rows if row["clean_offset"] is not None
     }
-    new.publish(done, cleaned, lambda part: copy_rest(source, part, new.journal.files))
+    new.publish(run, cleaned, lambda part: copy_rest(source, part, new.journal.files))
     return result

@@ -1,24 +1,25 @@
-"""export: the records of logs as Parquet, Arrow IPC or JSON lines, written by the tasks, one file a partition.
+"""export: the records of logs as Parquet, Arrow IPC or JSON lines, one file per partition.
 
-    TARGET/orders/partition=0/records.parquet       as `kwire log export` has it
-    TARGET/_job/                                    while the job runs, and after one that failed
-    TARGET/_SUCCESS                                 every partition is there
+    TARGET/orders/partition=0/records.parquet       as `kwire log export` names it
+    TARGET/_job/                                    the journal, until the job is complete
+    TARGET/_SUCCESS                                 written when every partition is complete
 
-Rows never pass through Spark's JVM.
+Tasks write the files, so rows do not pass through Spark's JVM.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from kwire.errors import OptionError
-from kwire.spark.jobs.choice import choose
-from kwire.spark.jobs.journal import Journal, Row, put_in_place
-from kwire.spark.jobs.result import JobResult, rows_of
-from kwire.spark.jobs.runner import Item, ToldProgress, raise_failures, run_items
+from kwire.spark.jobs.choice import as_list, select_logs
+from kwire.spark.jobs.journal import Journal, Row, publish
+from kwire.spark.jobs.result import JobResult, result_of
+from kwire.spark.jobs.runner import Item, ProgressCallback, run_items
+from kwire.spark.options.values import StorageOptions
 from kwire.spark.paths import open_logs
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ Isolation = Literal["read_uncommitted", "read_committed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExportLog:
-    """The work on one partition; subject: its log."""
+class ExportPartition:
+    """Exports one partition; subject: its log."""
 
     shape: Format
     records: Range
@@ -59,7 +60,7 @@ class ExportLog:
 
         files = FileSystem()
         assert item.place is not None
-        [made] = export_logs(
+        [exported] = export_logs(
             [item.subject],
             f"{attempt}/out",
             shape=self.shape,
@@ -69,13 +70,13 @@ class ExportLog:
             as_base64=self.as_base64,
         )
         files.make_directory(os.path.dirname(item.place))
-        put_in_place(files, made.path, item.place)
+        publish(files, exported.path, item.place)
         return {
-            "topic": made.topic,
-            "partition": made.partition,
-            "records": made.records,
-            "start_offset": made.start_offset,
-            "end_offset": made.end_offset,
+            "topic": exported.topic,
+            "partition": exported.partition,
+            "records": exported.records,
+            "start_offset": exported.start_offset,
+            "end_offset": exported.end_offset,
             "size_bytes": files.size(item.place),
             "path": item.place,
         }
@@ -93,34 +94,36 @@ def export(
     isolation: Isolation = "read_uncommitted",
     headers: bool = False,
     as_base64: bool = False,
-    progress: ToldProgress | None = None,
-    storage: Mapping[str, Any] | None = None,
+    progress: ProgressCallback | None = None,
+    storage: StorageOptions | None = None,
 ) -> JobResult:
-    """Write the records of logs to a directory that driver and executors share; options as in kwire.maintenance.export.
+    """Write the records of logs to a directory that driver and executors share.
 
-    path: log directories, partitions, globs or URLs; topics: names and patterns (*, ?), all by default. target: empty,
-    not there, or what an interrupted run of the same export has left, which is gone on with.
-    Raises OptionError, LogError; JobFailed, with the files of all other partitions in their places.
+    path: log directories, partitions, globs or URLs. topics: names and patterns (*, ?), all by default. target: must be
+    missing, empty, or the output of an interrupted export with the same arguments, which continues. Other arguments:
+    see kwire.maintenance.export.
+    Raises OptionError, LogError; JobFailed when the files of all other partitions are complete.
     """
     from kwire.maintenance.convert.directory import name_of
     from kwire.maintenance.export import SUFFIXES, Range, partition_file
     from kwire.maintenance.part_journal import fingerprint
 
     if format not in SUFFIXES:
-        raise OptionError(f"format {format!r}: {', '.join(SUFFIXES)}")
+        raise OptionError(f"format: expected one of {', '.join(SUFFIXES)}, got {format!r}")
     if as_base64 and format != "jsonl":
-        raise OptionError("as_base64 goes with JSON lines")
-    paths = [path] if isinstance(path, str) else list(path)
-    target, wanted = os.path.abspath(target), records or Range()
+        raise OptionError(f"as_base64: requires format 'jsonl', got {format!r}")
+    paths = as_list(path)
+    target = os.path.abspath(target)
     journal = Journal(f"{target}/_job")
     if os.path.lexists(target) and not (
         os.path.isdir(target) and (not os.listdir(target) or os.path.isdir(journal.path))
     ):
-        raise OptionError(f"{target}: not an empty directory")
-    logs = choose(open_logs(paths, storage or {}), topics, partitions)
-    work = ExportLog(shape=format, records=wanted, isolation=isolation, headers=headers, as_base64=as_base64)
-    settings = {"job": "export", "paths": paths} | asdict(work)
-    journal.begin(settings, {})
+        raise OptionError(f"{target}: not an empty directory; choose another target")
+    logs = select_logs(open_logs(paths, storage or {}), topics, partitions)
+    work = ExportPartition(
+        shape=format, records=records or Range(), isolation=isolation, headers=headers, as_base64=as_base64
+    )
+    journal.begin({"job": "export", "paths": paths} | asdict(work), {})
     items = [
         Item(
             name=name_of(key),
@@ -131,11 +134,9 @@ def export(
         )
         for key, log in logs.items()
     ]
-    done = run_items(spark, "export", items, work, journal=journal, progress=progress)
-    result = JobResult(
-        rows=rows_of(done, COLUMNS), resumed=done.resumed, seconds=done.seconds, columns=COLUMNS, session=spark
-    )
-    raise_failures("export", done, result, f"all others are in {target}; the same call again does only the rest")
+    run = run_items(spark, "export", items, work, journal=journal, progress=progress)
+    hint = f"completed files are in {target}; run the job again to process the failed partitions"
+    result = result_of(spark, "export", run, COLUMNS, hint)
     journal.files.write_atomically(f"{target}/{SUCCESS}", b"")
     journal.remove()
     return result

@@ -1,11 +1,11 @@
-"""What a job has done, kept beside its output, so that an interrupted run is gone on with.
+"""The journal of a job: which items are complete, stored next to the output, so that an interrupted job can continue.
 
-    JOURNAL/job.json            the settings of the job, which the next run must have too, and facts it takes over
-    JOURNAL/done/<hash>.json    one work item that is complete: what it was made of, and its row of the result
-    JOURNAL/attempts/<id>/      where an attempt writes; what is whole is renamed to its place
+    JOURNAL/job.json            the job's configuration, which a later run must have too, and values that it reuses
+    JOURNAL/done/<hash>.json    a complete item: the fingerprint of its input, and its row of the result
+    JOURNAL/attempts/<id>/      output of an attempt, which is renamed when it is complete
 
-Driver and executors see the same directory. Tasks write entries, each by a rename, so the driver can count them while
-the job runs. Spark may run a task twice: each attempt has a directory of its own; the first one whole has the place.
+Driver and executors share the directory. Tasks write entries, each with a rename, so the driver can count them while
+the job runs. Spark may run a task twice: each attempt has its own directory, and the first complete one is kept.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from typing import Any
 from kwire.errors import LogError, OptionError
 from kwire.storage.file_system import FileSystem
 
-__all__ = ["Journal", "put_in_place", "remove"]
+__all__ = ["Journal", "Row", "entry_name", "publish", "remove"]
 
 Row = dict[str, Any]
+"""A row of a result, or another object, in JSON's types."""
 
 
 class Journal:
-    """The journal at a local path; pickles. files: what changes it."""
+    """The journal in a local directory; pickles."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -35,29 +36,29 @@ class Journal:
     def __reduce__(self) -> tuple[type[Journal], tuple[str]]:
         return Journal, (self.path,)
 
-    def begin(self, settings: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Make the journal, or go on with the one that is there; returns its facts: its own before those given.
+    def begin(self, config: Mapping[str, object], values: Mapping[str, object]) -> Row:
+        """Create the journal, or continue an existing one; return its values, or else the given ones.
 
-        Removes what attempts of an earlier run have left. Raises OptionError where it is another job's, LogError.
+        Removes the attempts of an earlier run. Raises OptionError for the journal of another job, LogError.
         """
-        wanted = json.loads(json.dumps(settings))
+        expected = json.loads(json.dumps(config))
         path = f"{self.path}/job.json"
         found = self._read(path)
-        if found is not None and found.get("settings") != wanted:
+        if found is not None and found.get("settings") != expected:
             raise OptionError(f"{self.path}: left by another job; remove it, or choose another target")
         if found is None:
             self.files.make_directory(f"{self.path}/done")
-            found = {"settings": wanted, "facts": json.loads(json.dumps(facts))}
+            found = {"settings": expected, "facts": json.loads(json.dumps(values))}
             self.files.write_atomically(path, json.dumps(found).encode())
         if self.files.exists(f"{self.path}/attempts"):
             remove(self.files, f"{self.path}/attempts")
         self.files.make_directory(f"{self.path}/attempts")
-        kept: dict[str, Any] = found["facts"]
-        return kept
+        stored: Row = found["facts"]
+        return stored
 
-    def done(self, name: str, fingerprint: object) -> Row | None:
-        """The row of an item that is complete and made of the same input; None else."""
-        found = self._read(f"{self.path}/done/{file_name(name)}")
+    def row(self, name: str, fingerprint: object) -> Row | None:
+        """The row of a complete item, or None if it is missing or its input has changed."""
+        found = self._read(f"{self.path}/done/{entry_name(name)}")
         if (
             found is None
             or found.get("name") != name
@@ -68,22 +69,23 @@ class Journal:
         return row
 
     def add(self, name: str, fingerprint: object, row: Row) -> None:
-        """An item is complete and on the disk."""
-        made = f"{self.path}/attempts/{uuid.uuid4().hex}.json"
-        self.files.write_atomically(made, json.dumps({"name": name, "fingerprint": fingerprint, "row": row}).encode())
-        self.files.rename(made, f"{self.path}/done/{file_name(name)}")
+        """Record an item whose output is on disk."""
+        written = f"{self.path}/attempts/{uuid.uuid4().hex}.json"
+        entry = {"name": name, "fingerprint": fingerprint, "row": row}
+        self.files.write_atomically(written, json.dumps(entry).encode())
+        self.files.rename(written, f"{self.path}/done/{entry_name(name)}")
 
     def forget(self, names: Iterable[str]) -> None:
-        """Items have to be done again."""
+        """Remove the entries of items."""
         for name in names:
-            remove(self.files, f"{self.path}/done/{file_name(name)}")
+            remove(self.files, f"{self.path}/done/{entry_name(name)}")
 
     @contextmanager
     def attempt(self) -> Iterator[str]:
-        """A directory for one attempt, removed with what is still in it."""
+        """Create a directory for one attempt, and remove it with its remaining files."""
         directory = f"{self.path}/attempts/{uuid.uuid4().hex}"
         if not self.files.is_directory(f"{self.path}/attempts"):
-            raise LogError("not here: driver and executors need a file system that all of them see", self.path)
+            raise LogError("missing: driver and executors must share a file system", self.path)
         self.files.make_directory(directory)
         try:
             yield directory
@@ -91,10 +93,10 @@ class Journal:
             remove(self.files, directory)
 
     def remove(self) -> None:
-        """The job is complete."""
+        """Remove the journal of a complete job."""
         remove(self.files, self.path)
 
-    def _read(self, path: str) -> dict[str, Any] | None:
+    def _read(self, path: str) -> Row | None:
         try:
             found = json.loads(self.files.read_all(path)) if self.files.exists(path) else None
         except ValueError:
@@ -102,25 +104,25 @@ class Journal:
         return found if isinstance(found, dict) else None
 
 
-def file_name(name: str) -> str:
-    """An item's file: names of items may be longer than names of files may be."""
-    return f"{hashlib.sha256(name.encode()).hexdigest()}.json"
+def entry_name(item: str) -> str:
+    """The file name of an item's entry: item names can be longer than file names."""
+    return f"{hashlib.sha256(item.encode()).hexdigest()}.json"
 
 
-def put_in_place(files: FileSystem, made: str, place: str) -> None:
-    """Give what an attempt has made its place; where another attempt was faster, that one's stays. Raises LogError."""
-    if files.exists(place):
+def publish(files: FileSystem, output: str, destination: str) -> None:
+    """Rename the output of an attempt, unless another attempt was faster. Raises LogError."""
+    if files.exists(destination):
         return
     try:
-        files.rename(made, place)
+        files.rename(output, destination)
     except LogError:
-        if not files.exists(place):
+        if not files.exists(destination):
             raise
-    files.sync_directory(place.rpartition("/")[0])
+    files.sync_directory(destination.rpartition("/")[0])
 
 
 def remove(files: FileSystem, path: str) -> None:
-    """Remove a file or a directory, if it is there."""
+    """Remove a file or a directory, if it exists."""
     from kwire.maintenance.convert.new_log import remove_tree
 
     if files.is_directory(path):

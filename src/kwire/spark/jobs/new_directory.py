@@ -1,8 +1,8 @@
-"""A log directory that tasks make, a partition each, and the driver finishes.
+"""A log directory whose partitions are written by tasks and which the driver completes.
 
-DIR.part/           partitions appear here when they are whole
+DIR.part/           complete partitions
 DIR.part.job/       the journal
-DIR                 DIR.part with its checkpoints and meta.properties, renamed when every partition is there
+DIR                 DIR.part with checkpoints and meta.properties, renamed when every partition is complete
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
 from kwire.spark.jobs.journal import Journal, Row, remove
-from kwire.spark.jobs.runner import Done
+from kwire.spark.jobs.runner import JobRun
 from kwire.target_paths import path_inside
 
 __all__ = ["FinishedLog", "NewDirectory"]
@@ -23,7 +22,7 @@ __all__ = ["FinishedLog", "NewDirectory"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedLog:
-    """A partition that is complete: what checkpoints say of it."""
+    """A complete partition, as checkpoints describe it."""
 
     topic: str
     partition: int
@@ -32,7 +31,7 @@ class FinishedLog:
 
     @classmethod
     def of(cls, row: Row) -> FinishedLog:
-        """From a job's row."""
+        """Create it from a job's row."""
         return cls(
             topic=row["topic"],
             partition=row["partition"],
@@ -42,15 +41,16 @@ class FinishedLog:
 
 
 class NewDirectory:
-    """The directory `target` while it is made. path: absolute. journal: of the job."""
+    """A log directory under construction. path: absolute. hint: the remedy in errors of failed partitions."""
 
     def __init__(self, target: str) -> None:
         self.path = os.path.abspath(target)
         self.part = f"{self.path}.part"
         self.journal = Journal(f"{self.part}.job")
+        self.hint = f"completed partitions are in {self.part}; run the job again to process the failed ones"
 
     def check(self) -> None:
-        """Raise OptionError on a target in use, or what another run has left beside it."""
+        """Raise OptionError if the target is in use, or if another run has left files next to it."""
         from kwire.maintenance.convert.directory import check_target
 
         check_target(self.path)
@@ -58,36 +58,39 @@ class NewDirectory:
             raise OptionError(f"{self.part}: left by another run; remove it, or choose another target")
 
     def begin(
-        self, settings: Mapping[str, Any], keys: Collection[TopicPartition], facts: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
-        """Begin, or go on with what the same job has left; returns the job's facts. keys: the partitions to come.
+        self,
+        config: Mapping[str, object],
+        keys: Collection[TopicPartition],
+        values: Mapping[str, object] | None = None,
+    ) -> Row:
+        """Start the job, or continue it; return the values of its journal. keys: the partitions to write.
 
-        Raises OptionError on a target in use or another job's leavings, LogError.
+        Raises OptionError if the target is in use or has files of another job, LogError.
         """
         from kwire.maintenance.convert.directory import name_of
 
         self.check()
         files = self.journal.files
-        kept = self.journal.begin(settings, facts or {})
+        stored = self.journal.begin(config, values or {})
         files.make_directory(self.part)
         names = {name_of(key) for key in keys}
         for name in files.list(self.part):
             if name not in names:
                 remove(files, f"{self.part}/{name}")
-        return kept
+        return stored
 
     def place(self, key: TopicPartition) -> str:
-        """Where a partition is to be."""
+        """The directory of a partition."""
         from kwire.maintenance.convert.directory import name_of
 
         return path_inside(self.part, name_of(key))
 
     def publish(
-        self, done: Done, cleaned: Mapping[TopicPartition, int], add_rest: Callable[[str], None] = lambda part: None
+        self, run: JobRun, cleaned: Mapping[TopicPartition, int], add_files: Callable[[str], None] = lambda part: None
     ) -> None:
-        """Write checkpoints and give the directory its name. add_rest: puts other files into the part."""
+        """Write checkpoints and rename the directory. add_files: adds other files first."""
         from kwire.maintenance.convert.directory import finish_directory
 
-        add_rest(self.part)
-        finish_directory(self.journal.files, self.part, self.path, map(FinishedLog.of, done.rows), cleaned)
+        add_files(self.part)
+        finish_directory(self.journal.files, self.part, self.path, map(FinishedLog.of, run.rows), cleaned)
         self.journal.remove()

@@ -1,7 +1,7 @@
-"""restore: a log directory from Parquet files, one task a partition.
+"""restore: a log directory from Parquet files, one task per partition.
 
-First each file is looked at: which partitions are in it. Then each partition's task reads those files, as
-`kwire log restore` does. Files of one partition each (`topic=orders/partition=0/`, or what the job export writes) are
+The first Spark job lists the partitions of each file. In the second, the task of a partition reads its files, as
+`kwire log restore` does. A file of a single partition (`topic=orders/partition=0/`, or an output of the export job) is
 read once; a file of many partitions is read once for each.
 """
 
@@ -12,14 +12,16 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition, parse_uuid, render_uuid
-from kwire.spark.jobs.journal import Row, put_in_place
+from kwire.spark.jobs.choice import as_list
+from kwire.spark.jobs.journal import Row, publish
 from kwire.spark.jobs.new_directory import NewDirectory
-from kwire.spark.jobs.result import JobResult, rows_of
-from kwire.spark.jobs.runner import Item, ToldProgress, raise_failures, run_items
+from kwire.spark.jobs.result import JobResult, partition_rows
+from kwire.spark.jobs.runner import Item, ProgressCallback, raise_failures, run_items
+from kwire.spark.options.values import StorageOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,32 +41,61 @@ COLUMNS = {
     "log_end_offset": "bigint",
     "problem": "string",
 }
-NOTHING = "nothing was written"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored(JobResult):
-    """What restore did. offset_table: the Parquet file that says what became of offsets, None where they stayed."""
+    """The result of restore. offset_table: the Parquet file of new offsets, or None if offsets were kept."""
 
     offset_table: str | None
 
     @property
     def translation(self) -> DataFrame:
-        """topic, partition, old_offset, new_offset, count: runs of offsets that were given anew.
+        """topic, partition, old_offset, new_offset, count: ranges of offsets that were renumbered.
 
-        Raises OptionError where there is no such table.
+        Raises OptionError without an offset table.
         """
         if self.offset_table is None:
-            raise OptionError("no offset_table was asked for")
+            raise OptionError("no offset table; pass offset_table to restore")
         return self.session.read.parquet(self.offset_table)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookAtFile:
-    """Which partitions a file has; subject: its path or URL."""
+class RestoreConfig:
+    """The arguments of restore that decide what is written. offset_table: absolute path, or None."""
 
     topic: str | None
-    storage: Mapping[str, Any] = field(repr=False)
+    codec: Compression
+    level: int | None
+    segment_bytes: int
+    new_offsets: bool
+    offset_table: str | None
+
+    def __post_init__(self) -> None:
+        table = self.offset_table
+        if table is not None and not self.new_offsets:
+            raise OptionError(f"{table}: offset_table requires new_offsets")
+        if table is not None and os.path.lexists(table):
+            raise OptionError(f"{table}: already exists")
+
+    def to_json(self) -> Row:
+        """For the journal."""
+        return {
+            "topic": self.topic,
+            "codec": self.codec.text,
+            "level": self.level,
+            "segment_bytes": self.segment_bytes,
+            "new_offsets": self.new_offsets,
+            "offset_table": self.offset_table,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListPartitions:
+    """Lists the partitions of a file; subject: its path or URL."""
+
+    topic: str | None
+    storage: StorageOptions = field(repr=False)
 
     def __call__(self, item: Item, attempt: str) -> Row:
         from kwire.maintenance.restore.parquet_input import open_input
@@ -74,17 +105,13 @@ class LookAtFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RestoreLog:
-    """The work on one partition; subject: (topic, partition, its files, topic id)."""
+class RestorePartition:
+    """Writes one partition; subject: (topic, partition, its files, topic id). offset_tables: a directory."""
 
-    topic: str | None
-    codec: Compression
-    level: int | None
-    segment_bytes: int
-    new_offsets: bool
-    offset_tables: str | None
+    config: RestoreConfig
+    offset_tables: str
     now_ms: int
-    storage: Mapping[str, Any] = field(repr=False)
+    storage: StorageOptions = field(repr=False)
 
     def __call__(self, item: Item, attempt: str) -> Row:
         from kwire.maintenance.restore import restore_directory
@@ -92,34 +119,34 @@ class RestoreLog:
 
         topic, partition, inputs, topic_id = item.subject
         files, directory, table = FileSystem(), f"{attempt}/logs", f"{attempt}/offsets.parquet"
-        [done] = restore_directory(
+        [restored] = restore_directory(
             inputs,
             directory,
             now_ms=self.now_ms,
-            topic=self.topic,
-            codec=self.codec,
-            level=self.level,
-            segment_bytes=self.segment_bytes,
-            new_offsets=self.new_offsets,
-            offset_table=None if self.offset_tables is None else table,
+            topic=self.config.topic,
+            codec=self.config.codec,
+            level=self.config.level,
+            segment_bytes=self.config.segment_bytes,
+            new_offsets=self.config.new_offsets,
+            offset_table=None if self.config.offset_table is None else table,
             topic_ids={topic: parse_uuid(topic_id)},
             only=[(topic, partition)],
             storage_options=self.storage,
         )
-        if self.offset_tables is not None:
+        if self.config.offset_table is not None:
             files.make_directory(self.offset_tables)
             files.rename(table, f"{self.offset_tables}/{item.name}.parquet")
         assert item.place is not None
-        put_in_place(files, f"{directory}/{item.name}", item.place)
+        publish(files, f"{directory}/{item.name}", item.place)
         return {
             "topic": topic,
             "partition": partition,
             "topic_id": topic_id,
             "files": len(inputs),
-            "records": done.records,
-            "size_bytes": done.size_bytes,
-            "log_start_offset": done.log_start_offset,
-            "log_end_offset": done.log_end_offset,
+            "records": restored.records,
+            "size_bytes": restored.size_bytes,
+            "log_start_offset": restored.log_start_offset,
+            "log_end_offset": restored.log_end_offset,
         }
 
 
@@ -137,100 +164,97 @@ def restore(
     topic_ids: Mapping[str, uuid.UUID] | None = None,
     node_id: int = 1,
     cluster_id: str | None = None,
-    progress: ToldProgress | None = None,
-    storage: Mapping[str, Any] | None = None,
+    progress: ProgressCallback | None = None,
+    storage: StorageOptions | None = None,
 ) -> Restored:
-    """Build a log directory from Parquet files, directories, globs or URLs; columns as for `kwire log restore`.
+    """Create a log directory from Parquet files, directories, globs or URLs; columns as for `kwire log restore`.
 
-    target: a directory that driver and executors share. topic: of rows that do not name one. new_offsets: number
-    records from 0 on although the files have offsets; offset_table: Parquet file to make then, for translate_offsets.
-    topic_ids: of topics that a cluster knows already; others get a random one.
-    Raises OptionError, LogError; JobFailed, when all other partitions are done and kept for the next call.
+    target: a directory that driver and executors share. topic: of rows without a topic. new_offsets: number records
+    from 0 even if the files have offsets; offset_table: Parquet file to write in that case, for translate_offsets.
+    topic_ids: ids of existing topics; other topics get random ids.
+    Raises OptionError, LogError; JobFailed when all other partitions are complete, which the next call keeps.
     """
-    from kwire.maintenance.convert.directory import name_of
     from kwire.maintenance.restore.directory import random_topic_id, write_properties
-    from kwire.maintenance.restore.parquet_input import find_files
     from kwire.records.compressor import check_level, parse_compression
 
-    codec, options = parse_compression(compression), dict(storage or {})
-    table = None if offset_table is None else os.path.abspath(offset_table)
-    if table is not None and (not new_offsets or os.path.lexists(table)):
-        raise OptionError(f"{table}: " + ("is there already" if new_offsets else "goes with new_offsets"))
-    new = NewDirectory(target)
-    new.check()
-    inputs = [source] if isinstance(source, str) else list(source)
-    fs, paths = find_files(inputs, options)
-    is_local = "file" in ((fs.protocol,) if isinstance(fs.protocol, str) else fs.protocol)
-    sizes = {path if is_local else fs.unstrip_protocol(path): int(fs.size(path) or 0) for path in paths}
-    looking = [Item(name=path, size_bytes=size, subject=path) for path, size in sizes.items()]
-    seen = run_items(spark, "restore (looking)", looking, LookAtFile(topic=topic, storage=options), progress=progress)
-    raise_failures("restore", seen, None, NOTHING)
-    found = partitions_of_files([(each.item.name, each.row or {}) for each in seen.outcomes], table is not None)
-    ids = {name: (topic_ids or {}).get(name) or random_topic_id() for name in sorted({name for name, _ in found})}
-    present = time.time_ns() // 1_000_000
-    settings = {
-        "job": "restore",
-        "inputs": inputs,
-        "topic": topic,
-        "codec": codec.text,
-        "level": level,
-        "segment_bytes": segment_bytes,
-        "new_offsets": new_offsets,
-        "offset_table": table,
-        "topic_ids": {name: render_uuid(value) for name, value in (topic_ids or {}).items()},
-    }
-    facts = new.begin(
-        settings, found, {"now_ms": present, "ids": {name: render_uuid(value) for name, value in ids.items()}}
-    )
-    known = {name: facts["ids"].get(name, render_uuid(value)) for name, value in ids.items()}
-    work = RestoreLog(
+    codec, storage = parse_compression(compression), dict(storage or {})
+    config = RestoreConfig(
         topic=topic,
         codec=codec,
         level=check_level(codec, level),
         segment_bytes=segment_bytes,
         new_offsets=new_offsets,
-        offset_tables=None if table is None else f"{new.journal.path}/offsets",
-        now_ms=facts["now_ms"],
-        storage=options,
+        offset_table=None if offset_table is None else os.path.abspath(offset_table),
     )
-    items = [
-        Item(
-            name=name_of(key),
-            size_bytes=sum(sizes[path] for path in files),
-            subject=(*key, files, known[key[0]]),
-            fingerprint=[[path, sizes[path]] for path in files],
-            place=new.place(key),
-        )
-        for key, files in found.items()
-    ]
-    done = run_items(spark, "restore", items, work, journal=new.journal, progress=progress)
+    new = NewDirectory(target)
+    new.check()
+    inputs = as_list(source)
+    sizes = _file_sizes(inputs, storage)
+    files_of = _list_partitions(spark, sizes, config, progress, storage)
+    given_ids = {name: render_uuid(value) for name, value in (topic_ids or {}).items()}
+    ids = {name: given_ids.get(name) or render_uuid(random_topic_id()) for name in sorted({key[0] for key in files_of})}
+    stored = new.begin(
+        {"job": "restore", "inputs": inputs, "topic_ids": given_ids} | config.to_json(),
+        files_of,
+        {"now_ms": time.time_ns() // 1_000_000, "ids": ids},
+    )
+    work = RestorePartition(
+        config=config, offset_tables=f"{new.journal.path}/offsets", now_ms=stored["now_ms"], storage=storage
+    )
+    items = _partition_items(files_of, sizes, ids | stored["ids"], new)
+    run = run_items(spark, "restore", items, work, journal=new.journal, progress=progress)
     result = Restored(
-        rows=rows_of(done, COLUMNS),
-        resumed=done.resumed,
-        seconds=done.seconds,
+        rows=partition_rows(run, COLUMNS),
+        resumed=run.resumed,
+        seconds=run.seconds,
         columns=COLUMNS,
         session=spark,
-        offset_table=table,
+        offset_table=config.offset_table,
     )
-    raise_failures("restore", done, result, f"the others are in {new.part}; the same call again does only the rest")
-    if table is not None:
-        join_tables([f"{work.offset_tables}/{item.name}.parquet" for item in items], table)
-    new.publish(done, {}, lambda part: write_properties(new.journal.files, part, node_id, cluster_id, facts["now_ms"]))
+    raise_failures("restore", run, result, new.hint)
+    if config.offset_table is not None:
+        _join_tables([f"{work.offset_tables}/{item.name}.parquet" for item in items], config.offset_table)
+    new.publish(run, {}, lambda part: write_properties(new.journal.files, part, node_id, cluster_id, stored["now_ms"]))
     return result
 
 
-def partitions_of_files(seen: Sequence[tuple[str, Row]], translates: bool) -> dict[TopicPartition, list[str]]:
-    """The files of each partition, in their order. seen: (file, what LookAtFile says of it).
+def _file_sizes(inputs: Sequence[str], storage: StorageOptions) -> dict[str, int]:
+    """Sizes in bytes of the input files, by path or URL."""
+    from kwire.maintenance.restore.parquet_input import find_files
 
-    translates: whether offsets are to be translated. Raises OptionError for files that do not go together.
+    fs, paths = find_files(inputs, storage)
+    is_local = "file" in ((fs.protocol,) if isinstance(fs.protocol, str) else fs.protocol)
+    return {path if is_local else fs.unstrip_protocol(path): int(fs.size(path) or 0) for path in paths}
+
+
+def _list_partitions(
+    spark: SparkSession,
+    sizes: Mapping[str, int],
+    config: RestoreConfig,
+    progress: ProgressCallback | None,
+    storage: StorageOptions,
+) -> dict[TopicPartition, list[str]]:
+    """The files of each partition, from a Spark job over the files."""
+    items = [Item(name=path, size_bytes=size, subject=path) for path, size in sizes.items()]
+    work = ListPartitions(topic=config.topic, storage=storage)
+    run = run_items(spark, "restore (list partitions)", items, work, progress=progress)
+    raise_failures("restore", run, None, "no files were written")
+    listed = [(each.item.name, each.row or {}) for each in run.outcomes]
+    return partitions_of_files(listed, translates=config.offset_table is not None)
+
+
+def partitions_of_files(listed: Sequence[tuple[str, Row]], *, translates: bool) -> dict[TopicPartition, list[str]]:
+    """The files of each partition, in order. listed: (file, row of ListPartitions).
+
+    translates: whether an offset table is requested. Raises OptionError for inconsistent files.
     """
-    with_offsets = {row["has_offsets"]: path for path, row in seen}
+    with_offsets = {row["has_offsets"]: path for path, row in listed}
     if len(with_offsets) > 1:
         raise OptionError(f"{with_offsets[True]} has a column 'offset', {with_offsets[False]} has none")
     if translates and False in with_offsets:
-        raise OptionError("the files have no offsets that could be translated")
+        raise OptionError("offset_table requires files with a column 'offset'")
     found: dict[TopicPartition, list[str]] = {}
-    for path, row in seen:
+    for path, row in listed:
         for topic, partition in row["partitions"]:
             found.setdefault((topic, partition), []).append(path)
     if not found:
@@ -238,8 +262,25 @@ def partitions_of_files(seen: Sequence[tuple[str, Row]], translates: bool) -> di
     return dict(sorted(found.items()))
 
 
-def join_tables(paths: Sequence[str], target: str) -> None:
-    """One Parquet file of the offset tables of all partitions, in order. Raises LogError."""
+def _partition_items(
+    files_of: Mapping[TopicPartition, list[str]], sizes: Mapping[str, int], ids: Mapping[str, str], new: NewDirectory
+) -> list[Item]:
+    from kwire.maintenance.convert.directory import name_of
+
+    return [
+        Item(
+            name=name_of(key),
+            size_bytes=sum(sizes[path] for path in files),
+            subject=(*key, files, ids[key[0]]),
+            fingerprint=[[path, sizes[path]] for path in files],
+            place=new.place(key),
+        )
+        for key, files in files_of.items()
+    ]
+
+
+def _join_tables(paths: Sequence[str], target: str) -> None:
+    """Write the offset tables of all partitions to one Parquet file. Raises LogError."""
     from pyarrow import parquet
 
     from kwire.maintenance.export import whole_file

@@ -1,4 +1,4 @@
-"""What jobs return: a row a partition, and DataFrames of it."""
+"""The results of jobs: one row per partition, also as DataFrames."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING
 
 from kwire.spark.arrow_types import arrow_type
 from kwire.spark.jobs.journal import Row
-from kwire.spark.jobs.runner import Done
+from kwire.spark.jobs.runner import JobRun, raise_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["JobResult", "frame_of", "rows_of"]
-
-PARTITION = {"topic": "string", "partition": "int"}
+__all__ = ["JobResult", "create_frame", "partition_rows", "result_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobResult:
-    """What a job did. rows: one a partition, dicts with the keys of `columns`, in order of topic and partition; of one
-    that failed all but topic, partition and problem is None.
+    """The result of a job.
 
-    resumed: how many of them an earlier run had done. seconds: of the Spark job. columns: their types in Spark.
+    rows: a dict per partition with the keys of `columns`, sorted by topic and partition; for a failed partition, all
+    values except topic, partition and problem are None. resumed: number of partitions that an earlier run completed.
+    seconds: duration of the Spark job. columns: Spark types.
     """
 
     rows: tuple[Row, ...]
@@ -35,25 +34,34 @@ class JobResult:
     @property
     def partitions(self) -> DataFrame:
         """The rows as a DataFrame."""
-        return frame_of(self.session, self.rows, self.columns)
+        return create_frame(self.session, self.rows, self.columns)
 
     def total(self, column: str) -> int:
-        """The sum of a column of numbers over the partitions that were done."""
+        """The sum of a numeric column over the successful partitions."""
         return sum(row[column] or 0 for row in self.rows)
 
 
-def rows_of(done: Done, columns: Mapping[str, str]) -> tuple[Row, ...]:
-    """A row for each item whose subject names topic and partition by its name's end (`orders-0`)."""
+def result_of(spark: SparkSession, job: str, run: JobRun, columns: Mapping[str, str], hint: str) -> JobResult:
+    """The result of a run; raises JobFailed, with this result, if items have failed."""
+    result = JobResult(
+        rows=partition_rows(run, columns), resumed=run.resumed, seconds=run.seconds, columns=columns, session=spark
+    )
+    raise_failures(job, run, result, hint)
+    return result
+
+
+def partition_rows(run: JobRun, columns: Mapping[str, str]) -> tuple[Row, ...]:
+    """A row per item; names of items end with topic and partition (`orders-0`)."""
     rows = []
-    for each in done.outcomes:
+    for each in run.outcomes:
         topic, _, partition = each.item.name.rpartition("-")
         row = {"topic": topic, "partition": int(partition)} | (each.row or {"problem": each.problem})
         rows.append({name: row.get(name) for name in columns})
     return tuple(sorted(rows, key=lambda row: (row["topic"], row["partition"])))
 
 
-def frame_of(spark: SparkSession, rows: Sequence[Row], columns: Mapping[str, str]) -> DataFrame:
-    """Rows as a DataFrame with these columns."""
+def create_frame(spark: SparkSession, rows: Sequence[Row], columns: Mapping[str, str]) -> DataFrame:
+    """Create a DataFrame with these columns."""
     import pyarrow as pa
 
     schema = pa.schema([(name, arrow_type(kind)) for name, kind in columns.items()])

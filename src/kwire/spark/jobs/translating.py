@@ -1,4 +1,4 @@
-"""translate_offsets: where committed offsets point after a restore that gave offsets anew."""
+"""translate_offsets: committed offsets after a restore with new offsets."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 __all__ = ["translate_offsets"]
 
-RUN = "_kwire_run"  # of columns that are there for a moment
+RUN = "_kwire_run"  # names of temporary columns
 RUNS = "_kwire_runs"
 
 
 def translate_offsets(spark: SparkSession, offsets: DataFrame, translation: DataFrame | str) -> DataFrame:
-    """The rows of offsets with another column, new_offset (bigint).
+    """Add the column new_offset (bigint) to a DataFrame of offsets.
 
-    offsets: has topic, partition and offset, the next one to read, as kafka-internal's kind `offsets` has them.
-    translation: the table that restore made, or its path. An offset that no longer has a record goes to the next one
-    that has; one behind all records to the new log's end. Null where the partition is not in the table, or offset is
-    null. Raises OptionError for columns that are missing.
+    offsets: topic, partition and offset, the next offset to read, as in `kafka-internal` with kind `offsets`.
+    translation: the offset table of restore, or its path. An offset without a record becomes that of the next record;
+    an offset after all records, the end of the new log. Null for a null offset, and for partitions that are not in the
+    table. Raises OptionError for missing columns.
     """
     from pyspark.sql import functions as f
 
@@ -29,12 +29,12 @@ def translate_offsets(spark: SparkSession, offsets: DataFrame, translation: Data
     check(offsets, ("topic", "partition", "offset"), "offsets")
     check(table, ("topic", "partition", "old_offset", "new_offset", "count"), "translation")
     if "new_offset" in offsets.columns:
-        raise OptionError("offsets: has a column new_offset already")
+        raise OptionError("offsets: already has a column new_offset; drop or rename it")
     runs = table.groupBy(f.col("topic").alias(f"{RUN}_topic"), f.col("partition").alias(f"{RUN}_partition")).agg(
         f.sort_array(f.collect_list(f.struct("old_offset", "new_offset", "count"))).alias(RUNS)
     )
     same = (f.col("topic") == f.col(f"{RUN}_topic")) & (f.col("partition") == f.col(f"{RUN}_partition"))
-    # the first run that ends behind the offset; sorted by old offset, new ones rise with them
+    # the first range that ends after the offset; old and new offsets rise together
     first = f.expr(f"get(filter({RUNS}, each -> each.old_offset + each.count > offset), 0)")
     last = f.expr(f"try_element_at({RUNS}, -1)")
     inside = f.col(f"{RUN}.new_offset") + f.greatest(f.col("offset") - f.col(f"{RUN}.old_offset"), f.lit(0))
@@ -48,7 +48,7 @@ def translate_offsets(spark: SparkSession, offsets: DataFrame, translation: Data
 
 
 def check(frame: DataFrame, columns: tuple[str, ...], name: str) -> None:
-    """Raise OptionError where a column is missing."""
+    """Raise OptionError for missing columns."""
     missing = [column for column in columns if column not in frame.columns]
     if missing:
-        raise OptionError(f"{name}: no column {', '.join(missing)}; it has {', '.join(frame.columns)[:300]}")
+        raise OptionError(f"{name}: no column {', '.join(missing)}; available: {', '.join(frame.columns)[:300]}")

@@ -1,20 +1,21 @@
-"""verify: everything that is wrong in log directories, one task a partition.
+"""verify: the damage in log directories, one task per partition.
 
-What `kwire log verify` finds, found side by side: partitions on executors, the directories' own files on the driver.
+Checks what `kwire log verify` checks: partitions on executors, the directories' own files on the driver.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwire.identifiers import TopicPartition
 from kwire.log import LogDirectory, PartitionLog
-from kwire.spark.jobs.choice import choose
+from kwire.spark.jobs.choice import as_list, select_logs
 from kwire.spark.jobs.journal import Journal, Row
-from kwire.spark.jobs.result import JobResult, frame_of
-from kwire.spark.jobs.runner import Item, Outcome, ToldProgress, raise_failures, run_items
+from kwire.spark.jobs.result import JobResult, create_frame
+from kwire.spark.jobs.runner import Item, Outcome, ProgressCallback, raise_failures, run_items
+from kwire.spark.options.values import StorageOptions
 from kwire.spark.paths import expand_glob
 
 if TYPE_CHECKING:
@@ -55,29 +56,29 @@ COLUMNS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified(JobResult):
-    """What verify found. found: all findings as Damage.as_row has them, worst first, notes (nothing wrong) too."""
+    """The result of verify. found: all findings, notes included, as Damage.as_row returns them; worst first."""
 
     found: tuple[Row, ...] = field(repr=False)
 
     @property
     def damages(self) -> DataFrame:
-        """The findings as a DataFrame, notes left out."""
-        return frame_of(self.session, [row for row in self.found if row["severity"] != "note"], DAMAGE_COLUMNS)
+        """The findings except notes, as a DataFrame."""
+        return create_frame(self.session, [row for row in self.found if row["severity"] != "note"], DAMAGE_COLUMNS)
 
     @property
     def notes(self) -> DataFrame:
-        """What is no damage, such as the traces of a stop without shutdown."""
-        return frame_of(self.session, [row for row in self.found if row["severity"] == "note"], DAMAGE_COLUMNS)
+        """Findings that are not damage, such as traces of an unclean shutdown."""
+        return create_frame(self.session, [row for row in self.found if row["severity"] == "note"], DAMAGE_COLUMNS)
 
     @property
     def is_fine(self) -> bool:
-        """Whether there is no damage."""
+        """Whether no damage was found."""
         return all(row["severity"] == "note" for row in self.found)
 
 
 @dataclass(frozen=True, slots=True)
-class VerifyLog:
-    """The work on one partition; subject: (directory, log, its circumstances)."""
+class VerifyPartition:
+    """Verifies one partition; subject: (directory, log, its circumstances)."""
 
     def __call__(self, item: Item, attempt: str) -> Row:
         from kwire.log.verify.directory import verify_log
@@ -103,57 +104,56 @@ def verify(
     topics: Sequence[str] = (),
     partitions: Sequence[int] = (),
     journal: str | None = None,
-    progress: ToldProgress | None = None,
-    storage: Mapping[str, Any] | None = None,
+    progress: ProgressCallback | None = None,
+    storage: StorageOptions | None = None,
 ) -> Verified:
-    """Check every batch, index, snapshot and checkpoint below the paths: log directories, globs or URLs of them.
+    """Verify every batch, index, snapshot and checkpoint of log directories, given as paths, globs or URLs.
 
-    journal: a directory that driver and executors share, kept until it is removed: partitions that are in it and have
-    not changed since are not read again. storage: options for fsspec's driver.
+    journal: a directory that driver and executors share. Partitions that it lists and that have not changed are not
+    read again; remove it to start anew. storage: arguments of fsspec's driver.
     Raises LogError for a path without logs, OptionError, JobFailed.
     """
     from kwire.log.verify.directory import verify_root
 
     options = dict(storage or {})
-    paths = [path] if isinstance(path, str) else list(path)
-    directories = [LogDirectory(place, **options) for each in paths for place in expand_glob(each, options)]
-    every = {key: log for directory in directories for key, log in directory.items()}
-    wanted = choose(every, topics, partitions)
-    parts = [part_of(directory, wanted) for directory in directories]
-    kept = None if journal is None else Journal(journal)
-    if kept is not None:
-        kept.begin({"job": "verify"}, {})
+    directories = [LogDirectory(url, **options) for each in as_list(path) for url in expand_glob(each, options)]
+    logs = {key: log for directory in directories for key, log in directory.items()}
+    selected = select_logs(logs, topics, partitions)
+    parts = [_part(directory, selected) for directory in directories]
+    started = None if journal is None else Journal(journal)
+    if started is not None:
+        started.begin({"job": "verify"}, {})
     items = [item for part in parts for item in part.items]
-    done = run_items(spark, "verify", items, VerifyLog(), journal=kept, progress=progress)
-    outcomes = {each.item.name: each for each in done.outcomes}
+    run = run_items(spark, "verify", items, VerifyPartition(), journal=started, progress=progress)
+    outcomes = {each.item.name: each for each in run.outcomes}
     rows: list[Row] = []
     found: list[Row] = []
     for part in parts:
         findings = []
         for log in part.logs:
             each = outcomes[log.url]
-            rows.append(row_of(part.directory, log, each))
+            rows.append(_row(part.directory, log, each))
             if each.row is not None:
                 found += each.row["found"]
-                findings.append(findings_of(log, each.row))
+                findings.append(_findings(log, each.row))
         if part.root is not None:
             whole = not topics and not partitions
             found += [each.as_row() for each in verify_root(part.directory, part.root, findings, is_whole=whole)]
     result = Verified(
         rows=tuple(rows),
-        resumed=done.resumed,
-        seconds=done.seconds,
+        resumed=run.resumed,
+        seconds=run.seconds,
         columns=COLUMNS,
         session=spark,
-        found=tuple(sorted(found, key=by_severity)),
+        found=tuple(sorted(found, key=_severity_order)),
     )
-    raise_failures("verify", done, result, "the others are in the error's result")
+    raise_failures("verify", run, result, "other partitions are in the error's result")
     return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One directory: the logs of it that are verified, an item each, and its own files, None for a partition's own."""
+    """The selected logs of one directory, an item each, and its own files (None for the directory of a partition)."""
 
     directory: LogDirectory
     logs: list[PartitionLog]
@@ -161,30 +161,28 @@ class Part:
     items: list[Item]
 
 
-def part_of(directory: LogDirectory, wanted: Collection[TopicPartition]) -> Part:
-    """The work on one directory."""
+def _part(directory: LogDirectory, selected: Collection[TopicPartition]) -> Part:
     from kwire.log.verify.directory import circumstances_of, root_files_above
     from kwire.maintenance.part_journal import fingerprint
 
     first = next(iter(directory.values()))
     root = root_files_above(first) if first.directory else None
-    logs = [log for key, log in directory.items() if key in wanted]
+    logs = [log for key, log in directory.items() if key in selected]
     items = []
     for log in logs:
-        about = circumstances_of(log) if root is None else root.circumstances((log.topic, log.partition))
+        circumstances = circumstances_of(log) if root is None else root.circumstances((log.topic, log.partition))
         items.append(
             Item(
                 name=log.url,
                 size_bytes=log.size_bytes,
-                subject=(directory.url, log, about),
-                fingerprint=[fingerprint(log), repr(about)],
+                subject=(directory.url, log, circumstances),
+                fingerprint=[fingerprint(log), repr(circumstances)],
             )
         )
     return Part(directory=directory, logs=logs, root=root, items=items)
 
 
-def row_of(directory: LogDirectory, log: PartitionLog, outcome: Outcome) -> Row:
-    """The row of one partition."""
+def _row(directory: LogDirectory, log: PartitionLog, outcome: Outcome) -> Row:
     row = dict.fromkeys(COLUMNS) | {"directory": directory.url, "topic": log.topic, "partition": log.partition}
     if outcome.row is None:
         return row | {"problem": outcome.problem}
@@ -193,8 +191,8 @@ def row_of(directory: LogDirectory, log: PartitionLog, outcome: Outcome) -> Row:
     return row | {name: value for name, value in (outcome.row | counts).items() if name in COLUMNS}
 
 
-def findings_of(log: PartitionLog, row: Row) -> PartitionFindings:
-    """What the checks of the directory's own files ask of a partition."""
+def _findings(log: PartitionLog, row: Row) -> PartitionFindings:
+    """The findings that the checks of the directory's own files need."""
     from kwire.log.verify.partition import PartitionFindings, SegmentFindings
 
     segments = [
@@ -203,8 +201,8 @@ def findings_of(log: PartitionLog, row: Row) -> PartitionFindings:
     return PartitionFindings(log=log, segments=segments, damages=[], log_end_offset=row["log_end_offset"])
 
 
-def by_severity(row: Row) -> tuple[int, str, int]:
-    """Worst first, then by place."""
+def _severity_order(row: Row) -> tuple[int, str, int]:
+    """A sort key: worst first, then by file and position."""
     from kwire.log.damage import Severity
 
     return -Severity[row["severity"].upper().replace(" ", "_")], row["file"], row["position"] or 0
