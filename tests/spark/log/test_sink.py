@@ -202,7 +202,7 @@ def test_rows_that_no_log_can_have_are_refused(tmp_path: Path) -> None:
         ({"topic": "t"}, "'path' must be specified"),
         ({"path": "s3://bucket/x"}, "a local file system"),
         ({"path": "/logs/*"}, "the name of a directory to write cannot contain"),
-        ({"path": "/x", "storage.key": "k"}, "a local file system"),
+        ({"path": "/x", "storage.key": "k"}, "local file systems"),
         ({"path": "/x", "kafka.bootstrap.servers": "h:1"}, "use kafka-live"),
         ({"path": "/x", "compresion": "zstd"}, "did you mean 'compression'"),
         ({"path": "/x", "compression": "brotli"}, "expected one of none, gzip"),
