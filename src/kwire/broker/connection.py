@@ -23,14 +23,14 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwire.broker.context import ANONYMOUS, Peer
 from kwire.broker.dispatch import Call, completed_response, error_response, read_request, respond
 from kwire.broker.node import Node
 from kwire.broker.poller import Poller
 from kwire.broker.request_memory import RequestMemory
-from kwire.broker.responses import SplicedResponse, encode_response, piece_bytes
+from kwire.broker.responses import Response, SplicedResponse, encode_response, piece_bytes
 from kwire.broker.security.errors import UnexpectedRequest
 from kwire.broker.security.tls import principal_of
 from kwire.broker.throttling import set_throttle_time
@@ -118,8 +118,10 @@ class ClientConnection:
         self._held_files: list[OpenFile] = []
         self._is_handshake_complete = False
         self._muted: TimerHandle | None = None  # ends the time in which a throttled client is not read from
-        self._pending: asyncio.Future[Any] | None = None  # a response that is not ready
-        self._finished_call: tuple[Call, asyncio.Future[Any]] | None = None  # a response to be sent in the next turn
+        self._pending: asyncio.Future[Response | None] | None = None  # a response that is not ready
+        self._finished_call: tuple[Call, asyncio.Future[Response | None]] | None = (
+            None  # a response to be sent in the next turn
+        )
         self._watches_read = self._watches_write = self._tls_wants_write = False
         self._can_read = self._can_write = False
         self.share, self.is_queued = shared.turns.new_share(), False
@@ -282,13 +284,13 @@ class ClientConnection:
         self._out.append(len(token).to_bytes(LENGTH_BYTES, "big") + token)
         self._flush()
 
-    def _response_ready(self, call: Call, done: asyncio.Future[Any]) -> None:
+    def _response_ready(self, call: Call, done: asyncio.Future[Response | None]) -> None:
         self._pending = None
         if self.is_open:
             self._finished_call = call, done
             self._turns.add(self)
 
-    def _finish(self, call: Call, done: asyncio.Future[Any]) -> None:
+    def _finish(self, call: Call, done: asyncio.Future[Response | None]) -> None:
         """Send a response that was pending."""
         self._finished_call = None
         self.busy = False
@@ -296,14 +298,14 @@ class ClientConnection:
             self._reply(call, completed_response(call, done))
         self._complete_request()
 
-    def _throttle(self, call: Call, body: Any) -> int:
+    def _throttle(self, call: Call, body: Response | None) -> int:
         """Count a request towards the client's quotas; set and return the throttle time of its response in ms."""
         context, throttling = call.context, self.node.throttling
         throttle_ms = context.throttle_ms
         is_exempt = not call.expects_reply or context.api_key in EXEMPT_APIS or not self.is_authenticated
         if not context.is_time_recorded and not is_exempt:
             throttle_ms = max(throttle_ms, throttling.record_time(context))
-        if throttle_ms and call.expects_reply:
+        if throttle_ms and call.expects_reply and body is not None:
             message = body.body if isinstance(body, SplicedResponse) else body
             set_throttle_time(message, call.response_version, throttle_ms)
         return throttle_ms
@@ -318,16 +320,16 @@ class ClientConnection:
         if self.is_open:
             self._turns.add(self)
 
-    def _reply(self, call: Call, body: Any) -> None:
+    def _reply(self, call: Call, body: Response | None) -> None:
         throttle_ms = self._throttle(call, body)
         self._send_reply(call, body)
         if throttle_ms:
             self._mute(throttle_ms)
 
-    def _send_reply(self, call: Call, body: Any) -> None:
+    def _send_reply(self, call: Call, body: Response | None) -> None:
         if self.node.requests.limit:
             self.node.requests.add(call, body if call.expects_reply else None, self.node.clock.now_ms())
-        if not call.expects_reply:
+        if not call.expects_reply or body is None:
             if self.peer.must_close:  # an error with acks=0: closing is the only way to report it
                 self.close("a request without a response failed")
             return

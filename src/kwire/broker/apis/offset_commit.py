@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
-from kwire.broker.groups.offset_requests import Commits, Outcome, answer_topics, commit_each, of_all
+from kwire.broker.groups.offset_requests import Commits, Outcome, commit_each, response_topics, same_error
 from kwire.broker.groups.offsets import NO_RETENTION
 from kwire.broker.node import Node
 from kwire.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetCommitValue
@@ -69,10 +69,10 @@ def respond(request: OffsetCommitRequest, outcome: Outcome) -> OffsetCommitRespo
     """Build the response, in the order of the request."""
     kind = OffsetCommitResponse
     return kind(
-        topics=answer_topics(request, outcome, kind.OffsetCommitResponseTopic, kind.OffsetCommitResponsePartition)
+        topics=response_topics(request, outcome, kind.OffsetCommitResponseTopic, kind.OffsetCommitResponsePartition)
     )
 
 
 def error_response(request: OffsetCommitRequest, code: ErrorCode, message: str) -> OffsetCommitResponse:
     """Build a response with the same error for every partition."""
-    return respond(request, of_all(request, code))
+    return respond(request, same_error(request, code))

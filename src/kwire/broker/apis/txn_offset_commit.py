@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
-from kwire.broker.groups.offset_requests import Commits, Outcome, answer_topics, commit_each, of_all
+from kwire.broker.groups.offset_requests import Commits, Outcome, commit_each, response_topics, same_error
 from kwire.broker.groups.offsets_log import Producer
 from kwire.broker.node import Node
 from kwire.broker.transactions.admission import ClientSupport, admit
@@ -94,10 +94,12 @@ def respond(request: TxnOffsetCommitRequest, outcome: Outcome) -> TxnOffsetCommi
     """Build the response, in the order of the request."""
     kind = TxnOffsetCommitResponse
     return kind(
-        topics=answer_topics(request, outcome, kind.TxnOffsetCommitResponseTopic, kind.TxnOffsetCommitResponsePartition)
+        topics=response_topics(
+            request, outcome, kind.TxnOffsetCommitResponseTopic, kind.TxnOffsetCommitResponsePartition
+        )
     )
 
 
 def error_response(request: TxnOffsetCommitRequest, code: ErrorCode, message: str) -> TxnOffsetCommitResponse:
     """Build a response with the same error for every partition."""
-    return respond(request, of_all(request, code))
+    return respond(request, same_error(request, code))

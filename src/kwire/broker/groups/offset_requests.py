@@ -1,12 +1,13 @@
-"""What OffsetCommit and TxnOffsetCommit do alike: look at each partition, commit what is fine as one, answer in order.
+"""Common part of OffsetCommit and TxnOffsetCommit: check each partition, commit the valid ones together, respond.
 
 Source: kafka.server.KafkaApis.handleOffsetCommitRequest, handleTxnOffsetCommitRequest 3.9.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+from uuid import UUID
 
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
@@ -16,24 +17,57 @@ from kwire.identifiers import TopicPartition
 from kwire.messages import OffsetCommitValue
 from kwire.protocol.error_codes import ErrorCode
 
-__all__ = ["Commits", "Outcome", "answer_topics", "check_partition", "commit_each", "of_all"]
+__all__ = ["Commits", "Outcome", "check_partition", "commit_each", "response_topics", "same_error"]
 
 Outcome = dict[TopicPartition, int]
+"""Error codes by partition."""
 Commits = list[tuple[TopicPartition, OffsetCommitValue]]
+
+
+class CommitPartition(Protocol):
+    """A partition in a request of either API."""
+
+    partition_index: int
+    committed_metadata: str | None
+
+
+Partition = TypeVar("Partition", bound=CommitPartition)
+PartitionCo = TypeVar("PartitionCo", bound=CommitPartition, covariant=True)
+Topic = TypeVar("Topic")
+
+
+class CommitTopic(Protocol[PartitionCo]):
+    """A topic in a request of either API."""
+
+    name: str
+    topic_id: UUID
+
+    @property
+    def partitions(self) -> Sequence[PartitionCo]:
+        """The partitions of the topic."""
+
+
+class CommitRequest(Protocol[PartitionCo]):
+    """A request of either API."""
+
+    @property
+    def topics(self) -> Sequence[CommitTopic[PartitionCo]]:
+        """The topics of the request."""
 
 
 def commit_each(
     node: Node,
     context: RequestContext,
-    request: Any,
+    request: CommitRequest[Partition],
     *,
     by_id: bool,
-    value_of: Callable[[Any], OffsetCommitValue],
+    value_of: Callable[[Partition], OffsetCommitValue],
     commit: Callable[[Commits], None],
 ) -> Outcome:
-    """Error codes of a request's partitions after commit() had those that are fine.
+    """Check each partition and commit the valid ones; returns the error code of each.
 
-    by_id: topics are named by their ids; their names are filled in. value_of: what is kept of a partition.
+    by_id: topics have ids; their names are filled in. value_of: builds the record value of a partition. commit: may
+    raise BrokerError, which is then the error of the valid partitions.
     """
     if by_id:
         for topic in request.topics:
@@ -60,7 +94,7 @@ def commit_each(
 
 
 def check_partition(node: Node, context: RequestContext, name: str, index: int, unknown_topic: ErrorCode) -> ErrorCode:
-    """Whether the sender may commit for the partition, and there is one."""
+    """Return NONE, or the error for a partition that is unknown or that the client may not commit to."""
     if not name:
         return unknown_topic
     if not node.may(context, Operation.READ, ResourceType.TOPIC, name):
@@ -70,13 +104,18 @@ def check_partition(node: Node, context: RequestContext, name: str, index: int, 
     return ErrorCode.NONE
 
 
-def of_all(request: Any, code: ErrorCode) -> Outcome:
-    """The same code for all partitions of a request."""
+def same_error(request: CommitRequest[Partition], code: ErrorCode) -> Outcome:
+    """Return the same error code for all partitions of a request."""
     return {(topic.name, each.partition_index): int(code) for topic in request.topics for each in topic.partitions}
 
 
-def answer_topics(request: Any, outcome: Outcome, topic_class: Any, partition_class: Any) -> list[Any]:
-    """The topics of a response: the outcome in the request's order."""
+def response_topics(
+    request: CommitRequest[Partition],
+    outcome: Outcome,
+    topic_class: Callable[..., Topic],
+    partition_class: Callable[..., object],
+) -> list[Topic]:
+    """Build the topics of a response, in the order of the request."""
     return [
         topic_class(
             name=topic.name,
