@@ -208,7 +208,7 @@ def guard_pages() -> Iterator[None]:
         return int(held.ctypes.data)
 
     def scan(section: memoryview, count: int, base_timestamp: int) -> scans.SectionScan:
-        return scan_compiled(guard.holding(bytes(section)), count, base_timestamp)
+        return scans.SectionScan._make(scan_compiled(guard.holding(bytes(section)), count, base_timestamp))
 
     ColumnBuffers.address, scans._scan = address, scan  # type: ignore[method-assign]
     ColumnEncoder.make_room = staticmethod(guard.allocate)  # type: ignore[method-assign]

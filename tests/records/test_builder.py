@@ -24,7 +24,7 @@ from kwire.records import (
     write_batches,
 )
 from kwire.records.attributes import LOG_APPEND_TIME_FLAG
-from kwire.records.default_batch import HEADER
+from kwire.records.batch_header import DEFAULT_HEADER
 from kwire.records.default_writer import BatchFields, write_empty_batch
 
 NOW = 1_700_000_000_000
@@ -369,6 +369,6 @@ def test_a_batch_written_by_hand_equals_ours() -> None:
 def test_a_record_costs_at_most_21_bytes_beside_its_fields_and_their_lengths() -> None:
     builder = BatchBuilder(base_offset=0, delete_horizon_ms=0)
     builder.append(b"", b"", timestamp=2**63 - 1, offset=2**31 - 1)
-    section = builder.build()[HEADER.size :]
+    section = builder.build()[DEFAULT_HEADER.size :]
     lengths = 3  # of key, value and headers, a byte each here
     assert len(section) - lengths == 1 + 1 + 10 + 5  # length (5 in a record of 128 MiB), attributes, two deltas

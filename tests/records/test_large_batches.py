@@ -12,7 +12,7 @@ from tests.records.building import with_right_checksums
 from kwire import records
 from kwire.errors import CorruptBatch
 from kwire.records import ColumnReader, read_batches
-from kwire.records.default_batch import HEADER
+from kwire.records.batch_header import DEFAULT_HEADER
 from kwire.records.faults import MAX_HEADERS, Fault
 
 SMALLEST = bytes.fromhex("0c000000010100")  # a record with neither key, value nor headers
@@ -21,8 +21,8 @@ ZSTD, CONTROL = 4, 32
 
 def batch(payload: bytes, count: int, attributes: int = 0) -> bytes:
     """A batch of magic 2 with right checksums."""
-    size = HEADER.size - 12 + len(payload)
-    head = HEADER.pack(0, size, -1, 2, 0, attributes, max(count - 1, 0), 1000, 1000, -1, -1, -1, count)
+    size = DEFAULT_HEADER.size - 12 + len(payload)
+    head = DEFAULT_HEADER.pack(0, size, -1, 2, 0, attributes, max(count - 1, 0), 1000, 1000, -1, -1, -1, count)
     return with_right_checksums(head + payload)
 
 

@@ -27,7 +27,7 @@ from kwire.records import (
     validate_and_assign_offsets,
     write_batch,
 )
-from kwire.records.default_batch import HEADER
+from kwire.records.batch_header import DEFAULT_HEADER
 from kwire.records.legacy_batch import LegacyBatch
 
 NOW = 1_700_000_000_000
@@ -70,7 +70,7 @@ def inner_bytes(batch: Batch) -> bytes:
     """What was compressed."""
     if isinstance(batch, LegacyBatch):
         return bytes(batch.inner_payload())
-    return bytes(batch.decompress(batch.buffer[HEADER.size :]))
+    return bytes(batch.decompress(batch.buffer[DEFAULT_HEADER.size :]))
 
 
 @pytest.mark.parametrize("line", [x for x in lines() if not x.get("exception")], ids=golden.case_name)

@@ -23,7 +23,7 @@ from kwire.records import (
 )
 from kwire.records.append_checks import analyze_append
 from kwire.records.append_settings import UNLIMITED_MS
-from kwire.records.default_batch import HEADER
+from kwire.records.batch_header import DEFAULT_HEADER
 from kwire.records.request_magic import check_produced
 from kwire.records.whole_batch import Acceptance, WholeBatch, take_whole_batch
 from kwire.wire.checksum import crc32c
@@ -62,13 +62,13 @@ def both(
         **settings,
     )
     assert checked.in_place
-    assert checked.data == bytes(whole.head) + bytes(data[HEADER.size :])
+    assert checked.data == bytes(whole.head) + bytes(data[DEFAULT_HEADER.size :])
     assert checked.next_offset == whole.last_offset + 1
     assert (checked.max_timestamp_ms, checked.offset_of_max_timestamp) == (
         whole.max_timestamp,
         whole.offset_of_max_timestamp,
     )
-    stored = HEADER.unpack_from(checked.data)
+    stored = DEFAULT_HEADER.unpack_from(checked.data)
     assert (stored[5], *stored[8:12]) == (
         whole.attributes, whole.max_timestamp, whole.producer_id, whole.producer_epoch, whole.base_sequence,
     )  # fmt: skip
@@ -184,7 +184,7 @@ def test_the_golden_runs_of_kafkas_validator_agree() -> None:
             if whole is not None:
                 taken += 1
                 assert not line.get("exception"), line["case"]
-                assert golden.unpack(line["to_b64"]) == bytes(whole.head) + data[HEADER.size :], line["case"]
+                assert golden.unpack(line["to_b64"]) == bytes(whole.head) + data[DEFAULT_HEADER.size :], line["case"]
     assert taken > 10
 
 

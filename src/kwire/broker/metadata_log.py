@@ -26,8 +26,9 @@ from kwire.log.partition_writer import PartitionWriter
 from kwire.messages import LeaderChangeMessage
 from kwire.protocol.record_values import write_metadata_record
 from kwire.records import AppendOrigin, BatchBuilder, ControlRecordType, write_control_batch
+from kwire.records.attributes import NO_TIMESTAMP
+from kwire.records.batch_header import DEFAULT_HEADER_BYTES, parse_header
 from kwire.storage.file_system import FileSystem
-from kwire.storage.header_walk import HEADER_BYTES, NO_TIMESTAMP, parse_header
 
 if TYPE_CHECKING:
     from kwire.broker.clock import Clock
@@ -176,7 +177,7 @@ class MetadataLog:
     def _snapshot_time(self, path: str) -> int:
         """When a snapshot was written (ms), by its header; a file without one counts as old."""
         with self._files.open(path) as file:
-            header = parse_header(file.pread(0, HEADER_BYTES), 0, 0, path)
+            header = parse_header(file.pread(0, DEFAULT_HEADER_BYTES), 0, 0, path)
         return NO_TIMESTAMP if header is None else header.max_timestamp
 
     def close(self) -> None:

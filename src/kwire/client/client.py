@@ -36,7 +36,7 @@ from kwire.messages import (
 from kwire.messages.base import Message
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import read_batches
-from kwire.records.batch import FRAME_BYTES, SMALLEST_SIZE
+from kwire.records.batch_header import batch_spans
 
 __all__ = ["EARLIEST_TIMESTAMP", "LATEST_TIMESTAMP", "Client", "Fetched", "OffsetAndTimestamp"]
 
@@ -394,12 +394,7 @@ def next_offset(records: memoryview) -> int | None:
 
     Parses the last batch only. Raises CorruptBatch for an impossible batch size.
     """
-    at, end = 0, 0
-    while len(records) - end >= FRAME_BYTES:
-        size = int.from_bytes(records[end + 8 : end + FRAME_BYTES], "big", signed=True)
-        if size < SMALLEST_SIZE or end + FRAME_BYTES + size > len(records):
-            break
-        at, end = end, end + FRAME_BYTES + size
+    at = max((start for start, _ in batch_spans(records)), default=0)
     last = None
     for batch in read_batches(records[at:], position=at):
         last = batch.last_offset

@@ -7,14 +7,9 @@ alone allocates nothing.
 
 from __future__ import annotations
 
-import struct
-
 from kwire.errors import CorruptBatch
-from kwire.storage.header_walk import OVERHEAD_BYTES
+from kwire.records.batch_header import FRAME_BYTES, batch_bytes
 from kwire.storage.store import StoredFile
-
-SIZE = struct.Struct(">i")
-SIZE_POSITION = 8
 
 
 class Chunks:
@@ -54,9 +49,9 @@ class Chunks:
         self.position += used_bytes
         if used_bytes:
             return True
-        if len(self._chunk) < SIZE_POSITION + SIZE.size:
+        if len(self._chunk) < FRAME_BYTES:
             return False
-        total = OVERHEAD_BYTES + SIZE.unpack_from(self._chunk, SIZE_POSITION)[0]
+        total = batch_bytes(self._chunk)
         if total <= len(self._chunk) or self.position + total > min(self._stop, self._file.size()):
             return False
         if total > self._max_batch_bytes:

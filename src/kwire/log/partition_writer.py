@@ -48,13 +48,13 @@ from kwire.records import (
 )
 from kwire.records.append_checks import analyze_append, check_given_offsets
 from kwire.records.append_work import is_quick
+from kwire.records.batch_header import BatchHeader
 from kwire.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.records.request_magic import PRODUCE_ZSTD_VERSION, check_produced
 from kwire.records.whole_batch import Acceptance, WholeBatch, take_whole_batch
 from kwire.storage.background_sync import BackgroundSync
 from kwire.storage.checkpoints import PARTITION_METADATA, parse_partition_metadata, render_partition_metadata
 from kwire.storage.file_system import FileSystem
-from kwire.storage.header_walk import BatchHeader
 
 __all__ = ["Appended", "PartitionWriter", "Prepared"]
 

@@ -30,9 +30,9 @@ from kwire.log.segment_writer import SegmentWriter
 from kwire.log.snapshot_files import SnapshotFiles
 from kwire.log.transaction_index import TransactionIndexEntry
 from kwire.records import AppendOrigin, Batch, ControlRecord, parse_control_record, read_batches
-from kwire.records.batch import FRAME_BYTES
+from kwire.records.batch_header import PREFIX_BYTES, batch_bytes
 from kwire.storage.file_system import FileSystem, OpenFile
-from kwire.storage.header_walk import PREFIX, HeaderWalk
+from kwire.storage.header_walk import HeaderWalk
 
 __all__ = [
     "Loaded",
@@ -76,9 +76,9 @@ def checked_batches(log: OpenFile, position: int = 0) -> Iterator[Batch]:
         if position > begin:
             want = CHUNK_BYTES
             continue
-        if len(data) == left or len(data) < PREFIX.size:
+        if len(data) == left or len(data) < PREFIX_BYTES:
             return
-        want = PREFIX.unpack_from(data)[1] + FRAME_BYTES
+        want = batch_bytes(data)
         if want > left:
             return
 

@@ -17,7 +17,9 @@ from kwire.log.file_names import SegmentFiles
 from kwire.log.offset_index import OffsetIndex
 from kwire.log.time_index import TimeIndex
 from kwire.log.transaction_index import TransactionIndexEntry, parse_transaction_index
-from kwire.storage.header_walk import HEADER_BYTES, NO_TIMESTAMP, BatchHeader, HeaderWalk, is_zero_tail, parse_header
+from kwire.records.attributes import NO_TIMESTAMP
+from kwire.records.batch_header import DEFAULT_HEADER_BYTES, BatchHeader, parse_header
+from kwire.storage.header_walk import HeaderWalk, is_zero_tail
 from kwire.storage.store import Store, StoredFile
 
 INDEX_TRIES = 8  # entries that may point nowhere before the index is not asked any more
@@ -145,7 +147,7 @@ class Segment:
         if not 0 <= position < size:
             return None
         try:
-            header = parse_header(file.pread(position, HEADER_BYTES), 0, position, file.url)
+            header = parse_header(file.pread(position, DEFAULT_HEADER_BYTES), 0, position, file.url)
         except CorruptBatch:
             return None
         if header is None or position + header.size_bytes > size or not self.is_inside(header):

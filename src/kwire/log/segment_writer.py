@@ -22,8 +22,10 @@ from kwire.log.index_writer import (
 )
 from kwire.log.log_config import LogConfig
 from kwire.log.time_lookup import TimestampAndOffset, records_of
+from kwire.records.attributes import NO_TIMESTAMP
+from kwire.records.batch_header import BatchHeader
 from kwire.storage.file_system import FileSystem, OpenFile
-from kwire.storage.header_walk import NO_TIMESTAMP, BatchHeader, HeaderWalk
+from kwire.storage.header_walk import HeaderWalk
 
 __all__ = ["BatchPlace", "SegmentWriter"]
 

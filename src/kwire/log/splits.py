@@ -20,7 +20,8 @@ from kwire.log.segment import INDEX_TRIES, Segment
 from kwire.log.transaction_index import AbortedTransaction
 from kwire.log.transactions import NeedsWalk
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES
-from kwire.storage.header_walk import BatchHeader, HeaderWalk
+from kwire.records.batch_header import BatchHeader
+from kwire.storage.header_walk import HeaderWalk
 from kwire.storage.open_store import open_store
 from kwire.storage.store import StoredFile
 

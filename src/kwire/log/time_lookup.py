@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 from kwire.log.segment import Segment
 from kwire.records import Batch, Record, read_batches
-from kwire.storage.header_walk import NO_TIMESTAMP, BatchHeader, HeaderWalk
+from kwire.records.attributes import NO_TIMESTAMP
+from kwire.records.batch_header import BatchHeader
+from kwire.storage.header_walk import HeaderWalk
 from kwire.storage.store import StoredFile
 
 LATEST_TIMESTAMP = -1

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from kwire.log.recovery import control_record_of
 from kwire.records import ControlRecord, ValidatedRecords, read_batches
 from kwire.records.append_checks import AppendInfo
-from kwire.records.default_batch import HEADER
+from kwire.records.batch_header import DEFAULT_HEADER, BatchHeader, parse_header
 from kwire.records.whole_batch import WholeBatch
-from kwire.storage.header_walk import BatchHeader, parse_header
 
 __all__ = ["ToWrite", "as_given", "numbered", "numbered_whole", "with_markers"]
 
@@ -53,7 +52,7 @@ def numbered_whole(data: Data, whole: WholeBatch, first_offset: int, leader_epoc
         leader_epoch, whole.producer_epoch, whole.base_sequence,
     )  # fmt: skip
     return ToWrite(
-        (whole.head, memoryview(data)[HEADER.size :]),
+        (whole.head, memoryview(data)[DEFAULT_HEADER.size :]),
         len(data),
         [header],
         first_offset,

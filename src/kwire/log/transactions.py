@@ -19,7 +19,8 @@ from kwire.errors import CorruptBatch, LogError
 from kwire.log.segment import Segment
 from kwire.log.transaction_index import AbortedTransaction, TransactionIndexEntry
 from kwire.records import ControlRecordType, parse_control_record, read_batches
-from kwire.storage.header_walk import BatchHeader, HeaderWalk
+from kwire.records.batch_header import BatchHeader
+from kwire.storage.header_walk import HeaderWalk
 from kwire.storage.store import StoredFile
 
 MOST_ENTRIES_CHECKED = 100

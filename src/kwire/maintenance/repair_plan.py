@@ -7,7 +7,6 @@ Source: rules G-05 to G-12, F-02, F-44; Kafka's LogLoader.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from kwire.log.verify.batches import Bad, Odd
 from kwire.log.verify.layout import Layout
 from kwire.log.verify.topic_facts import TopicFacts
 from kwire.maintenance.repair_mode import Mode
+from kwire.records.batch_header import LEADER_EPOCH, LEADER_EPOCH_POSITION, OFFSET
 from kwire.storage.checkpoints import (
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,
@@ -40,7 +40,6 @@ from kwire.storage.header_walk import HeaderWalk
 __all__ = ["PartitionPlan", "Plan", "SegmentPlan", "make_index_plan", "make_plan"]
 
 INDEX_KINDS = frozenset({Kind.OFFSET_INDEX, Kind.TIME_INDEX, Kind.TRANSACTION_INDEX})
-OFFSET, EPOCH, EPOCH_POSITION = struct.Struct(">q"), struct.Struct(">i"), 12  # both outside a batch's checksum
 CHECKPOINTS = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_START_OFFSETS, CLEANER_OFFSETS)
 
 
@@ -75,7 +74,7 @@ class SegmentPlan:
     def patches(self) -> list[tuple[int, bytes]]:
         """(position, the bytes that stand there afterwards), in file order."""
         offsets = [(bad.position, OFFSET.pack(bad.restored_offset)) for bad in self.restored]
-        epochs = [(odd.position + EPOCH_POSITION, EPOCH.pack(odd.restored_epoch)) for odd in self.epochs]
+        epochs = [(odd.position + LEADER_EPOCH_POSITION, LEADER_EPOCH.pack(odd.restored_epoch)) for odd in self.epochs]
         return sorted(offsets + epochs)
 
     @property

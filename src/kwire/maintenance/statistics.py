@@ -23,7 +23,8 @@ from kwire.log.relisting import TRIES, has_changed, is_gone, steady
 from kwire.log.segment import Segment
 from kwire.log.splits import Split, plan_splits, read_split
 from kwire.records import ControlRecordType, parse_control_record, read_batches
-from kwire.storage.header_walk import CODEC_MASK, BatchHeader
+from kwire.records.attributes import CODEC_MASK
+from kwire.records.batch_header import BatchHeader
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kwire.records import section_scan
 from kwire.records.attributes import CODEC_MASK, Compression
-from kwire.records.default_batch import HEADER
+from kwire.records.batch_header import DEFAULT_HEADER, MAGIC_POSITION
 
 __all__ = ["is_quick", "quick_bytes"]
 
@@ -19,7 +19,6 @@ QUICK_REBUILT_BYTES, QUICK_REBUILT_RECORDS = 4096, 50
 QUICK_RECORDS, QUICK_RECORDS_COMPILED = 1000, 100_000
 QUICK_BYTES, QUICK_BYTES_COMPILED = 64 * 1024, 1024 * 1024
 """The most that may come out of a batch that is decompressed while others wait, and be walked over."""
-MAGIC_POSITION = 16
 
 
 def quick_bytes() -> int:
@@ -32,11 +31,11 @@ def is_quick(data: bytes | bytearray | memoryview, *, magic: int, codec: Compres
 
     magic, codec: the topic's format, and its codec if it has one.
     """
-    if len(data) < HEADER.size:
+    if len(data) < DEFAULT_HEADER.size:
         return True
     if data[MAGIC_POSITION] != 2 or magic != 2:
         return len(data) <= QUICK_REBUILT_BYTES
-    fields = HEADER.unpack_from(data)
+    fields = DEFAULT_HEADER.unpack_from(data)
     batch_codec, count = fields[5] & CODEC_MASK, fields[-1]
     if codec is not None and codec != batch_codec:
         return len(data) <= QUICK_REBUILT_BYTES and count <= QUICK_REBUILT_RECORDS

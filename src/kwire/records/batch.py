@@ -15,34 +15,14 @@ from kwire.records.attributes import (
 )
 from kwire.records.compression import TooLarge, expand
 from kwire.records.record import Record
+from kwire.records.wrapping import to_int64
 
 __all__ = [
-    "FRAME_BYTES",
-    "LARGEST_SIZE",
-    "MAGIC_POSITION",
-    "SMALLEST_SIZE",
     "Batch",
-    "to_int32",
-    "to_int64",
     "too_large",
     "unknown_codec",
     "wrong_crc",
 ]
-
-FRAME_BYTES = 12  # offset and size, which stand before what the size counts
-MAGIC_POSITION = 16
-SMALLEST_SIZE = 14  # a message of magic 0 with neither key nor value
-LARGEST_SIZE = 0x7FFF_FFFF - FRAME_BYTES  # whole batches are counted in a signed int
-
-
-def to_int64(value: int) -> int:
-    """value wrapped to a signed 64-bit number, as Java's arithmetic does."""
-    return (value + 0x8000_0000_0000_0000 & 0xFFFF_FFFF_FFFF_FFFF) - 0x8000_0000_0000_0000
-
-
-def to_int32(value: int) -> int:
-    """value wrapped to a signed 32-bit number, as Java's arithmetic does."""
-    return (value + 0x8000_0000 & 0xFFFF_FFFF) - 0x8000_0000
 
 
 class Batch(abc.ABC):

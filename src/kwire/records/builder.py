@@ -21,12 +21,12 @@ from kwire.records.attributes import (
     Compression,
     TimestampType,
 )
-from kwire.records.batch import LARGEST_SIZE
+from kwire.records.batch_header import DEFAULT_HEADER, LARGEST_SIZE
 from kwire.records.compressor import check_level, compress, parse_compression
-from kwire.records.default_batch import HEADER, add_to_sequence
 from kwire.records.default_writer import MAX_INT64, BatchFields, Bytes, Headers, append_record, join_batch
 from kwire.records.legacy_writer import append_message, legacy_attributes, message_bytes
 from kwire.records.record import Record
+from kwire.records.wrapping import add_to_sequence
 
 __all__ = ["DEFAULT_BATCH_SIZE", "BatchBuilder", "BatchOptions", "LargestTimestamp", "write_batch", "write_batches"]
 
@@ -119,7 +119,7 @@ class BatchBuilder:
         self._base_timestamp = delete_horizon_ms  # the first record's unless there is a horizon
         self._max_bytes = max_bytes
         self._ratio = compression_ratio * RATIO_SAFETY
-        self._fixed_bytes = HEADER.size if magic == 2 else message_bytes(magic, None, None) if codec else 0
+        self._fixed_bytes = DEFAULT_HEADER.size if magic == 2 else message_bytes(magic, None, None) if codec else 0
         self._out = bytearray()
         self._last_offset = -1
         self._max_timestamp = NO_TIMESTAMP

@@ -13,14 +13,15 @@ import pyarrow as pa
 from kwire.errors import CorruptBatch, Malformed
 from kwire.records.arrow_columns import COLUMN_TYPES, ArrowColumns, ConstantColumns
 from kwire.records.attributes import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG, Compression
-from kwire.records.batch import (
+from kwire.records.batch import Batch, too_large, unknown_codec, wrong_crc
+from kwire.records.batch_header import (
+    ATTRIBUTES_POSITION,
+    CRC,
+    CRC_POSITION,
     FRAME_BYTES,
     MAGIC_POSITION,
-    Batch,
-    to_int64,
-    too_large,
-    unknown_codec,
-    wrong_crc,
+    batch_bytes,
+    header_fault,
 )
 from kwire.records.compression import RoomExhausted, expand_into, largest_room
 from kwire.records.default_batch import SMALLEST_RECORD_BYTES
@@ -37,7 +38,8 @@ from kwire.records.kernels.legacy_messages import (
     wrapped_value,
 )
 from kwire.records.legacy_batch import no_zstd
-from kwire.records.record_set import bad_header_text, read_batches
+from kwire.records.record_set import read_batches
+from kwire.records.wrapping import to_int64
 from kwire.wire.checksum import crc32c
 
 __all__ = ["Aborted", "Buffer", "ColumnDecoder", "warm_kernels"]
@@ -125,7 +127,7 @@ class ColumnDecoder:
         else:
             for row in np.flatnonzero(table[:, t.MAGIC] == 2):
                 batch = self.view_of(table[row])
-                if crc32c(batch[21:]) != int.from_bytes(batch[17:21], "big"):
+                if crc32c(batch[ATTRIBUTES_POSITION:]) != CRC.unpack_from(batch, CRC_POSITION)[0]:
                     table[row, t.FAULT] = t.BAD_CRC
         if (table[:, t.MAGIC] < 2).any():
             check_legacy_crcs(self.address, table, rows)
@@ -368,9 +370,9 @@ class ColumnDecoder:
 
     def header_error(self, at: int) -> CorruptBatch:
         """The error for bytes at `at` which are no batch header."""
-        size = int.from_bytes(self.view[at + 8 : at + FRAME_BYTES], "big", signed=True)
+        size = batch_bytes(self.view, at) - FRAME_BYTES
         magic = self.view[at + MAGIC_POSITION] if len(self.view) > at + MAGIC_POSITION else None
-        return CorruptBatch(bad_header_text(size, magic) or "bad header", self.position + at, (), self.file)
+        return CorruptBatch(header_fault(size, magic) or "bad header", self.position + at, (), self.file)
 
 
 def warm_kernels() -> None:

@@ -12,16 +12,18 @@ import pyarrow.compute as pc
 
 from kwire.errors import EncodeError, OptionError
 from kwire.records.attributes import NO_TIMESTAMP, Compression, TimestampType
-from kwire.records.batch import LARGEST_SIZE
+from kwire.records.batch_header import (
+    DEFAULT_HEADER_BYTES,
+    LARGEST_SIZE,
+    write_crc,
+)
 from kwire.records.builder import BatchBuilder
 from kwire.records.compressor import compress_into, largest_compressed
-from kwire.records.default_batch import CRC_START
-from kwire.records.default_writer import CRC, CRC_POSITION, MAX_INT32, MAX_INT64
+from kwire.records.default_writer import MAX_INT32, MAX_INT64
 from kwire.records.kernels import crc32c as crc32c_kernels
 from kwire.records.kernels import encode as e
 from kwire.records.kernels.memory import WIDE
 from kwire.records.legacy_writer import append_message, legacy_attributes
-from kwire.wire.checksum import crc32c
 
 __all__ = ["ColumnEncoder"]
 
@@ -155,14 +157,14 @@ class ColumnEncoder:
     def compress(self, batches: int) -> int:
         """Put the batches of the room, compressed, into packed; returns the bytes used there."""
         table = self.table[:batches, : e.SIZE + 1].tolist()
-        need = sum(e.HEADER_BYTES + largest_compressed(self.like.codec, size) for _, size in table)
+        need = sum(DEFAULT_HEADER_BYTES + largest_compressed(self.like.codec, size) for _, size in table)
         if len(self.packed) < need:
             self.packed = np.empty(need, np.uint8)
         source, target, at = self.room.data, self.packed.data, 0
         for i, (position, size) in enumerate(table):
-            payload = source[position + e.HEADER_BYTES : position + size]
-            start = at + e.HEADER_BYTES
-            size = e.HEADER_BYTES + compress_into(self.like.codec, payload, target[start:], level=self.like.level)
+            payload = source[position + DEFAULT_HEADER_BYTES : position + size]
+            start = at + DEFAULT_HEADER_BYTES
+            size = DEFAULT_HEADER_BYTES + compress_into(self.like.codec, payload, target[start:], level=self.like.level)
             self.table[i, e.POSITION], self.table[i, e.SIZE] = at, size
             at += size
         return at
@@ -171,7 +173,7 @@ class ColumnEncoder:
         """The checksums by the library, where the processor's instruction cannot be compiled."""
         view = room.data
         for position, size in self.table[:batches, : e.SIZE + 1].tolist():
-            CRC.pack_into(view, position + CRC_POSITION, crc32c(view[position + CRC_START : position + size]))
+            write_crc(view[position : position + size])
 
     def wrap(self, batches: int) -> bytearray:
         """The messages of magic 0 or 1 in the room, each batch of them in a compressed message."""

@@ -24,7 +24,6 @@ Source: KIP-98, KIP-534; org.apache.kafka.common.record.DefaultRecordBatch, Defa
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 
 from kwire.errors import Malformed, Truncated
@@ -35,17 +34,16 @@ from kwire.records.attributes import (
     NO_SEQUENCE,
     TimestampType,
 )
-from kwire.records.batch import Batch, to_int32, to_int64
+from kwire.records.batch import Batch
+from kwire.records.batch_header import ATTRIBUTES_POSITION, DEFAULT_HEADER, DEFAULT_HEADER_BYTES
 from kwire.records.faults import MAX_HEADERS, Fault
 from kwire.records.record import Record, decode_header_key
+from kwire.records.wrapping import add_to_sequence, to_int64
 from kwire.wire.checksum import crc32c
 from kwire.wire.varint import read_varint, read_varlong
 
-__all__ = ["HEADER", "SMALLEST_RECORD_BYTES", "DefaultBatch", "add_to_sequence"]
+__all__ = ["SMALLEST_RECORD_BYTES", "DefaultBatch"]
 
-HEADER = struct.Struct(">qiibIhiqqqhii")
-assert HEADER.size == 61  # keeps the table above true
-CRC_START = 21
 SMALLEST_RECORD_BYTES = 7  # length, attributes, two deltas, two lengths, header count: a byte each
 
 Headers = list[tuple[str, bytes | None]]
@@ -73,7 +71,7 @@ class DefaultBatch(Batch):
             self.producer_epoch,
             self.base_sequence,
             self.count,
-        ) = HEADER.unpack_from(buffer)
+        ) = DEFAULT_HEADER.unpack_from(buffer)
         self.buffer, self.position, self.file, self.size_bytes = buffer, position, file, len(buffer)
         self._max_decompressed_bytes = max_decompressed_bytes
         self.last_offset = to_int64(self._base_offset + last_offset_delta)
@@ -91,7 +89,7 @@ class DefaultBatch(Batch):
 
     def computed_crc(self) -> int:
         """CRC-32C from the attributes to the end of the batch."""
-        return crc32c(self.buffer[CRC_START:])
+        return crc32c(self.buffer[ATTRIBUTES_POSITION:])
 
     def claimed_offsets(self) -> tuple[int, int]:
         """(base_offset, last_offset) of the header."""
@@ -105,7 +103,7 @@ class DefaultBatch(Batch):
             return  # nothing is looked at, as in Kafka: not even whether the payload decompresses
         if count < 0:
             raise self.corrupt(Fault.RECORD_COUNT.text)
-        section = bytes(self.decompress(self.buffer[HEADER.size :]))
+        section = bytes(self.decompress(self.buffer[DEFAULT_HEADER_BYTES:]))
         if count * SMALLEST_RECORD_BYTES > len(section):
             raise self.corrupt(Fault.RECORD_COUNT.text)
         pos = 0
@@ -176,14 +174,3 @@ class DefaultBatch(Batch):
         except (Truncated, Malformed):
             raise self.corrupt(fault.text, index) from None
         return headers, at
-
-
-def add_to_sequence(sequence: int, increment: int) -> int:
-    """A producer's sequence number so many records later; after 2**31 - 1 comes 0.
-
-    Source: DefaultRecordBatch.incrementSequence, whose 32-bit arithmetic wraps for absurd input too.
-    """
-    room = to_int32(0x7FFF_FFFF - increment)
-    if sequence > room:
-        return to_int32(increment - (0x7FFF_FFFF - sequence) - 1)
-    return to_int32(sequence + increment)

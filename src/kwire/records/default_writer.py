@@ -5,7 +5,6 @@ Source: KIP-98, KIP-534; org.apache.kafka.common.record.DefaultRecord.writeTo, D
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -23,9 +22,8 @@ from kwire.records.attributes import (
     Compression,
     TimestampType,
 )
-from kwire.records.batch import FRAME_BYTES, LARGEST_SIZE, to_int64
-from kwire.records.default_batch import CRC_START, HEADER
-from kwire.wire.checksum import crc32c
+from kwire.records.batch_header import DEFAULT_HEADER, FRAME_BYTES, LARGEST_SIZE, write_crc
+from kwire.records.wrapping import to_int64
 from kwire.wire.varint import write_varlong
 
 __all__ = ["BatchFields", "append_record", "join_batch", "write_empty_batch"]
@@ -33,14 +31,12 @@ __all__ = ["BatchFields", "append_record", "join_batch", "write_empty_batch"]
 Bytes = bytes | bytearray | memoryview
 Headers = Iterable[tuple[str, bytes | None]]
 
-CRC = struct.Struct(">I")
-CRC_POSITION = 17
 MAX_INT64, MAX_INT32, MAX_INT16 = 2**63 - 1, 2**31 - 1, 2**15 - 1
 NO_ATTRIBUTES = b"\0"
 NULL = b"\1"  # length -1 in zig-zag
 KNOWN_VARINTS = 8192  # numbers of at most two bytes, which most are
 VARINTS = [bytes((n << 1,)) if n < 64 else bytes((n << 1 & 0x7F | 0x80, n >> 6)) for n in range(KNOWN_VARINTS)]
-LARGEST_RECORD = LARGEST_SIZE + FRAME_BYTES - HEADER.size  # what a batch of the largest size has room for
+LARGEST_RECORD = LARGEST_SIZE + FRAME_BYTES - DEFAULT_HEADER.size  # what a batch of the largest size has room for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,11 +181,11 @@ def join_batch(
     """
     if not 0 <= base_offset <= last_offset <= MAX_INT64 or last_offset - base_offset > MAX_INT32:
         raise EncodeError(f"offsets {base_offset} to {last_offset}: ascending int64 from 0, at most {MAX_INT32} apart")
-    size = HEADER.size - FRAME_BYTES + len(payload)
+    size = DEFAULT_HEADER.size - FRAME_BYTES + len(payload)
     if size > LARGEST_SIZE:
         raise EncodeError(f"batch of {size} bytes, {LARGEST_SIZE} at most")
     batch = bytearray(
-        HEADER.pack(
+        DEFAULT_HEADER.pack(
             base_offset,
             size,
             fields.partition_leader_epoch,
@@ -207,7 +203,7 @@ def join_batch(
     )
     batch += payload
     with memoryview(batch) as view:
-        CRC.pack_into(view, CRC_POSITION, crc32c(view[CRC_START:]))
+        write_crc(view)
     return bytes(batch)
 
 

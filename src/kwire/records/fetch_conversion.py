@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 from kwire.errors import OptionError
 from kwire.records.append_error import AppendErrorCode, RejectedRecords
+from kwire.records.batch_header import DEFAULT_HEADER
 from kwire.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.records.conversion import down_convert
-from kwire.records.default_batch import HEADER
 from kwire.records.record_set import read_batches
 
 __all__ = ["CHUNK_BYTES", "FetchConversion"]
@@ -92,4 +92,4 @@ class FetchConversion:
 def overflow_entry(left: int) -> bytes:
     """An entry that does not end within the bytes left, so that the client drops it."""
     size = max(SMALLEST_OVERFLOW, min(left + 1, CHUNK_BYTES))
-    return OVERFLOW.pack(-1, max(left + 1, HEADER.size)).ljust(size, b"\0")
+    return OVERFLOW.pack(-1, max(left + 1, DEFAULT_HEADER.size)).ljust(size, b"\0")

@@ -36,16 +36,24 @@ from kwire.records.attributes import (
     Compression,
     TimestampType,
 )
-from kwire.records.batch import FRAME_BYTES, MAGIC_POSITION, SMALLEST_SIZE, Batch, to_int64
+from kwire.records.batch import Batch
+from kwire.records.batch_header import (
+    FRAME_BYTES,
+    LEGACY_HEADER,
+    LEGACY_TIMESTAMP,
+    MAGIC_POSITION,
+    OFFSET,
+    SMALLEST_SIZE,
+    batch_bytes,
+    batch_spans,
+)
 from kwire.records.faults import Fault
 from kwire.records.record import Record
+from kwire.records.wrapping import to_int64
 from kwire.wire.checksum import crc32
 
 __all__ = ["LegacyBatch", "no_zstd"]
 
-HEADER = struct.Struct(">qiIbB")
-assert HEADER.size == 18  # keeps the table above true
-TIMESTAMP = struct.Struct(">q")
 LENGTH = struct.Struct(">i")
 
 
@@ -62,17 +70,17 @@ class Message(NamedTuple):
 
 def read_message(buf: memoryview) -> Message:
     """The fixed fields of a message, frame included; buf has 26 bytes at least, which every legal size guarantees."""
-    offset, _, crc, magic, attributes = HEADER.unpack_from(buf)
+    offset, _, crc, magic, attributes = LEGACY_HEADER.unpack_from(buf)
     if magic == 0:
         return Message(offset, crc, magic, attributes, NO_TIMESTAMP, TimestampType.NO_TIMESTAMP_TYPE)
     append_time = attributes & LOG_APPEND_TIME_FLAG
     kind = TimestampType.LOG_APPEND_TIME if append_time else TimestampType.CREATE_TIME
-    return Message(offset, crc, magic, attributes, TIMESTAMP.unpack_from(buf, HEADER.size)[0], kind)
+    return Message(offset, crc, magic, attributes, LEGACY_TIMESTAMP.unpack_from(buf, LEGACY_HEADER.size)[0], kind)
 
 
 def read_key_and_value(buf: memoryview, magic: int) -> tuple[memoryview | None, memoryview | None] | None:
     """Views of key and value of a message (frame included); None when they run beyond its end."""
-    pos = HEADER.size if magic == 0 else HEADER.size + TIMESTAMP.size
+    pos = LEGACY_HEADER.size if magic == 0 else LEGACY_HEADER.size + LEGACY_TIMESTAMP.size
     fields: list[memoryview | None] = []
     for _ in range(2):
         if len(buf) - pos < LENGTH.size:
@@ -111,7 +119,7 @@ class LegacyBatch(Batch):
         if self._base_offset is None:
             payload = self.inner_payload()
             base, _ = self.inner_base(payload)
-            self._base_offset = to_int64(base + LegacyBatch.frame_offset(payload, 0))
+            self._base_offset = to_int64(base + OFFSET.unpack_from(payload)[0])
         return self._base_offset
 
     def computed_crc(self) -> int:
@@ -138,11 +146,9 @@ class LegacyBatch(Batch):
     def inner_records(self, check_crc: bool) -> Iterator[Record]:
         """The inner messages, with absolute offsets and the timestamps that the wrapper leaves them (R-24)."""
         payload = self.inner_payload()
-        base, count = self.inner_base(payload)
-        pos = 0
-        for index in range(count):
-            end = pos + FRAME_BYTES + LegacyBatch.frame_size(payload, pos)
-            buf = payload[pos:end]
+        base, _ = self.inner_base(payload)
+        for index, (start, end) in enumerate(batch_spans(payload)):
+            buf = payload[start:end]
             message = read_message(buf)
             if message.attributes & CODEC_MASK:
                 raise self.corrupt(Fault.INNER_COMPRESSED.text, index)
@@ -151,7 +157,6 @@ class LegacyBatch(Batch):
             append_time = self.timestamp_type == TimestampType.LOG_APPEND_TIME and message.magic == 1
             timestamp = self.max_timestamp if append_time else message.timestamp
             yield self.record_of(buf, to_int64(base + message.offset), timestamp, index)
-            pos = end
 
     def inner_payload(self) -> memoryview:
         """The decompressed value of a compressed message."""
@@ -166,36 +171,23 @@ class LegacyBatch(Batch):
         return self.decompress(fields[1])
 
     def inner_base(self, payload: memoryview) -> tuple[int, int]:
-        """(what to add to inner offsets, number of whole inner messages). A cut one at the end is left out (R-26)."""
-        pos, count, last = 0, 0, 0
-        while len(payload) - pos >= FRAME_BYTES:
-            size = LegacyBatch.frame_size(payload, pos)
-            if size < SMALLEST_SIZE:
-                raise self.corrupt(Fault.INNER_SIZE.text, count)
-            if size > len(payload) - pos - FRAME_BYTES:
-                break
-            if payload[pos + MAGIC_POSITION] > 1:
+        """Return (what to add to inner offsets, number of whole inner messages); a cut last one is ignored (R-26)."""
+        last_start = end = count = 0
+        for start, next_start in batch_spans(payload):
+            if payload[start + MAGIC_POSITION] > 1:
                 raise self.corrupt(Fault.INNER_MAGIC.text, count)
-            last = LegacyBatch.frame_offset(payload, pos)
-            pos += FRAME_BYTES + size
+            last_start, end = start, next_start
             count += 1
+        if len(payload) - end >= FRAME_BYTES and batch_bytes(payload, end) < FRAME_BYTES + SMALLEST_SIZE:
+            raise self.corrupt(Fault.INNER_SIZE.text, count)
         if not count:
             raise self.corrupt(Fault.WRAPPER_EMPTY.text)
         if self.magic == 0 or self.last_offset == 0:
             return 0, count
+        last: int = OFFSET.unpack_from(payload, last_start)[0]
         if self.last_offset < last:
             raise self.corrupt(Fault.WRAPPER_OFFSET.text)
         return to_int64(self.last_offset - last), count
-
-    @staticmethod
-    def frame_offset(buf: memoryview, pos: int) -> int:
-        """The offset field of the message at pos."""
-        return int.from_bytes(buf[pos : pos + 8], "big", signed=True)
-
-    @staticmethod
-    def frame_size(buf: memoryview, pos: int) -> int:
-        """The size field of the message at pos."""
-        return int.from_bytes(buf[pos + 8 : pos + FRAME_BYTES], "big", signed=True)
 
 
 def no_zstd(magic: int) -> str:

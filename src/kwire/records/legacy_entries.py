@@ -13,10 +13,12 @@ from typing import NamedTuple
 from kwire.errors import Malformed
 from kwire.records.append_error import AppendErrorCode, DecompressesToTooMuch, RejectedRecords
 from kwire.records.attributes import CODEC_MASK, Compression, TimestampType
-from kwire.records.batch import FRAME_BYTES, MAGIC_POSITION, SMALLEST_SIZE, Batch, to_int64, too_large
+from kwire.records.batch import Batch, too_large
+from kwire.records.batch_header import FRAME_BYTES, MAGIC_POSITION, SMALLEST_SIZE, batch_bytes, batch_spans
 from kwire.records.compression import TooLarge, expand
 from kwire.records.faults import Fault
 from kwire.records.legacy_batch import read_key_and_value, read_message
+from kwire.records.wrapping import to_int64
 from kwire.wire.checksum import crc32
 
 __all__ = ["LegacyEntry", "legacy_entries"]
@@ -60,14 +62,12 @@ def legacy_entries(batch: Batch, limit: int) -> Iterator[LegacyEntry]:
         raise RejectedRecords(Fault.WRAPPER_EMPTY.text, AppendErrorCode.INVALID_RECORD)
     base = 0
     if batch.magic == 1 and batch.last_offset:
-        last = read_message(payload[spans[-1] :]).offset
+        last = read_message(payload[spans[-1][0] :]).offset
         if batch.last_offset < last:
             raise RejectedRecords(Fault.WRAPPER_OFFSET.text, AppendErrorCode.INVALID_RECORD)
         base = batch.last_offset - last
-    for start, end in zip(spans, [*spans[1:], len(payload)], strict=True):
+    for start, end in spans:
         buf = payload[start:end]
-        size = int.from_bytes(buf[8:FRAME_BYTES], "big", signed=True)  # the last one may have a cut one behind it
-        buf = buf[: FRAME_BYTES + size]
         message = read_message(buf)
         if message.attributes & CODEC_MASK:
             raise RejectedRecords("Inner messages must not be compressed", AppendErrorCode.INVALID_RECORD)
@@ -125,18 +125,13 @@ def expand_or_reject(codec: Compression, magic: int, payload: memoryview, limit:
         raise DecompressesToTooMuch(too_large(codec, limit), AppendErrorCode.INVALID_RECORD) from None
 
 
-def inner_spans(payload: memoryview) -> list[int]:
-    """Where each whole inner message starts; one that is cut at the end is left out (R-26)."""
-    starts, pos = [], 0
-    while len(payload) - pos >= FRAME_BYTES:
-        size = int.from_bytes(payload[pos + 8 : pos + FRAME_BYTES], "big", signed=True)
-        if size < SMALLEST_SIZE:
-            raise RejectedRecords(
-                f"Found record size {size} smaller than minimum record overhead ({SMALLEST_SIZE}).",
-                AppendErrorCode.CORRUPT_MESSAGE,
-            )
-        if size > len(payload) - pos - FRAME_BYTES:
-            break
-        starts.append(pos)
-        pos += FRAME_BYTES + size
-    return starts
+def inner_spans(payload: memoryview) -> list[tuple[int, int]]:
+    """Return (start, end) of each whole inner message; one that is cut at the end is ignored (R-26)."""
+    spans = list(batch_spans(payload))
+    end = spans[-1][1] if spans else 0
+    if len(payload) - end >= FRAME_BYTES and (size := batch_bytes(payload, end) - FRAME_BYTES) < SMALLEST_SIZE:
+        raise RejectedRecords(
+            f"Found record size {size} smaller than minimum record overhead ({SMALLEST_SIZE}).",
+            AppendErrorCode.CORRUPT_MESSAGE,
+        )
+    return spans

@@ -7,27 +7,30 @@ Source: KIP-31, KIP-32; org.apache.kafka.common.record.LegacyRecord, MemoryRecor
 
 from __future__ import annotations
 
-import struct
-
 from kwire.errors import EncodeError
 from kwire.records.attributes import LOG_APPEND_TIME_FLAG, Compression, TimestampType
-from kwire.records.batch import FRAME_BYTES, LARGEST_SIZE
-from kwire.records.legacy_batch import HEADER, LENGTH, TIMESTAMP
+from kwire.records.batch_header import (
+    CRC,
+    FRAME_BYTES,
+    LARGEST_SIZE,
+    LEGACY_CRC_POSITION,
+    LEGACY_HEADER,
+    LEGACY_TIMESTAMP,
+    MAGIC_POSITION,
+)
+from kwire.records.legacy_batch import LENGTH
 from kwire.wire.checksum import crc32
 
 __all__ = ["append_message", "legacy_attributes", "message_bytes"]
 
 Bytes = bytes | bytearray | memoryview
 
-CRC = struct.Struct(">I")
-CRC_POSITION = 12
-CRC_START = 16
 NULL_LENGTH = LENGTH.pack(-1)
 
 
 def message_bytes(magic: int, key: Bytes | None, value: Bytes | None) -> int:
     """Size of a message with its frame: 26 bytes (magic 0) or 34 (magic 1) beside key and value."""
-    fixed = HEADER.size + 2 * LENGTH.size + (TIMESTAMP.size if magic else 0)
+    fixed = LEGACY_HEADER.size + 2 * LENGTH.size + (LEGACY_TIMESTAMP.size if magic else 0)
     return fixed + (len(key) if key is not None else 0) + (len(value) if value is not None else 0)
 
 
@@ -54,9 +57,9 @@ def append_message(
     if size > LARGEST_SIZE:
         raise EncodeError(f"message of {size} bytes, {LARGEST_SIZE} at most")
     start = len(out)
-    out += HEADER.pack(offset, size, 0, magic, attributes)
+    out += LEGACY_HEADER.pack(offset, size, 0, magic, attributes)
     if magic:
-        out += TIMESTAMP.pack(timestamp)
+        out += LEGACY_TIMESTAMP.pack(timestamp)
     for field in (key, value):
         if field is None:
             out += NULL_LENGTH
@@ -64,4 +67,4 @@ def append_message(
             out += LENGTH.pack(len(field))
             out += field
     with memoryview(out) as view:
-        CRC.pack_into(view, start + CRC_POSITION, crc32(view[start + CRC_START :]))
+        CRC.pack_into(view, start + LEGACY_CRC_POSITION, crc32(view[start + MAGIC_POSITION :]))

@@ -8,7 +8,6 @@ AbstractLegacyRecordBatch.ByteBufferLegacyRecordBatch.
 
 from __future__ import annotations
 
-import struct
 import zlib
 
 import google_crc32c
@@ -21,20 +20,27 @@ from kwire.records.attributes import (
     TRANSACTIONAL_FLAG,
     TimestampType,
 )
-from kwire.records.batch import MAGIC_POSITION, Batch, to_int64
-from kwire.records.default_batch import CRC_START
-from kwire.records.default_batch import HEADER as DEFAULT_HEADER
-from kwire.records.legacy_batch import HEADER as LEGACY_HEADER
-from kwire.records.legacy_batch import TIMESTAMP
+from kwire.records.batch import Batch
+from kwire.records.batch_header import (
+    ATTRIBUTES_POSITION,
+    CRC,
+    CRC_POSITION,
+    DEFAULT_HEADER,
+    LAST_OFFSET_DELTA_POSITION,
+    LEADER_EPOCH,
+    LEADER_EPOCH_POSITION,
+    LEGACY_ATTRIBUTES_POSITION,
+    LEGACY_CRC_POSITION,
+    LEGACY_HEADER,
+    LEGACY_TIMESTAMP,
+    MAGIC_POSITION,
+    MAX_TIMESTAMP_POSITION,
+    OFFSET,
+)
+from kwire.records.wrapping import to_int64
 
 __all__ = ["patch_header"]
 
-OFFSET = struct.Struct(">q")
-LEADER_EPOCH = struct.Struct(">i")
-CRC = struct.Struct(">I")
-LEGACY_CRC_POSITION, LEGACY_ATTRIBUTES_POSITION = 12, 17
-LEADER_EPOCH_POSITION, DEFAULT_CRC_POSITION = 12, 17
-LAST_OFFSET_DELTA_POSITION, MAX_TIMESTAMP_POSITION = 23, 35
 KEPT_FLAGS = CODEC_MASK | TRANSACTIONAL_FLAG | CONTROL_FLAG | DELETE_HORIZON_FLAG
 
 
@@ -63,11 +69,11 @@ def patch_header(
         LEADER_EPOCH.pack_into(head, LEADER_EPOCH_POSITION, leader_epoch)
     if timestamp_type is not None and (batch.timestamp_type, batch.max_timestamp) != (timestamp_type, max_timestamp):
         flag = LOG_APPEND_TIME_FLAG if timestamp_type == TimestampType.LOG_APPEND_TIME else 0
-        head[CRC_START : CRC_START + 2] = (batch.attributes & KEPT_FLAGS | flag).to_bytes(2, "big")
+        head[ATTRIBUTES_POSITION : ATTRIBUTES_POSITION + 2] = (batch.attributes & KEPT_FLAGS | flag).to_bytes(2, "big")
         OFFSET.pack_into(head, MAX_TIMESTAMP_POSITION, max_timestamp)
-        crc = google_crc32c.value(bytes(head[CRC_START:]))
+        crc = google_crc32c.value(bytes(head[ATTRIBUTES_POSITION:]))
         crc = google_crc32c.extend(crc, bytes(batch.buffer[DEFAULT_HEADER.size :]))
-        CRC.pack_into(head, DEFAULT_CRC_POSITION, crc)
+        CRC.pack_into(head, CRC_POSITION, crc)
     return bytes(head)
 
 
@@ -75,7 +81,7 @@ def patch_legacy_header(
     batch: Batch, last_offset: int, timestamp_type: TimestampType | None, max_timestamp: int
 ) -> bytes:
     """As patch_header, for magic 0 (which has only the offset) and 1."""
-    size = LEGACY_HEADER.size + (TIMESTAMP.size if batch.magic else 0)
+    size = LEGACY_HEADER.size + (LEGACY_TIMESTAMP.size if batch.magic else 0)
     head = bytearray(batch.buffer[:size])
     OFFSET.pack_into(head, 0, last_offset)
     if (
@@ -85,7 +91,7 @@ def patch_legacy_header(
     ):
         flag = LOG_APPEND_TIME_FLAG if timestamp_type == TimestampType.LOG_APPEND_TIME else 0
         head[LEGACY_ATTRIBUTES_POSITION] = batch.attributes & CODEC_MASK | flag
-        TIMESTAMP.pack_into(head, LEGACY_HEADER.size, max_timestamp)
+        LEGACY_TIMESTAMP.pack_into(head, LEGACY_HEADER.size, max_timestamp)
         crc = zlib.crc32(batch.buffer[size:], zlib.crc32(head[MAGIC_POSITION:]))
         CRC.pack_into(head, LEGACY_CRC_POSITION, crc)
     return bytes(head)

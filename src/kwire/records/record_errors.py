@@ -11,8 +11,9 @@ from typing import NamedTuple
 from kwire.records.append_error import AppendErrorCode, RejectedRecords
 from kwire.records.append_settings import UNLIMITED_MS, AppendSettings
 from kwire.records.attributes import CODEC_MASK, NO_TIMESTAMP, TimestampType
-from kwire.records.batch import Batch, to_int64
+from kwire.records.batch import Batch
 from kwire.records.legacy_entries import LegacyEntry
+from kwire.records.wrapping import to_int64
 
 __all__ = ["RecordToCheck", "check_records", "timestamps_may_be_wrong"]
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+from collections.abc import Callable
 from typing import NamedTuple
 
 from kwire.errors import Malformed, Truncated
 from kwire.records.attributes import NO_TIMESTAMP
-from kwire.records.batch import to_int64
 from kwire.records.default_batch import SMALLEST_RECORD_BYTES
 from kwire.records.faults import MAX_HEADERS, Fault
+from kwire.records.wrapping import to_int64
 from kwire.wire.checksum import crc32c
 from kwire.wire.varint import read_varint, read_varlong
 
@@ -69,7 +70,7 @@ def scan_section(section: memoryview, count: int, base_timestamp: int) -> Sectio
         return faulty(Fault.RECORD_COUNT, -1)
     if _scan is scan_plain and (count > MANY_RECORDS or len(section) > MANY_BYTES):
         load_if_possible()
-    return _scan(section, count, base_timestamp)
+    return SectionScan._make(_scan(section, count, base_timestamp))
 
 
 def sum_bytes(data: memoryview) -> int:
@@ -196,5 +197,5 @@ def scan_plain(section: memoryview, count: int, base_timestamp: int) -> SectionS
     return SectionScan(0, 0, contiguous, smallest, largest, null_keys, first_delta, canonical)
 
 
-_scan = scan_plain
+_scan: Callable[[memoryview, int, int], tuple[int, int, bool, int, int, int, int, bool]] = scan_plain
 _sum = crc32c

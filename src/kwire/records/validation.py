@@ -24,13 +24,13 @@ from kwire.records.append_error import AppendErrorCode, RejectedRecords
 from kwire.records.append_settings import AppendOptions, AppendOrigin, AppendSettings
 from kwire.records.attributes import NO_PRODUCER_ID, NO_TIMESTAMP, Compression, TimestampType
 from kwire.records.batch import Batch
+from kwire.records.batch_header import DEFAULT_HEADER, OFFSET
 from kwire.records.builder import BatchBuilder, LargestTimestamp
 from kwire.records.compressor import compress
-from kwire.records.default_batch import HEADER
 from kwire.records.default_writer import MAX_INT64, BatchFields, join_batch
 from kwire.records.faults import Fault
 from kwire.records.legacy_entries import expand_or_reject, known_codec, legacy_entries
-from kwire.records.patching import OFFSET, patch_header
+from kwire.records.patching import patch_header
 from kwire.records.record import Record
 from kwire.records.record_errors import RecordToCheck, check_records, timestamps_may_be_wrong
 from kwire.records.record_set import read_batches
@@ -268,7 +268,7 @@ def check_default_batch(batch: Batch, given: AppendSettings, header_only: bool) 
     if count == 0:
         return CheckedBatch(batch, 0, True, NO_TIMESTAMP, section=memoryview(b""))
     codec = known_codec(batch)
-    payload = batch.buffer[HEADER.size :]
+    payload = batch.buffer[DEFAULT_HEADER.size :]
     section = expand_or_reject(codec, 2, payload, given.max_decompressed_bytes) if codec else payload
     scan = scan_section(section, count, batch.base_timestamp)
     if scan.fault:

@@ -15,17 +15,22 @@ from typing import NamedTuple
 from kwire.records.append_error import RejectedRecords
 from kwire.records.append_settings import UNLIMITED_MS
 from kwire.records.attributes import CODEC_MASK, NO_TIMESTAMP, TRANSACTIONAL_FLAG, Compression
-from kwire.records.batch import FRAME_BYTES
+from kwire.records.batch_header import (
+    ATTRIBUTES_POSITION,
+    DEFAULT_HEADER,
+    DEFAULT_HEADER_BYTES,
+    FRAME_BYTES,
+    LEADER_EPOCH,
+    LEADER_EPOCH_POSITION,
+    OFFSET,
+)
 from kwire.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
-from kwire.records.default_batch import CRC_START, HEADER
 from kwire.records.default_writer import MAX_INT64
 from kwire.records.legacy_entries import expand_or_reject
-from kwire.records.patching import LEADER_EPOCH, LEADER_EPOCH_POSITION, OFFSET
 from kwire.records.section_scan import scan_section, sum_bytes
 
 __all__ = ["Acceptance", "WholeBatch", "take_whole_batch"]
 
-HEADER_BYTES = HEADER.size
 MAX_LEADER_EPOCH = (1 << 31) - 1
 WANTED_FLAGS = CODEC_MASK | TRANSACTIONAL_FLAG
 
@@ -85,7 +90,7 @@ def take_whole_batch(
     """The batch that data consists of, numbered from first_offset on; None where the long way has to decide."""
     view = memoryview(data)
     size = len(view)
-    if view.format != "B" or not HEADER_BYTES <= size <= topic.max_message_bytes:
+    if view.format != "B" or not DEFAULT_HEADER_BYTES <= size <= topic.max_message_bytes:
         return None
     (
         base_offset,
@@ -101,7 +106,7 @@ def take_whole_batch(
         producer_epoch,
         base_sequence,
         count,
-    ) = HEADER.unpack_from(view)
+    ) = DEFAULT_HEADER.unpack_from(view)
     codec = attributes & CODEC_MASK
     if (
         magic != 2
@@ -118,9 +123,9 @@ def take_whole_batch(
         or not 0 <= now_ms <= MAX_INT64
     ):
         return None
-    if sum_bytes(view[CRC_START:]) != crc:
+    if sum_bytes(view[ATTRIBUTES_POSITION:]) != crc:
         return None
-    section = view[HEADER_BYTES:]
+    section = view[DEFAULT_HEADER_BYTES:]
     if codec:
         try:
             section = expand_or_reject(Compression(codec), 2, section, max_decompressed_bytes)
@@ -136,7 +141,7 @@ def take_whole_batch(
     limited = before < UNLIMITED_MS or after < UNLIMITED_MS
     if limited and (now_ms - scan.smallest_timestamp > before or largest - now_ms > after):
         return None
-    head = bytearray(view[:HEADER_BYTES])
+    head = bytearray(view[:DEFAULT_HEADER_BYTES])
     OFFSET.pack_into(head, 0, first_offset)
     LEADER_EPOCH.pack_into(head, LEADER_EPOCH_POSITION, leader_epoch)
     last = first_offset + delta

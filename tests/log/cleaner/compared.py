@@ -7,11 +7,11 @@ from typing import Any
 
 from kwire.log.file_names import SEGMENT_FILE
 from kwire.records import Batch, read_batches
-from kwire.records.default_batch import HEADER
+from kwire.records.batch_header import DEFAULT_HEADER
 from kwire.records.legacy_batch import LegacyBatch
 from kwire.wire.checksum import crc32, crc32c
 
-CRC_AND_SIZE = {4, 1}  # fields of HEADER that depend on the compressor
+CRC_AND_SIZE = {4, 1}  # fields of DEFAULT_HEADER that depend on the compressor
 
 
 def segment_files(directory: Path, kind: str = "log") -> list[Path]:
@@ -27,8 +27,8 @@ def batch_content(batch: Batch) -> Any:
     if isinstance(batch, LegacyBatch):
         fields = (batch.magic, batch.attributes, batch.last_offset, batch.max_timestamp)
         return fields, bytes(batch.inner_payload())
-    fields = tuple(field for i, field in enumerate(HEADER.unpack_from(batch.buffer)) if i not in CRC_AND_SIZE)
-    return fields, bytes(batch.decompress(batch.buffer[HEADER.size :]))
+    fields = tuple(field for i, field in enumerate(DEFAULT_HEADER.unpack_from(batch.buffer)) if i not in CRC_AND_SIZE)
+    return fields, bytes(batch.decompress(batch.buffer[DEFAULT_HEADER.size :]))
 
 
 def log_content(directory: Path) -> dict[str, list[Any]]:

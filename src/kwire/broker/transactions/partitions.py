@@ -27,7 +27,7 @@ from kwire.messages import ProducerIdsRecord
 from kwire.protocol.error_codes import ErrorCode, refusal
 from kwire.records import AppendOrigin, BatchBuilder
 from kwire.records.attributes import TRANSACTIONAL_FLAG
-from kwire.records.default_batch import HEADER
+from kwire.records.batch_header import ATTRIBUTES_POSITION, DEFAULT_HEADER, MAGIC_POSITION, PRODUCER_ID_POSITION
 
 if TYPE_CHECKING:
     from kwire.broker.node import Node
@@ -38,7 +38,6 @@ logger = logging.getLogger(__name__)
 
 HIGHEST_VERSION = SUPPORTED[TRANSACTION_VERSION][1]
 PRODUCER = struct.Struct(">qh")
-ATTRIBUTES_POS, PRODUCER_POS = 22, 43  # in a batch's header; of the attributes the low byte
 
 
 def open_coordinator(node: Node) -> TransactionCoordinator:
@@ -152,11 +151,15 @@ def check_produced(
 
     Only the first batch is looked at: a request that may be transactional has one. Raises BrokerError.
     """
-    if len(records) < HEADER.size or records[16] < 2 or not records[ATTRIBUTES_POS] & TRANSACTIONAL_FLAG:
+    if (
+        len(records) < DEFAULT_HEADER.size
+        or records[MAGIC_POSITION] < 2
+        or not records[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL_FLAG
+    ):
         return
     if transactional_id is None:
         raise refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "transactional records need a transactional id")
-    producer = ProducerIdAndEpoch(*PRODUCER.unpack_from(records, PRODUCER_POS))
+    producer = ProducerIdAndEpoch(*PRODUCER.unpack_from(records, PRODUCER_ID_POSITION))
     entry = partition.opened.producers.entries.get(producer.producer_id)
     if entry is not None and entry.transaction_first_offset is not None and entry.producer_epoch == producer[1]:
         return

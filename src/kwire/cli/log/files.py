@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "BatchReader", "LogFile", "kind_of", "log_file"]
 
 CHUNK_BYTES = 4 << 20
-FRAME_BYTES = 12  # offset and size
-PREFIX_BYTES = 17  # up to magic: the least that Kafka's file reader looks at
 
 # File name endings, as kafka-dump-log knows them.
 KINDS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint")
@@ -99,6 +97,7 @@ class BatchReader:
 
     def __iter__(self) -> Iterator[Batch]:
         from kwire.records import read_batches
+        from kwire.records.batch_header import PREFIX_BYTES, batch_bytes
 
         size = CHUNK_BYTES
         # Kafka's file reader looks at an entry only if more than 17 bytes are left
@@ -117,7 +116,7 @@ class BatchReader:
             if self._advance:
                 self._advance(self.position - before)
             if self.position == before:
-                needed = int.from_bytes(chunk[8:FRAME_BYTES], "big") + FRAME_BYTES
+                needed = batch_bytes(chunk)
                 if len(chunk) < size or needed > self.size - self.position:
                     return  # the file ends inside a batch
                 size = needed

@@ -210,6 +210,7 @@ QUORUM_RECORDS = {
 def _message_checksums(batch: Batch) -> Iterator[tuple[int, bool]]:
     """Yield (stored checksum, whether it matches) of a message of magic 0 or 1, or of each message inside it."""
     from kwire.records import Compression
+    from kwire.records.batch_header import CRC, LEGACY_CRC_POSITION, MAGIC_POSITION, batch_spans
     from kwire.wire.checksum import crc32
 
     if batch.compression is Compression.NONE:
@@ -217,14 +218,9 @@ def _message_checksums(batch: Batch) -> Iterator[tuple[int, bool]]:
         return
     wrapper: LegacyBatch = batch  # type: ignore[assignment]  # the only class below magic 2
     payload = wrapper.inner_payload()
-    position = 0
-    while len(payload) - position >= 12:
-        end = position + 12 + wrapper.frame_size(payload, position)
-        if end > len(payload):
-            return
-        crc = int.from_bytes(payload[position + 12 : position + 16], "big")
-        yield crc, crc == crc32(payload[position + 16 : end])
-        position = end
+    for start, end in batch_spans(payload):
+        (crc,) = CRC.unpack_from(payload, start + LEGACY_CRC_POSITION)
+        yield crc, crc == crc32(payload[start + MAGIC_POSITION : end])
 
 
 def _java_text(raw: bytes) -> str:

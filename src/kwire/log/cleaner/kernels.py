@@ -26,8 +26,18 @@ from kwire.records.attributes import (
     NO_TIMESTAMP,
     TRANSACTIONAL_FLAG,
 )
-from kwire.records.batch import FRAME_BYTES, SMALLEST_SIZE
-from kwire.records.default_batch import HEADER
+from kwire.records.batch_header import (
+    ATTRIBUTES_POSITION,
+    BASE_TIMESTAMP_POSITION,
+    COUNT_POSITION,
+    DEFAULT_HEADER_BYTES,
+    FRAME_BYTES,
+    LEGACY_ATTRIBUTES_POSITION,
+    MAGIC_POSITION,
+    MAX_TIMESTAMP_POSITION,
+    SIZE_POSITION,
+    SMALLEST_SIZE,
+)
 from kwire.records.faults import Fault
 from kwire.records.kernels import table as t
 from kwire.records.kernels.encode import put_int32, put_int64, put_varint, varint_bytes, zigzag
@@ -71,7 +81,6 @@ DROPPED, STAYS, ASK_MAP, IS_TOMBSTONE, IS_ODD = 0, 1, 2, 4, 8  # what weigh_batc
 WEIGHT_COLUMNS = 5
 DROP, COPY, REBUILD, LOOK = range(4)  # verdicts; LOOK: REBUILD, but not here
 
-HEADER_BYTES = HEADER.size
 KNOWN_FLAGS = CODEC_MASK | LOG_APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG | DELETE_HORIZON_FLAG
 
 LONGEST_NUMBERS = 16  # bytes that a record may grow by: a longer length (5) and timestamp delta (10)
@@ -139,12 +148,12 @@ def read_message(at, end, is_inner):
     zero = np.int64(0)
     if end - at < FRAME_BYTES + SMALLEST_SIZE:
         return BAD_INNER_SIZE, zero, zero, zero, zero, zero, zero
-    size = load_int32(at + 8)
+    size = load_int32(at + SIZE_POSITION)
     if size < SMALLEST_SIZE or size > end - at - FRAME_BYTES:
         return BAD_INNER_SIZE, zero, zero, zero, zero, zero, zero
     message_end = at + FRAME_BYTES + size
-    offset, magic = load_int64(at), np.int64(load_uint8(at + 16))
-    if is_inner and np.int64(load_uint8(at + 17)) & CODEC_MASK != 0:
+    offset, magic = load_int64(at), np.int64(load_uint8(at + MAGIC_POSITION))
+    if is_inner and np.int64(load_uint8(at + LEGACY_ATTRIBUTES_POSITION)) & CODEC_MASK != 0:
         return COMPRESSED_AGAIN, zero, zero, zero, zero, zero, zero
     key_bytes, key = read_field(at + (18 if magic == 0 else 26), message_end)
     if key == 0:
@@ -349,17 +358,17 @@ def write_batches(source, table, verdicts, first, last, starts, keeps, weights, 
                 horizon = batch[t.BASE_TIMESTAMP]  # once set, it stays
             elif weights[i, TOMBSTONES] > 0:
                 horizon = new_horizon_ms
-            kept_bytes, base, largest = write_kept(batch, keeps[starts[i] :], horizon, out + HEADER_BYTES)
-            size = HEADER_BYTES + kept_bytes
-            move_exactly(out, source + batch[t.POSITION], HEADER_BYTES)
-            put_int32(out + 8, size - FRAME_BYTES)
-            store_uint8(out + 21, 0)
+            kept_bytes, base, largest = write_kept(batch, keeps[starts[i] :], horizon, out + DEFAULT_HEADER_BYTES)
+            size = DEFAULT_HEADER_BYTES + kept_bytes
+            move_exactly(out, source + batch[t.POSITION], DEFAULT_HEADER_BYTES)
+            put_int32(out + SIZE_POSITION, size - FRAME_BYTES)
+            store_uint8(out + ATTRIBUTES_POSITION, 0)
             attributes = batch[t.ATTRIBUTES] & KNOWN_FLAGS
-            store_uint8(out + 22, attributes | DELETE_HORIZON_FLAG if horizon >= 0 else attributes)
-            put_int64(out + 27, base)
+            store_uint8(out + ATTRIBUTES_POSITION + 1, attributes | DELETE_HORIZON_FLAG if horizon >= 0 else attributes)
+            put_int64(out + BASE_TIMESTAMP_POSITION, base)
             if batch[t.ATTRIBUTES] & LOG_APPEND_TIME_FLAG == 0:
-                put_int64(out + 35, largest)
-            put_int32(out + 57, weights[i, KEPT])
+                put_int64(out + MAX_TIMESTAMP_POSITION, largest)
+            put_int32(out + COUNT_POSITION, weights[i, KEPT])
             places[count, 0], places[count, 1] = out - room, size
             count += 1
             out += size

@@ -29,13 +29,11 @@ from kwire.records.attributes import (
     TRANSACTIONAL_FLAG,
     Compression,
 )
+from kwire.records.batch_header import DEFAULT_HEADER, write_crc
 from kwire.records.compressor import compress_into, largest_compressed
-from kwire.records.default_batch import CRC_START, HEADER
-from kwire.records.default_writer import CRC, CRC_POSITION
 from kwire.records.kernels import encode as e
 from kwire.records.kernels import table as t
 from kwire.records.kernels.memory import WIDE
-from kwire.wire.checksum import crc32c
 
 __all__ = ["RecordFilter"]
 
@@ -183,7 +181,7 @@ class RecordFilter:
             return
         room = self._room.data[start:]
         for position, size in places[:, :2].tolist():
-            CRC.pack_into(room, position + CRC_POSITION, crc32c(room[position + CRC_START : position + size]))
+            write_crc(room[position : position + size])
 
     def _clean_one(self, row: int, batch: Batch, may_go: bool) -> None:
         """A batch about which more has to be known than its records."""
@@ -289,20 +287,24 @@ class RecordFilter:
             n_bytes, base, largest = k.write_kept(
                 entry, keeps, -1 if horizon is None else horizon, self._payload.ctypes.data
             )
-            self._make_room(HEADER.size + largest_compressed(codec, n_bytes))
+            self._make_room(DEFAULT_HEADER.size + largest_compressed(codec, n_bytes))
             room = self._room.data
-            size = HEADER.size + compress_into(codec, self._payload.data[:n_bytes], room[at + HEADER.size :])
+            size = DEFAULT_HEADER.size + compress_into(
+                codec, self._payload.data[:n_bytes], room[at + DEFAULT_HEADER.size :]
+            )
         else:
-            self._make_room(HEADER.size + most)
+            self._make_room(DEFAULT_HEADER.size + most)
             room = self._room.data
             n_bytes, base, largest = k.write_kept(
-                entry, keeps, -1 if horizon is None else horizon, self._room.ctypes.data + at + HEADER.size
+                entry, keeps, -1 if horizon is None else horizon, self._room.ctypes.data + at + DEFAULT_HEADER.size
             )
-            size = HEADER.size + int(n_bytes)
+            size = DEFAULT_HEADER.size + int(n_bytes)
         source = self._sections.bytes_of(row)
-        _, _, leader_epoch, _, _, attributes, delta, _, largest_before, *producer, _ = HEADER.unpack_from(source)
+        _, _, leader_epoch, _, _, attributes, delta, _, largest_before, *producer, _ = DEFAULT_HEADER.unpack_from(
+            source
+        )
         append_time = attributes & LOG_APPEND_TIME_FLAG
-        HEADER.pack_into(
+        DEFAULT_HEADER.pack_into(
             room,
             at,
             int(entry[t.BASE_OFFSET]),
@@ -317,7 +319,7 @@ class RecordFilter:
             *producer,
             int(np.count_nonzero(keeps)),
         )
-        CRC.pack_into(room, at + CRC_POSITION, crc32c(room[at + CRC_START : at + size]))
+        write_crc(room[at : at + size])
         self._used = at + size
 
     # ---- counting

@@ -12,8 +12,9 @@ from kwire.errors import CorruptBatch, Malformed
 from kwire.records import Batch, read_batches
 from kwire.records.attributes import CODEC_MASK, Compression
 from kwire.records.batch import too_large
+from kwire.records.batch_header import DEFAULT_HEADER
 from kwire.records.compression import RoomExhausted, expand_into, largest_room
-from kwire.records.default_batch import HEADER, SMALLEST_RECORD_BYTES
+from kwire.records.default_batch import SMALLEST_RECORD_BYTES
 from kwire.records.faults import Fault
 from kwire.records.kernels import crc32c as crc32c_kernels
 from kwire.records.kernels import table as t
@@ -117,7 +118,7 @@ class Sections:
         """Decompress the records of a batch of magic 2 into _expanded; returns their bytes."""
         limit = self._max_decompressed_bytes
         most = largest_room(limit)
-        source = self.bytes_of(row)[HEADER.size :]
+        source = self.bytes_of(row)[DEFAULT_HEADER.size :]
         while True:
             if not self._expanded.flags.writeable or not len(self._expanded):
                 self._expanded = np.empty(min(FIRST_ROOM_BYTES, most), np.uint8)

@@ -27,12 +27,24 @@ from kwire.log.offset_order import ceiling_of, outside, overlapping
 from kwire.log.segment import Segment
 from kwire.log.verify.resync import Range, next_good
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, read_batches
+from kwire.records.attributes import CODEC_MASK
+from kwire.records.batch_header import (
+    ATTRIBUTES_POSITION,
+    BASE_SEQUENCE_POSITION,
+    CRC,
+    CRC_POSITION,
+    DEFAULT_HEADER_BYTES,
+    LEADER_EPOCH_POSITION,
+    PRODUCER_EPOCH_POSITION,
+    BatchHeader,
+    parse_header,
+)
 from kwire.records.column_decoder import CRC_BY_KERNEL
 from kwire.records.columns import ColumnReader
 from kwire.records.kernels import crc32c as crc32c_kernels
 from kwire.records.kernels import table as t
 from kwire.records.kernels.checksums import check_legacy_crcs
-from kwire.storage.header_walk import CODEC_MASK, HEADER_BYTES, BatchHeader, is_zero_tail, parse_header
+from kwire.storage.header_walk import is_zero_tail
 from kwire.storage.store import StoredFile
 from kwire.wire.checksum import crc32c
 
@@ -44,8 +56,14 @@ Mask = npt.NDArray[np.bool_]
 CHUNK_BYTES = 8 << 20
 TABLE_ROWS = 4096
 NO_RECORD = -(1 << 63)
-EXTRA = np.dtype({"names": ["leader_epoch", "producer_epoch", "base_sequence"],
-                  "formats": [">i4", ">i2", ">i4"], "offsets": [12, 51, 53], "itemsize": HEADER_BYTES})  # fmt: skip
+EXTRA = np.dtype(
+    {
+        "names": ["leader_epoch", "producer_epoch", "base_sequence"],
+        "formats": [">i4", ">i2", ">i4"],
+        "offsets": [LEADER_EPOCH_POSITION, PRODUCER_EPOCH_POSITION, BASE_SEQUENCE_POSITION],
+        "itemsize": DEFAULT_HEADER_BYTES,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +220,7 @@ class SegmentScan:
             if held and status != t.FULL:
                 return
         if status == t.UNBELIEVABLE:
-            what = _header_text(chunk[at : at + HEADER_BYTES], file.url)
+            what = _header_text(chunk[at : at + DEFAULT_HEADER_BYTES], file.url)
             bad = self._unbelievable(file, position + at, size, Kind.HEADER, what)
             self.position = bad.end
             yield bad
@@ -215,7 +233,7 @@ class SegmentScan:
         else:
             for row in np.flatnonzero(table[:, t.MAGIC] == 2):
                 batch = data.data[table[row, t.POSITION] :][: table[row, t.SIZE]]
-                if crc32c(batch[21:]) != int.from_bytes(batch[17:21], "big"):
+                if crc32c(batch[ATTRIBUTES_POSITION:]) != CRC.unpack_from(batch, CRC_POSITION)[0]:
                     table[row, t.FAULT] = t.BAD_CRC
         if (table[:, t.MAGIC] < 2).any():
             check_legacy_crcs(data.ctypes.data, table, rows)
@@ -490,7 +508,7 @@ class SegmentScan:
         extra = np.zeros(len(table), EXTRA)
         magic = table[:, t.MAGIC]
         default = magic == 2
-        places = at[default][:, None] + np.arange(HEADER_BYTES)
+        places = at[default][:, None] + np.arange(DEFAULT_HEADER_BYTES)
         extra[default] = np.ascontiguousarray(data[places]).view(EXTRA)[:, 0]
         self.next_offset = int(table[-1, t.LAST_OFFSET]) + 1
 
@@ -544,7 +562,7 @@ def _claimed(table: Int64s, i: int) -> tuple[int, int]:
 
 def _header_at(file: StoredFile, position: int) -> BatchHeader | None:
     try:
-        return parse_header(file.pread(position, HEADER_BYTES), 0, position, file.url)
+        return parse_header(file.pread(position, DEFAULT_HEADER_BYTES), 0, position, file.url)
     except CorruptBatch:
         return None
 

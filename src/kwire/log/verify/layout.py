@@ -25,7 +25,9 @@ from kwire.log.file_names import SEGMENT_FILE, SegmentFiles, segment_file
 from kwire.log.segment import Segment
 from kwire.log.verify.resync import Range, next_good, valid_batch
 from kwire.records import read_batches
-from kwire.storage.header_walk import CODEC_MASK, BatchHeader, HeaderWalk
+from kwire.records.attributes import CODEC_MASK
+from kwire.records.batch_header import BatchHeader
+from kwire.storage.header_walk import HeaderWalk
 from kwire.storage.store import StoredFile
 
 if TYPE_CHECKING:

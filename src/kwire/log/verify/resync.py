@@ -11,15 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from kwire.errors import CorruptBatch
-from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, read_batches
+from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, Compression, read_batches
+from kwire.records.batch_header import DEFAULT_HEADER_BYTES, BatchHeader, batch_bytes, parse_header
 from kwire.records.kernels.find_batch import find_header
-from kwire.storage.header_walk import BatchHeader, parse_header
 from kwire.storage.store import StoredFile
 
 __all__ = ["Range", "next_good", "valid_batch"]
 
 WINDOW_BYTES = 1 << 20
-HEADER_BYTES = 61
 FREE_CHECKS_BYTES = 64 << 20
 CHECKS_PER_BYTE = 64  # a file made of nothing but believable headers must not cost the square of its size
 
@@ -34,7 +33,7 @@ class Range(NamedTuple):
 def valid_batch(file: StoredFile, position: int, stop: int, offsets: Range) -> BatchHeader | None:
     """The header of the batch at position if its offsets are in range and its checksum holds, else None."""
     try:
-        header = parse_header(file.pread(position, HEADER_BYTES), 0, position, file.url)
+        header = parse_header(file.pread(position, DEFAULT_HEADER_BYTES), 0, position, file.url)
     except CorruptBatch:
         return None
     if header is None or position + header.size_bytes > stop or header.size_bytes > DEFAULT_MAX_DECOMPRESSED_BYTES:
@@ -43,7 +42,7 @@ def valid_batch(file: StoredFile, position: int, stop: int, offsets: Range) -> B
         return None
     try:
         for batch in read_batches(file.pread(position, header.size_bytes)):
-            return header if batch.is_valid and batch.attributes & 7 <= 4 else None
+            return header if batch.is_valid and header.codec <= Compression.ZSTD else None
     except CorruptBatch:
         return None
     return None
@@ -53,9 +52,9 @@ def next_good(file: StoredFile, position: int, stop: int, offsets: Range) -> Bat
     """The first batch in [position, stop) whose offsets are in range and whose checksum holds; None without one."""
     budget = FREE_CHECKS_BYTES
     while position < stop:
-        window = file.pread(position, min(WINDOW_BYTES + HEADER_BYTES, stop - position))
+        window = file.pread(position, min(WINDOW_BYTES + DEFAULT_HEADER_BYTES, stop - position))
         # zeros behind: a message of magic 0 or 1 at the end is shorter than the header that is looked for
-        data = np.frombuffer(window + bytes(HEADER_BYTES), np.uint8)
+        data = np.frombuffer(window + bytes(DEFAULT_HEADER_BYTES), np.uint8)
         ends_here = position + len(window) >= stop
         length = len(data) if ends_here else len(window)
         budget += len(window) * CHECKS_PER_BYTE
@@ -64,7 +63,7 @@ def next_good(file: StoredFile, position: int, stop: int, offsets: Range) -> Bat
             at = find_header(data.ctypes.data, length, at, stop - position, offsets.floor, offsets.ceiling)
             if at < 0 or at >= WINDOW_BYTES:
                 break
-            size = 12 + int.from_bytes(window[at + 8 : at + 12], "big", signed=True)
+            size = batch_bytes(window, at)
             budget -= size
             if budget >= 0 and (found := valid_batch(file, position + at, stop, offsets)) is not None:
                 return found

@@ -24,18 +24,16 @@ from kwire.maintenance.convert.column_conversion import ColumnConversion, column
 from kwire.records import Batch, Compression, down_convert, read_batches, up_convert
 from kwire.records.append_error import RejectedRecords
 from kwire.records.attributes import CODEC_MASK
+from kwire.records.batch_header import ATTRIBUTES_POSITION, DEFAULT_HEADER, FRAME_BYTES, SIZE, SIZE_POSITION, write_crc
 from kwire.records.compressor import compress
 from kwire.records.conversion import Lost
-from kwire.records.default_batch import CRC_START, HEADER
 from kwire.storage.free_space import SMALLEST_SHARE
-from kwire.wire.checksum import crc32c
 
 __all__ = ["BatchConverter", "Loss", "TargetFormat", "recompress"]
 
 RUN_BYTES = 4 << 20  # source bytes that are converted together
 COPY, OBJECTS = -2, -1  # ways for a batch to go; a codec is the way by columns
-LENGTH, CRC, ATTRIBUTES = struct.Struct(">i"), struct.Struct(">I"), struct.Struct(">h")
-LENGTH_POSITION, CRC_POSITION, FRAME_BYTES = 8, 17, 12
+ATTRIBUTES = struct.Struct(">h")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,11 +225,11 @@ def recompress(batch: Batch, codec: Compression, level: int | None = None) -> by
     """
     if batch.is_control or not batch.count or batch.compression == codec:
         return batch.buffer
-    payload = compress(codec, batch.decompress(batch.buffer[HEADER.size :]), magic=2, level=level)
-    out = bytearray(batch.buffer[: HEADER.size])
-    LENGTH.pack_into(out, LENGTH_POSITION, HEADER.size - FRAME_BYTES + len(payload))
-    ATTRIBUTES.pack_into(out, CRC_START, batch.attributes & ~CODEC_MASK | codec)
+    payload = compress(codec, batch.decompress(batch.buffer[DEFAULT_HEADER.size :]), magic=2, level=level)
+    out = bytearray(batch.buffer[: DEFAULT_HEADER.size])
+    SIZE.pack_into(out, SIZE_POSITION, DEFAULT_HEADER.size - FRAME_BYTES + len(payload))
+    ATTRIBUTES.pack_into(out, ATTRIBUTES_POSITION, batch.attributes & ~CODEC_MASK | codec)
     out += payload
     with memoryview(out) as view:
-        CRC.pack_into(out, CRC_POSITION, crc32c(view[CRC_START:]))
+        write_crc(view)
     return bytes(out)

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from kwire.errors import LogError
 from kwire.log.log_config import MAX_INT64, LogConfig
 from kwire.log.partition_writer import PartitionWriter
+from kwire.records.batch_header import BatchHeader, parse_header
 from kwire.storage.file_system import FileSystem
-from kwire.storage.header_walk import BatchHeader, parse_header
 
 __all__ = ["LARGEST_SEGMENT_BYTES", "NewLog", "pieces", "remove_tree"]
 

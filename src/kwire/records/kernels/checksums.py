@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from kwire.records.batch_header import LEGACY_CRC_POSITION, MAGIC_POSITION
 from kwire.records.kernels.memory import byte_swap32, load_uint8, load_uint32, load_uint64
 from kwire.records.kernels.table import BAD_CRC, FAULT, MAGIC, POSITION, SIZE
 
@@ -60,5 +61,7 @@ def check_legacy_crcs(start, table, rows):
         row = table[i]
         if row[MAGIC] < 2:
             at = start + row[POSITION]
-            if crc32(at + 16, row[SIZE] - 16) != np.int64(byte_swap32(load_uint32(at + 12))):
+            if crc32(at + MAGIC_POSITION, row[SIZE] - MAGIC_POSITION) != np.int64(
+                byte_swap32(load_uint32(at + LEGACY_CRC_POSITION))
+            ):
                 row[FAULT] = BAD_CRC

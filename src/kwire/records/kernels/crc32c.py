@@ -18,6 +18,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils, config
 
+from kwire.records.batch_header import ATTRIBUTES_POSITION, CRC_POSITION
 from kwire.records.kernels.memory import byte_swap32, intrinsic, load_uint8, load_uint32, load_uint64
 from kwire.records.kernels.table import BAD_CRC, FAULT, MAGIC, POSITION, SIZE
 
@@ -25,7 +26,6 @@ __all__ = ["check_default_crcs", "crc32c", "sum_buffer", "usable"]
 
 POLYNOMIAL = 0x82F63B78
 LONG_RUN, SHORT_RUN = 2048, 256  # bytes of each of the three runs
-CRC_POSITION, CRC_START = 17, 21
 
 
 def usable() -> bool:
@@ -164,5 +164,5 @@ def check_default_crcs(start, table, rows):
         if row[MAGIC] == 2:
             at = start + row[POSITION]
             stored = np.int64(byte_swap32(load_uint32(at + CRC_POSITION)))
-            if crc32c(at + CRC_START, row[SIZE] - CRC_START) != stored:
+            if crc32c(at + ATTRIBUTES_POSITION, row[SIZE] - ATTRIBUTES_POSITION) != stored:
                 row[FAULT] = BAD_CRC

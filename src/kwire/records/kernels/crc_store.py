@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from numba import njit
 
+from kwire.records.batch_header import ATTRIBUTES_POSITION, CRC_POSITION
 from kwire.records.kernels.crc32c import crc32c
 from kwire.records.kernels.encode import POSITION, SIZE, put_int32
 
@@ -16,4 +17,4 @@ def sum_batches(room, table, batches):
     """Store the checksum of each batch whose place and size the table has."""
     for i in range(batches):
         at = room + table[i, POSITION]
-        put_int32(at + 17, crc32c(at + 21, table[i, SIZE] - 21))
+        put_int32(at + CRC_POSITION, crc32c(at + ATTRIBUTES_POSITION, table[i, SIZE] - ATTRIBUTES_POSITION))

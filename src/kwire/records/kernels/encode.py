@@ -1,7 +1,7 @@
 """Rows of Arrow columns into records: compiled, one pass, every value copied once.
 
 `columns`, int64[COLUMN_COUNT]: addresses and sizes of the Arrow buffers, 0 for what is not there.
-`room`: where batches are put, one behind another, each with HEADER_BYTES to spare before its records; the headers are
+`room`: where batches are put, one behind another, each with 61 bytes to spare before its records; the headers are
 filled in when the records are compressed or stay (`write_headers`).
 `table`, int64[batches, TABLE_COLUMNS]: a row for each batch.
 `state`, int64[STATE_COUNT]: where the kernel stopped (at a fault, the row that has it), and why.
@@ -17,7 +17,26 @@ import numpy as np
 from numba import njit
 
 from kwire.records.attributes import NO_TIMESTAMP
-from kwire.records.default_batch import HEADER
+from kwire.records.batch_header import (
+    ATTRIBUTES_POSITION,
+    BASE_SEQUENCE_POSITION,
+    BASE_TIMESTAMP_POSITION,
+    COUNT_POSITION,
+    DEFAULT_HEADER_BYTES,
+    FRAME_BYTES,
+    LARGEST_SIZE,
+    LAST_OFFSET_DELTA_POSITION,
+    LEADER_EPOCH_POSITION,
+    LEGACY_ATTRIBUTES_POSITION,
+    LEGACY_CRC_POSITION,
+    LEGACY_TIMESTAMP_POSITION,
+    MAGIC_POSITION,
+    MAX_TIMESTAMP_POSITION,
+    PRODUCER_EPOCH_POSITION,
+    PRODUCER_ID_POSITION,
+    SIZE_POSITION,
+    SMALLEST_DEFAULT_SIZE,
+)
 from kwire.records.kernels.checksums import crc32
 from kwire.records.kernels.memory import (
     WIDE,
@@ -34,7 +53,6 @@ from kwire.records.kernels.memory import (
 
 __all__ = [
     "COLUMN_COUNT",
-    "HEADER_BYTES",
     "STATE_COUNT",
     "TABLE_COLUMNS",
     "encode_default_batches",
@@ -92,8 +110,7 @@ STATE_COUNT = 5
 DONE, NO_ROOM, TABLE_FULL = 0, 1, 2
 BAD_TIMESTAMP, BAD_OFFSET, BAD_ARROW, NULL_HEADER_KEY, TOO_LARGE, HAS_HEADERS = 11, 12, 13, 14, 15, 16
 
-HEADER_BYTES = HEADER.size
-LARGEST_RECORD = 2**31 - 1 - HEADER.size
+LARGEST_RECORD = LARGEST_SIZE - SMALLEST_DEFAULT_SIZE
 MAX_INT32 = 2**31 - 1
 LONGEST_FIELDS = 40  # bytes of a record's numbers at most: 5 + 1 + 10 + 5 + 5 + 5 + 5
 
@@ -222,7 +239,7 @@ def encode_default_batches(columns, row, rows, base_offset, batch_size, room, ro
             break
         start = at
         first = row
-        at += HEADER_BYTES
+        at += DEFAULT_HEADER_BYTES
         first_offset = base_offset + first
         if columns[OFFSETS] != 0:
             first_offset = np.int64(load_uint64(columns[OFFSETS] + 8 * row))
@@ -397,10 +414,10 @@ def encode_messages(
                 state[NEEDED] = at + size - start + WIDE
                 break
             put_int64(at, next_offset - first_offset if relative else next_offset)
-            put_int32(at + 8, size - 12)
-            store_uint8(at + 16, magic)
-            store_uint8(at + 17, attributes)
-            field = at + 18
+            put_int32(at + SIZE_POSITION, size - FRAME_BYTES)
+            store_uint8(at + MAGIC_POSITION, magic)
+            store_uint8(at + LEGACY_ATTRIBUTES_POSITION, attributes)
+            field = at + LEGACY_TIMESTAMP_POSITION
             if magic == 1:
                 put_int64(field, timestamp)
                 field += 8
@@ -415,7 +432,7 @@ def encode_messages(
             field += 4
             if value_length > 0:
                 copy_bytes(field, columns[VALUES] + value_start, value_length, columns[VALUES] + columns[VALUES_SIZE])
-            put_int32(at + 12, crc32(at + 16, size - 16))
+            put_int32(at + LEGACY_CRC_POSITION, crc32(at + MAGIC_POSITION, size - MAGIC_POSITION))
             at += size
             offset = next_offset
             row += 1
@@ -461,20 +478,20 @@ def write_headers(
         entry = table[i]
         at = room + entry[POSITION]
         put_int64(at, entry[BASE_OFFSET])
-        put_int32(at + 8, entry[SIZE] - 12)
-        put_int32(at + 12, leader_epoch)
-        store_uint8(at + 16, 2)
-        store_uint8(at + 21, 0)
-        store_uint8(at + 22, attributes)
+        put_int32(at + SIZE_POSITION, entry[SIZE] - FRAME_BYTES)
+        put_int32(at + LEADER_EPOCH_POSITION, leader_epoch)
+        store_uint8(at + MAGIC_POSITION, 2)
+        store_uint8(at + ATTRIBUTES_POSITION, 0)
+        store_uint8(at + ATTRIBUTES_POSITION + 1, attributes)
         last_delta = entry[LAST_OFFSET] - entry[BASE_OFFSET]
-        put_int32(at + 23, last_delta)
-        put_int64(at + 27, entry[BASE_TIMESTAMP])
-        put_int64(at + 35, append_time if append_time >= 0 else entry[MAX_TIMESTAMP])
-        put_int64(at + 43, producer_id)
-        store_uint8(at + 51, producer_epoch >> 8)
-        store_uint8(at + 52, producer_epoch)
-        put_int32(at + 53, base_sequence)
-        put_int32(at + 57, entry[COUNT])
+        put_int32(at + LAST_OFFSET_DELTA_POSITION, last_delta)
+        put_int64(at + BASE_TIMESTAMP_POSITION, entry[BASE_TIMESTAMP])
+        put_int64(at + MAX_TIMESTAMP_POSITION, append_time if append_time >= 0 else entry[MAX_TIMESTAMP])
+        put_int64(at + PRODUCER_ID_POSITION, producer_id)
+        store_uint8(at + PRODUCER_EPOCH_POSITION, producer_epoch >> 8)
+        store_uint8(at + PRODUCER_EPOCH_POSITION + 1, producer_epoch)
+        put_int32(at + BASE_SEQUENCE_POSITION, base_sequence)
+        put_int32(at + COUNT_POSITION, entry[COUNT])
         if base_sequence >= 0:
             base_sequence = (base_sequence + last_delta + 1) & 0x7FFFFFFF
     return base_sequence

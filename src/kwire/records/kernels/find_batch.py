@@ -5,9 +5,17 @@ from __future__ import annotations
 
 from numba import njit
 
-from kwire.records.batch import FRAME_BYTES, SMALLEST_SIZE
+from kwire.records.batch_header import (
+    COUNT_POSITION,
+    DEFAULT_HEADER_BYTES,
+    FRAME_BYTES,
+    LAST_OFFSET_DELTA_POSITION,
+    MAGIC_POSITION,
+    SIZE_POSITION,
+    SMALLEST_DEFAULT_SIZE,
+    SMALLEST_SIZE,
+)
 from kwire.records.kernels.memory import load_int32, load_int64, load_uint8
-from kwire.records.kernels.table import DEFAULT_HEADER_BYTES, SMALLEST_DEFAULT_SIZE
 
 __all__ = ["find_header"]
 
@@ -22,15 +30,19 @@ def find_header(start, length, position, left, floor, ceiling):
     """
     while position + DEFAULT_HEADER_BYTES <= length:
         at = start + position
-        magic = load_uint8(at + 16)
+        magic = load_uint8(at + MAGIC_POSITION)
         if magic <= 2:
-            size = load_int32(at + 8)
+            size = load_int32(at + SIZE_POSITION)
             offset = load_int64(at)
             if SMALLEST_SIZE <= size <= left - position - FRAME_BYTES and floor <= offset < ceiling:
                 if magic < 2:
                     return position
-                delta = load_int32(at + 23)
-                if size >= SMALLEST_DEFAULT_SIZE and 0 <= delta < ceiling - offset and load_int32(at + 57) >= 0:
+                delta = load_int32(at + LAST_OFFSET_DELTA_POSITION)
+                if (
+                    size >= SMALLEST_DEFAULT_SIZE
+                    and 0 <= delta < ceiling - offset
+                    and load_int32(at + COUNT_POSITION) >= 0
+                ):
                     return position
         position += 1
     return -1

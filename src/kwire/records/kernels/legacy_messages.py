@@ -7,7 +7,15 @@ import numpy as np
 from numba import njit
 
 from kwire.records.attributes import CODEC_MASK, LOG_APPEND_TIME_FLAG
-from kwire.records.batch import FRAME_BYTES, SMALLEST_SIZE
+from kwire.records.batch_header import (
+    FRAME_BYTES,
+    LEGACY_ATTRIBUTES_POSITION,
+    LEGACY_CRC_POSITION,
+    LEGACY_TIMESTAMP_POSITION,
+    MAGIC_POSITION,
+    SIZE_POSITION,
+    SMALLEST_SIZE,
+)
 from kwire.records.faults import Fault
 from kwire.records.kernels import output as o
 from kwire.records.kernels import table as t
@@ -64,12 +72,12 @@ def scan_inner_messages(start, end):
     """(messages, offset of the last, address after it, Fault or 0) of a decompressed run; a cut one is left out."""
     at, count, last = start, 0, np.int64(0)
     while end - at >= FRAME_BYTES:
-        size = load_int32(at + 8)
+        size = load_int32(at + SIZE_POSITION)
         if size < SMALLEST_SIZE:
             return count, last, at, BAD_INNER_SIZE
         if size > end - at - FRAME_BYTES:
             break
-        if load_uint8(at + 16) > 1:
+        if load_uint8(at + MAGIC_POSITION) > 1:
             return count, last, at, BAD_INNER_MAGIC
         last = load_int64(at)
         at += FRAME_BYTES + size
@@ -83,7 +91,7 @@ def skip_messages(at, end, most, most_bytes):
     start = at
     messages = 0
     while at < end and messages < most:
-        after = at + FRAME_BYTES + load_int32(at + 8)
+        after = at + FRAME_BYTES + load_int32(at + SIZE_POSITION)
         if messages > 0 and after - start > most_bytes:
             break
         at = after
@@ -115,19 +123,21 @@ def parse_legacy_messages(table, first, last, lowest_offset, highest_offset, che
         fault = 0
         record = 0
         while at < end:
-            message_end = at + FRAME_BYTES + load_int32(at + 8)
-            magic = load_uint8(at + 16)
-            if wrapped and load_uint8(at + 17) & CODEC_MASK != 0:
+            message_end = at + FRAME_BYTES + load_int32(at + SIZE_POSITION)
+            magic = load_uint8(at + MAGIC_POSITION)
+            if wrapped and load_uint8(at + LEGACY_ATTRIBUTES_POSITION) & CODEC_MASK != 0:
                 fault = COMPRESSED_AGAIN
                 break
             if wrapped and check_crc:
-                stored = np.int64(byte_swap32(load_uint32(at + 12)))
-                if crc32(at + 16, message_end - at - 16) != stored:
+                stored = np.int64(byte_swap32(load_uint32(at + LEGACY_CRC_POSITION)))
+                if crc32(at + MAGIC_POSITION, message_end - at - MAGIC_POSITION) != stored:
                     fault = BAD_INNER_CRC
                     break
             timestamp = np.int64(-1)
             if magic == 1:
-                timestamp = batch[t.MAX_TIMESTAMP] if wrapped and append_time else load_int64(at + 18)
+                timestamp = (
+                    batch[t.MAX_TIMESTAMP] if wrapped and append_time else load_int64(at + LEGACY_TIMESTAMP_POSITION)
+                )
             key_length, key_at = read_field(at + (18 if magic == 0 else 26), message_end)
             if key_at == 0:
                 fault = BAD_MESSAGE_FIELDS

@@ -12,7 +12,6 @@ from numba import njit
 from kwire.records.attributes import NO_TIMESTAMP
 from kwire.records.faults import MAX_HEADERS, Fault
 from kwire.records.kernels.memory import load_uint8
-from kwire.records.section_scan import SectionScan
 
 __all__ = ["scan_compiled"]
 
@@ -27,9 +26,13 @@ BAD_SIZE = int(Fault.RECORD_SIZE)
 BYTES_LEFT = int(Fault.BYTES_LEFT)
 
 
-def scan_compiled(section: memoryview, count: int, base_timestamp: int) -> SectionScan:
-    """As section_scan.scan_plain."""
-    return SectionScan(*scan_array(np.frombuffer(section, np.uint8), count, base_timestamp))
+def scan_compiled(
+    section: memoryview, count: int, base_timestamp: int
+) -> tuple[int, int, bool, int, int, int, int, bool]:
+    """Compiled twin of section_scan.scan_plain; returns the fields of a SectionScan."""
+    fields: tuple[int, int, bool, int, int, int, int, bool]
+    fields = scan_array(np.frombuffer(section, np.uint8), count, base_timestamp)
+    return fields
 
 
 @njit(inline="always")

@@ -22,8 +22,24 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kwire.records.batch import FRAME_BYTES, LARGEST_SIZE, SMALLEST_SIZE
-from kwire.records.default_batch import HEADER
+from kwire.records.batch_header import (
+    ATTRIBUTES_POSITION,
+    BASE_TIMESTAMP_POSITION,
+    COUNT_POSITION,
+    DEFAULT_HEADER_BYTES,
+    FRAME_BYTES,
+    LARGEST_SIZE,
+    LAST_OFFSET_DELTA_POSITION,
+    LEGACY_ATTRIBUTES_POSITION,
+    LEGACY_TIMESTAMP_POSITION,
+    MAGIC_POSITION,
+    MAX_TIMESTAMP_POSITION,
+    PREFIX_BYTES,
+    PRODUCER_ID_POSITION,
+    SIZE_POSITION,
+    SMALLEST_DEFAULT_SIZE,
+    SMALLEST_SIZE,
+)
 from kwire.records.kernels.memory import load_int16, load_int32, load_int64, load_uint8
 
 __all__ = ["BAD_CODEC", "BAD_CRC", "COLUMN_COUNT", "CUT", "FULL", "UNBELIEVABLE", "WHOLE", "scan_batches"]
@@ -49,10 +65,6 @@ COLUMN_COUNT = 14
 WHOLE, CUT, UNBELIEVABLE, FULL = range(4)
 BAD_CRC, BAD_CODEC = -1, -2  # in FAULT; the numbers above 0 are those of kwire.records.faults
 
-FRAME_AND_MAGIC_BYTES = 17
-DEFAULT_HEADER_BYTES = HEADER.size
-SMALLEST_DEFAULT_SIZE = HEADER.size - FRAME_BYTES
-
 
 @njit(nogil=True, cache=True)
 def scan_batches(start, length, position, table):
@@ -70,12 +82,12 @@ def scan_batches(start, length, position, table):
         if rows == table.shape[0]:
             return rows, position, FULL
         at = start + position
-        size = load_int32(at + 8)
+        size = load_int32(at + SIZE_POSITION)
         if size < SMALLEST_SIZE or size > LARGEST_SIZE:
             return rows, position, UNBELIEVABLE
-        if left < FRAME_AND_MAGIC_BYTES:
+        if left < PREFIX_BYTES:
             return rows, position, CUT
-        magic = np.int64(load_uint8(at + 16))
+        magic = np.int64(load_uint8(at + MAGIC_POSITION))
         if magic > 2 or (magic == 2 and size < SMALLEST_DEFAULT_SIZE):
             return rows, position, UNBELIEVABLE
         if size + FRAME_BYTES > left:
@@ -89,17 +101,17 @@ def scan_batches(start, length, position, table):
         row[SHIFT] = 0
         row[FAULT] = 0
         if magic == 2:
-            row[ATTRIBUTES] = load_int16(at + 21)
-            row[LAST_OFFSET] = row[BASE_OFFSET] + load_int32(at + 23)
-            row[BASE_TIMESTAMP] = load_int64(at + 27)
-            row[MAX_TIMESTAMP] = load_int64(at + 35)
-            row[PRODUCER_ID] = load_int64(at + 43)
-            row[COUNT] = load_int32(at + 57)
+            row[ATTRIBUTES] = load_int16(at + ATTRIBUTES_POSITION)
+            row[LAST_OFFSET] = row[BASE_OFFSET] + load_int32(at + LAST_OFFSET_DELTA_POSITION)
+            row[BASE_TIMESTAMP] = load_int64(at + BASE_TIMESTAMP_POSITION)
+            row[MAX_TIMESTAMP] = load_int64(at + MAX_TIMESTAMP_POSITION)
+            row[PRODUCER_ID] = load_int64(at + PRODUCER_ID_POSITION)
+            row[COUNT] = load_int32(at + COUNT_POSITION)
             row[START] = at + DEFAULT_HEADER_BYTES
         else:
-            row[ATTRIBUTES] = np.int64(load_uint8(at + 17))
+            row[ATTRIBUTES] = np.int64(load_uint8(at + LEGACY_ATTRIBUTES_POSITION))
             row[LAST_OFFSET] = row[BASE_OFFSET]
-            row[BASE_TIMESTAMP] = load_int64(at + 18) if magic == 1 else -1
+            row[BASE_TIMESTAMP] = load_int64(at + LEGACY_TIMESTAMP_POSITION) if magic == 1 else -1
             row[MAX_TIMESTAMP] = row[BASE_TIMESTAMP]
             row[PRODUCER_ID] = -1
             row[COUNT] = 1

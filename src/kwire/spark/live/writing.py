@@ -24,8 +24,7 @@ from kwire.identifiers import TopicPartition
 from kwire.log.file_names import check_topic
 from kwire.protocol.error_codes import ErrorCode
 from kwire.records import ColumnWriter
-from kwire.records.batch import FRAME_BYTES
-from kwire.records.default_batch import HEADER
+from kwire.records.batch_header import DEFAULT_HEADER, batch_spans
 from kwire.spark.live.batch_marks import Mark, find_mark
 from kwire.spark.live.cluster import find_topic
 from kwire.spark.live.write_options import LiveWriteOptions
@@ -36,8 +35,6 @@ __all__ = ["NULL_TOPIC", "Written", "rows_by_partition", "rows_by_topic", "write
 WAITING_BYTES = 32 << 20  # rows of all partitions together; then they are written
 REQUEST_BYTES = 4 << 20  # of batches that are sent at one time
 BASE_OFFSET = b"\0" * 8  # brokers number batches, and want 0 from producers
-COUNT_POSITION = 57
-assert HEADER.size == COUNT_POSITION + 4
 NULL_TOPIC = "null topic present in the data. Use the topic option for setting a default topic."
 
 
@@ -215,9 +212,10 @@ class TaskWriter:
         for batch in pa.Table.from_batches(rows).combine_chunks().to_batches():  # few rows of many make small batches
             try:
                 for piece in writer.write(batch):
-                    for data in split_batches(piece):
+                    for start, end in batch_spans(piece):
+                        data = piece[start:end]
                         data[: len(BASE_OFFSET)] = BASE_OFFSET  # outside of the checksum
-                        count = int.from_bytes(data[COUNT_POSITION : HEADER.size], "big")
+                        count = DEFAULT_HEADER.unpack_from(data)[-1]
                         yield OutgoingBatch(*key, bytes(data), count)
             except EncodeError as error:
                 raise OptionError(f"a row for {key[0]}-{key[1]} has no place in Kafka's format: {error}") from error
@@ -239,12 +237,3 @@ class TaskWriter:
                 "kafka.batch.size to less than the topic's max.message.bytes, or raise that for large records",
                 error.code,
             ) from error
-
-
-def split_batches(piece: memoryview) -> Iterator[memoryview]:
-    """The batches of our own output one by one."""
-    at = 0
-    while at < len(piece):
-        size = FRAME_BYTES + int.from_bytes(piece[at + 8 : at + FRAME_BYTES], "big")
-        yield piece[at : at + size]
-        at += size
