@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from kwire import schema
 from kwire.messages import ApiVersionsRequest
-from kwire.records import BatchBuilder, read_batches
+from kwire.records import BatchBuilder, ControlRecordType, read_batches, write_transaction_marker
+from kwire.wire.integer_encoding import ENCODINGS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "record-formats.md").read_text("utf-8")
 DUMPS = re.findall(r"^```text\npos .*?\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -32,13 +34,45 @@ def wrapper() -> bytes:
     return batch(1, "gzip")
 
 
+def marker() -> bytes:
+    return write_transaction_marker(
+        ControlRecordType.COMMIT,
+        producer_id=7,
+        producer_epoch=0,
+        coordinator_epoch=3,
+        timestamp=NOW_MS,
+        base_offset=102,
+    )
+
+
+def api_versions(unknown: list[tuple[int, bytes]]) -> bytes:
+    request = ApiVersionsRequest(client_software_name="kwire", client_software_version="0.1")
+    request.unknown_tagged_fields.extend(unknown)
+    return request.encode(version=3)
+
+
+def partition_state(version: int) -> bytes:
+    """A message with the fields of the page's definition."""
+    (fields,) = re.findall(r"^```json\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    spec = schema.parse(
+        '{ "type": "data", "name": "PartitionState", "validVersions": "0-1", "flexibleVersions": "1+", "fields": ['
+        f"{','.join(fields.splitlines())}] }}"
+    )
+    data: bytes = schema.compile(spec)(partition_index=150, leader_id=-1, offset=1_000_000).encode(version=version)
+    return data
+
+
 EXPECTED = [
     batch(0),
     batch(1),
     wrapper()[:34],
     gzip.decompress(wrapper()[34:]),
     batch(2),
-    ApiVersionsRequest(client_software_name="kwire", client_software_version="0.1").encode(version=3),
+    marker(),
+    api_versions([]),
+    api_versions([(5, b"\x2a\x2b")]),
+    partition_state(0),
+    partition_state(1),
 ]
 
 
@@ -61,3 +95,13 @@ def test_a_dump_is_what_the_code_writes(number: int) -> None:
 def test_offsets_inside_a_wrapper_count_from_its_end() -> None:
     (read,) = read_batches(wrapper())
     assert [record.offset for record in read.records()] == [100, 101, 102]
+
+
+def test_the_table_of_varints_is_what_the_code_writes() -> None:
+    rows = re.findall(r"^\| (-?\d+) \| `([^`]+)` \| `([^`]+)` \| `([^`]+)` \|$", PAGE, re.MULTILINE)
+    assert len(rows) == 12
+    for value, *encoded in rows:
+        for name, text in zip(("fixed32", "upacked32", "packed32"), encoded, strict=True):
+            out = bytearray()
+            ENCODINGS[name].write(out, int(value))
+            assert out.hex(" ") == text, (value, name)
