@@ -55,8 +55,8 @@ STRANGERS = {
 # Third-party packages that only their owners import.
 OWNERS = {
     "pyspark": {"spark"},
-    "numba": {"plan", "records", "log"},
-    "llvmlite": {"plan", "records"},
+    "numba": {"wire", "plan", "records", "log"},
+    "llvmlite": {"wire", "plan", "records"},
     "cramjam": {"records"},
     "isal": {"records"},
     "fsspec": {"storage", "maintenance"},

@@ -243,5 +243,5 @@ def test_an_answer_goes_on_after_its_last_whole_batch() -> None:
         assert next_offset(memoryview(data)[:cut]) == batches[-2][1] + 1
     for cut in range(batches[1][0]):
         assert next_offset(memoryview(data)[:cut]) is None
-    with pytest.raises(CorruptBatch, match="size 13 is below the smallest"):
+    with pytest.raises(CorruptBatch, match="size 13 is below the minimum of 14"):
         next_offset(memoryview(data + bytes(8) + (13).to_bytes(4, "big") + data))

@@ -79,11 +79,11 @@ class Bench:
     def flatten(self, target: Target, data: bytes) -> int:
         """The column kernel with no column wanted: it still walks, and checks, everything positional."""
         plan = target.codec.plan
-        rows, wishes = self.rows.holding(words(plan.rows)), self.pool.holding(bytes(32 * len(plan.rows)))
+        rows, projection = self.rows.holding(words(plan.rows)), self.pool.holding(bytes(32 * len(plan.rows)))
         counts = self.out.holding(words([0] * MAX_LEVELS + [1] * MAX_LEVELS))
         frames = self.frames.end((plan.depth + 1) * decode.FRAME)
         source = self.source.holding(words([0, len(data)]) + data)
-        return columns_entry.flatten(source + 16, source, 1, rows, wishes, rows, rows, counts, frames)
+        return columns_entry.flatten(source + 16, source, 1, rows, projection, rows, rows, counts, frames)
 
 
 def run(inputs: int, seed: int) -> None:

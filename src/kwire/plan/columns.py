@@ -17,6 +17,7 @@ This module imports numba, numpy and pyarrow; nothing else in the package does b
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +36,11 @@ from kwire.schema.model import Field, Message, Struct
 
 __all__ = ["ColumnReader"]
 
+Buffer = bytes | bytearray | memoryview
 Int64Array = np.ndarray[Any, np.dtype[np.int64]]
+UInt8Array = np.ndarray[Any, np.dtype[np.uint8]]
+ColumnArray = np.ndarray[Any, np.dtype[Any]]
+"""Numbers of any type, or slices."""
 
 ARROW = {
     r.BOOL: pa.bool_(),
@@ -61,7 +66,7 @@ NUMPY = {
 }
 
 
-def stored(code: int) -> np.dtype[Any]:
+def stored(code: int) -> np.dtype[np.generic]:
     """What the kernel writes for the elements of a list: packed ones (codes of PACKED) become int64."""
     return NUMPY[r.INT64 if code in r.PACKED_NAMES else code]
 
@@ -113,7 +118,7 @@ class ColumnReader:
         if len(self._levels) > MAX_LEVELS:
             raise OptionError(f"{len(self._levels) - 1} nested arrays, at most {MAX_LEVELS - 1} can be unfolded")
         self._columns = {column.path: column for column in wanted}
-        self._wishes = np.zeros((len(self.plan.rows), 4), np.int64)
+        self._projection = np.zeros((len(self.plan.rows), 4), np.int64)
         self._captured = self._bind()
         self._rows = np.array(self.plan.rows, np.int64)
         self._explain = Reader(self.plan)
@@ -140,7 +145,7 @@ class ColumnReader:
                 bounds.ctypes.data,
                 count,
                 self._rows.ctypes.data,
-                self._wishes.ctypes.data,
+                self._projection.ctypes.data,
                 arrays.columns.ctypes.data,
                 arrays.parents.ctypes.data,
                 counts.ctypes.data,
@@ -210,33 +215,33 @@ class ColumnReader:
         return self.plan.paths[number]
 
     def _bind(self) -> list[_Column]:
-        """Fill the wishes; returns the columns in the order of the plan, which is that of their descriptions."""
+        """Fill the projection; returns the columns in the order of the plan, which is that of their descriptions."""
         captured = sorted(
             (c for c in self._columns.values() if c.row >= 0),
             key=lambda c: (c.row, self.plan.fields[c.row].index(c.field)),
         )
         for index, column in enumerate(captured):
             op, codes, code, *_ = self.plan.rows[column.row]
-            wish = self._wishes[column.row]
+            projected = self._projection[column.row]
             if op in (r.FIXED, r.VARINTS):
                 place = self.plan.fields[column.row].index(column.field)
                 column.code = codes >> 4 * place & 15 if op == r.FIXED else r.INT64
-                if wish[0] == 0:
-                    wish[1] = index
-                wish[0] |= 1 << place
+                if projected[0] == 0:
+                    projected[1] = index
+                projected[0] |= 1 << place
             else:
                 column.is_slice, column.code = True, code if op in (r.LIST, r.VARLIST) else 0
-                wish[:2] = 1, index
+                projected[:2] = 1, index
         for number, row in enumerate(self.plan.rows):
             name = (*self.plan.paths[number], *(f.attr for f in self.plan.fields[number][:1]))
             if row[0] == r.ARRAY:
                 level = (*self.plan.paths[number], f"{name[-1]}[]")
-                self._wishes[number][0] = self._levels.index(level) if level in self._levels else 0
+                self._projection[number][0] = self._levels.index(level) if level in self._levels else 0
             elif row[0] in (r.NULLABLE, r.ENTRY):
                 below = [i for i, column in enumerate(captured) if _is_below(column, name)]
-                self._wishes[number][0] = bool(below) or _is_on_the_way(self._levels, name)
+                self._projection[number][0] = bool(below) or _is_on_the_way(self._levels, name)
                 if below and row[0] == r.NULLABLE:
-                    self._wishes[number][1:3] = self._below_struct(captured, name)
+                    self._projection[number][1:3] = self._below_struct(captured, name)
         return captured
 
     def _below_struct(self, captured: list[_Column], name: tuple[str, ...]) -> tuple[int, int]:
@@ -245,7 +250,7 @@ class ColumnReader:
         own = [i for i, column in enumerate(captured) if _is_below(column, name) and column.level == level]
         return (own[0], own[-1] + 1) if own else (0, 0)
 
-    def _error(self, data: Any, bounds: Int64Array, message: int) -> DecodeError:
+    def _error(self, data: Buffer, bounds: Int64Array, message: int) -> DecodeError:
         """What is wrong with a message, by the walker."""
         start, end = int(bounds[message]), int(bounds[message + 1])
         try:
@@ -256,7 +261,9 @@ class ColumnReader:
 
     # After reading: from arrays to a table
 
-    def _table(self, data: Any, bounds: Int64Array, source: Any, arrays: _Arrays, counts: list[int]) -> pa.Table:
+    def _table(
+        self, data: Buffer, bounds: Int64Array, source: UInt8Array, arrays: _Arrays, counts: list[int]
+    ) -> pa.Table:
         takes: list[Int64Array | None] = [None] * len(counts)
         take: Int64Array | None = None
         for level in range(len(counts) - 1, 0, -1):
@@ -277,9 +284,9 @@ class ColumnReader:
         self,
         column: _Column,
         index: int,
-        data: Any,
+        data: Buffer,
         bounds: Int64Array,
-        source: Any,
+        source: UInt8Array,
         arrays: _Arrays,
         count: int,
         takes: list[Int64Array | None],
@@ -308,7 +315,7 @@ class ColumnReader:
             return made.take(pa.array(take))
         return pa.DictionaryArray.from_arrays(pa.array(take.astype(np.int32)), made)
 
-    def _bad_text(self, data: Any, bounds: Int64Array) -> DecodeError:
+    def _bad_text(self, data: Buffer, bounds: Int64Array) -> DecodeError:
         """The first message whose text is not UTF-8; Arrow only says that there is one."""
         for message in range(len(bounds) - 1):
             error = self._error(data, bounds, message)
@@ -330,8 +337,8 @@ class _Arrays:
         needed = list(zip(kinds, sizes, strict=True))
         kept = _Arena(kind.itemsize * n for kind, n in needed if kind is not SLICES)
         passing = _Arena([*(16 * n for kind, n in needed if kind is SLICES), *(8 * n for n in room[1:])])
-        self.values: list[Any] = []
-        self.validity: list[Any] = []
+        self.values: list[ColumnArray] = []
+        self.validity: list[UInt8Array | None] = []
         self.columns = np.zeros((len(columns) or 1, 4), np.int64)
         for i, (column, kind, n) in enumerate(zip(columns, kinds, sizes, strict=True)):
             values = (passing if column.is_slice else kept).take(kind, n)
@@ -365,7 +372,7 @@ class _Arena:
         self._memory = np.empty(sum(_aligned(size) for size in sizes), np.uint8)
         self._used = 0
 
-    def take(self, kind: np.dtype[Any], count: int) -> Any:
+    def take(self, kind: np.dtype[np.generic], count: int) -> ColumnArray:
         """The next array. Its content is whatever was there."""
         size = kind.itemsize * count
         array = self._memory[self._used : self._used + size].view(kind)
@@ -389,12 +396,12 @@ def _is_on_the_way(levels: list[tuple[str, ...]], name: tuple[str, ...]) -> bool
     return deepest[: len(name)] == name or deepest[: len(name)] == (*name[:-1], f"{name[-1]}[]")
 
 
-def _number(code: int, default: Any) -> Any:
+def _number(code: int, default: object) -> object:
     """A default as numpy holds it."""
-    return np.void(default.bytes) if code == r.UUID else default
+    return np.void(default.bytes) if isinstance(default, uuid.UUID) else default
 
 
-def _numbers(code: int, values: Any, mask: Any) -> pa.Array:
+def _numbers(code: int, values: ColumnArray, mask: ColumnArray | None) -> pa.Array:
     if code != r.UUID:
         return pa.array(values, ARROW[code], mask=mask)
     validity = None if mask is None else pa.array(~mask).buffers()[1]
@@ -402,7 +409,7 @@ def _numbers(code: int, values: Any, mask: Any) -> pa.Array:
     return pa.FixedSizeBinaryArray.from_buffers(ARROW[code], len(values), [validity, data])
 
 
-def _gathered(column: _Column, slices: Any, source: Any) -> pa.Array:
+def _gathered(column: _Column, slices: ColumnArray, source: UInt8Array) -> pa.Array:
     """Strings, bytes or lists of the slices."""
     slices = np.ascontiguousarray(slices)
     default = column.field.default

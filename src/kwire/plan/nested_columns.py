@@ -19,6 +19,7 @@ Like `kwire.plan.columns`, this imports numba, numpy and pyarrow.
 from __future__ import annotations
 
 import dataclasses
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -39,6 +40,8 @@ __all__ = ["NestedReader", "arrow_type", "message_bounds", "version_type"]
 
 Int64Array = np.ndarray[Any, np.dtype[np.int64]]
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+ColumnArray = np.ndarray[Any, np.dtype[Any]]
+"""Numbers of any type, or slices."""
 
 ARROW = {
     "bool": pa.bool_(),
@@ -154,7 +157,7 @@ class NestedReader:
         self._columns: list[_Column] = []
         self._at: dict[tuple[tuple[str, ...], str, bool], int] = {}
         self._levels: dict[tuple[str, ...], int] = {(): 0}
-        self._wishes = np.full((len(self.plan.rows), 4), -1, np.int64)
+        self._projection = np.full((len(self.plan.rows), 4), -1, np.int64)
         self._bind()
         self._nodes = self._struct(spec.struct, (), 0, "", False)
         self._rows = np.array(self.plan.rows, np.int64)
@@ -193,7 +196,9 @@ class NestedReader:
         children = [self._array(node, arrays, rows, data) for node in self._nodes]
         return pa.Array.from_buffers(self.type, len(left), [None if whole else _validity(there)], children=children)
 
-    def _run(self, data: Bytes, bounds: Int64Array, arrays: list[Any], counters: Int64Array, *, filling: bool) -> int:
+    def _run(
+        self, data: Bytes, bounds: Int64Array, arrays: list[ColumnArray], counters: Int64Array, *, filling: bool
+    ) -> int:
         addresses = np.array([array.ctypes.data for array in arrays] or [0], np.int64)
         frames = np.zeros((self.plan.depth + 1) * 8, np.int64)
         return nest(
@@ -201,7 +206,7 @@ class NestedReader:
             bounds.ctypes.data,
             len(bounds),
             self._rows.ctypes.data,
-            self._wishes.ctypes.data,
+            self._projection.ctypes.data,
             addresses.ctypes.data,
             len(self._levels),
             counters.ctypes.data,
@@ -225,10 +230,10 @@ class NestedReader:
         body = max(i for i, row in enumerate(rows) if row[0] == r.STRUCT and not paths[i])
         for number in range(body, len(rows)):
             op, codes, code, *_ = rows[number]
-            fields, path, wish = self.plan.fields[number], paths[number], self._wishes[number]
+            fields, path, projected = self.plan.fields[number], paths[number], self._projection[number]
             if op not in (r.FIXED, r.VARINTS, r.STRING, r.BYTES, r.LIST, r.VARLIST, r.ARRAY, r.NULLABLE):
                 continue
-            wish[0], level = len(self._columns), self._levels[self._level_of(path)]
+            projected[0], level = len(self._columns), self._levels[self._level_of(path)]
             for place, each in enumerate(fields):
                 self._at[path, each.attr, op == r.NULLABLE] = len(self._columns)
                 if op in (r.FIXED, r.VARINTS):
@@ -236,7 +241,7 @@ class NestedReader:
                     self._columns.append(_Column(op=op, kind=STORED[stored], level=level, code=stored))
                 elif op == r.ARRAY:
                     self._columns.append(_Column(op=op, kind=COUNT, level=level))
-                    wish[1] = self._levels[*path, f"{each.attr}[]"] = len(self._levels)
+                    projected[1] = self._levels[*path, f"{each.attr}[]"] = len(self._levels)
                 elif op == r.NULLABLE:
                     self._columns.append(_Column(op=op, kind=PRESENCE, level=level))
                 else:
@@ -281,10 +286,10 @@ class NestedReader:
         self._fill(column, _number(self._columns[column].code, f.default), optional)
         return _Node(kind="number", field=f, path=name, level=level, column=column)
 
-    def _fill(self, column: int, initial: Any, optional: bool) -> None:
+    def _fill(self, column: int, initial: object, optional: bool) -> None:
         self._columns[column].initial, self._columns[column].optional = initial, optional
 
-    def _allocate(self, column: _Column, count: int, whole: bool) -> Any:
+    def _allocate(self, column: _Column, count: int, whole: bool) -> ColumnArray:
         """An array for a column, with its defaults where the kernel may pass over some rows."""
         array = np.empty(count, column.kind)
         if column.optional or (column.level == 0 and not whole):
@@ -293,7 +298,7 @@ class NestedReader:
 
     # After reading: from arrays to Arrow
 
-    def _array(self, node: _Node, arrays: list[Any], rows: list[int], data: Bytes) -> pa.Array:
+    def _array(self, node: _Node, arrays: list[ColumnArray], rows: list[int], data: Bytes) -> pa.Array:
         count = rows[node.level]
         if node.kind == "struct":
             assert node.field.struct is not None
@@ -311,17 +316,17 @@ class NestedReader:
         return _slices(node, code, values, data)
 
 
-def _number(code: int, default: Any) -> Any:
+def _number(code: int, default: object) -> object:
     """A default as the kernel stores numbers."""
-    return np.void(default.bytes) if code == r.UUID else default
+    return np.void(default.bytes) if isinstance(default, uuid.UUID) else default
 
 
-def _validity(there: Any) -> pa.Buffer:
+def _validity(present: ColumnArray) -> pa.Buffer:
     """Arrow's bits of an array of booleans."""
-    return pa.array(there, pa.bool_()).buffers()[1]
+    return pa.array(present, pa.bool_()).buffers()[1]
 
 
-def _offsets(counts: Int64Array) -> tuple[pa.Buffer | None, Any]:
+def _offsets(counts: Int64Array) -> tuple[pa.Buffer | None, ColumnArray]:
     """(validity, offsets) of lists with so many elements, a negative number being null."""
     offsets = np.zeros(len(counts) + 1, np.int32)
     if len(counts) == 0 or counts.min() >= 0:
@@ -331,12 +336,12 @@ def _offsets(counts: Int64Array) -> tuple[pa.Buffer | None, Any]:
     return _validity(counts >= 0), offsets
 
 
-def _list(elements: pa.Array, count: int, validity: pa.Buffer | None, offsets: Any) -> pa.Array:
+def _list(elements: pa.Array, count: int, validity: pa.Buffer | None, offsets: ColumnArray) -> pa.Array:
     kind = pa.list_(pa.field("element", elements.type))
     return pa.Array.from_buffers(kind, count, [validity, pa.py_buffer(offsets)], children=[elements])
 
 
-def _numbers(kind: str, code: int, values: Any) -> pa.Array:
+def _numbers(kind: str, code: int, values: ColumnArray) -> pa.Array:
     """Numbers as the field's type has them; whatever came of an encoding of KIP-625 fits it."""
     if kind == "uuid":
         return _uuids(values)
@@ -345,7 +350,7 @@ def _numbers(kind: str, code: int, values: Any) -> pa.Array:
     return pa.array(values.astype(ARROW[kind].to_pandas_dtype(), copy=False), ARROW[kind])
 
 
-def _uuids(values: Any) -> pa.Array:
+def _uuids(values: ColumnArray) -> pa.Array:
     """Kafka's form: base64 for URLs of the 16 bytes, without the padding."""
     count = len(values)
     padded = np.zeros((count, 18), np.uint8)
@@ -359,7 +364,7 @@ def _uuids(values: Any) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
 
 
-def _slices(node: _Node, code: int, slices: Any, data: Bytes) -> pa.Array:
+def _slices(node: _Node, code: int, slices: ColumnArray, data: Bytes) -> pa.Array:
     """Strings, bytes, or lists of numbers with that code."""
     count = len(slices)
     default = node.field.default if isinstance(node.field.default, str | bytes) else b""

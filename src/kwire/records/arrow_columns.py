@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from kwire.records.default_batch import SMALLEST_RECORD_BYTES
 from kwire.records.kernels import output as o
-from kwire.records.kernels.memory import WIDE
 from kwire.records.record import decode_header_key
+from kwire.wire.kernels.memory import WIDE
 
 __all__ = ["COLUMN_TYPES", "ArrowColumns", "ConstantColumns"]
 

@@ -22,8 +22,8 @@ from kwire.records.compressor import compress_into, largest_compressed
 from kwire.records.default_writer import MAX_INT32, MAX_INT64
 from kwire.records.kernels import crc32c as crc32c_kernels
 from kwire.records.kernels import encode as e
-from kwire.records.kernels.memory import WIDE
 from kwire.records.legacy_writer import append_message, legacy_attributes
+from kwire.wire.kernels.memory import WIDE
 
 __all__ = ["ColumnEncoder"]
 

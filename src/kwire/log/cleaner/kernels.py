@@ -42,8 +42,8 @@ from kwire.records.faults import Fault
 from kwire.records.kernels import table as t
 from kwire.records.kernels.encode import put_int32, put_int64, put_varint, varint_bytes, zigzag
 from kwire.records.kernels.legacy_messages import read_field
-from kwire.records.kernels.memory import copy_bytes, load_int32, load_int64, load_uint8, move_exactly, store_uint8
 from kwire.records.kernels.section_scan import read_number, scan_headers
+from kwire.wire.kernels.memory import copy_bytes, load_big_int32, load_big_int64, load_uint8, move_exactly, store_uint8
 
 __all__ = [
     "COPY",
@@ -148,11 +148,11 @@ def read_message(at, end, is_inner):
     zero = np.int64(0)
     if end - at < FRAME_BYTES + SMALLEST_SIZE:
         return BAD_INNER_SIZE, zero, zero, zero, zero, zero, zero
-    size = load_int32(at + SIZE_POSITION)
+    size = load_big_int32(at + SIZE_POSITION)
     if size < SMALLEST_SIZE or size > end - at - FRAME_BYTES:
         return BAD_INNER_SIZE, zero, zero, zero, zero, zero, zero
     message_end = at + FRAME_BYTES + size
-    offset, magic = load_int64(at), np.int64(load_uint8(at + MAGIC_POSITION))
+    offset, magic = load_big_int64(at), np.int64(load_uint8(at + MAGIC_POSITION))
     if is_inner and np.int64(load_uint8(at + LEGACY_ATTRIBUTES_POSITION)) & CODEC_MASK != 0:
         return COMPRESSED_AGAIN, zero, zero, zero, zero, zero, zero
     key_bytes, key = read_field(at + (18 if magic == 0 else 26), message_end)

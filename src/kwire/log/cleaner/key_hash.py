@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kwire.records.kernels.memory import load_uint8, load_uint64
+from kwire.wire.kernels.memory import load_uint8, load_uint64
 
 __all__ = ["hash_key"]
 

@@ -33,7 +33,7 @@ from kwire.records.batch_header import DEFAULT_HEADER, write_crc
 from kwire.records.compressor import compress_into, largest_compressed
 from kwire.records.kernels import encode as e
 from kwire.records.kernels import table as t
-from kwire.records.kernels.memory import WIDE
+from kwire.wire.kernels.memory import WIDE
 
 __all__ = ["RecordFilter"]
 

@@ -1,10 +1,11 @@
 """The compiled interpreters of a plan. Importing this package imports numba; `kwire.plan.engine` decides when.
 
-memory    loads, stores and copies at plain addresses; MessagePack tokens; Python buffers
-decode    wire -> MessagePack
-encode    MessagePack -> wire
-flatten   wire -> columns
-entry     the functions that Python calls, and their cache
+memory                          varints, MessagePack tokens, Python buffers, on top of kwire.wire.kernels
+operands                        where the operands of a row and the fields of a frame are
+decode, encode                  wire -> MessagePack, MessagePack -> wire
+walk                            the walk over a message that flatten and nest share
+flatten, nest                   wire -> columns
+entry, columns_entry, nested_entry    the functions that Python calls, and their cache
 """
 
 from kwire.wire.kernel_cache import prepare_kernel_cache

@@ -40,6 +40,35 @@ from kwire.plan.kernels.memory import (
     write_array_header,
     write_int,
 )
+from kwire.plan.kernels.operands import (
+    ABSENT_RUN_BYTES,
+    ABSENT_RUN_ROWS,
+    ABSENT_TRAILING,
+    ARRAY_END,
+    ARRAY_MIN_BYTES,
+    ELEMENTS_LEFT,
+    ENTRY_LENGTH,
+    ENTRY_OFFSET,
+    ENTRY_STATE,
+    ENTRY_SUB,
+    ENTRY_TAG,
+    FIRST,
+    FIXED_BYTES,
+    FIXED_COUNT,
+    FRAME,
+    LIST_CODE,
+    LIST_WIDTH,
+    NULLABLE_TAGGED,
+    PERMUTE_OFFSET,
+    ROW,
+    STEP_END,
+    STEP_LENGTH,
+    STEP_OFFSET,
+    STRUCT_FLEXIBLE,
+    STRUCT_PRESENT,
+    TAGS_END,
+    TAGS_PRESENT,
+)
 from kwire.plan.rows import (
     ABSENT,
     ARRAY,
@@ -82,7 +111,9 @@ from kwire.plan.rows import (
 
 FAILED, FULL = -1, -2
 SLACK = 96  # room that every step may use without asking; more than that is asked for
-ROW, FRAME = 64, 64  # bytes
+
+# in the frame of a struct
+HEADER, TAGS_LEFT, PREVIOUS_TAG, NEXT_ENTRY, OUTER_END, SECTION_START, UNKNOWN_COUNT, TAG_COUNT = range(0, 64, 8)
 
 PARTIAL, VIEWS, LARGE = 1, 2, 4
 VIEW_BYTES = 16
@@ -189,6 +220,17 @@ def read_length(op: int, flags: int, p: int, end: int) -> tuple[int, int]:
     return n, p
 
 
+@inlined
+def read_marker(tagged: int, p: int, end: int) -> tuple[int, int]:
+    """Read the marker before a struct that may be null: (below 0 for null, address after it); address 0 on failure."""
+    if tagged:  # a varint, 0 is null (W-16)
+        n, p = read_uvarint(p, end)
+        return n - 1, p
+    if p >= end:
+        return 0, 0
+    return ld8s(p), p + 1  # a signed byte, negative is null (W-15)
+
+
 @separate
 def put_packed_list(flags: int, code: int, p: int, end: int, o: int, limit: int) -> tuple[int, int]:
     """An array of packed integers; returns the addresses after it on both sides: the first 0 on failure, or FULL.
@@ -232,10 +274,10 @@ def put_fixed_list(code: int, n: int, p: int, o: int) -> tuple[int, int]:
 def find_entry(entries: int, count: int, first: int, tag: int) -> int:
     """The live entry of a tag from `first` on; count when no entry has the tag; -1 when it may not be here (W-27)."""
     for j in range(first, count):
-        if ldw(entries + ROW * j + 8) == tag and ldw(entries + ROW * j + 16) == LIVE:
+        if ldw(entries + ROW * j + ENTRY_TAG) == tag and ldw(entries + ROW * j + ENTRY_STATE) == LIVE:
             return j
     for j in range(count):
-        if ldw(entries + ROW * j + 8) == tag:
+        if ldw(entries + ROW * j + ENTRY_TAG) == tag:
             return -1
     return count
 
@@ -245,12 +287,12 @@ def put_defaults(entries: int, first: int, last: int, pool: int, o: int, limit: 
     """The defaults of entries first to last, which are not on the wire; returns the address after them, or FULL."""
     for j in range(first, last):
         entry = entries + ROW * j
-        if ldw(entry + 16) == ELSEWHERE:  # the value is among the positional ones
+        if ldw(entry + ENTRY_STATE) == ELSEWHERE:  # the value is among the positional ones
             continue
-        n = ldw(entry + 40)
+        n = ldw(entry + ENTRY_LENGTH)
         if o + n > limit:
             return FULL
-        copy(o, pool + ldw(entry + 32), n)
+        copy(o, pool + ldw(entry + ENTRY_OFFSET), n)
         o += n
     return o
 
@@ -258,11 +300,11 @@ def put_defaults(entries: int, first: int, last: int, pool: int, o: int, limit: 
 @kernel
 def put_unknown(top: int, entries: int, count: int, end: int, o: int, limit: int) -> int:
     """The section's unknown fields as an array of [tag, bytes]: a second pass, made only when there are some."""
-    o = write_array_header(o, ldw(top + 48))
-    if ldw(top + 48) == 0:
+    o = write_array_header(o, ldw(top + UNKNOWN_COUNT))
+    if ldw(top + UNKNOWN_COUNT) == 0:
         return o
-    p = ldw(top + 40)
-    for _ in range(ldw(top + 56)):
+    p = ldw(top + SECTION_START)
+    for _ in range(ldw(top + TAG_COUNT)):
         tag, p = read_uvarint(p, end)
         n, p = read_uvarint(p, end)
         if find_entry(entries, count, 0, tag) == count:
@@ -322,53 +364,53 @@ def decode(
         o += 1
     while True:
         op = ldw(row)
-        a = ldw(row + 8)
+        a = ldw(row + FIRST)
         if o > limit:
             return FULL
         if op == FIXED:
-            n = ldw(row + 24)
+            n = ldw(row + FIXED_BYTES)
             if n > end - p:
                 return FAILED
             if o + 2 * n > limit:
                 return FULL
-            for _ in range(ldw(row + 16)):
+            for _ in range(ldw(row + FIXED_COUNT)):
                 p, o = put_fixed(a & 15, p, o)
                 a >>= 4
             row += ROW
         elif op == STRUCT:
-            if ldw(row + 24):
+            if ldw(row + STRUCT_FLEXIBLE):
                 top += FRAME
-                stw(top, o)
+                stw(top + HEADER, o)
                 o = write_array_header(o, a)
             else:
-                o = write_array_header(o, ldw(row + 16))
+                o = write_array_header(o, ldw(row + STRUCT_PRESENT))
             row += ROW
         elif op == TAGS:
-            present = ldw(row + 24)
+            present = ldw(row + TAGS_PRESENT)
             if p < end and ld8(p) == 0 and present >= 0:
                 p += 1
-                header = ldw(top)
+                header = ldw(top + HEADER)
                 top -= FRAME
                 if ld8(header) == 0xDC:
                     st16(header + 1, present)
                 else:
                     st8(header, 0x90 | present)
-                row = plan + ROW * ldw(row + 16)
+                row = plan + ROW * ldw(row + TAGS_END)
             else:
                 n, p = read_uvarint(p, end)
                 if p == 0 or 2 * n > end - p:  # a field takes two bytes at least
                     return FAILED
-                m = ldw(row + ROW + 32)
+                m = ldw(row + ROW + STEP_LENGTH)
                 if o + m > limit:
                     return FULL
-                copy(o, pool + ldw(row + ROW + 24), m)
+                copy(o, pool + ldw(row + ROW + STEP_OFFSET), m)
                 o += m
-                stw(top + 8, n)
-                stw(top + 16, -1)
-                stw(top + 24, 0)
-                stw(top + 40, p)
-                stw(top + 48, 0)
-                stw(top + 56, n)
+                stw(top + TAGS_LEFT, n)
+                stw(top + PREVIOUS_TAG, -1)
+                stw(top + NEXT_ENTRY, 0)
+                stw(top + SECTION_START, p)
+                stw(top + UNKNOWN_COUNT, 0)
+                stw(top + TAG_COUNT, n)
                 row += ROW
         elif op == STRING:
             n, p = read_length(op, a, p, end)
@@ -401,16 +443,16 @@ def decode(
                 st8(o, 0xC0)
                 o += 1
             else:
-                m = n * ldw(row + 24)
+                m = n * ldw(row + LIST_WIDTH)
                 if m > end - p:
                     return FAILED
                 if o + 2 * m > limit:
                     return FULL
-                p, o = put_fixed_list(ldw(row + 16), n, p, write_array_header(o, n))
+                p, o = put_fixed_list(ldw(row + LIST_CODE), n, p, write_array_header(o, n))
             row += ROW
         elif op == ARRAY:
             n, p = read_length(op, a, p, end)
-            if n == -2 or (n > 0 and n * ldw(row + 24) > end - p):
+            if n == -2 or (n > 0 and n * ldw(row + ARRAY_MIN_BYTES) > end - p):
                 return FAILED
             if n < 0:
                 st8(o, 0xC0)
@@ -418,27 +460,27 @@ def decode(
             else:
                 o = write_array_header(o, n)
             if n <= 0:
-                row = plan + ROW * ldw(row + 16)
+                row = plan + ROW * ldw(row + ARRAY_END)
             else:
                 top += FRAME
-                stw(top, n)
+                stw(top + ELEMENTS_LEFT, n)
                 row += ROW
         elif op == NEXT:
-            n = ldw(top) - 1
+            n = ldw(top + ELEMENTS_LEFT) - 1
             if n > 0:
-                stw(top, n)
+                stw(top + ELEMENTS_LEFT, n)
                 row = plan + ROW * a
             else:
                 top -= FRAME
                 row += ROW
         elif op == ABSENT:
-            if ldw(row + 56) == 0:  # a trailing run is left to the class
-                n = ldw(row + 40)
+            if ldw(row + ABSENT_TRAILING) == 0:  # a trailing run is left to the class
+                n = ldw(row + ABSENT_RUN_BYTES)
                 if o + n > limit:
                     return FULL
                 copy(o, pool + a, n)
                 o += n
-            row += ROW * ldw(row + 48)
+            row += ROW * ldw(row + ABSENT_RUN_ROWS)
         elif op == BYTES:
             n, p = read_length(op, a, p, end)
             if n < 0:
@@ -465,53 +507,46 @@ def decode(
             row += ROW
         elif op == TAG_STEP:
             entries = row + ROW
-            if ldw(top + 8) == 0:
-                o = put_defaults(entries, ldw(top + 24), a, pool, o, limit)
+            if ldw(top + TAGS_LEFT) == 0:
+                o = put_defaults(entries, ldw(top + NEXT_ENTRY), a, pool, o, limit)
                 if o >= 0:
                     o = put_unknown(top, entries, a, end, o, limit)
                 if o < 0:
                     return FULL
                 top -= FRAME
-                row = plan + ROW * ldw(row + 16)
+                row = plan + ROW * ldw(row + STEP_END)
             else:
                 tag, p = read_uvarint(p, end)
-                if p == 0 or tag <= ldw(top + 16) or tag > MAX_TAG:
+                if p == 0 or tag <= ldw(top + PREVIOUS_TAG) or tag > MAX_TAG:
                     return FAILED
                 n, p = read_uvarint(p, end)
                 if p == 0 or n > end - p:
                     return FAILED
-                stw(top + 8, ldw(top + 8) - 1)
-                stw(top + 16, tag)
-                j = find_entry(entries, a, ldw(top + 24), tag)
+                stw(top + TAGS_LEFT, ldw(top + TAGS_LEFT) - 1)
+                stw(top + PREVIOUS_TAG, tag)
+                j = find_entry(entries, a, ldw(top + NEXT_ENTRY), tag)
                 if j < 0:
                     return FAILED
                 if j == a:
-                    stw(top + 48, ldw(top + 48) + 1)
+                    stw(top + UNKNOWN_COUNT, ldw(top + UNKNOWN_COUNT) + 1)
                     p += n
                 else:
-                    o = put_defaults(entries, ldw(top + 24), j, pool, o, limit)
+                    o = put_defaults(entries, ldw(top + NEXT_ENTRY), j, pool, o, limit)
                     if o < 0:
                         return FULL
-                    stw(top + 24, j + 1)
-                    stw(top + 32, end)
+                    stw(top + NEXT_ENTRY, j + 1)
+                    stw(top + OUTER_END, end)
                     end = p + n
-                    row = plan + ROW * ldw(entries + ROW * j + 24)
+                    row = plan + ROW * ldw(entries + ROW * j + ENTRY_SUB)
         elif op == TAG_END:
             if p != end:
                 return FAILED
-            end = ldw(top + 32)
+            end = ldw(top + OUTER_END)
             row = plan + ROW * a
         elif op == NULLABLE:
-            if ldw(row + 16):  # a tagged struct: a varint, 0 is null (W-16)
-                n, p = read_uvarint(p, end)
-                if p == 0:
-                    return FAILED
-                n -= 1
-            else:  # a positional one: a signed byte, negative is null (W-15)
-                if p >= end:
-                    return FAILED
-                n = ld8s(p)
-                p += 1
+            n, p = read_marker(ldw(row + NULLABLE_TAGGED), p, end)
+            if p == 0:
+                return FAILED
             if n < 0:
                 st8(o, 0xC0)
                 o += 1
@@ -519,7 +554,7 @@ def decode(
             else:
                 row += ROW
         elif op == VARINTS:
-            n = ldw(row + 16)
+            n = ldw(row + FIXED_COUNT)
             if o + 9 * n > limit + SLACK:
                 return FULL
             p, o = put_packed(a, n, p, end, o)
@@ -527,7 +562,7 @@ def decode(
                 return FAILED
             row += ROW
         elif op == VARLIST:
-            p, o = put_packed_list(a, ldw(row + 16), p, end, o, limit)
+            p, o = put_packed_list(a, ldw(row + LIST_CODE), p, end, o, limit)
             if p == 0:
                 return FAILED
             if o == FULL:
@@ -544,13 +579,13 @@ def decode(
             row += ROW
         elif op == MARK:
             top += FRAME
-            stw(top, o)
+            stw(top + HEADER, o)
             row += ROW
         elif op == PERMUTE:
-            header = ldw(top)
+            header = ldw(top + HEADER)
             if o + (o - header) > limit:
                 return FULL
-            permute(header, a, pool + ldw(row + 16), o)
+            permute(header, a, pool + ldw(row + PERMUTE_OFFSET), o)
             top -= FRAME
             row += ROW
         elif op == END:

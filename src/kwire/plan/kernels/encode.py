@@ -16,7 +16,7 @@ The size of a tagged value is known only behind it. One byte is kept for it, and
 
 from __future__ import annotations
 
-from kwire.plan.kernels.decode import FAILED, FRAME, FULL, ROW
+from kwire.plan.kernels.decode import FAILED, FULL
 from kwire.plan.kernels.memory import (
     apart,
     copy,
@@ -44,6 +44,34 @@ from kwire.plan.kernels.memory import (
     token,
     write_uvarint,
     write_uvarlong,
+)
+from kwire.plan.kernels.operands import (
+    ABSENT_FLOATS,
+    ABSENT_IGNORABLE,
+    ABSENT_LENGTH,
+    ABSENT_RUN_BYTES,
+    ABSENT_RUN_ROWS,
+    ARRAY_END,
+    ELEMENTS_LEFT,
+    ENTRY_FLOATS,
+    ENTRY_IGNORABLE,
+    ENTRY_LENGTH,
+    ENTRY_OFFSET,
+    ENTRY_STATE,
+    ENTRY_SUB,
+    ENTRY_TAG,
+    FIRST,
+    FIXED_COUNT,
+    FRAME,
+    LIST_CODE,
+    LIST_WIDTH,
+    NULLABLE_TAGGED,
+    ROW,
+    STEP_END,
+    TAGS_END,
+    TAGS_FLOATS,
+    TAGS_LENGTH,
+    TAGS_OFFSET,
 )
 from kwire.plan.rows import (
     ABSENT,
@@ -92,6 +120,9 @@ from kwire.plan.rows import (
 SLACK = 320  # room that every step may use without asking: a FIXED row of 15 uuids takes 240
 NULL = 0xC0
 NO_TAG = MAX_TAG + 1
+
+NEXT_ENTRY, UNKNOWN_LEFT, NEXT_UNKNOWN, SIZE_ADDRESS = range(0, 32, 8)  # in the frame of a tag section
+MARK_HEADER, MARK_RETURN = 0, 8  # in the frame of a MARK
 
 
 @inlined
@@ -245,11 +276,13 @@ def count_tagged(p: int, end: int, pool: int, entries: int, count: int) -> tuple
     known = 0
     for j in range(count):
         entry = entries + ROW * j
-        state = ldw(entry + 16)
-        if state != ELSEWHERE and not is_default(p, end, pool + ldw(entry + 32), ldw(entry + 40), ldw(entry + 48)):
+        state = ldw(entry + ENTRY_STATE)
+        if state != ELSEWHERE and not is_default(
+            p, end, pool + ldw(entry + ENTRY_OFFSET), ldw(entry + ENTRY_LENGTH), ldw(entry + ENTRY_FLOATS)
+        ):
             if state == LIVE:
                 known += 1
-            elif ldw(entry + 56) == 0:
+            elif ldw(entry + ENTRY_IGNORABLE) == 0:
                 return FAILED, 0, 0
         p = skip(p)
     unknown, first = read_array_header(p)
@@ -265,7 +298,7 @@ def count_tagged(p: int, end: int, pool: int, entries: int, count: int) -> tuple
         if p == 0 or tag <= previous or tag > MAX_TAG:
             return FAILED, 0, 0
         for j in range(count):
-            if ldw(entries + ROW * j + 8) == tag:
+            if ldw(entries + ROW * j + ENTRY_TAG) == tag:
                 return FAILED, 0, 0
         n, p = read_bytes_header(p)
         if n < 0:
@@ -280,7 +313,9 @@ def next_set(p: int, end: int, pool: int, entries: int, count: int, j: int) -> t
     """(entry, address of its value): the first live entry from j on that is not at its default; p: value of j."""
     while j < count:
         entry = entries + ROW * j
-        if ldw(entry + 16) == LIVE and not is_default(p, end, pool + ldw(entry + 32), ldw(entry + 40), ldw(entry + 48)):
+        if ldw(entry + ENTRY_STATE) == LIVE and not is_default(
+            p, end, pool + ldw(entry + ENTRY_OFFSET), ldw(entry + ENTRY_LENGTH), ldw(entry + ENTRY_FLOATS)
+        ):
             break
         p = skip(p)
         j += 1
@@ -290,8 +325,8 @@ def next_set(p: int, end: int, pool: int, entries: int, count: int, j: int) -> t
 @kernel
 def put_unknown_below(top: int, tag: int, o: int, limit: int) -> int:
     """The unknown fields with tags below `tag`, already checked; address after them, or FULL."""
-    left = ldw(top + 8)
-    p = ldw(top + 16)
+    left = ldw(top + UNKNOWN_LEFT)
+    p = ldw(top + NEXT_UNKNOWN)
     while left > 0:
         _, q = read_array_header(p)
         unknown, q = read_int(q)
@@ -306,8 +341,8 @@ def put_unknown_below(top: int, tag: int, o: int, limit: int) -> int:
         o += n
         p = q + n
         left -= 1
-    stw(top + 8, left)
-    stw(top + 16, p)
+    stw(top + UNKNOWN_LEFT, left)
+    stw(top + NEXT_UNKNOWN, p)
     return o
 
 
@@ -349,11 +384,11 @@ def encode(source: int, size: int, out: int, capacity: int, plan: int, pool: int
     top = frames - FRAME
     while True:
         op = ldw(row)
-        a = ldw(row + 8)
+        a = ldw(row + FIRST)
         if o > limit:
             return FULL
         if op == FIXED:
-            for _ in range(ldw(row + 16)):
+            for _ in range(ldw(row + FIXED_COUNT)):
                 p, o = take_fixed(a & 15, p, o)
                 if o == 0:
                     return FAILED
@@ -365,21 +400,21 @@ def encode(source: int, size: int, out: int, capacity: int, plan: int, pool: int
                 return FAILED
             row += ROW
         elif op == TAGS:
-            if is_default(p, end, pool + ldw(row + 32), ldw(row + 40), ldw(row + 48)):
+            if is_default(p, end, pool + ldw(row + TAGS_OFFSET), ldw(row + TAGS_LENGTH), ldw(row + TAGS_FLOATS)):
                 for _ in range(a + 1):
                     p = skip(p)
                 st8(o, 0)
                 o += 1
-                row = plan + ROW * ldw(row + 16)
+                row = plan + ROW * ldw(row + TAGS_END)
             else:
                 known, unknown, q = count_tagged(p, end, pool, row + 2 * ROW, a)
                 if known < 0:
                     return FAILED
                 o = write_uvarint(o, known + unknown)
                 top += FRAME
-                stw(top, 0)
-                stw(top + 8, unknown)
-                stw(top + 16, q)
+                stw(top + NEXT_ENTRY, 0)
+                stw(top + UNKNOWN_LEFT, unknown)
+                stw(top + NEXT_UNKNOWN, q)
                 row += ROW
         elif op == STRING:
             if ld8(p) == NULL:
@@ -408,10 +443,10 @@ def encode(source: int, size: int, out: int, capacity: int, plan: int, pool: int
                 n, p = read_array_header(p)
                 if n < 0:
                     return FAILED
-                if o + n * ldw(row + 24) > limit:
+                if o + n * ldw(row + LIST_WIDTH) > limit:
                     return FULL
                 o = write_length(op, a, n, o)
-                code = ldw(row + 16)
+                code = ldw(row + LIST_CODE)
                 for _ in range(n):
                     p, o = take_fixed(code, p, o)
                     if o == 0:
@@ -429,26 +464,28 @@ def encode(source: int, size: int, out: int, capacity: int, plan: int, pool: int
                     return FAILED
             o = write_length(op, a, n, o)
             if n <= 0:
-                row = plan + ROW * ldw(row + 16)
+                row = plan + ROW * ldw(row + ARRAY_END)
             else:
                 top += FRAME
-                stw(top, n)
+                stw(top + ELEMENTS_LEFT, n)
                 row += ROW
         elif op == NEXT:
-            n = ldw(top) - 1
+            n = ldw(top + ELEMENTS_LEFT) - 1
             if n > 0:
-                stw(top, n)
+                stw(top + ELEMENTS_LEFT, n)
                 row = plan + ROW * a
             else:
                 top -= FRAME
                 row += ROW
         elif op == ABSENT:
-            run = ldw(row + 40)
-            if run and run <= end - p and same(p, pool + a, run) and ldw(row + 32) == 0:
+            run = ldw(row + ABSENT_RUN_BYTES)
+            if run and run <= end - p and same(p, pool + a, run) and ldw(row + ABSENT_FLOATS) == 0:
                 p += run
-                row += ROW * ldw(row + 48)
+                row += ROW * ldw(row + ABSENT_RUN_ROWS)
             else:
-                if ldw(row + 24) == 0 and not is_default(p, end, pool + a, ldw(row + 16), ldw(row + 32)):
+                if ldw(row + ABSENT_IGNORABLE) == 0 and not is_default(
+                    p, end, pool + a, ldw(row + ABSENT_LENGTH), ldw(row + ABSENT_FLOATS)
+                ):
                     return FAILED
                 p = skip(p)
                 row += ROW
@@ -470,26 +507,26 @@ def encode(source: int, size: int, out: int, capacity: int, plan: int, pool: int
                 p += n
             row += ROW
         elif op == TAG_STEP:
-            j, p = next_set(p, end, pool, row + ROW, a, ldw(top))
-            tag = ldw(row + ROW + ROW * j + 8) if j < a else NO_TAG
+            j, p = next_set(p, end, pool, row + ROW, a, ldw(top + NEXT_ENTRY))
+            tag = ldw(row + ROW + ROW * j + ENTRY_TAG) if j < a else NO_TAG
             o = put_unknown_below(top, tag, o, limit)
             if o < 0:
                 return FULL
             if j == a:
-                p = ldw(top + 16)
+                p = ldw(top + NEXT_UNKNOWN)
                 top -= FRAME
-                row = plan + ROW * ldw(row + 16)
+                row = plan + ROW * ldw(row + STEP_END)
             else:
                 o = write_uvarint(o, tag)
-                stw(top, j + 1)
-                stw(top + 24, o)
+                stw(top + NEXT_ENTRY, j + 1)
+                stw(top + SIZE_ADDRESS, o)
                 o += 1
-                row = plan + ROW * ldw(row + ROW + ROW * j + 24)
+                row = plan + ROW * ldw(row + ROW + ROW * j + ENTRY_SUB)
         elif op == TAG_END:
-            o = close_tagged(ldw(top + 24), o)
+            o = close_tagged(ldw(top + SIZE_ADDRESS), o)
             row = plan + ROW * a
         elif op == NULLABLE:
-            tagged = ldw(row + 16)
+            tagged = ldw(row + NULLABLE_TAGGED)
             if ld8(p) == NULL:
                 st8(o, 0 if tagged else 0xFF)
                 p += 1
@@ -499,12 +536,12 @@ def encode(source: int, size: int, out: int, capacity: int, plan: int, pool: int
                 row += ROW
             o += 1
         elif op == VARINTS:
-            p, o = take_packed_run(a, ldw(row + 16), p, o)
+            p, o = take_packed_run(a, ldw(row + FIXED_COUNT), p, o)
             if o == 0:
                 return FAILED
             row += ROW
         elif op == VARLIST:
-            p, o = take_packed_list(a, ldw(row + 16), p, o, limit)
+            p, o = take_packed_list(a, ldw(row + LIST_CODE), p, o, limit)
             if o == 0:
                 return FAILED
             if o == FULL:
@@ -515,14 +552,14 @@ def encode(source: int, size: int, out: int, capacity: int, plan: int, pool: int
             row += ROW
         elif op == MARK:
             top += FRAME
-            stw(top, p)
+            stw(top + MARK_HEADER, p)
             row += ROW
         elif op == SEEK:
-            stw(top + 8, p)
-            p = seek(ldw(top), a)
+            stw(top + MARK_RETURN, p)
+            p = seek(ldw(top + MARK_HEADER), a)
             row += ROW
         elif op == BACK:
-            p = ldw(top + 8)
+            p = ldw(top + MARK_RETURN)
             row += ROW
         elif op == SKIP:
             p = skip(p)

@@ -27,7 +27,7 @@ from kwire.plan import rows
 from kwire.plan.kernels import decode as decoding
 from kwire.plan.kernels import encode as encoding
 from kwire.plan.kernels import memory
-from kwire.plan.kernels.decode import FRAME, FULL
+from kwire.plan.kernels.decode import FULL
 from kwire.plan.kernels.encode import SLACK
 from kwire.plan.kernels.memory import (
     HANDLE,
@@ -42,6 +42,12 @@ from kwire.plan.kernels.memory import (
     resize_bytes,
     stw,
 )
+from kwire.plan.kernels.operands import FRAME
+from kwire.wire import kernels as wire_kernels
+
+PythonObject = Any
+"""A HANDLE to numba, an object to Python."""
+Signature = Any
 
 MAX_DEPTH = 32
 """Frames that the kernels have; a plan that needs more is left to the walker (Kafka's deepest needs 10)."""
@@ -52,16 +58,18 @@ frames_on_stack = memory.stack(MAX_DEPTH * FRAME)
 output_on_stack = memory.stack(SMALL_BYTES)
 
 
-def fingerprint(*modules: Any) -> str:
-    """Of the sources of the modules: numba's cache only watches the file of the function that it keeps.
+def fingerprint() -> str:
+    """Hash the sources of all kernels: numba's cache watches only the file of the function that it keeps.
 
-    A function that is cached has the fingerprint as the only variable of its closure, so that it is part of the key.
+    A cached function has the fingerprint as the only variable of its closure, which makes it part of the key.
     """
-    return hashlib.sha256(b"".join(Path(module.__file__).read_bytes() for module in modules)).hexdigest()
+    folders = Path(__file__).parent, Path(wire_kernels.__file__).parent
+    sources = [Path(rows.__file__), *(path for folder in folders for path in sorted(folder.glob("*.py")))]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
 
 
 @memory.kernel
-def decode_buffer(view: int, start: int, job: int, flags: int, frames: int, small: int) -> Any:
+def decode_buffer(view: int, start: int, job: int, flags: int, frames: int, small: int) -> PythonObject:
     """Decode what an open buffer holds from start on, and close it. frames, small: room on the caller's stack."""
     size = ldw(view + 16)
     if start < 0 or start > size:
@@ -91,7 +99,7 @@ def decode_buffer(view: int, start: int, job: int, flags: int, frames: int, smal
 
 
 @memory.kernel
-def finished(made: int, out: int, n: int) -> Any:
+def finished(made: int, out: int, n: int) -> PythonObject:
     """The n bytes at out as a bytes object: `made`, if that is what they are in; None if n says that there are none."""
     if n < 0:
         if made:
@@ -100,8 +108,8 @@ def finished(made: int, out: int, n: int) -> Any:
     return handle(resize_bytes(made, n) if made else new_bytes(out, n))
 
 
-def _make_decode(sources: str) -> Callable[..., Any]:
-    def decode_entry(data: Any, job: int) -> Any:
+def _make_decode(sources: str) -> Callable[..., object]:
+    def decode_entry(data: PythonObject, job: int) -> PythonObject:
         sources  # noqa: B018  # the only variable of the closure, and so part of the key of numba's cache
         view = open_buffer(data)
         if view == 0:
@@ -111,8 +119,8 @@ def _make_decode(sources: str) -> Callable[..., Any]:
     return decode_entry
 
 
-def _make_decode_at(sources: str) -> Callable[..., Any]:
-    def decode_at_entry(data: Any, start: int, job: int, flags: int) -> Any:
+def _make_decode_at(sources: str) -> Callable[..., object]:
+    def decode_at_entry(data: PythonObject, start: int, job: int, flags: int) -> PythonObject:
         sources  # noqa: B018  # as above
         view = open_buffer(data)
         if view == 0:
@@ -122,8 +130,8 @@ def _make_decode_at(sources: str) -> Callable[..., Any]:
     return decode_at_entry
 
 
-def _make_encode(sources: str) -> Callable[..., Any]:
-    def encode_entry(packed: Any, job: int) -> Any:
+def _make_encode(sources: str) -> Callable[..., object]:
+    def encode_entry(packed: PythonObject, job: int) -> PythonObject:
         sources  # noqa: B018  # as above
         view = open_buffer(packed)
         if view == 0:
@@ -152,13 +160,14 @@ def _make_encode(sources: str) -> Callable[..., Any]:
     return encode_entry
 
 
-def _entry_point(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
+def _entry_point(function: Callable[..., object], signature: Signature) -> Callable[..., object]:
     compiled = njit(signature, cache=True, error_model="numpy")(function)
-    entry: Callable[..., Any] = compiled.overloads[signature.args].entry_point
+    overloads: Any = compiled.overloads
+    entry: Callable[..., object] = overloads[signature.args].entry_point
     return entry
 
 
-_SOURCES = fingerprint(rows, memory, decoding, encoding)
+_SOURCES = fingerprint()
 decode = _entry_point(_make_decode(_SOURCES), HANDLE(HANDLE, types.int64))
 decode_at = _entry_point(_make_decode_at(_SOURCES), HANDLE(HANDLE, types.int64, types.int64, types.int64))
 encode = _entry_point(_make_encode(_SOURCES), HANDLE(HANDLE, types.int64))

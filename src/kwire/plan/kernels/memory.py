@@ -1,7 +1,7 @@
-"""Loads, stores and copies at plain addresses, and the few C functions of Python that the kernels call.
+"""Loads, stores and copies at addresses, and the few C functions of Python that the kernels call.
 
-An address is an int64. Nothing here checks bounds: the caller has. `ld` loads, `st` stores; numbers on the wire and in
-MessagePack are big-endian, hence swapped; `ldw` and `stw` are words of our own tables in the machine's order.
+An address is an int64. Nothing here checks bounds: the caller has. `ld` loads an int64, `st` stores one; numbers on the
+wire and in MessagePack are big-endian, hence swapped; `ldw` and `stw` are words of our own tables in machine order.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import Any, TypeVar, cast
 import llvmlite.ir as ir
 import numba.core.cgutils
 import numba.extending
-from llvmlite.ir import IRBuilder
 from numba import njit, types
 
-F = TypeVar("F", bound=Callable[..., Any])
+from kwire.wire.kernels.memory import Emitted, load, operation, pointer_at, store
+
+F = TypeVar("F", bound=Callable[..., object])
 
 # numba has few types of its own
 cgutils: Any = numba.core.cgutils
@@ -31,95 +32,51 @@ def kernel(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """A helper that belongs into its callers' code: a call of numba's costs as much as a small number takes to read."""
+    """Compile a helper into its callers' code: a call of numba's costs as much as reading a small number."""
     return cast(F, njit(error_model="numpy", forceinline=True)(function))
 
 
 def separate(function: F) -> F:
-    """A helper that stays out of its callers' code, if it begins with `apart()`; it would inherit their inlining."""
+    """Compile a helper that stays out of its callers' code if it begins with `apart()`; it would inherit inlining."""
     return cast(F, njit(error_model="numpy", forceinline=False)(function))
 
 
-def operation(signature: Any, emit: Callable[..., Any]) -> Any:
-    """An intrinsic of fixed signature: emit(context, builder, args) -> LLVM value."""
-
-    def typed(typing_context: Any, *args: Any) -> Any:
-        return signature, lambda context, builder, _, values: emit(context, builder, values)
-
-    # numba counts the arguments of the function it is given
-    names = ", ".join(f"a{i}" for i in range(len(signature.args)))
-    wrapper = eval(
-        f"lambda typing_context{', ' if names else ''}{names}: typed(typing_context, {names})", {"typed": typed}
-    )
-    return extending.intrinsic(wrapper)
-
-
-def _at(builder: IRBuilder, address: Any, bits: int = 8) -> Any:
-    """A pointer, in a function for which no pointer is null.
-
-    numba compiles a helper, links its IR, lowered by then, into its callers and optimizes it again. Lowering turns
-    `base + 16 * i` into a pointer of 16 * i, indexed by base: null for i = 0, so LLVM took the first round of a loop
-    for undefined behaviour and dropped it. (Only in code from the cache: else the helper's own library serves.)
-    """
-    set.add(builder.function.attributes, "null_pointer_is_valid")  # llvmlite does not know this one
-    return builder.inttoptr(address, ir.IntType(bits).as_pointer())
-
-
-def _load(bits: int, *, swap: bool, signed: bool) -> Any:
-    def emit(context: Any, builder: Any, args: Any) -> Any:
-        value = builder.load(_at(builder, args[0], bits), align=1)
-        if swap:
-            value = builder.bswap(value)
-        if bits == 64:
-            return value
-        return builder.sext(value, WORD) if signed else builder.zext(value, WORD)
-
-    return operation(types.int64(types.int64), emit)
-
-
-def _store(bits: int, *, swap: bool) -> Any:
-    def emit(context: Any, builder: Any, args: Any) -> Any:
-        value = args[1] if bits == 64 else builder.trunc(args[1], ir.IntType(bits))
-        builder.store(builder.bswap(value) if swap else value, _at(builder, args[0], bits), align=1)
+def _copy(bits: int) -> Emitted:
+    def emit(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
+        kind = ir.IntType(bits)
+        value = builder.load(pointer_at(builder, args[1], kind), align=1)
+        builder.store(value, pointer_at(builder, args[0], kind), align=1)
         return context.get_dummy_value()
 
     return operation(types.void(types.int64, types.int64), emit)
 
 
-def _copy(bits: int) -> Any:
-    def emit(context: Any, builder: Any, args: Any) -> Any:
-        builder.store(builder.load(_at(builder, args[1], bits), align=1), _at(builder, args[0], bits), align=1)
-        return context.get_dummy_value()
-
-    return operation(types.void(types.int64, types.int64), emit)
-
-
-ld8, ld8s = _load(8, swap=False, signed=False), _load(8, swap=False, signed=True)
-ld16, ld16s = _load(16, swap=True, signed=False), _load(16, swap=True, signed=True)
-ld32, ld32s = _load(32, swap=True, signed=False), _load(32, swap=True, signed=True)
-ld64, ldw = _load(64, swap=True, signed=True), _load(64, swap=False, signed=True)
-st8, st16, st32, st64 = (_store(bits, swap=bits > 8) for bits in (8, 16, 32, 64))
-stn16, stn32, stw = (_store(bits, swap=False) for bits in (16, 32, 64))
+ld8, ld8s = load(8, signed=False), load(8, signed=True)
+ld16, ld16s = load(16, swap=True, signed=False), load(16, swap=True, signed=True)
+ld32, ld32s = load(32, swap=True, signed=False), load(32, swap=True, signed=True)
+ld64, ldw = load(64, swap=True, signed=True), load(64, signed=True)
+st8, st16, st32, st64 = (store(bits, swap=bits > 8) for bits in (8, 16, 32, 64))
+stn16, stn32, stw = (store(bits) for bits in (16, 32, 64))
 cp16, cp32, cp64 = (_copy(bits) for bits in (16, 32, 64))
 
 
-def _emit_move(context: Any, builder: Any, args: Any) -> Any:
+def _emit_move(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
     move = builder.module.declare_intrinsic("llvm.memmove", [POINTER, POINTER, WORD])
-    target, source = (_at(builder, a) for a in args[:2])
+    target, source = (pointer_at(builder, a, BYTE) for a in args[:2])
     builder.call(move, [target, source, args[2], ir.Constant(ir.IntType(1), 0)])
     return context.get_dummy_value()
 
 
-def _emit_apart(context: Any, builder: Any, args: Any) -> Any:
+def _emit_apart(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
     builder.function.attributes.add("noinline")
     return context.get_dummy_value()
 
 
-def _emit_double_bits(context: Any, builder: Any, args: Any) -> Any:
+def _emit_double_bits(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
     return builder.bitcast(builder.sitofp(args[0], ir.DoubleType()), WORD)
 
 
-def _emit_equal_doubles(context: Any, builder: Any, args: Any) -> Any:
+def _emit_equal_doubles(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
     a, b = (builder.bitcast(x, ir.DoubleType()) for x in args)
     return builder.zext(builder.fcmp_ordered("==", a, b), WORD)
 
@@ -392,11 +349,11 @@ HANDLE = Handle()
 extending.register_model(Handle)(extending.models.OpaqueModel)
 
 
-def _unbox(typ: Any, obj: Any, context: Any) -> Any:
+def _unbox(typ: Emitted, obj: Emitted, context: Emitted) -> Emitted:
     return extending.NativeValue(obj)
 
 
-def _box(typ: Any, value: Any, context: Any) -> Any:
+def _box(typ: Emitted, value: Emitted, context: Emitted) -> Emitted:
     return value
 
 
@@ -404,8 +361,8 @@ extending.unbox(Handle)(_unbox)
 extending.box(Handle)(_box)
 
 
-def _c_function(name: str, result: Any, *parameters: Any) -> Callable[[Any, list[Any]], Any]:
-    def call(builder: Any, args: list[Any]) -> Any:
+def _c_function(name: str, result: Emitted, *parameters: Emitted) -> Callable[[Emitted, list[Emitted]], Emitted]:
+    def call(builder: Emitted, args: list[Emitted]) -> Emitted:
         declared = cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, parameters), name)
         return builder.call(declared, args)
 
@@ -422,42 +379,42 @@ BUFFER_BYTES = 80  # sizeof(Py_buffer), part of the stable ABI: void *buf, PyObj
 assert BUFFER_BYTES == 10 * 8
 
 
-def _emit_open(context: Any, builder: Any, args: Any) -> Any:
+def _emit_open(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
     view = cgutils.alloca_once(builder, BYTE, size=ir.Constant(WORD, BUFFER_BYTES))
     code = _GET_BUFFER(builder, [args[0], view, ir.Constant(ir.IntType(32), 0)])  # PyBUF_SIMPLE: contiguous bytes
     failed = builder.icmp_signed("<", code, ir.Constant(code.type, 0))
     return builder.select(failed, ir.Constant(WORD, 0), builder.ptrtoint(view, WORD))
 
 
-def _emit_close(context: Any, builder: Any, args: Any) -> Any:
+def _emit_close(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
     _RELEASE_BUFFER(builder, [builder.inttoptr(args[0], POINTER)])
     return context.get_dummy_value()
 
 
-def _emit_new(context: Any, builder: Any, args: Any) -> Any:
+def _emit_new(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
     return builder.ptrtoint(_NEW_BYTES(builder, [builder.inttoptr(args[0], POINTER), args[1]]), WORD)
 
 
-def _emit_data(context: Any, builder: Any, args: Any) -> Any:
+def _emit_data(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
     return builder.ptrtoint(_BYTES_DATA(builder, [builder.inttoptr(args[0], POINTER)]), WORD)
 
 
-def _emit_resize(context: Any, builder: Any, args: Any) -> Any:
+def _emit_resize(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
     slot = cgutils.alloca_once_value(builder, builder.inttoptr(args[0], POINTER))
     _RESIZE_BYTES(builder, [slot, args[1]])
     return builder.ptrtoint(builder.load(slot), WORD)
 
 
-def _emit_drop(context: Any, builder: Any, args: Any) -> Any:
+def _emit_drop(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
     _DECREF(builder, [builder.inttoptr(args[0], POINTER)])
     return context.get_dummy_value()
 
 
-def _emit_none(context: Any, builder: Any, args: Any) -> Any:
+def _emit_none(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
     return context.get_python_api(builder).make_none()
 
 
-def _emit_handle(context: Any, builder: Any, args: Any) -> Any:
+def _emit_handle(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
     return builder.inttoptr(args[0], POINTER)
 
 
@@ -474,10 +431,10 @@ none = operation(HANDLE(), _emit_none)
 handle = operation(HANDLE(types.int64), _emit_handle)
 
 
-def stack(size_bytes: int) -> Any:
+def stack(size_bytes: int) -> Emitted:
     """An intrinsic: the address of that many bytes on the stack, the same one wherever it is called in one function."""
 
-    def emit(context: Any, builder: Any, args: Any) -> Any:
+    def emit(context: Emitted, builder: Emitted, args: Emitted) -> Emitted:
         return builder.ptrtoint(cgutils.alloca_once(builder, BYTE, size=ir.Constant(WORD, size_bytes)), WORD)
 
     return operation(types.int64(), emit)

@@ -7,23 +7,19 @@ from typing import Any
 
 from numba import njit, types
 
-from kwire.plan import rows
-from kwire.plan.kernels import decode as decoding
-from kwire.plan.kernels import flatten as flattening
-from kwire.plan.kernels import memory
 from kwire.plan.kernels import nest as nesting
 from kwire.plan.kernels.entry import fingerprint
 
 __all__ = ["nest"]
 
 
-def _make_nest(sources: str) -> Callable[..., Any]:
+def _make_nest(sources: str) -> Callable[..., int]:
     def nest_entry(
         source: int,
         bounds: int,
         count: int,
         plan: int,
-        wishes: int,
+        projection: int,
         columns: int,
         levels: int,
         counters: int,
@@ -32,13 +28,13 @@ def _make_nest(sources: str) -> Callable[..., Any]:
     ) -> int:
         sources  # noqa: B018  # part of the key of numba's cache
         return nesting.nest_all(
-            source, bounds, count, plan, wishes, columns, levels, counters, frames, filling
+            source, bounds, count, plan, projection, columns, levels, counters, frames, filling
         )  # fmt: skip
 
     return nest_entry
 
 
 _made: Any = njit(types.int64(*[types.int64] * 10), cache=True, error_model="numpy", nogil=True)(
-    _make_nest(fingerprint(rows, memory, decoding, flattening, nesting))
+    _make_nest(fingerprint())
 )
 nest: Callable[..., int] = _made

@@ -4,7 +4,6 @@ Kernels work on raw addresses (int64), so that a segment's bytes, a scratch buff
 the caller keeps the memory alive. Each checks every byte against an end address before it reads it, releases the GIL,
 never raises, and is cached on disk.
 
-    memory             loads, stores and copies
     table              the header table: its columns, and what fills them
     checksums          CRC-32 (magic 0 and 1)
     crc32c             CRC-32C (magic 2) with the instruction of x86-64; only there

@@ -7,8 +7,8 @@ import numpy as np
 from numba import njit
 
 from kwire.records.batch_header import LEGACY_CRC_POSITION, MAGIC_POSITION
-from kwire.records.kernels.memory import byte_swap32, load_uint8, load_uint32, load_uint64
 from kwire.records.kernels.table import BAD_CRC, FAULT, MAGIC, POSITION, SIZE
+from kwire.wire.kernels.memory import byte_swap32, load_uint8, load_uint32, load_uint64
 
 __all__ = ["check_legacy_crcs", "crc32"]
 

@@ -19,8 +19,8 @@ from numba import njit, types
 from numba.core import cgutils, config
 
 from kwire.records.batch_header import ATTRIBUTES_POSITION, CRC_POSITION
-from kwire.records.kernels.memory import byte_swap32, intrinsic, load_uint8, load_uint32, load_uint64
 from kwire.records.kernels.table import BAD_CRC, FAULT, MAGIC, POSITION, SIZE
+from kwire.wire.kernels.memory import byte_swap32, intrinsic, load_uint8, load_uint32, load_uint64
 
 __all__ = ["check_default_crcs", "crc32c", "sum_buffer", "usable"]
 

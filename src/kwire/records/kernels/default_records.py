@@ -10,8 +10,8 @@ from kwire.records.attributes import LOG_APPEND_TIME_FLAG
 from kwire.records.faults import MAX_HEADERS, Fault
 from kwire.records.kernels import output as o
 from kwire.records.kernels import table as t
-from kwire.records.kernels.memory import clear_bit, load_uint8, store_int32, store_int64
 from kwire.records.kernels.output import put_bytes, put_timestamp
+from kwire.wire.kernels.memory import clear_bit, load_uint8, store_int32, store_int64
 
 __all__ = ["parse_default_records", "skip_records"]
 

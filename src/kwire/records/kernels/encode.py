@@ -38,7 +38,7 @@ from kwire.records.batch_header import (
     SMALLEST_DEFAULT_SIZE,
 )
 from kwire.records.kernels.checksums import crc32
-from kwire.records.kernels.memory import (
+from kwire.wire.kernels.memory import (
     WIDE,
     byte_swap32,
     byte_swap64,

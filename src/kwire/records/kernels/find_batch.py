@@ -15,7 +15,7 @@ from kwire.records.batch_header import (
     SMALLEST_DEFAULT_SIZE,
     SMALLEST_SIZE,
 )
-from kwire.records.kernels.memory import load_int32, load_int64, load_uint8
+from kwire.wire.kernels.memory import load_big_int32, load_big_int64, load_uint8
 
 __all__ = ["find_header"]
 
@@ -32,16 +32,16 @@ def find_header(start, length, position, left, floor, ceiling):
         at = start + position
         magic = load_uint8(at + MAGIC_POSITION)
         if magic <= 2:
-            size = load_int32(at + SIZE_POSITION)
-            offset = load_int64(at)
+            size = load_big_int32(at + SIZE_POSITION)
+            offset = load_big_int64(at)
             if SMALLEST_SIZE <= size <= left - position - FRAME_BYTES and floor <= offset < ceiling:
                 if magic < 2:
                     return position
-                delta = load_int32(at + LAST_OFFSET_DELTA_POSITION)
+                delta = load_big_int32(at + LAST_OFFSET_DELTA_POSITION)
                 if (
                     size >= SMALLEST_DEFAULT_SIZE
                     and 0 <= delta < ceiling - offset
-                    and load_int32(at + COUNT_POSITION) >= 0
+                    and load_big_int32(at + COUNT_POSITION) >= 0
                 ):
                     return position
         position += 1

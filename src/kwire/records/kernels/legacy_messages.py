@@ -21,16 +21,16 @@ from kwire.records.kernels import output as o
 from kwire.records.kernels import table as t
 from kwire.records.kernels.checksums import crc32
 from kwire.records.kernels.default_records import put_no_headers
-from kwire.records.kernels.memory import (
+from kwire.records.kernels.output import put_bytes, put_timestamp
+from kwire.wire.kernels.memory import (
     byte_swap32,
-    load_int32,
-    load_int64,
+    load_big_int32,
+    load_big_int64,
     load_uint8,
     load_uint32,
     store_int32,
     store_int64,
 )
-from kwire.records.kernels.output import put_bytes, put_timestamp
 
 __all__ = ["parse_legacy_messages", "scan_inner_messages", "skip_messages", "wrapped_value"]
 
@@ -47,7 +47,7 @@ def read_field(at, end):
     """(length, address of the bytes) of an int32 length and what it counts; address 0 when that runs beyond end."""
     if end - at < 4:
         return np.int64(0), np.int64(0)
-    length = load_int32(at)
+    length = load_big_int32(at)
     if length > end - at - 4:
         return np.int64(0), np.int64(0)
     return length, at + 4
@@ -72,14 +72,14 @@ def scan_inner_messages(start, end):
     """(messages, offset of the last, address after it, Fault or 0) of a decompressed run; a cut one is left out."""
     at, count, last = start, 0, np.int64(0)
     while end - at >= FRAME_BYTES:
-        size = load_int32(at + SIZE_POSITION)
+        size = load_big_int32(at + SIZE_POSITION)
         if size < SMALLEST_SIZE:
             return count, last, at, BAD_INNER_SIZE
         if size > end - at - FRAME_BYTES:
             break
         if load_uint8(at + MAGIC_POSITION) > 1:
             return count, last, at, BAD_INNER_MAGIC
-        last = load_int64(at)
+        last = load_big_int64(at)
         at += FRAME_BYTES + size
         count += 1
     return count, last, at, 0
@@ -91,7 +91,7 @@ def skip_messages(at, end, most, most_bytes):
     start = at
     messages = 0
     while at < end and messages < most:
-        after = at + FRAME_BYTES + load_int32(at + SIZE_POSITION)
+        after = at + FRAME_BYTES + load_big_int32(at + SIZE_POSITION)
         if messages > 0 and after - start > most_bytes:
             break
         at = after
@@ -123,7 +123,7 @@ def parse_legacy_messages(table, first, last, lowest_offset, highest_offset, che
         fault = 0
         record = 0
         while at < end:
-            message_end = at + FRAME_BYTES + load_int32(at + SIZE_POSITION)
+            message_end = at + FRAME_BYTES + load_big_int32(at + SIZE_POSITION)
             magic = load_uint8(at + MAGIC_POSITION)
             if wrapped and load_uint8(at + LEGACY_ATTRIBUTES_POSITION) & CODEC_MASK != 0:
                 fault = COMPRESSED_AGAIN
@@ -136,7 +136,9 @@ def parse_legacy_messages(table, first, last, lowest_offset, highest_offset, che
             timestamp = np.int64(-1)
             if magic == 1:
                 timestamp = (
-                    batch[t.MAX_TIMESTAMP] if wrapped and append_time else load_int64(at + LEGACY_TIMESTAMP_POSITION)
+                    batch[t.MAX_TIMESTAMP]
+                    if wrapped and append_time
+                    else load_big_int64(at + LEGACY_TIMESTAMP_POSITION)
                 )
             key_length, key_at = read_field(at + (18 if magic == 0 else 26), message_end)
             if key_at == 0:
@@ -146,7 +148,7 @@ def parse_legacy_messages(table, first, last, lowest_offset, highest_offset, che
             if value_at == 0:
                 fault = BAD_MESSAGE_FIELDS
                 break
-            offset = load_int64(at) + batch[t.SHIFT]
+            offset = load_big_int64(at) + batch[t.SHIFT]
             at = message_end
             record += 1
             if offset < lowest_offset or offset > highest_offset:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kwire.records.kernels.memory import load_uint8, load_uint32
+from kwire.wire.kernels.memory import load_uint8, load_uint32
 
 __all__ = ["hash_keys"]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kwire.records.kernels.memory import clear_bit, copy_bytes, store_int32, store_int64
+from kwire.wire.kernels.memory import clear_bit, copy_bytes, store_int32, store_int64
 
 __all__ = ["ADDRESS_COUNT", "STATE_COUNT", "UNFIT_TIMESTAMP", "put_bytes", "put_timestamp"]
 

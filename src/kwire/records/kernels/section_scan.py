@@ -11,7 +11,7 @@ from numba import njit
 
 from kwire.records.attributes import NO_TIMESTAMP
 from kwire.records.faults import MAX_HEADERS, Fault
-from kwire.records.kernels.memory import load_uint8
+from kwire.wire.kernels.memory import load_uint8
 
 __all__ = ["scan_compiled"]
 

@@ -40,7 +40,7 @@ from kwire.records.batch_header import (
     SMALLEST_DEFAULT_SIZE,
     SMALLEST_SIZE,
 )
-from kwire.records.kernels.memory import load_int16, load_int32, load_int64, load_uint8
+from kwire.wire.kernels.memory import load_big_int16, load_big_int32, load_big_int64, load_uint8
 
 __all__ = ["BAD_CODEC", "BAD_CRC", "COLUMN_COUNT", "CUT", "FULL", "UNBELIEVABLE", "WHOLE", "scan_batches"]
 
@@ -82,7 +82,7 @@ def scan_batches(start, length, position, table):
         if rows == table.shape[0]:
             return rows, position, FULL
         at = start + position
-        size = load_int32(at + SIZE_POSITION)
+        size = load_big_int32(at + SIZE_POSITION)
         if size < SMALLEST_SIZE or size > LARGEST_SIZE:
             return rows, position, UNBELIEVABLE
         if left < PREFIX_BYTES:
@@ -95,23 +95,23 @@ def scan_batches(start, length, position, table):
         row = table[rows]
         row[POSITION] = position
         row[SIZE] = size + FRAME_BYTES
-        row[BASE_OFFSET] = load_int64(at)
+        row[BASE_OFFSET] = load_big_int64(at)
         row[MAGIC] = magic
         row[END] = at + size + FRAME_BYTES
         row[SHIFT] = 0
         row[FAULT] = 0
         if magic == 2:
-            row[ATTRIBUTES] = load_int16(at + ATTRIBUTES_POSITION)
-            row[LAST_OFFSET] = row[BASE_OFFSET] + load_int32(at + LAST_OFFSET_DELTA_POSITION)
-            row[BASE_TIMESTAMP] = load_int64(at + BASE_TIMESTAMP_POSITION)
-            row[MAX_TIMESTAMP] = load_int64(at + MAX_TIMESTAMP_POSITION)
-            row[PRODUCER_ID] = load_int64(at + PRODUCER_ID_POSITION)
-            row[COUNT] = load_int32(at + COUNT_POSITION)
+            row[ATTRIBUTES] = load_big_int16(at + ATTRIBUTES_POSITION)
+            row[LAST_OFFSET] = row[BASE_OFFSET] + load_big_int32(at + LAST_OFFSET_DELTA_POSITION)
+            row[BASE_TIMESTAMP] = load_big_int64(at + BASE_TIMESTAMP_POSITION)
+            row[MAX_TIMESTAMP] = load_big_int64(at + MAX_TIMESTAMP_POSITION)
+            row[PRODUCER_ID] = load_big_int64(at + PRODUCER_ID_POSITION)
+            row[COUNT] = load_big_int32(at + COUNT_POSITION)
             row[START] = at + DEFAULT_HEADER_BYTES
         else:
             row[ATTRIBUTES] = np.int64(load_uint8(at + LEGACY_ATTRIBUTES_POSITION))
             row[LAST_OFFSET] = row[BASE_OFFSET]
-            row[BASE_TIMESTAMP] = load_int64(at + LEGACY_TIMESTAMP_POSITION) if magic == 1 else -1
+            row[BASE_TIMESTAMP] = load_big_int64(at + LEGACY_TIMESTAMP_POSITION) if magic == 1 else -1
             row[MAX_TIMESTAMP] = row[BASE_TIMESTAMP]
             row[PRODUCER_ID] = -1
             row[COUNT] = 1
