@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -77,7 +76,7 @@ def _is_column(spec: Message, version: int, each: IntegerField) -> bool:
     return True
 
 
-def _count(each: IntegerField, column: Any) -> IntegerCounts:
+def _count(each: IntegerField, column: pa.ChunkedArray) -> IntegerCounts:
     values = column.combine_chunks().drop_null()
     if pa.types.is_list(values.type):
         values = pc.list_flatten(values)

@@ -1,11 +1,10 @@
-"""One version of one message: bytes to objects and back.
+"""The codec of one version of one message: bytes to objects and back.
 
     bytes --kernel--> MessagePack --msgspec--> objects          and the same backwards; fast
     bytes --walker--> nested lists --msgspec--> objects         no kernel loaded; errors; lenient; annotations
 
-What the kernel refuses goes to the walker, which raises the error that says where and why, or, asked to be lenient,
-takes it. No call leaves anything for another but spare room, which it takes for itself: any number of threads may
-share a codec.
+What the kernel refuses goes to the walker: it raises an error that says where and why, or accepts it if lenient.
+Calls share nothing but a spare buffer, which each takes for itself: any number of threads may share a codec.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from __future__ import annotations
 import threading
 from array import array
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -30,25 +30,30 @@ from kwire.schema.model import Message
 __all__ = ["Codec", "codec", "frame_codec"]
 
 Buffer = bytes | bytearray | memoryview
+Decode = Callable[..., Any]
+"""(data, views=False, lenient=False) -> object"""
+DecodeFrom = Callable[..., tuple[Any, int]]
+"""(data, pos, views=False, lenient=False) -> (object, position after it)"""
+Encode = Callable[[object], bytes]
 
 DECODE_EIGHTHS, ENCODE_EIGHTHS = 12, 9
-"""Bytes of output that are first reserved for eight of input: tight, as large blocks beyond need cost page faults."""
+"""Bytes of output first reserved for eight bytes of input: tight, because unneeded large blocks cost page faults."""
 LARGE_INPUT = 1 << 15
-"""Bytes of a message from which it pays to cut large fields out of the input: a copy less, a few calls more."""
+"""Minimum bytes of a message for slicing large fields out of the input: saves a copy, costs a few calls."""
 LARGE_OUTPUT, MAX_SPARE = 1 << 18, 1 << 24
 _switching = threading.Lock()
 _spare: list[bytearray] = []
-"""A buffer between calls, for messages from LARGE_OUTPUT bytes up: the memory of two such at once goes back to the
-system with every call, and its page faults cost ten times the copying. One at most, of MAX_SPARE bytes at most.
+"""A buffer kept between calls for messages of LARGE_OUTPUT bytes and more, which would otherwise return their memory
+to the system on every call; the page faults cost ten times the copying. At most one, of at most MAX_SPARE bytes.
 """
 
 
-def codec(spec: Message, version: int, cls: Any, *, kernels: bool | None = None) -> Codec:
-    """The codec of one version of a message.
+def codec(spec: Message, version: int, cls: type, *, kernels: bool | None = None) -> Codec:
+    """Make the codec of one version of a message.
 
     cls: its class, with the classes of its other structs as attributes under their names; attributes in class order.
-    kernels: False keeps this codec on the walker, True loads the kernels first; as the process decides if not given.
-    Cost: 0.3 ms; the result is not kept here. Raises UnsupportedVersion outside spec.valid.
+    kernels: False keeps this codec on the walker, True loads the kernels first, None follows the process.
+    Cost: 0.3 ms; the result is not cached. Raises UnsupportedVersion outside spec.valid.
     """
     return Codec(compile_message(spec, version), cls, patch_for(spec, version), kernels)
 
@@ -56,49 +61,50 @@ def codec(spec: Message, version: int, cls: Any, *, kernels: bool | None = None)
 def frame_codec(
     header: Message,
     header_version: int,
-    header_cls: Any,
+    header_cls: type,
     spec: Message,
     version: int,
-    cls: Any,
+    cls: type,
     *,
     kernels: bool | None = None,
 ) -> Codec:
-    """The codec of a whole frame: int32 length, header, body. Its object is the tuple (header, body).
+    """Make the codec of a whole frame: int32 length, header, body. Its objects are tuples (header, body).
 
-    One plan, so that a header costs what its bytes cost and not a call of its own.
+    Header and body share one plan, which saves a call.
     Raises UnsupportedVersion when either message has no such version.
     """
     patches = patch_for(header, header_version), patch_for(spec, version)
 
-    def patch(pair: Any, view: memoryview) -> None:
+    def patch(pair: tuple[object, object], view: bytes | memoryview) -> None:
         for obj, each in zip(pair, patches, strict=True):
             if each is not None:
                 each(obj, view)
 
     plan = compile_frame(header, header_version, spec, version)
-    return Codec(plan, tuple[header_cls, cls], patch if any(patches) else None, kernels)
+    pair: Any = tuple[header_cls, cls]  # type: ignore[valid-type]  # made when it runs
+    return Codec(plan, pair, patch if any(patches) else None, kernels)
 
 
 class Codec:
     """Reads and writes one version of one message, or frame.
 
     decode(data, views=False, lenient=False, allow_trailing=False) -> object. All of data.
-        views: bytes and records as memoryviews of data instead of copies. lenient: takes what Kafka takes and the
-        protocol forbids; the list is at the head of `kwire.plan.reading`. allow_trailing: ignore bytes between the end
+        views: bytes and records as memoryviews of data instead of copies. lenient: accept what Kafka accepts and the
+        protocol forbids, as listed in `kwire.plan.reading`. allow_trailing: ignore bytes between the end
         of the message and the end of data, or of the frame. Raises DecodeError with position and path.
     decode_from(data, pos, views=False, lenient=False) -> (object, position after it). Raises as decode does.
     encode(obj) -> bytes. Raises EncodeError with the path of a value that does not fit this version.
 
-    The three are functions kept on the codec, exchanged when the kernels have been loaded.
+    These three are attributes, replaced once the kernels are loaded.
     """
 
     __slots__ = ("_job", "_patch", "_readers", "_type", "_writer", "decode", "decode_from", "encode", "plan")
 
-    decode: Callable[..., Any]
-    decode_from: Callable[..., tuple[Any, int]]
-    encode: Callable[[Any], bytes]
+    decode: Decode
+    decode_from: DecodeFrom
+    encode: Encode
 
-    def __init__(self, plan: Plan, type: Any, patch: Patch | None, kernels: bool | None) -> None:
+    def __init__(self, plan: Plan, type: type, patch: Patch | None, kernels: bool | None) -> None:
         self.plan = plan
         self._type, self._patch = type, patch
         self._readers: dict[tuple[bool, bool], Reader] = {}
@@ -110,14 +116,15 @@ class Codec:
         else:
             self._use_walker(may_switch=kernels is None)
 
-    def encoded_size(self, obj: Any) -> int:
-        """len(encode(obj)), in bytes. Raises as encode does. Cost: that of encode."""
+    def encoded_size(self, obj: object) -> int:
+        """Return len(encode(obj)). Costs and raises the same as encode."""
         return len(self.encode(obj))
 
     def annotate(self, data: Buffer, pos: int = 0, lenient: bool = False) -> Annotation:
-        """Read a message with a note for every byte range; an error ends the notes and is part of the result."""
+        """Decode a message with a note for every byte range; an error ends the notes and is part of the result."""
         recorder = Recorder()
-        value, error = None, None
+        value: object = None
+        error = None
         try:
             tree, _ = Reader(self.plan, lenient=lenient, recorder=recorder).read(_contiguous(data), pos)
             value = msgspec.convert(tree, self._type)
@@ -141,21 +148,21 @@ class Codec:
                     self._use_kernels(entry)
             return True
 
-        def decode(data: Buffer, views: bool = False, lenient: bool = False, allow_trailing: bool = False) -> Any:
+        def decode(data: Buffer, views: bool = False, lenient: bool = False, allow_trailing: bool = False) -> object:
             if switched():
                 return self.decode(data, views, lenient, allow_trailing)
             obj, end = self._walk(data, 0, views, lenient, False, allow_trailing)
             count_bytes(end)
             return obj
 
-        def decode_from(data: Buffer, pos: int, views: bool = False, lenient: bool = False) -> tuple[Any, int]:
+        def decode_from(data: Buffer, pos: int, views: bool = False, lenient: bool = False) -> tuple[object, int]:
             if switched():
                 return self.decode_from(data, pos, views, lenient)
             obj, end = self._walk(data, pos, views, lenient, True)
             count_bytes(end - pos)
             return obj, end
 
-        def encode(obj: Any) -> bytes:
+        def encode(obj: object) -> bytes:
             if switched():
                 return self.encode(obj)
             data = self._write(obj)
@@ -166,18 +173,18 @@ class Codec:
 
     def _walk(
         self, data: Buffer, pos: int, views: bool, lenient: bool, partial: bool, allow_trailing: bool = False
-    ) -> tuple[Any, int]:
+    ) -> tuple[object, int]:
         key = views, lenient
         reader = self._readers.get(key)
         if reader is None:
             reader = self._readers[key] = Reader(self.plan, views=views, lenient=lenient)
         tree, pos = reader.read(_contiguous(data), pos, partial, allow_trailing)
-        obj = msgspec.convert(tree, self._type)
+        obj: object = msgspec.convert(tree, self._type)
         if views and self._patch is not None:
             self._patch(obj, memoryview(data).cast("B"))
         return obj, pos
 
-    def _write(self, obj: Any) -> bytes:
+    def _write(self, obj: object) -> bytes:
         if self._writer is None:
             self._writer = Writer(self.plan)
         try:
@@ -187,22 +194,25 @@ class Codec:
 
     # The kernels
 
-    def _use_kernels(self, entry: Any) -> None:
+    def _use_kernels(self, entry: ModuleType) -> None:
         rows = array("q", [word for row in self.plan.rows for word in row])
         pool = array("b", self.plan.pool + bytes(8))
         job = array("q", [rows.buffer_info()[0], pool.buffer_info()[0], DECODE_EIGHTHS, ENCODE_EIGHTHS])
         self._job = rows, pool, job  # kept, and never replaced: the kernels have their addresses
         address = job.buffer_info()[0]
-        kernel_decode, decode_at, kernel_encode = entry.decode, entry.decode_at, entry.encode
-        partial, partial_views = entry.decoding.PARTIAL, entry.decoding.PARTIAL | entry.decoding.VIEWS
-        unpack = msgspec.msgpack.Decoder(self._type).decode
+        self.decode, self.decode_from = self._kernel_decoders(entry, address)
+        self.encode = self._kernel_encoder(entry, address)
+
+    def _kernel_decoders(self, entry: ModuleType, address: int) -> tuple[Decode, DecodeFrom]:
+        kernel_decode, decode_at, flag = entry.decode, entry.decode_at, entry.decoding
+        partial, partial_views = flag.PARTIAL, flag.PARTIAL | flag.VIEWS
+        unpack: Callable[[bytes], object] = msgspec.msgpack.Decoder(self._type).decode
         pair_type: Any = tuple[self._type, int]  # type: ignore[name-defined]  # made when it runs
         unpack_pair = msgspec.msgpack.Decoder(pair_type).decode
-        pack = msgspec.msgpack.Encoder(uuid_format="bytes").encode
         patch: Patch = self._patch or _keep
-        walk, write = self._walk, self._write
+        walk = self._walk
 
-        def decode(data: Buffer, views: bool = False, lenient: bool = False, allow_trailing: bool = False) -> Any:
+        def decode(data: Buffer, views: bool = False, lenient: bool = False, allow_trailing: bool = False) -> object:
             packed = kernel_decode(data, address)
             if packed is not None:
                 try:
@@ -213,12 +223,12 @@ class Codec:
 
         def decode_with_bytes(
             data: Buffer, views: bool = False, lenient: bool = False, allow_trailing: bool = False
-        ) -> Any:
+        ) -> object:
             source: bytes | memoryview
             if views:
-                source, flags = memoryview(data).cast("B"), entry.decoding.VIEWS
+                source, flags = memoryview(data).cast("B"), flag.VIEWS
             elif len(data) >= LARGE_INPUT and type(data) is bytes:
-                source, flags = data, entry.decoding.LARGE
+                source, flags = data, flag.LARGE
             else:
                 return decode(data, False, lenient, allow_trailing)
             packed = decode_at(data, 0, address, flags)
@@ -232,11 +242,11 @@ class Codec:
                     return obj
             return walk(data, 0, views, lenient, False, allow_trailing)[0]
 
-        def decode_from(data: Buffer, pos: int, views: bool = False, lenient: bool = False) -> tuple[Any, int]:
+        def decode_from(data: Buffer, pos: int, views: bool = False, lenient: bool = False) -> tuple[object, int]:
             packed = decode_at(data, pos, address, partial_views if views else partial)
             if packed is not None:
                 try:
-                    pair: tuple[Any, int] = unpack_pair(packed)
+                    pair: tuple[object, int] = unpack_pair(packed)
                 except ValueError:  # invalid UTF-8
                     pass
                 else:
@@ -245,18 +255,23 @@ class Codec:
                     return pair
             return walk(data, pos, views, lenient, True)
 
-        def encode(obj: Any) -> bytes:
+        return decode if self._patch is None else decode_with_bytes, decode_from
+
+    def _kernel_encoder(self, entry: ModuleType, address: int) -> Encode:
+        kernel_encode, write = entry.encode, self._write
+        encoder = msgspec.msgpack.Encoder(uuid_format="bytes")
+        pack, pack_into = encoder.encode, encoder.encode_into
+        large = False
+
+        def encode(obj: object) -> bytes:
             try:
                 packed = pack(obj)
-            except Exception:  # whatever msgspec cannot write: the walker says what and where
+            except Exception:  # msgspec cannot write it: the walker raises the error that says why
                 return write(obj)
             data: bytes | None = kernel_encode(packed, address)
             return write(obj) if data is None else data
 
-        pack_into = msgspec.msgpack.Encoder(uuid_format="bytes").encode_into
-        large = False
-
-        def encode_with_bytes(obj: Any) -> bytes:
+        def encode_with_bytes(obj: object) -> bytes:
             nonlocal large
             if not large:
                 data = encode(obj)
@@ -276,16 +291,13 @@ class Codec:
                 _spare.append(packed)
             return write(obj) if made is None else made
 
-        self.decode, self.encode = decode, encode
-        if self._patch is not None:
-            self.decode, self.encode = decode_with_bytes, encode_with_bytes
-        self.decode_from = decode_from
+        return encode if self._patch is None else encode_with_bytes
 
 
-def _keep(obj: Any, source: bytes | memoryview) -> None:
-    """The patch of a message that holds no bytes."""
+def _keep(obj: object, source: bytes | memoryview) -> None:
+    """Patch a message that has no bytes fields: nothing to do."""
 
 
 def _contiguous(data: Buffer) -> bytes | memoryview:
-    """What the walker can index, slice and unpack."""
+    """Return data as a flat buffer that the walker can index, slice and unpack."""
     return data if isinstance(data, bytes) else memoryview(data).cast("B")

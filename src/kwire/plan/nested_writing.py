@@ -30,7 +30,7 @@ class NestedWriter:
     cls: the message's class. Raises UnsupportedVersion where there is no such version.
     """
 
-    def __init__(self, spec: Message, version: int, cls: Any) -> None:
+    def __init__(self, spec: Message, version: int, cls: type) -> None:
         self.spec, self.version = spec, version
         self._encode = codec(spec, version, cls).encode
 
@@ -50,7 +50,7 @@ class NestedWriter:
                 raise EncodeError(f"{error.what}, in row {row}", error.path) from None
         return pa.array(made, pa.binary())
 
-    def _structs(self, array: pa.StructArray, struct: Struct, where: str) -> list[Any]:
+    def _structs(self, array: pa.StructArray, struct: Struct, where: str) -> list[object]:
         """Structs as tuples in class order, the list of unknown tagged fields at the end."""
         names = {f.attr for f in struct.fields}
         for given in array.type.names:
@@ -71,7 +71,7 @@ class NestedWriter:
             rows = [row if there else None for row, there in zip(rows, array.is_valid().to_pylist(), strict=True)]
         return rows
 
-    def _values(self, array: pa.Array, f: Field, where: str) -> list[Any]:
+    def _values(self, array: pa.Array, f: Field, where: str) -> list[object]:
         """A column of the field, value by value."""
         if not f.is_array:
             return self._elements(array, f, where)
@@ -85,7 +85,7 @@ class NestedWriter:
             lists = [each if there else None for each, there in zip(lists, array.is_valid().to_pylist(), strict=True)]
         return lists
 
-    def _elements(self, array: pa.Array, f: Field, where: str) -> list[Any]:
+    def _elements(self, array: pa.Array, f: Field, where: str) -> list[object]:
         if f.struct is not None:
             if not pa.types.is_struct(array.type):
                 raise OptionError(f"{where}: {array.type} is no struct")
@@ -100,8 +100,8 @@ class NestedWriter:
         return [_uuid(value) for value in values] if f.type == "uuid" else values
 
 
-def _uuid(value: Any) -> Any:
-    """The 16 bytes of Kafka's text; what is none is left to the codec, which says where it stands."""
+def _uuid(value: object) -> object:
+    """Decode Kafka's text form of a uuid to its 16 bytes; other values are left to the codec, which reports errors."""
     if isinstance(value, str) and len(value) == 22:
         try:
             return base64.b64decode(value + "==", altchars=b"-_", validate=True)

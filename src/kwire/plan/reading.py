@@ -34,7 +34,9 @@ from kwire.wire.lengths import read_compact_length, read_length
 from kwire.wire.varint import read_unsigned_varint
 
 Buffer = bytes | memoryview
-Step = Callable[[Buffer, int, int, list[Any]], int]
+Values = list[Any]
+"""Values of one struct in class order."""
+Step = Callable[[Buffer, int, int, Values], int]
 
 FORMATS = {
     r.BOOL: "?",
@@ -64,9 +66,21 @@ class Reader:
     ) -> None:
         self.plan, self.lenient, self.views, self.recorder = plan, lenient, views, recorder
         self.framed = plan.rows[0][0] == r.LENGTH
+        self._makers: dict[int, Callable[[int], Step]] = {
+            r.FIXED: self._fixed,
+            r.VARINTS: self._varints,
+            r.STRING: self._string,
+            r.BYTES: self._bytes,
+            r.LIST: self._list,
+            r.VARLIST: self._varlist,
+            r.ARRAY: self._array,
+            r.NULLABLE: self._nullable,
+            r.ABSENT: self._absent,
+            r.TAGS: self._tags,
+        }
         self.root, _ = self._value(int(self.framed))
 
-    def read(self, buf: Buffer, pos: int, partial: bool = False, allow_trailing: bool = False) -> tuple[Any, int]:
+    def read(self, buf: Buffer, pos: int, partial: bool = False, allow_trailing: bool = False) -> tuple[object, int]:
         """(values in class order, position after them). partial: bytes may be left over.
 
         allow_trailing: ignore bytes between the end of the message and the end of buf, or of the frame.
@@ -79,7 +93,7 @@ class Reader:
         if self.framed:
             size, start = self._frame_length(buf, pos, end)
             pos, end = start, start + size
-        values: list[Any] = []
+        values: Values = []
         pos = self.root(buf, pos, end, values)
         if allow_trailing:
             pos = end
@@ -105,35 +119,16 @@ class Reader:
 
     def _value(self, number: int) -> tuple[Step, int]:
         row = self.plan.rows[number]
-        op = row[0]
-        if op == r.STRUCT:
+        if row[0] == r.STRUCT:
             return self._struct(number)
-        if op == r.FIXED:
-            return self._fixed(number), number + 1
-        if op == r.VARINTS:
-            return self._varints(number), number + 1
-        if op == r.STRING:
-            return self._string(number), number + 1
-        if op == r.BYTES:
-            return self._bytes(number), number + 1
-        if op == r.LIST:
-            return self._list(number), number + 1
-        if op == r.VARLIST:
-            return self._varlist(number), number + 1
-        if op == r.ARRAY:
-            return self._array(number), row[2]
-        if op == r.NULLABLE:
-            return self._nullable(number), row[1]
-        if op == r.ABSENT:
-            return self._absent(number), number + row[6]
-        if op == r.TAGS:
-            return self._tags(number), row[2]
-        assert op == r.MARK, f"row {number} begins no value: {r.OPERATIONS[op]}"
-        return self._permuted(number)
+        if row[0] == r.MARK:
+            return self._permuted(number)
+        after = number + row[6] if row[0] == r.ABSENT else self.plan.row_after(number)
+        return self._makers[row[0]](number), after
 
     def _struct(self, number: int) -> tuple[Step, int]:
         rows, recorder = self.plan.rows, self.recorder
-        name = self._name(number)
+        name = self.plan.attribute(number)
         steps: list[Step] = []
         left = rows[number][1]
         number += 1
@@ -144,8 +139,8 @@ class Reader:
             step, number = self._value(number)
             steps.append(step)
 
-        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
-            mine: list[Any] = []
+        def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
+            mine: Values = []
             for step in steps:
                 pos = step(buf, pos, end, mine)
             values.append(mine)
@@ -154,7 +149,7 @@ class Reader:
         if not name:
             return read, number
 
-        def read_named(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+        def read_named(buf: Buffer, pos: int, end: int, values: Values) -> int:
             if recorder:
                 recorder.enter(name)
             try:
@@ -173,7 +168,7 @@ class Reader:
         _, count, offset, *_ = self.plan.rows[number]
         inverse = self.plan.pool[offset : offset + count]
 
-        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+        def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
             pos = read_struct(buf, pos, end, values)
             mine = values[-1]
             values[-1] = [mine[i] for i in inverse]
@@ -189,7 +184,7 @@ class Reader:
         unpack = struct.Struct(">" + "".join(FORMATS[kind] for kind in kinds)).unpack_from
         recorder = self.recorder
 
-        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+        def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
             if size > end - pos:
                 explain(pos, end)
             values += unpack(buf, pos)
@@ -206,7 +201,7 @@ class Reader:
                     raise Truncated(what, pos, (name,))
                 pos += r.WIDTHS[kind]
 
-        def note(pos: int, mine: list[Any]) -> None:
+        def note(pos: int, mine: Values) -> None:
             assert recorder
             for kind, word, name, value in zip(kinds, words, names, mine, strict=True):
                 shown = UUID(bytes=value) if kind == r.UUID else value
@@ -221,7 +216,7 @@ class Reader:
         names = [f.attr for f in self.plan.fields[number]]
         recorder = self.recorder
 
-        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+        def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
             for encoding, name in zip(encodings, names, strict=True):
                 value, after = within(encoding.read, buf, pos, end, encoding.name, (name,))
                 values.append(value)
@@ -234,7 +229,7 @@ class Reader:
 
     def _length(self, number: int, kind: str, wide: bool) -> Callable[[Buffer, int, int], tuple[int, int]]:
         """(length or count, position after it); -1 is null. kind: for errors; wide: int32 where not compact."""
-        flags, name, lenient = self.plan.rows[number][1], self._name(number), self.lenient
+        flags, name, lenient = self.plan.rows[number][1], self.plan.attribute(number), self.lenient
         may_be_null = bool(flags & r.MAY_BE_NULL)
         here = (name,) if name else ()
         width = 4 if wide else 2
@@ -261,11 +256,11 @@ class Reader:
         return read_compact if flags & r.COMPACT else read_plain
 
     def _string(self, number: int) -> Step:
-        length, name, recorder = self._length(number, "string", wide=False), self._name(number), self.recorder
+        length, name, recorder = self._length(number, "string", wide=False), self.plan.attribute(number), self.recorder
         here = (name,) if name else ()
         problems = "replace" if self.lenient else "strict"
 
-        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+        def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
             start = pos
             n, pos = length(buf, pos, end)
             if n < 0:
@@ -291,13 +286,13 @@ class Reader:
         kind = fields[0].type
         length, name, recorder, views = (
             self._length(number, kind, wide=True),
-            self._name(number),
+            self.plan.attribute(number),
             self.recorder,
             self.views,
         )
         here = (name,) if name else ()
 
-        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+        def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
             start = pos
             n, pos = length(buf, pos, end)
             if n < 0:
@@ -315,10 +310,10 @@ class Reader:
 
     def _list(self, number: int) -> Step:
         _, _, code, width, *_ = self.plan.rows[number]
-        length, name, recorder = self._length(number, "array", wide=True), self._name(number), self.recorder
+        length, name, recorder = self._length(number, "array", wide=True), self.plan.attribute(number), self.recorder
         [word] = fixed_words([code], self.plan.fields[number])
 
-        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+        def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
             start = pos
             n, pos = length(buf, pos, end)
             if recorder:
@@ -343,9 +338,9 @@ class Reader:
 
     def _varlist(self, number: int) -> Step:
         encoding = ENCODINGS[r.PACKED_NAMES[self.plan.rows[number][2]]]
-        length, name, recorder = self._length(number, "array", wide=True), self._name(number), self.recorder
+        length, name, recorder = self._length(number, "array", wide=True), self.plan.attribute(number), self.recorder
 
-        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+        def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
             start = pos
             n, pos = length(buf, pos, end)
             if recorder:
@@ -356,7 +351,7 @@ class Reader:
             if n > end - pos:
                 what = f"array of {n} {encoding.name} of at least 1 byte, {end - pos} left"
                 raise Truncated(what, start, (name,))
-            mine: list[Any] = []
+            mine: Values = []
             values.append(mine)
             for i in range(n):
                 value, after = within(encoding.read, buf, pos, end, encoding.name, (name, i))
@@ -370,10 +365,10 @@ class Reader:
 
     def _array(self, number: int) -> Step:
         least = self.plan.rows[number][3]
-        length, name, recorder = self._length(number, "array", wide=True), self._name(number), self.recorder
+        length, name, recorder = self._length(number, "array", wide=True), self.plan.attribute(number), self.recorder
         element, _ = self._value(number + 1)
 
-        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+        def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
             start = pos
             n, pos = length(buf, pos, end)
             if recorder:
@@ -384,7 +379,7 @@ class Reader:
             if n * least > end - pos:
                 what = f"array of {n} elements of at least {least} bytes, {end - pos} left"
                 raise Truncated(what, start, (name,))
-            mine: list[Any] = []
+            mine: Values = []
             values.append(mine)
             try:
                 for i in range(n):
@@ -400,10 +395,10 @@ class Reader:
         return read
 
     def _nullable(self, number: int) -> Step:
-        tagged, name, recorder = self.plan.rows[number][2], self._name(number), self.recorder
+        tagged, name, recorder = self.plan.rows[number][2], self.plan.attribute(number), self.recorder
         present, _ = self._value(number + 1)
 
-        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+        def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
             start = pos
             if tagged:
                 marker, pos = uvarint(buf, pos, end, "presence of a struct", (name,))
@@ -427,7 +422,7 @@ class Reader:
         run = self.plan.rows[number : number + row[6]]
         defaults = [] if row[7] else [self._constant(offset, length) for _, offset, length, *_ in run]
 
-        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+        def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
             values += defaults
             return pos
 
@@ -436,12 +431,12 @@ class Reader:
     def _tags(self, number: int) -> Step:
         _, count, _, present, *_ = self.plan.rows[number]
         prefix = self._prefix(number)
-        defaults: list[Any] = []
+        defaults: Values = []
         known: dict[int, tuple[int, str, Step]] = {}
         refused: dict[int, str] = {}
         for entry in range(number + 2, number + 2 + count):
             _, tag, state, sub, offset, length, *_ = self.plan.rows[entry]
-            name = self._name(entry)
+            name = self.plan.attribute(entry)
             if state == r.LIVE:
                 known[tag] = len(defaults), name, self._value(sub)[0]
             else:
@@ -450,7 +445,7 @@ class Reader:
                 defaults.append(self._constant(offset, length))
         lenient, recorder = self.lenient, self.recorder
 
-        def read(buf: Buffer, pos: int, end: int, values: list[Any]) -> int:
+        def read(buf: Buffer, pos: int, end: int, values: Values) -> int:
             if pos < end and buf[pos] == 0 and present >= 0:
                 if recorder:
                     recorder.note(pos, pos + 1, "count of tagged fields", 0)
@@ -480,7 +475,7 @@ class Reader:
                 if tag in known:
                     slot, name, step = known[tag]
                     limit = end if lenient else pos + size
-                    holder: list[Any] = []
+                    holder: Values = []
                     after = step(buf, pos, limit, holder)
                     if after != pos + size and not lenient:
                         raise Malformed(f"tag {tag} of {size} bytes, its value has {after - pos}", at, (name,))
@@ -501,20 +496,13 @@ class Reader:
 
         return read
 
-    def _name(self, number: int) -> str:
-        """The attribute that a row reads; nothing for elements of arrays, which have their index."""
-        fields = self.plan.fields[number]
-        if not fields or (self.plan.rows[number - 1][0] == r.ARRAY and self.plan.fields[number - 1] == fields):
-            return ""
-        return fields[0].attr
-
-    def _constant(self, offset: int, length: int) -> Any:
+    def _constant(self, offset: int, length: int) -> object:
         return _unpack(self.plan.pool[offset : offset + length])
 
-    def _prefix(self, number: int) -> list[Any]:
+    def _prefix(self, number: int) -> Values:
         """The defaults of the trailing run before a TAGS row, which a section that is not empty has to write."""
         left = self.plan.rows[number + 1][4]
-        prefix: list[Any] = []
+        prefix: Values = []
         while left:
             number -= 1
             _, offset, length, *_ = self.plan.rows[number]

@@ -120,6 +120,20 @@ class Plan:
     structs: dict[int, str] = field(default_factory=dict)
     depth: int = 0
 
+    def row_after(self, number: int) -> int:
+        """Return the number of the row after the value that begins at this row; of a struct, after its STRUCT row."""
+        operation, a, b, *_ = self.rows[number]
+        if operation in (ARRAY, TAGS):
+            return b
+        return a if operation == NULLABLE else number + 1
+
+    def attribute(self, number: int) -> str:
+        """Return the attribute that a row reads or writes; "" for elements of arrays, which have an index instead."""
+        fields = self.fields[number]
+        if not fields or (self.rows[number - 1][0] == ARRAY and self.fields[number - 1] == fields):
+            return ""
+        return fields[0].attr
+
 
 def disassemble(plan: Plan) -> str:
     """The plan for people: one line a row, with the fields it stands for."""

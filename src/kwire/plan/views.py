@@ -40,7 +40,7 @@ def _patch(struct: Struct, version: int) -> Patch | None:
     if len(steps) < 2:
         return steps[0] if steps else None
 
-    def patch(obj: Any, source: Source) -> None:
+    def patch(obj: object, source: Source) -> None:
         for step in steps:
             step(obj, source)
 
@@ -50,7 +50,7 @@ def _patch(struct: Struct, version: int) -> Patch | None:
 def _field(attr: str) -> Patch:
     get, unpack, size = attrgetter(attr), VIEW.unpack, VIEW.size
 
-    def patch(obj: Any, source: Source) -> None:
+    def patch(obj: object, source: Source) -> None:
         value = get(obj)
         if value is not None and len(value) == size:
             start, n = unpack(value)
@@ -60,7 +60,7 @@ def _field(attr: str) -> Patch:
 
 
 def _elements(attr: str) -> Patch:
-    def patch(obj: Any, source: Source) -> None:
+    def patch(obj: object, source: Source) -> None:
         values = getattr(obj, attr)
         for i, value in enumerate(values or ()):
             if len(value) == VIEW.size:
@@ -71,7 +71,7 @@ def _elements(attr: str) -> Patch:
 
 
 def _each_element(attr: str, inner: Patch) -> Patch:
-    def patch(obj: Any, source: Source) -> None:
+    def patch(obj: object, source: Source) -> None:
         for element in getattr(obj, attr) or ():
             inner(element, source)
 
@@ -79,7 +79,7 @@ def _each_element(attr: str, inner: Patch) -> Patch:
 
 
 def _nested(attr: str, inner: Patch) -> Patch:
-    def patch(obj: Any, source: Source) -> None:
+    def patch(obj: object, source: Source) -> None:
         value = getattr(obj, attr)
         if value is not None:
             inner(value, source)

@@ -41,6 +41,18 @@ class Writer:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.framed = plan.rows[0][0] == r.LENGTH
+        self._makers: dict[int, Callable[[int, int], Step]] = {
+            r.FIXED: self._fixed,
+            r.VARINTS: self._varints,
+            r.STRING: self._string,
+            r.BYTES: self._bytes,
+            r.LIST: self._list,
+            r.VARLIST: self._varlist,
+            r.ARRAY: self._array,
+            r.NULLABLE: self._nullable,
+            r.ABSENT: self._absent,
+            r.TAGS: self._tags,
+        }
         self.root, _ = self._value(int(self.framed), 0)
 
     def write(self, obj: object) -> bytes:
@@ -54,37 +66,17 @@ class Writer:
     # From rows to steps. index: of the value in its struct. Each returns the step and the number of the row behind.
 
     def _value(self, number: int, index: int) -> tuple[Step, int]:
-        row = self.plan.rows[number]
-        op = row[0]
-        if op == r.STRUCT:
+        operation = self.plan.rows[number][0]
+        if operation == r.STRUCT:
             return self._struct(number, index)
-        if op == r.FIXED:
-            return self._fixed(number, index), number + 1
-        if op == r.VARINTS:
-            return self._varints(number, index), number + 1
-        if op == r.STRING:
-            return self._string(number, index), number + 1
-        if op == r.BYTES:
-            return self._bytes(number, index), number + 1
-        if op == r.LIST:
-            return self._list(number, index), number + 1
-        if op == r.VARLIST:
-            return self._varlist(number, index), number + 1
-        if op == r.ARRAY:
-            return self._array(number, index), row[2]
-        if op == r.NULLABLE:
-            return self._nullable(number, index), row[1]
-        if op == r.ABSENT:
-            return self._absent(number, index), number + 1
-        if op == r.TAGS:
-            return self._tags(number, index), row[2]
-        assert op == r.MARK, f"row {number} begins no value: {r.OPERATIONS[op]}"
-        step, number = self._value(number + 1, index)
-        return step, number + 1
+        if operation == r.MARK:
+            step, number = self._value(number + 1, index)
+            return step, number + 1
+        return self._makers[operation](number, index), self.plan.row_after(number)
 
     def _struct(self, number: int, index: int) -> tuple[Step, int]:
         rows = self.plan.rows
-        count, name = rows[number][1], self._name(number)
+        count, name = rows[number][1], self.plan.attribute(number)
         steps: list[Step] = []
         number += 1
         at = 0
@@ -153,7 +145,7 @@ class Writer:
         return write
 
     def _string(self, number: int, index: int) -> Step:
-        flags, name = self.plan.rows[number][1], self._name(number)
+        flags, name = self.plan.rows[number][1], self.plan.attribute(number)
         here = (name,) if name else ()
 
         def write(out: bytearray, values: Values) -> None:
@@ -176,7 +168,7 @@ class Writer:
         return write
 
     def _bytes(self, number: int, index: int) -> Step:
-        flags, name = self.plan.rows[number][1], self._name(number)
+        flags, name = self.plan.rows[number][1], self.plan.attribute(number)
         here = (name,) if name else ()
 
         def write(out: bytearray, values: Values) -> None:
@@ -194,7 +186,7 @@ class Writer:
 
     def _list(self, number: int, index: int) -> Step:
         _, flags, code, *_ = self.plan.rows[number]
-        name = self._name(number)
+        name = self.plan.attribute(number)
         expected = {TYPES.get(code, int)}
         [word] = fixed_words([code], self.plan.fields[number])
 
@@ -224,7 +216,7 @@ class Writer:
 
     def _varlist(self, number: int, index: int) -> Step:
         _, flags, code, *_ = self.plan.rows[number]
-        name, encoding = self._name(number), ENCODINGS[r.PACKED_NAMES[code]]
+        name, encoding = self.plan.attribute(number), ENCODINGS[r.PACKED_NAMES[code]]
 
         def write(out: bytearray, values: Values) -> None:
             value = values[index]
@@ -239,7 +231,7 @@ class Writer:
         return write
 
     def _array(self, number: int, index: int) -> Step:
-        flags, name = self.plan.rows[number][1], self._name(number)
+        flags, name = self.plan.rows[number][1], self.plan.attribute(number)
         step, _ = self._value(number + 1, 0)
 
         def write(out: bytearray, values: Values) -> None:
@@ -274,7 +266,7 @@ class Writer:
 
     def _absent(self, number: int, index: int) -> Step:
         _, offset, length, ignorable, floats, *_ = self.plan.rows[number]
-        name, equal = self._name(number) or r.UNKNOWN, self._equals(offset, length, floats)
+        name, equal = self.plan.attribute(number) or r.UNKNOWN, self._equals(offset, length, floats)
 
         def write(out: bytearray, values: Values) -> None:
             if not ignorable and not equal(values[index]):
@@ -292,7 +284,9 @@ class Writer:
             if state == r.ELSEWHERE or (state == r.LACKING and ignorable):
                 continue
             step = self._value(sub, index + i)[0] if state == r.LIVE else None
-            fields.append((tag, index + i, self._name(number + 2 + i), self._equals(offset, length, floats), step))
+            fields.append(
+                (tag, index + i, self.plan.attribute(number + 2 + i), self._equals(offset, length, floats), step)
+            )
 
         def write(out: bytearray, values: Values) -> None:
             section: list[tuple[int, bytes]] = []
@@ -324,13 +318,6 @@ class Writer:
             return equal_with_floats(_unpack(packed), default) if floats else packed == constant
 
         return equal
-
-    def _name(self, number: int) -> str:
-        """The attribute that a row writes; nothing for elements of arrays, which have their index."""
-        fields = self.plan.fields[number]
-        if not fields or (self.plan.rows[number - 1][0] == r.ARRAY and self.plan.fields[number - 1] == fields):
-            return ""
-        return fields[0].attr
 
 
 def attributes(value: object, count: int) -> Values:
@@ -368,7 +355,7 @@ def octets(value: object) -> bytes | bytearray | memoryview | None:
     return value.bytes if isinstance(value, UUID) else None
 
 
-def fixed(code: int, value: Any, *path: str | int) -> bytes:
+def fixed(code: int, value: object, *path: str | int) -> bytes:
     """One value of fixed width. Raises EncodeError at path."""
     kind = r.CODE_NAMES[code]
     if value is None:
@@ -391,7 +378,7 @@ def fixed(code: int, value: Any, *path: str | int) -> bytes:
         raise EncodeError(f"{shown(value)} does not fit {kind}", path) from None
 
 
-def write_encoded(out: bytearray, encoding: IntegerEncoding, value: Any, *path: str | int) -> None:
+def write_encoded(out: bytearray, encoding: IntegerEncoding, value: object, *path: str | int) -> None:
     """One integer in an encoding of KIP-625. Raises EncodeError at path, with the value and the width (I-20)."""
     if value is None:
         raise EncodeError("null where null is not allowed", path)
@@ -401,11 +388,11 @@ def write_encoded(out: bytearray, encoding: IntegerEncoding, value: Any, *path: 
     encoding.write(out, number)
 
 
-def integer(number: Any, value: object, kind: str, path: tuple[str | int, ...]) -> int:
+def integer(number: object, value: object, kind: str, path: tuple[str | int, ...]) -> int:
     """A number as an int; value: what it was made from, for the error. A boolean is none."""
     try:
         if not isinstance(number, bool):
-            return operator.index(number)
+            return operator.index(number)  # type: ignore[arg-type]  # the TypeError tells
     except TypeError:
         pass
     raise EncodeError(f"{shown(value)} is no {kind}", path)
