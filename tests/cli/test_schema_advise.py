@@ -181,6 +181,6 @@ def test_the_errors_of_encodings_are_shown_by_check(kwire: Call, tmp_path: Path)
     result = kwire("schema", "check", tmp_path)
     assert (
         result.code,
-        "Order.A: encoding belongs to int16, int32, int64 and arrays of them, not to int8" in result.out,
+        "Order.A: encoding is allowed only for int16, int32, int64 and arrays of them, not to int8" in result.out,
     ) == (1, True)
     assert "[I-10]" in result.out

@@ -45,8 +45,8 @@ def test_a_violation_is_a_line_under_its_message(kwire: Callable, sources: Calla
         "Order",
         "  new/Order.json:7: note: Order.Renamed: renamed from A; the bytes are the same [V-25]",
         "  new/Order.json:1: Order.B: removed, but versions 0-3 are still valid;"
-        ' keep it; a new version may lack it ("versions": "0-3") [V-23]',
-        "  new/Order.json:12: note: Order.Tagged0: tag 0 joins versions 1-3; old readers skip it [V-40]",
+        ' keep it; a new version may omit it ("versions": "0-3") [V-23]',
+        "  new/Order.json:12: note: Order.Tagged0: tag 0 added to versions 1-3; old readers skip it [V-40]",
     ]
     assert result.err == "kwire: 1 violations, 2 notes, 1 definitions\n"
 
@@ -66,7 +66,7 @@ def test_json_has_every_entry(kwire: Callable, sources: Callable) -> None:
             "rule": "V-51",
             "where": "Order.A",
             "message": "type int32 becomes int64",
-            "advice": "keep int32, or give the released versions an encoding that writes fixed32",
+            "advice": "keep int32, or give released versions the encoding fixed32",
             "versions": "0-3",
             "file": "new/Order.json",
             "line": 7,
@@ -80,9 +80,9 @@ def test_github_gets_annotations(kwire: Callable, sources: Callable) -> None:
     sources(message(A | {"default": "1"}), message(A, tagged(0)))
     result = kwire("schema", "diff", "old", "new", "--format", "github")
     assert result.out.splitlines() == [
-        "::error file=new/Order.json,line=7,title=V-50 Order.A::default 1 becomes 0; keep it: every released version"
-        " sends the field, but code that leaves it out would send another value",
-        "::notice file=new/Order.json,line=12,title=V-40 Order.Tagged0::tag 0 joins versions 1-3; old readers skip it",
+        "::error file=new/Order.json,line=7,title=V-50 Order.A::default 1 becomes 0; keep it: all released versions"
+        " send it, but code that does not set it would send another value",
+        "::notice file=new/Order.json,line=12,title=V-40 Order.Tagged0::tag 0 added to versions 1-3; old readers skip it",
     ]
 
 
@@ -182,7 +182,7 @@ def test_history_finds_a_burnt_tag(kwire: Callable, sources: Callable, tmp_path:
     assert kwire("schema", "diff", "old", "new").code == 0
     result = kwire("schema", "diff", "old", "new", "--history", "1.0")
     assert result.code == 1
-    assert "tag 0 was that of Tagged0 (int32) in 1.0/Order.json" in result.out
+    assert "tag 0 was used by Tagged0 (int32) in 1.0/Order.json" in result.out
 
 
 def test_a_dialect_reads_what_the_strict_one_refuses(kwire: Callable, sources: Callable) -> None:

@@ -98,9 +98,9 @@ def test_the_error_names_rule_struct_and_field(rule: str, text: str) -> None:
 
 def test_an_error_says_what_to_do() -> None:
     for item, words in (
-        (field(encoding="unsigned32"), "write upacked32"),
-        (field(encoding={"0": "fixed32", "3+": "packed32"}), "version 1 has none"),
-        (field(versions="2+", encoding={"1+": "packed32"}), "versions 2+, they are for 1+"),
+        (field(encoding="unsigned32"), "did you mean 'upacked32'"),
+        (field(encoding={"0": "fixed32", "3+": "packed32"}), "version 1 is missing"),
+        (field(versions="2+", encoding={"1+": "packed32"}), "versions of the field, 2+: it covers 1+"),
         (field("int64", encoding="fixed16", default=40000), "40000 does not fit fixed16: 16 bits, -32768 to 32767"),
     ):
         with pytest.raises(SchemaError, match=words.replace("+", "\\+")):

@@ -792,8 +792,8 @@ def test_a_violation_says_what_where_and_what_to_do() -> None:
     assert violation == Violation(
         rule="V-21",
         where="Order.Items.New",
-        message="new, and it would join versions 2-3",
-        advice="start it in a new version, 4+, or make it a tagged field",
+        message="added to versions 2-3",
+        advice="add it in a new version, 4+, or make it a tagged field",
         versions="2-3",
     )
     assert str(violation) == f"Order.Items.New: {violation.message}; {violation.advice} [V-21]"

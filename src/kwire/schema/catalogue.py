@@ -81,7 +81,7 @@ def keep_differences(folder: StrPath, base: StrPath) -> list[Path]:
     """
     release, other = Path(folder), Path(base)
     if release.resolve().parent != other.resolve().parent:
-        raise SchemaError(f"must be in the same folder as {release}", "E-01", str(other))
+        raise SchemaError(f"not in the same folder as {release}", "E-01", str(other))
     own, known = release_files(release), release_files(other)
     for name in own.keys() & known.keys():
         if own[name].read_bytes() == known[name].read_bytes():
@@ -102,12 +102,12 @@ def release_files(folder: StrPath) -> dict[str, Path]:
 def _release_files(folder: Path, through: tuple[Path, ...]) -> dict[str, Path]:
     note = folder / BASE
     if not folder.is_dir() or folder in through:
-        raise SchemaError(f"is not a release: {folder.name}", "E-01", str(through[-1] / BASE if through else folder))
+        raise SchemaError(f"not a release: {folder.name}", "E-01", str(through[-1] / BASE if through else folder))
     files: dict[str, Path] = {}
     if note.exists():
         name, *gone = note.read_text(encoding="utf-8").splitlines() or [""]
         if not re.fullmatch(r"kafka-[0-9.]+", name):
-            raise SchemaError(f"{name!r} is not the name of a release's folder", "E-01", str(note))
+            raise SchemaError(f"{name!r} is not the folder name of a release", "E-01", str(note))
         files = _release_files(folder.parent / name, (*through, folder))
         for line in gone:
             if files.pop(line.removeprefix("- "), None) is None:
@@ -150,7 +150,7 @@ def jar_texts(jar: Path) -> Iterator[tuple[str, str]]:
     except (OSError, zipfile.BadZipFile, zlib.error, UnicodeDecodeError, NotImplementedError, RuntimeError) as error:
         if isinstance(error, KwireError):
             raise
-        raise SchemaError(f"is neither a directory nor a jar that can be read: {error}", "E-01", str(jar)) from error
+        raise SchemaError(f"neither a directory nor a readable jar: {error}", "E-01", str(jar)) from error
 
 
 @dataclass(frozen=True, slots=True)

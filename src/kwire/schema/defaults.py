@@ -6,7 +6,7 @@
     uuid      URL-safe base64 of 16 bytes, padding or none
     string    any text; the word null is null
     bytes, struct, array   nothing, or null
-    records   always null, whatever stands there
+    records   always null, whatever the text
 
 Where Kafka checks one thing and pastes another into Java, the value that Java would take counts: `017` is 15, and `09`
 is an error (T-06); large uint32 defaults keep their value (T-07).
@@ -42,7 +42,7 @@ _NAMED_DOUBLES = {sign + name: float(sign + name) for sign in ("", "+", "-") for
 
 
 def parse_default(text: str, type_name: str, is_array: bool) -> Default:
-    """The default of a field of that type; no text is the type's own default.
+    """Parse the default of a field of that type; an empty text is the default of the type.
 
     type_name: element type, one of PRIMITIVES or a struct's name. Raises ValueError with the reason.
     """
@@ -51,7 +51,7 @@ def parse_default(text: str, type_name: str, is_array: bool) -> Default:
             return None
         if text:
             kind = "an array" if is_array else "bytes" if type_name == "bytes" else "a struct"
-            raise ValueError(f"the default of {kind} is nothing or null, not {text!r}")
+            raise ValueError(f"the default of {kind} must be empty or null, not {text!r}")
         return () if is_array else TYPE_DEFAULTS.get(type_name, STRUCT_DEFAULTS)
     if not text or type_name == "records":
         return TYPE_DEFAULTS[type_name]
@@ -59,7 +59,7 @@ def parse_default(text: str, type_name: str, is_array: bool) -> Default:
         return _string(text)
     if type_name == "bool":
         if text.lower() not in ("true", "false"):
-            raise ValueError(f"{text!r} is neither true nor false")
+            raise ValueError(f"{text!r} must be true or false")
         return text.lower() == "true"
     if type_name == "uuid":
         return _uuid(text)
@@ -72,25 +72,25 @@ def _string(text: str) -> str | None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("a lone surrogate cannot be written as UTF-8") from None
+        raise ValueError("a lone surrogate cannot be encoded as UTF-8") from None
     return text
 
 
 def _integer(text: str, type_name: str) -> int:
     # Limits first: Python refuses numbers of thousands of digits with an error of its own.
     if len(text) > 64:
-        raise ValueError(f"{text[:20]!r}... is no {type_name}")
+        raise ValueError(f"{text[:20]!r}... is not a valid {type_name}")
     if _HEX.match(text):
         value = int(text, 16)
     elif _OCTAL.match(text):
         try:
             value = int(text, 8)
         except ValueError:
-            raise ValueError(f"{text!r} starts with 0, so it is octal, and has other digits") from None
+            raise ValueError(f"{text!r} is octal because it starts with 0, and has other digits") from None
     elif _DECIMAL.match(text):
         value = int(text)
     else:
-        raise ValueError(f"{text!r} is no {type_name}")
+        raise ValueError(f"{text!r} is not a valid {type_name}")
     smallest, largest = INTEGERS[type_name]
     if not smallest <= value <= largest:
         raise ValueError(f"{text} does not fit {type_name}, {smallest} to {largest}")
@@ -108,17 +108,17 @@ def _double(text: str) -> float:
             return float.fromhex(match[1])
         except OverflowError:
             return float("-inf" if stripped.startswith("-") else "inf")
-    raise ValueError(f"{text!r} is no float64")
+    raise ValueError(f"{text!r} is not a valid float64")
 
 
 def parse_uuid(text: str) -> UUID:
-    """Kafka's text form of a uuid. Raises ValueError."""
+    """Parse Kafka's text form of a uuid. Raises ValueError."""
     try:
         data = base64.b64decode(text.rstrip("=") + "==", altchars=b"-_", validate=True) if len(text) <= 24 else b""
     except (binascii.Error, ValueError):
         data = b""
     if len(data) != 16 or not set(text).isdisjoint("+/"):
-        raise ValueError(f"{text[:40]!r} is not the URL-safe base64 of 16 bytes")
+        raise ValueError(f"{text[:40]!r} is not 16 bytes of URL-safe base64")
     return UUID(bytes=data)
 
 

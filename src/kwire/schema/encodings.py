@@ -1,4 +1,4 @@
-"""What a definition says about the encoding of its integers (KIP-625), in either notation.
+"""Integer encodings in definitions (KIP-625), in both notations.
 
     "type": "int32", "encoding": "packed32"                                 one encoding in all versions of the field
     "type": "int32", "encoding": {"0-9": "fixed32", "10+": "upacked32"}     one for each range of versions
@@ -55,7 +55,7 @@ def read_ranges(o: _Object, attribute: str) -> Ranges:
     node = o.members[attribute]
     assert isinstance(node.value, dict)
     if not node.value:
-        o.problem("I-14", f"{attribute} is an empty object", node.line)
+        o.problem("I-14", f"{attribute} must not be an empty object", node.line)
     found: Ranges = []
     for text, name in node.value.items():
         try:
@@ -64,9 +64,9 @@ def read_ranges(o: _Object, attribute: str) -> Ranges:
             o.problem("I-14", f"{attribute}: {error}", name.line)
             continue
         if not versions:
-            o.problem("I-14", f"{attribute}: {text!r} is an empty range", name.line)
+            o.problem("I-14", f"{attribute}: empty range {text!r}", name.line)
         elif not isinstance(name.value, str):
-            o.problem("I-14", f"{attribute}: what stands for {versions} is no text", name.line)
+            o.problem("I-14", f"{attribute}: the value for {versions} must be a string", name.line)
         else:
             found.append((versions, name.value))
     if len(found) < len(node.value):
@@ -90,12 +90,12 @@ def widest_type(o: _Object, types: Ranges) -> str | None:
     elements = [_split(name)[1] for name in names]
     for name, element in zip(names, elements, strict=True):
         if element not in PRIMITIVES and not element[:1].isupper():
-            o.problem("E-10", f"type: {name!r} is no type", o.members["type"].line)
+            o.problem("E-10", f"type: unknown type {name!r}", o.members["type"].line)
             return None
     arrays = {_split(name)[0] for name in names}
     for name, element in zip(names, elements, strict=True):
         if element not in ENCODABLE or len(arrays) > 1:
-            what = f"type: {name} in some versions and not in others; only int16, int32, int64 and varints mix"
+            what = f"type: {name} cannot be mixed with other types; only int16, int32, int64 and varints can"
             o.problem("I-34", f"{what}, or arrays of them", o.members["type"].line)
             return None
     return f"{arrays.pop()}{max(elements, key=ENCODABLE.index)}" if names else None
@@ -118,11 +118,11 @@ def read_encodings(
         found = [(item.versions, ENCODING_OF[element])]
     if "encoding" in o.members:
         if found:
-            o.problem("I-34", "type says how the number is encoded already", o.members["encoding"].line)
+            o.problem("I-34", "encoding is not allowed because type already names one", o.members["encoding"].line)
             return ()
         notation, found = "encoding", _encoding_attribute(o, item, dialect)
         if found and unfit:
-            what = "encoding belongs to int16, int32, int64 and arrays of them"
+            what = "encoding is allowed only for int16, int32, int64 and arrays of them"
             what += f", not to {'[]' * item.is_array}{item.type}"
             o.problem("I-10", what, o.members["encoding"].line)
             return ()
@@ -139,20 +139,24 @@ def _encoding_attribute(o: _Object, item: FieldText, dialect: Dialect) -> Ranges
     elif isinstance(node.value, dict):
         found = read_ranges(o, "encoding")
     else:
-        o.problem("I-14", "encoding is neither a name nor an object of names", node.line)
+        o.problem("I-14", "encoding must be a name or an object of names", node.line)
         return []
     if dialect == "kip":
         found = [(versions, KIP_NAMES.get(name, name)) for versions, name in found]
     wrong = [name for _, name in found if name not in ENCODINGS]
     for name in dict.fromkeys(wrong):
-        hint = f"; write {KIP_NAMES[name]}" if name in KIP_NAMES else ""
-        o.problem("I-13", f"{name[:40]!r} is no encoding: fixed, packed or upacked with 16, 32 or 64{hint}", node.line)
+        hint = f"; did you mean {KIP_NAMES[name]!r}?" if name in KIP_NAMES else ""
+        o.problem(
+            "I-13",
+            f"unknown encoding {name[:40]!r}; expected fixed, packed or upacked with 16, 32 or 64{hint}",
+            node.line,
+        )
     if wrong:
         return []
     if item.type in ENCODABLE:
         for name in dict.fromkeys(name for _, name in found):
             if ENCODINGS[name].bits > int(item.type.removeprefix("int")):
-                o.problem("I-15", f"{name} is wider than {item.type}", node.line)
+                o.problem("I-15", f"encoding {name} is wider than {item.type}", node.line)
                 return []
     return found
 
@@ -163,6 +167,8 @@ def _covers(o: _Object, item: FieldText, notation: str, found: Ranges) -> bool:
     gaps = [f"{a.highest + 1}" for (a, _), (b, _) in pairwise(found) if a.highest + 1 != b.lowest]
     if not item.versions or (whole == item.versions and not gaps):
         return True
-    where = f"version {gaps[0]} has none" if gaps else f"they are for {whole}"
-    o.problem("I-11", f"{notation}: the field has versions {item.versions}, {where}", o.members[notation].line)
+    where = f"version {gaps[0]} is missing" if gaps else f"it covers {whole}"
+    o.problem(
+        "I-11", f"{notation} must cover the versions of the field, {item.versions}: {where}", o.members[notation].line
+    )
     return False

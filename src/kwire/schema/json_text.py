@@ -1,7 +1,7 @@
-"""JSON with `//` and `/* */` comments, where every value knows its line.
+"""JSON with `//` and `/* */` comments, and the line of every value.
 
-The standard parser knows neither comments nor lines, and definitions are read by people who want to be told where.
-Numbers stay text: the language takes a number where a text is expected, and Python refuses very long ones.
+The standard parser supports neither comments nor lines, which error messages need. Numbers stay text: the language
+accepts a number where a string is expected, and Python refuses very long ones.
 Source: the Jackson settings of org.apache.kafka.message.MessageGenerator.
 """
 
@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 
 MAX_DEPTH = 100
-"""Nesting that is read at all; the deepest real definition has 11 levels."""
+"""Maximum nesting; the deepest real definition has 11 levels."""
 
 _TOKEN = re.compile(
     r"""
@@ -28,7 +28,7 @@ _TOKEN = re.compile(
 
 
 class JsonTextError(ValueError):
-    """The text is not JSON. line: where, from 1. repeated: the key that stands twice in one object, if that is all."""
+    """The text is not JSON. line: from 1. repeated: the duplicate key, if that is the error."""
 
     def __init__(self, what: str, line: int, repeated: str | None = None) -> None:
         super().__init__(what)
@@ -51,15 +51,15 @@ class Number:
 
 
 def read_json_text(text: str, lenient: bool = False) -> Node:
-    """The one value in text. Raises JsonTextError: not JSON, text behind the value, a repeated key, nesting too deep.
+    """Parse the value in text. Raises JsonTextError: not JSON, text after the value, duplicate key, nesting too deep.
 
-    lenient: ignore what stands behind the value; of repeated keys the last one counts.
+    lenient: ignore text after the value; the last of several duplicate keys counts.
     """
     scanner = _Scanner(text, lenient)
     node = scanner.value(0)
     if not lenient and scanner.next()[0]:
         line = scanner.line
-        raise JsonTextError("text after the end of the object", line)
+        raise JsonTextError("text after the end of the definition", line)
     return node
 
 
@@ -99,7 +99,7 @@ class _Scanner:
             return Node(self.members(depth), line)
         if found == "[":
             return Node(self.elements(depth), line)
-        raise JsonTextError(f"a value is missing before {found!r}" if found else "the text ends too early", line)
+        raise JsonTextError(f"expected a value before {found!r}" if found else "unexpected end of file", line)
 
     def members(self, depth: int) -> dict[str, Node]:
         members: dict[str, Node] = {}
@@ -108,12 +108,12 @@ class _Scanner:
         while True:
             kind, found, line = self.next()
             if kind != "string":
-                raise JsonTextError(f"a name in double quotes is missing before {found!r}", line)
+                raise JsonTextError(f"expected a name in double quotes before {found!r}", line)
             name = json.loads(found)
             if self.next()[1] != ":":
-                raise JsonTextError(f"a colon is missing after {found}", line)
+                raise JsonTextError(f"expected a colon after {found}", line)
             if name in members and not self.lenient:
-                raise JsonTextError(f"{found} stands twice in one object", line, repeated=name)
+                raise JsonTextError(f"duplicate key {found}", line, repeated=name)
             members[name] = self.value(depth + 1)
             if self.ends("}"):
                 return members
@@ -138,4 +138,4 @@ class _Scanner:
         kind, found, line = self.next()
         if kind == "mark" and found in (mark, ","):
             return found == mark
-        raise JsonTextError(f"a comma or {mark!r} is missing before {found!r}", line)
+        raise JsonTextError(f"expected a comma or {mark!r} before {found!r}", line)

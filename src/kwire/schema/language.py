@@ -1,8 +1,8 @@
 """Definitions from texts, files and directories.
 
-One text gives a checked message or the first of its errors; a directory gives all messages or all errors of all its
-files. Rules that several files break together (E-50 to E-54, E-62) hold within one directory, as Kafka has one
-directory for each of its modules and reuses record type numbers between them.
+A text gives a checked message or its first error; a directory gives all messages or all errors of all its files. Rules
+across files (E-50 to E-54, E-62) apply within one directory, because Kafka has a directory for each module and reuses
+record type numbers between modules.
 Source: org.apache.kafka.message.MessageGenerator, ApiMessageTypeGenerator, MetadataRecordTypeGenerator,
 CoordinatorRecordTypeGenerator.
 """
@@ -22,11 +22,11 @@ StrPath = str | PathLike[str]
 
 
 def parse(text: str, file: str | None = None, *, dialect: Dialect = "strict") -> Message:
-    """The message that a definition's text describes.
+    """Parse the text of a definition.
 
-    file: what errors call the text.
+    file: the name of the text in errors.
     dialect: "strict", "kip" (a tag needs no ranges) or "kafka" (what the definitions in Kafka's own releases need).
-    Raises SchemaError for the first of its errors; `check` gives them all.
+    Raises SchemaError for the first error; `check` returns all of them.
     """
     message, errors = check(text, file, dialect=dialect)
     if errors or message is None:
@@ -35,14 +35,14 @@ def parse(text: str, file: str | None = None, *, dialect: Dialect = "strict") ->
 
 
 def load(path: StrPath, *, dialect: Dialect = "strict") -> Message:
-    """The message of a definition file. Raises SchemaError as `parse` does, also for a file that cannot be read."""
+    """Load a definition file. Raises SchemaError as `parse` does, and for a file that cannot be read."""
     return parse(_read(Path(path)), str(path), dialect=dialect)
 
 
 def check(
     text: str, file: str | None = None, *, dialect: Dialect = "strict"
 ) -> tuple[Message | None, list[SchemaError]]:
-    """The message and all errors of a definition; without errors there is a message."""
+    """Return the message and all errors of a definition; without errors, the message is not None."""
     problems = Problems(file)
     declared = read_message(text, problems, dialect)
     message = None if declared is None else resolve(declared, problems)
@@ -50,9 +50,9 @@ def check(
 
 
 def load_all(paths: StrPath | Iterable[StrPath], *, dialect: Dialect = "strict") -> list[Message]:
-    """The messages of files and of directories (searched whole for .json files), in the order of their paths.
+    """Load files and directories (searched recursively for .json files), in the order of their paths.
 
-    Raises ExceptionGroup of SchemaError: every error of every file.
+    Raises ExceptionGroup of SchemaError with every error of every file.
     """
     messages, errors = check_all(paths, dialect=dialect)
     if errors:
@@ -64,7 +64,7 @@ def load_all(paths: StrPath | Iterable[StrPath], *, dialect: Dialect = "strict")
 def check_all(
     paths: StrPath | Iterable[StrPath], *, dialect: Dialect = "strict"
 ) -> tuple[list[Message], list[SchemaError]]:
-    """The messages and all errors of files and directories."""
+    """Return the messages and all errors of files and directories."""
     errors: list[SchemaError] = []
     directories: dict[Path, list[Message]] = {}
     messages: list[Message] = []
@@ -84,7 +84,7 @@ def check_all(
 
 
 def definition_files(paths: Iterable[StrPath]) -> list[Path]:
-    """The files themselves and the .json files below the directories, sorted within each directory."""
+    """List the files, and the .json files in the directories, sorted within each directory."""
     files: list[Path] = []
     for path in map(Path, paths):
         files += sorted(path.rglob("*.json")) if path.is_dir() else [path]
@@ -92,7 +92,7 @@ def definition_files(paths: Iterable[StrPath]) -> list[Path]:
 
 
 def check_together(messages: Sequence[Message]) -> list[SchemaError]:
-    """What is wrong with these messages as one API (rules A of part 2)."""
+    """Check the rules that several definitions break together (rules A of part 2)."""
     errors: list[SchemaError] = []
 
     def problem(rule: str, what: str, message: Message) -> None:
@@ -104,21 +104,21 @@ def check_together(messages: Sequence[Message]) -> list[SchemaError]:
             continue
         if message.api_key is None:
             if message.kind in ("request", "response", "metadata"):
-                problem("E-51", f"a {message.kind} needs an apiKey", message)
+                problem("E-51", f"apiKey is missing; a {message.kind} needs one", message)
             continue
         other = seen.setdefault((message.kind, message.api_key), message)
         if other is not message:
             rule = _KEYED_KINDS[message.kind]
-            problem(rule, f"apiKey {message.api_key} belongs to the {message.kind} {other.name} already", message)
+            problem(rule, f"apiKey {message.api_key} is already used by the {message.kind} {other.name}", message)
     for message in seen.values():
         partner = _PARTNERS.get(message.kind)
         if partner and (partner, message.api_key) not in seen:
             rule = "E-62" if message.kind.startswith("coordinator") else "E-53"
-            problem(rule, f"there is no {partner} with apiKey {message.api_key}", message)
+            problem(rule, f"no {partner} with apiKey {message.api_key}", message)
         if message.kind == "request" and not message.name.endswith("Request"):
-            problem("E-52", "the name of a request ends in Request", message)
+            problem("E-52", "the name of a request must end in Request", message)
         if message.kind == "response" and not message.name.endswith("Response"):
-            problem("E-52", "the name of a response ends in Response", message)
+            problem("E-52", "the name of a response must end in Response", message)
     return errors
 
 
@@ -143,4 +143,4 @@ def _read(path: Path) -> str:
     except OSError as error:
         raise SchemaError(f"cannot be read: {error.strerror or error}", "E-01", str(path)) from error
     except UnicodeDecodeError as error:
-        raise SchemaError(f"is not UTF-8: {error.reason} at byte {error.start}", "E-01", str(path)) from error
+        raise SchemaError(f"not valid UTF-8: {error.reason} at byte {error.start}", "E-01", str(path)) from error

@@ -5,22 +5,22 @@ from __future__ import annotations
 import keyword
 import re
 
-NAME_RULE = "a name is a letter, then letters and digits"
+NAME_RULE = "a name must be a letter followed by letters and digits"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*\Z")
 
 
 def camel_name(name: str) -> str:
-    """First letter lowered, the rest as it is: `ISR` is `iSR`. Kafka's accessor and JSON key."""
+    """Lower the first letter: `ISR` becomes `iSR`. Kafka's accessor and JSON key."""
     return name[:1].lower() + name[1:]
 
 
 def class_name(name: str) -> str:
-    """First letter raised, the rest as it is."""
+    """Raise the first letter."""
     return name[:1].upper() + name[1:]
 
 
 def snake_name(name: str) -> str:
-    """`fooBarBaz` as foo_bar_baz, `TopicID` as topic_id, `ISRNodes` as isrnodes.
+    """Convert to snake case: `fooBarBaz` to foo_bar_baz, `TopicID` to topic_id, `ISRNodes` to isrnodes.
 
     An upper-case letter is lowered and gets an underscore before it unless it is the first or follows another one.
     """
@@ -41,10 +41,10 @@ def is_name(name: str) -> bool:
 
 
 def wrong_class_name(name: str) -> str | None:
-    """Why a message or struct cannot have the name, None if it can: it becomes a class, a module and a file (T-09)."""
+    """Return why a message or struct cannot have the name (T-09: it becomes a class, module and file), or None."""
     if not is_name(name):
         return NAME_RULE
-    return "it is a keyword of Python" if keyword.iskeyword(name) else None
+    return "it is a Python keyword" if keyword.iskeyword(name) else None
 
 
 # What message classes have besides the fields of a definition.
@@ -57,6 +57,6 @@ TAKEN = frozenset(
 
 
 def attribute_name(name: str) -> str:
-    """The snake name, with an underscore behind it if Python or every message class has the word for itself."""
+    """Convert to snake case, with a trailing underscore for Python keywords and attributes of every message class."""
     snake = snake_name(name)
     return f"{snake}_" if keyword.iskeyword(snake) or snake in TAKEN else snake

@@ -1,4 +1,4 @@
-"""Declarations -> model: struct names looked up, versions clipped, defaults read, whole-message rules applied.
+"""Resolve declarations into the model: look up structs, clip versions, parse defaults, check whole-message rules.
 
 Rules E-31 to E-48. Effective versions of a struct are its own and those of everything around it.
 Source: org.apache.kafka.message.StructRegistry, SchemaGenerator, MessageDataGenerator, VersionConditional.
@@ -26,7 +26,7 @@ TAKEN = frozenset({"API_KEY", "DEFINITION", "FLEXIBLE_VERSIONS", "FORMER_NAMES",
 
 
 def resolve(text: MessageText, problems: Problems) -> Message:
-    """The model of a definition. With problems found, it is as much as could be made out of it."""
+    """Return the model of a definition; with errors, as much of it as possible."""
     return _Resolver(text, problems).message()
 
 
@@ -47,7 +47,7 @@ class _Resolver:
                 self.use_common(struct, ())
         self.top_level_rules()
         if self.written_out(root, {}) > MAX_FIELDS:
-            what = f"more than {MAX_FIELDS} fields once every struct is written out where it is used"
+            what = f"more than {MAX_FIELDS} fields, counting each struct at every use"
             self.problems.add("E-36", what, text.line, text.name)
         common = [s for s in self.built.values() if s.is_common]
         inline = [s for s in self.built.values() if not s.is_common]
@@ -74,25 +74,29 @@ class _Resolver:
 
     def register(self, struct: StructText) -> None:
         if "a" <= struct.name[0] <= "z":  # T-09 has been reported of what is not a letter
-            self.problems.add("E-31", "a struct's name starts with an upper-case letter", struct.line, struct.name)
+            self.problems.add("E-31", "names of structs start with an upper-case letter", struct.line, struct.name)
         if struct.name in self.common:
-            self.problems.add("E-34", f"two common structs {struct.name}", struct.line, struct.name)
+            self.problems.add("E-34", f"duplicate common struct {struct.name}", struct.line, struct.name)
         self.check_class_name(struct.name, struct.line)
         self.common.setdefault(struct.name, struct)
 
     def check_class_name(self, name: str, line: int) -> None:
         if name in (self.text.name, f"{self.text.name}Data"):
-            self.problems.add("T-09", f"a struct has the name of the message's class, {name}", line, name)
+            self.problems.add(
+                "T-09", f"invalid struct name {name!r}: it is the name of the message's class", line, name
+            )
         elif name in TAKEN:
-            self.problems.add("T-09", f"{name!r} cannot be the name of a struct: each message class has it", line, name)
+            self.problems.add(
+                "T-09", f"invalid struct name {name!r}: every message class has this attribute", line, name
+            )
 
     def top_level_rules(self) -> None:
         text = self.text
         if text.valid.is_open:
-            self.problems.add("E-40", f"validVersions is {text.valid}: it needs an upper bound", text.line, text.name)
+            self.problems.add("E-40", f"validVersions {text.valid} must have an upper bound", text.line, text.name)
         for item in text.fields:
             if item.map_key:
-                what = "a map key belongs to a struct in an array, not to the message itself"
+                what = "mapKey is allowed only in structs of an array, not in the message itself"
                 self.problems.add("E-41", what, item.line, text.name, item.name)
 
     def struct_of(
@@ -112,12 +116,12 @@ class _Resolver:
         flexible = self.text.flexible
         if item.flexible is not None:
             if not flexible.covers(item.flexible):
-                problem("E-43", f"flexible in {item.flexible}, the message only in {flexible}")
+                problem("E-43", f"flexibleVersions {item.flexible} must be within the message's, {flexible}")
             flexible = item.flexible
         if item.tag is not None and not flexible.covers(item.tagged):
-            problem("E-44", f"tagged in {item.tagged}, flexible only in {flexible}")
+            problem("E-44", f"taggedVersions {item.tagged} must be within flexibleVersions {flexible}")
         if item.type == "records" and item.is_array:
-            problem("E-47", "arrays of records are not part of the language")
+            problem("E-47", "arrays of records are not supported")
         elif item.type == "records" and item.tag is not None:
             problem("E-45", "records cannot be tagged")
         return Field(
@@ -147,7 +151,7 @@ class _Resolver:
             problem("E-46", f"default: {error}")
             return parse_default("", item.type, item.is_array)
         if default is None and item.type != "records" and not item.nullable.covers(item.versions):
-            problem("E-48", f"null by default, and nullable in {item.nullable} of {item.versions} only")
+            problem("E-48", f"default: null needs nullableVersions {item.versions}, not {item.nullable}")
         for versions, name in item.encodings:
             encoding = ENCODINGS[name]
             if isinstance(default, int) and not encoding.smallest <= default <= encoding.largest:
@@ -159,27 +163,27 @@ class _Resolver:
     ) -> Struct:
         effective = around.intersect(item.versions)
         if not effective and around and item.versions:
-            problem("E-42", f"in versions {item.versions}, where {struct} has none (its versions are {around})")
+            problem("E-42", f"versions {item.versions} are outside those of {struct}, {around}")
         if item.type in self.common:
             if item.fields:
-                problem("E-32", f"{item.type} is a common struct, so it takes no fields here")
+                problem("E-32", f"{item.type} is a common struct; remove the fields here")
             if item.type in within:
                 problem("E-36", f"{item.type} contains itself")
                 return Struct(name=item.type, versions=NONE, fields=())
             if len(within) >= MAX_STRUCT_DEPTH:
-                problem("E-36", f"structs in structs deeper than {MAX_STRUCT_DEPTH} levels")
+                problem("E-36", f"structs nested deeper than {MAX_STRUCT_DEPTH} levels")
                 return Struct(name=item.type, versions=NONE, fields=())
             common = self.common[item.type]
             if not common.versions.covers(effective):
-                problem("E-37", f"used in versions {effective}; {item.type} has only {common.versions}")
+                problem("E-37", f"versions {effective} are outside those of {item.type}, {common.versions}")
             return self.use_common(common, within)
         if within:
-            problem("E-35", f"{item.type} has no definition: a common struct uses common structs only")
+            problem("E-35", f"{item.type} is not a common struct; fields of common structs can use only those")
             return Struct(name=item.type, versions=item.versions, fields=())
         known = self.inline.setdefault(item.type, item)
         if known is not item:
             # A struct that holds itself shows as a second definition, too: Kafka has no other test for it.
-            problem("E-33", f"{item.type} is defined by {known.name} already; a struct used twice is a common struct")
+            problem("E-33", f"{item.type} is already defined by {known.name}; move it to commonStructs to use it twice")
             return Struct(name=item.type, versions=item.versions, fields=())
         self.check_class_name(item.type, item.line)
         built = self.struct_of(item.type, item.versions, item.fields, effective, within)

@@ -40,20 +40,20 @@ class Versions:
 
     @property
     def is_open(self) -> bool:
-        """Open-ended, written `N+`."""
+        """Whether the range is open-ended, written `N+`."""
         return self.highest == MAX_VERSION
 
     def covers(self, other: Versions) -> bool:
-        """Every version of other is in this range; the empty range is covered by all."""
+        """Whether every version of other is in this range; every range covers the empty one."""
         return not other or (self.lowest <= other.lowest and other.highest <= self.highest)
 
     def intersect(self, other: Versions) -> Versions:
-        """The versions in both; NONE when there are none."""
+        """Return the versions in both; NONE if there are none."""
         both = Versions(max(self.lowest, other.lowest), min(self.highest, other.highest))
         return both if both else NONE
 
     def subtract(self, other: Versions) -> Versions | None:
-        """The versions here and not in other; None when they are two ranges (1-5 without 2-4)."""
+        """Return the versions that are not in other; None if they form two ranges (1-5 without 2-4)."""
         if not self.intersect(other):
             return self
         left, right = Versions(self.lowest, other.lowest - 1), Versions(other.highest + 1, self.highest)
@@ -63,9 +63,9 @@ class Versions:
 
     @classmethod
     def parse(cls, text: str) -> Versions:
-        """Read a range. Raises ValueError with the reason (rule E-07).
+        """Parse a range. Raises ValueError with the reason (rule E-07).
 
-        Blanks around it are ignored. Refused although Kafka takes them: `+3`, and inverted ranges such as `5-3` (T-03).
+        Surrounding blanks are ignored. Unlike Kafka, rejects `+3` and inverted ranges such as `5-3` (T-03).
         """
         text = text.strip()
         if text == "none":
@@ -77,16 +77,16 @@ class Versions:
             return cls(_number(text, text), _number(text, text))
         versions = cls(_number(low, text), _number(high, text))
         if not versions:
-            raise ValueError(f"{text!r} is an inverted version range")
+            raise ValueError(f"invalid version range {text!r}: the first version is above the last")
         return versions
 
 
 def _number(digits: str, text: str) -> int:
     if not (digits.isascii() and digits.isdigit()):
-        raise ValueError(f"{text!r} is not a version range: write none, N, N-M or N+")
+        raise ValueError(f"invalid version range {text!r}: expected none, N, N-M or N+")
     # Length first: int() of a megabyte of digits takes seconds.
     if len(digits.lstrip("0")) > 5 or int(digits) > MAX_VERSION:
-        raise ValueError(f"{text!r} is not a version range: versions go from 0 to {MAX_VERSION}")
+        raise ValueError(f"invalid version range {text!r}: versions are 0 to {MAX_VERSION}")
     return int(digits)
 
 

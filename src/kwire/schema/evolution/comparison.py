@@ -1,11 +1,11 @@
-"""Old definition against new one: what KIP-482, KIP-625 and the README of Kafka's definitions refuse.
+"""Compare two definitions by the rules of KIP-482, KIP-625 and the README of Kafka's definitions.
 
     released versions   those of the old definition, less the highest if it is unstable; in them the wire is frozen
-    unstable version    free to change
-    new version         free, except that a field keeps its type, default, place and tag
+    unstable version    may change freely
+    new version         may change freely, but a field keeps its type, default, order and tag
 
-Each check compares what is on the wire in the versions that both definitions have, so that the form of a definition
-(renamed field, inline struct made common, `0+` against `0-4`) makes no difference.
+Each check compares what is on the wire in the versions of both definitions. Notation makes no difference: renamed
+fields, inline structs made common, `0+` and `0-4`.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def compare(
     history: Iterable[Message] = (),
     like_kafka: bool = False,
 ) -> list[Violation]:
-    """What is wrong with turning old into new; all of it, an empty list if nothing is.
+    """List all violations in a change from old to new.
 
     released: the versions of old that are frozen; if not given, all but an unstable highest one. A response does not
     say that its request calls a version unstable, so whoever compares both passes the request's `stable`.
     history: still older definitions, whose tags must not be used for something else (V-43).
-    like_kafka: answer as Kafka's own checker does, stricter here, laxer there; docs/evolution.md lists the differences.
+    like_kafka: report what Kafka's own checker reports; docs/evolution.md lists the differences.
     """
     if like_kafka:
         from kwire.schema.evolution.kafka_checker import kafka_answers
@@ -49,7 +49,7 @@ def compare(
 def review(
     old: Message, new: Message, *, released: Versions | None = None, history: Iterable[Message] = ()
 ) -> list[Finding]:
-    """As compare, with notes on what is allowed and worth knowing."""
+    """Compare as `compare` does, with notes on allowed changes worth a review."""
     offered = old.stable if released is None else released.intersect(old.valid)
     comparison = _Comparison(old, new, offered, BurntTags(history))
     comparison.message()
@@ -75,27 +75,27 @@ class _Comparison:
         coordinator = old.kind == "data" and new.kind.startswith("coordinator-")
         if coordinator:
             what = f"a data message with versions {old.valid} becomes a {new.kind} with apiKey {_key(new)}"
-            advice = "in a log, what stands before a key must stay the number it was: then --allow V-02"
+            advice = "the number before a key in the log must stay the same; if it does, --allow V-02"
             refuse("V-02", name, what, advice)
         elif old.kind != new.kind:
-            refuse("V-02", name, f"a {old.kind} becomes a {new.kind}", "give the new kind a name of its own")
+            refuse("V-02", name, f"a {old.kind} becomes a {new.kind}", "give the new kind another name")
         if old.api_key != new.api_key and not coordinator:
             what = f"apiKey {_key(old)} becomes {_key(new)}"
-            refuse("V-01", name, what, "keep it: peers and logs know the message by its key")
+            refuse("V-01", name, what, "keep it: peers and logs identify the message by it")
         if old.name != new.name:
-            refuse("V-10", name, f"was {old.name}", "keep the name")
+            refuse("V-10", name, f"renamed from {old.name}", "keep the name")
         if not self.renumbered:
             self.valid_versions()
         self.flexible_versions()
         for where, what, versions in dead_ranges(new, old):
-            advice = f"the message has the versions {new.valid}: remove the field or mend the range"
-            refuse("V-06", where, f"{what} {versions} has none of the valid versions", advice)
+            advice = f"the message has versions {new.valid}: remove the field or fix the range"
+            refuse("V-06", where, f"{what} {versions} contains no valid version", advice)
         for struct, path in struct_paths(new).items():
             for field in struct.fields:
                 if field.tag is not None and field.flexible is None and not new.flexible.covers(field.tagged):
                     # The loader refuses this as E-44; definitions may also be made by code.
-                    what = f"tagged in {field.tagged}, and the message is flexible in {new.flexible}"
-                    refuse("V-07", f"{path}.{field.name}", what, "only flexible versions have tags")
+                    what = f"taggedVersions {field.tagged} is not within flexibleVersions {new.flexible}"
+                    refuse("V-07", f"{path}.{field.name}", what, "only flexible versions can have tagged fields")
         everywhere = self.released.all
         self.struct(old.struct, new.struct, everywhere, everywhere, self.offered, name)
 
@@ -105,21 +105,21 @@ class _Comparison:
         if not old:
             return
         if not new:
-            what = f"{versions_are(old)} gone, and no version is left"
-            refuse("V-04", name, what, "peers that speak them are cut off: this takes a KIP")
+            what = f"{versions_are(old)} removed; no version remains"
+            refuse("V-04", name, what, "peers that use them cannot connect any more: this needs a KIP")
             return
         if new.highest < old.highest:
             gone = Versions(max(new.highest + 1, old.lowest), old.highest)
-            refuse("V-04", name, f"{versions_are(gone)} gone from the top", "keep what was released")
+            refuse("V-04", name, f"{versions_are(gone)} removed from the top", "keep released versions")
         if new.lowest > old.lowest:
             gone = Versions(old.lowest, min(new.lowest - 1, old.highest))
-            advice = "dropping released versions takes a KIP; with one, --allow V-53"
+            advice = "dropping released versions needs a KIP; with one, --allow V-53"
             refuse("V-53", name, f"{versions_are(gone)} dropped", advice)
         if new.lowest < self.old.valid.lowest:
             back = Versions(new.lowest, self.old.valid.lowest - 1)
-            refuse("V-05", name, f"{versions_are(back)} back", f"start at {self.old.valid.lowest} as before")
+            refuse("V-05", name, f"{versions_are(back)} restored", f"start at {self.old.valid.lowest} as before")
         if self.new.latest_version_unstable and new.highest == old.highest:
-            what = f"version {old.highest} is unstable now: brokers no longer offer it by themselves"
+            what = f"version {old.highest} is now unstable: brokers do not enable it by default"
             self.report.note("V-26", name, what)
 
     def flexible_versions(self) -> None:
@@ -131,7 +131,7 @@ class _Comparison:
         if lost:
             report.refuse("V-03", name, f"{what}: {report.of(lost)} no longer flexible", FREEZE, lost)
         if gained:
-            advice = "flexible versions start with a new one"
+            advice = "make a new version flexible instead"
             report.refuse("V-42", name, f"{what}: {report.of(gained)} flexible now", advice, gained)
         if (self.old.kind, self.old.api_key) == (self.new.kind, self.new.api_key):
             same = self.released.all & ~lost & ~gained
@@ -199,8 +199,8 @@ class _Comparison:
             for j, (other, other_mask, neighbour) in enumerate(beside):
                 crossed = mask & other_mask
                 if crossed and (i < j) != (place < other):
-                    what = f"moved {'behind' if place > other else 'in front of'} {neighbour.name}"
-                    advice = "put it back; new fields may stand anywhere, old ones keep their order"
+                    what = f"moved {'after' if place > other else 'before'} {neighbour.name}"
+                    advice = "move it back; existing fields keep their order, new ones may be anywhere"
                     self.report.refuse("V-48", f"{path}.{field.name}", what, advice, crossed)
                     break
 
@@ -219,11 +219,11 @@ class _Comparison:
                 continue
             use = TagUse.of(owner, "the old definition") if owner is not None else self.burnt_by(old, new, b)
             if use is not None:
-                what = f"tag {b.tag} was that of {use.name} ({use.type}) in {use.source}"
-                advice = "take a number that was never used"
+                what = f"tag {b.tag} was used by {use.name} ({use.type}) in {use.source}"
+                advice = "use a tag that was never used"
                 self.report.refuse("V-43", where, what, advice, self.released.tagged(b))
             elif a is not None and a.tag is not None and owners.get(a.tag) is a:
-                what, advice = f"tag {a.tag} becomes {b.tag}", f"keep {a.tag}: peers know the field by it"
+                what, advice = f"tag {a.tag} becomes {b.tag}", f"keep {a.tag}: peers identify the field by it"
                 self.report.refuse("V-44", where, what, advice, self.released.tagged(a) & self.released.tagged(b))
 
     def burnt_by(self, old: Struct, new: Struct, field: Field) -> TagUse | None:

@@ -1,7 +1,7 @@
-"""One field in two definitions: where it is on the wire, its type and encoding, null, and its default.
+"""Changes of one field: its place on the wire, type, encoding, nullability and default.
 
-Everything is judged by the bytes of released versions. What goes for all versions at once, the type and the default, is
-kept even if no version is shared.
+All rules compare the bytes of released versions. The type and the default, which apply to all versions, must not change
+even if the definitions share no version.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kwire.schema.versions import Versions
 from kwire.schema.wire_forms import WireForms
 
 FREEZE: Final = "make the change in a new version"
-FIELDS_OF_PLAIN_STRUCTS: Final = "keep their bytes, since a struct without null and tags is no more than its fields"
+FIELDS_OF_PLAIN_STRUCTS: Final = "keep their bytes, because a struct without null and tags is just its fields"
 
 
 class FieldChanges:
@@ -27,14 +27,14 @@ class FieldChanges:
         self.next_version = f"{old.valid.highest + 1}+"
 
     def removed(self, field: Field, here: int, same: int, where: str) -> None:
-        """A released field that the new definition lacks.
+        """Check a released field that the new definition does not have.
 
         here: the blocks in which both structs are on the wire; same: those in which they are the same bytes.
         """
         positional, tagged = self.released.positional(field) & here, self.released.tagged(field) & here
         kept, positional = positional & same, positional & ~same
         if kept:
-            what = f"gone by name alone: {self.report.ranges(kept)} {FIELDS_OF_PLAIN_STRUCTS}"
+            what = f"removed without changing bytes: {self.report.ranges(kept)} {FIELDS_OF_PLAIN_STRUCTS}"
             self.report.note("V-23", where, what, mask=kept)
         if positional:
             what = f"removed, but {self.report.of(positional)} still valid"
@@ -43,20 +43,20 @@ class FieldChanges:
             self.tag_goes(field, tagged, where)
 
     def added(self, field: Field, here: int, same: int, where: str) -> None:
-        """A field that the old definition lacks; arguments as in `removed`."""
+        """Check a field that the old definition does not have; arguments as in `removed`."""
         positional, tagged = self.released.positional(field) & here, self.released.tagged(field) & here
         kept, positional = positional & same, positional & ~same
         if kept:
-            what = f"new by name alone: {self.report.ranges(kept)} {FIELDS_OF_PLAIN_STRUCTS}"
+            what = f"added without changing bytes: {self.report.ranges(kept)} {FIELDS_OF_PLAIN_STRUCTS}"
             self.report.note("V-21", where, what, mask=kept)
         if positional:
-            what = f"new, and it would join {self.report.ranges(positional)}"
-            advice = f"start it in a new version, {self.next_version}, or make it a tagged field"
+            what = f"added to {self.report.ranges(positional)}"
+            advice = f"add it in a new version, {self.next_version}, or make it a tagged field"
             self.report.refuse("V-21", where, what, advice, positional)
         self.tag_joins(field, tagged, where)
 
     def changed(self, a: Field, b: Field, here: int, filled: int, same: int, where: str) -> int:
-        """A released field in both definitions. Returns the blocks in which both have it, at one place or tag.
+        """Check a released field in both definitions. Returns the blocks in which both have it, at one position or tag.
 
         filled: the blocks in which a reader has the structs around it, from the wire or by default.
         """
@@ -90,9 +90,7 @@ class FieldChanges:
         if absent:
             advice = f"keep it: old and new peers would fill in different values in {self.report.ranges(absent)}"
         else:
-            advice = (
-                "keep it: every released version sends the field, but code that leaves it out would send another value"
-            )
+            advice = "keep it: all released versions send it, but code that does not set it would send another value"
         self.report.refuse("V-50", where, what, advice, absent)
 
     # Presence
@@ -120,22 +118,22 @@ class FieldChanges:
     def capped(self, field: Field) -> str:
         """Return the remedy for a removed field: cap its versions."""
         highest = max(self.old.valid.highest, field.versions.lowest)
-        return f'a new version may lack it ("versions": "{Versions(field.versions.lowest, highest)}")'
+        return f'a new version may omit it ("versions": "{Versions(field.versions.lowest, highest)}")'
 
     def tag_joins(self, field: Field, tagged: int, where: str) -> None:
         """V-40, V-41: a tagged field appears in blocks that did not have it."""
         rigid, joined = tagged & ~self.old_flexible, tagged & self.old_flexible
         if rigid:
-            what = f"tag {field.tag} would join {self.report.ranges(rigid)}, not flexible"
-            self.report.refuse("V-41", where, what, "only flexible versions have tags", rigid)
+            what = f"tag {field.tag} added to {self.report.ranges(rigid)}, which are not flexible"
+            self.report.refuse("V-41", where, what, "only flexible versions can have tagged fields", rigid)
         if joined:
-            what = f"tag {field.tag} joins {self.report.ranges(joined)}; old readers skip it"
+            what = f"tag {field.tag} added to {self.report.ranges(joined)}; old readers skip it"
             self.report.note("V-40", where, what, mask=joined)
 
     def tag_goes(self, field: Field, mask: int, where: str) -> None:
         """V-46."""
-        what = f"tag {field.tag} of {field.name} is gone from {self.report.ranges(mask)}"
-        advice = "never use the tag for something else; --history watches over that"
+        what = f"tag {field.tag} of {field.name} removed from {self.report.ranges(mask)}"
+        advice = "never use the tag for another field; --history checks that"
         self.report.note("V-46", where, what, advice, mask)
 
     # Type
@@ -146,7 +144,7 @@ class FieldChanges:
         what = f"type {a.type_text} becomes {b.type_text}"
         if a.struct is not None and b.struct is not None and a.is_array == b.is_array:
             if a.type != b.type:
-                self.report.note("V-11", where, f"struct {a.type} is renamed {b.type}; the bytes are the same")
+                self.report.note("V-11", where, f"struct {a.type} renamed to {b.type}; the bytes are the same")
             return True
         if a.type_text == b.type_text:
             changed = self.released.encodings_differ(a, b, both)
@@ -156,7 +154,7 @@ class FieldChanges:
                     self.report.refuse(rule, where, f"{encodings} in {self.report.ranges(mask)}", FREEZE, mask)
             return True
         if not both:
-            self.report.note("V-51", where, f"{what}; no released version that both definitions have sends it")
+            self.report.note("V-51", where, f"{what}; no released version of both definitions sends it")
             return False
         rule = "V-44" if tagged and not positional else "V-51"
         if a.type in ENCODABLE and b.type in ENCODABLE and a.is_array == b.is_array:
@@ -165,7 +163,7 @@ class FieldChanges:
                 self.report.note("V-55", where, f"{what} in memory; the bytes of released versions are the same")
                 return True
             narrow = self.report.encodings(a, changed) or a.type
-            advice = f"keep {a.type_text}, or give the released versions an encoding that writes {narrow}"
+            advice = f"keep {a.type_text}, or give released versions the encoding {narrow}"
             self.report.refuse(rule, where, what, advice, changed)
             return False
         differ = tagged | self.values_differ(a, b, positional)
@@ -176,9 +174,9 @@ class FieldChanges:
         if a.is_array and b.is_array and not tagged and (a.struct is None) != (b.struct is None):
             boxed = a.type if a.struct is None else b.type
             if differ & (self.old_flexible | self.new_flexible):
-                advice = "each struct of a flexible version ends with a tag section (T-23): add a new field instead"
+                advice = "structs of flexible versions end with a tag section (T-23): add a new field instead"
             else:
-                advice = f"in released versions the struct must hold one {boxed}, never null, and nothing else"
+                advice = f"in released versions the struct must have a single {boxed} that is never null"
         self.report.refuse(rule, where, what, advice, differ)
         return False
 
@@ -197,18 +195,18 @@ class FieldChanges:
         below = self.released.below(lost, b.nullable.lowest) if now else 0
         above = lost & ~below
         if above:
-            self.report.refuse("V-14", where, f"{what}: {ranges(above)} would refuse null", FREEZE, above)
+            self.report.refuse("V-14", where, f"{what}: {ranges(above)} would no longer accept null", FREEZE, above)
         if below:
-            self.report.refuse("V-15", where, f"{what}: {ranges(below)} would refuse null", FREEZE, below)
+            self.report.refuse("V-15", where, f"{what}: {ranges(below)} would no longer accept null", FREEZE, below)
         below = self.released.below(gained, a.nullable.lowest) if was else gained
         above = gained & ~below
         if below:
-            self.report.refuse("V-15", where, f"{what}: {ranges(below)} would take null", FREEZE, below)
+            self.report.refuse("V-15", where, f"{what}: {ranges(below)} would accept null", FREEZE, below)
         if above:
-            self.report.refuse("V-47", where, f"{what}: {ranges(above)} would take null", FREEZE, above)
+            self.report.refuse("V-47", where, f"{what}: {ranges(above)} would accept null", FREEZE, above)
         changed = (was ^ now) & tagged
         if changed:
-            self.report.refuse("V-44", where, what, "the nullability of a tagged field is chosen once", changed)
+            self.report.refuse("V-44", where, what, "the nullability of a tagged field cannot change", changed)
 
     def compact_form(self, a: Field, b: Field, both: int, where: str) -> None:
         """V-16, V-47: a field's own flexibleVersions; what the message's do is reported once, for the message."""
@@ -216,16 +214,16 @@ class FieldChanges:
         own = both & (was ^ now) & ~(self.old_flexible ^ self.new_flexible)
         if own & was:
             self.report.refuse(
-                "V-16", where, f"{self.report.ranges(own & was)} would lose the compact form", FREEZE, own & was
+                "V-16", where, f"{self.report.ranges(own & was)} would no longer be compact", FREEZE, own & was
             )
         if own & now:
             self.report.refuse(
-                "V-47", where, f"{self.report.ranges(own & now)} would have the compact form", FREEZE, own & now
+                "V-47", where, f"{self.report.ranges(own & now)} would become compact", FREEZE, own & now
             )
 
 
 def same_default(a: Default, b: Default) -> bool:
-    """By value, where Python's own equality is too kind (True == 1, 0.0 == -0.0) or not kind enough (NaN)."""
+    """Compare by value; stricter than Python for True == 1 and 0.0 == -0.0, more lenient for NaN."""
     return type(a) is type(b) and repr(a) == repr(b)
 
 

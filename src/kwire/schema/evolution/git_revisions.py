@@ -24,7 +24,9 @@ def read_revision(source: str) -> tuple[list[tuple[str, str]], bool]:
     commit = _commit(rev)
     found = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}:{path}")
     if found is None:
-        raise OptionError(f"{source}: {rev} has no {path or 'path'} (paths start at the repository's top, or with ./)")
+        raise OptionError(
+            f"{source}: no such path in {rev}; paths are relative to the repository root, or start with ./"
+        )
     object_id = found.decode().strip()
     if (_git("cat-file", "-t", object_id) or b"").strip() == b"blob":
         return [(source, text) for _, text in _texts([(object_id, source)])], True
@@ -46,7 +48,7 @@ def read_past_revisions(source: str) -> list[tuple[str, str]]:
     rev, path = _split(source)
     commit = _commit(rev)
     if (_git("rev-parse", "--is-shallow-repository") or b"").strip() == b"true":
-        raise OptionError(f"{source}: this clone is shallow, so its history is missing: git fetch --unshallow")
+        raise OptionError(f"{source}: the history of a shallow clone is incomplete; run git fetch --unshallow")
     below = f":(literal){path}" if path.startswith("./") else f":(top,literal){path}"
     arguments = ("--format=%h", "--raw", "--no-abbrev", "--no-renames", "--diff-filter=AM", "-z")
     log = _git("log", *arguments, commit, "--", below)
@@ -62,21 +64,21 @@ def read_past_revisions(source: str) -> list[tuple[str, str]]:
         if mode.startswith("100") and name.endswith(".json"):
             blobs.setdefault(blob, f"{at}:{name}")
     if not blobs:
-        raise OptionError(f"{source}: there was never a definition at {path}")
+        raise OptionError(f"{source}: no definition in the history of {path}")
     return list(_texts(list(blobs.items())))
 
 
 def _split(source: str) -> tuple[str, str]:
     rev, _, path = source.partition(":")
     if not rev:
-        raise OptionError(f"{source}: a revision is missing before the colon, for example HEAD{source}")
+        raise OptionError(f"{source}: revision missing before the colon, such as HEAD{source}")
     return rev, path
 
 
 def _commit(rev: str) -> str:
     found = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
     if found is None:
-        raise OptionError(f"there is no revision {rev!r} in this git repository")
+        raise OptionError(f"unknown revision {rev!r} in this git repository")
     return found.decode().strip()
 
 
@@ -93,11 +95,11 @@ def _texts(blobs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
             raise OptionError(f"{name}: git has no object {blob}")
         size, pos = int(header[2]), end + 1
         if size > MAX_BLOB_BYTES:
-            raise OptionError(f"{name}: {size} bytes are no definition")
+            raise OptionError(f"{name}: {size} bytes is too large for a definition; the maximum is {MAX_BLOB_BYTES}")
         try:
             yield name, out[pos : pos + size].decode()
         except UnicodeDecodeError as error:
-            raise OptionError(f"{name}: is not UTF-8: {error.reason} at byte {error.start}") from error
+            raise OptionError(f"{name}: not valid UTF-8: {error.reason} at byte {error.start}") from error
         pos += size + 1
 
 
@@ -106,11 +108,11 @@ def _git(*arguments: str, given: bytes | None = None) -> bytes | None:
     try:
         done = subprocess.run(["git", *arguments], input=given, capture_output=True, check=False)
     except FileNotFoundError as error:
-        raise OptionError("REV:path needs git, which is not installed") from error
+        raise OptionError("REV:path needs git; install it") from error
     if done.returncode == 0:
         return done.stdout
     if b"not a git repository" in done.stderr:
-        raise OptionError("REV:path needs a git repository, and there is none here")
+        raise OptionError("REV:path needs a git repository, and the working directory is not in one")
     if b"dubious ownership" in done.stderr:
         raise OptionError(done.stderr.decode(errors="replace").strip().splitlines()[0])
     return None

@@ -1,9 +1,9 @@
-"""The answers of Kafka's own checker (MetadataSchemaCheckerTool of Kafka 4.0), for `--like-kafka`.
+"""The verdicts of Kafka's own checker (MetadataSchemaCheckerTool of Kafka 4.0), for `--like-kafka`.
 
 It knows metadata records, compares the text of two definitions field by field in their order, and stops at the first
-difference. Here each struct stops at its first difference, so that nothing is reported which only follows from it.
+difference. Here each struct stops at its first difference.
 Kept as they are in Kafka: nullable versions compared crosswise and structs of both definitions in one registry (T-19),
-the client id of the request header, refused against itself (T-22). Where Kafka never ends (T-20), this refuses.
+the client id of the request header, refused against itself (T-22). Where Kafka does not terminate (T-20), this refuses.
 The order of arguments is old, new always (T-21: the git command of later releases has them the other way round).
 Source: org.apache.kafka.message.checker.EvolutionVerifier, Unifier, FieldSpecPairIterator, FieldDomain.
 """
@@ -67,7 +67,7 @@ class _Checker:
                 self.ranges(message, field, message.name)
         self.registry()
         if class_name(old.name) != class_name(new.name):
-            self.refuse("V-10", name, f"was {old.name}")
+            self.refuse("V-10", name, f"renamed from {old.name}")
             return
         self.structs(old.name, old.fields, new.name, new.fields, name)
 
@@ -81,7 +81,7 @@ class _Checker:
             ("flexibleVersions", field.flexible),
         ):
             if versions is not None and not message.valid.intersect(versions):
-                self.refuse("V-06", where, f"{what} {versions} has nothing of the valid versions {message.valid}")
+                self.refuse("V-06", where, f"{what} {versions} contains none of the valid versions {message.valid}")
         for inner in field.fields:
             self.ranges(message, inner, where)
 
@@ -98,12 +98,12 @@ class _Checker:
         found_old, found_new = self.fields(self.old, old_name, old), self.fields(self.new, new_name, new)
         if found_old is None or found_new is None:
             name = class_name(old_name if found_old is None else new_name)
-            self.refuse("V-28", path, f"{name} has no fields here and is no struct's name; Kafka looks for one")
+            self.refuse("V-28", path, f"{name} has no fields here, and Kafka finds no struct of this name")
             return
         for message, fields in ((self.old, found_old), (self.new, found_new)):
             for field in fields:
                 if field.flexible is None and not message.flexible.covers(field.tagged):
-                    what = f"tagged in {field.tagged}, flexible in {message.flexible}"
+                    what = f"taggedVersions {field.tagged} is not within flexibleVersions {message.flexible}"
                     self.refuse("V-07", f"{path}.{field.name}", what)
         for a, b in self.paired(found_old, found_new, path):
             if self.unlike(a, b, {f.name for f in found_old}, {f.name for f in found_new}, path):
@@ -121,7 +121,7 @@ class _Checker:
         for a in old:
             in_old, in_new = self.domain(a)
             if not in_old:
-                self.refuse("V-06", f"{path}.{a.name}", f"versions {a.versions} are none of {self.old.valid}")
+                self.refuse("V-06", f"{path}.{a.name}", f"versions {a.versions} are outside {self.old.valid}")
                 return
             if not in_new:
                 continue
@@ -130,7 +130,7 @@ class _Checker:
                 self.found.append(b)
                 return
             if b is None:
-                what = "removed, but versions that have it are still valid; Kafka's checker never ends (T-20)"
+                what = "removed, but versions that have it are still valid; Kafka's checker does not terminate (T-20)"
                 self.refuse("V-23", f"{path}.{a.name}", what)
                 return
             yield a, b
@@ -145,7 +145,7 @@ class _Checker:
         for b in coming:
             in_old, in_new = self.domain(b)
             if not in_new:
-                what = f"versions {b.versions} are none of {self.new.valid}"
+                what = f"versions {b.versions} are outside {self.new.valid}"
                 return Violation(rule="V-06", where=f"{path}.{b.name}", message=what)
             if in_old:
                 return b
@@ -156,8 +156,8 @@ class _Checker:
         return bool(self.old.valid.intersect(versions)), bool(self.new.valid.intersect(versions))
 
     def refuse_new(self, field: FieldText, path: str) -> None:
-        rule, what = ("V-21", "new") if field.tag is None else ("V-27", f"new, with tag {field.tag}")
-        self.refuse(rule, f"{path}.{field.name}", f"{what}, with versions {field.versions} of which some are old")
+        rule, what = ("V-21", "added") if field.tag is None else ("V-27", f"added with tag {field.tag}")
+        self.refuse(rule, f"{path}.{field.name}", f"{what}, versions {field.versions} include old ones")
 
     def unlike(self, a: FieldText, b: FieldText, old: set[str], new: set[str], path: str) -> bool:
         """Compare two fields at one place, and the structs in them; whether Kafka stops here."""
@@ -166,9 +166,9 @@ class _Checker:
             rule, what = reason
             if a.name != b.name:  # the place was lost before: say what happened rather than what Kafka met
                 if a.name in new and b.name in old:
-                    rule, what = "V-24", f"{b.name} is where {a.name} was: {what}"
+                    rule, what = "V-24", f"{b.name} is at the position of {a.name}: {what}"
                 elif a.name not in new and b.name in old:
-                    rule, what = "V-23", f"{a.name} is gone, {b.name} has its place: {what}"
+                    rule, what = "V-23", f"{a.name} removed, {b.name} is at its position: {what}"
                 elif a.name in new:
                     self.refuse_new(b, path)
                     return True

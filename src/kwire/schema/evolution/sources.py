@@ -50,12 +50,12 @@ def read_source(source: str, *, dialect: Dialect = "strict") -> Source:
             continue
         known = definitions.setdefault(message.name, Definition(message=message, file=file, text=text))
         if known.message is not message:
-            errors.append(SchemaError(f"{known.file} has this name already", "T-09", file, message.name))
+            errors.append(SchemaError(f"name is already used by {known.file}", "T-09", file, message.name))
     if errors:
         count = f"{len(errors)} errors" if len(errors) > 1 else "1 error"
         raise ExceptionGroup(f"{count} in the definitions of {source}", errors)
     if not definitions:
-        raise OptionError(f"{source}: no definitions there")
+        raise OptionError(f"{source}: no definitions found")
     return Source(name=source, definitions=definitions, is_file=is_file)
 
 
@@ -90,7 +90,7 @@ def _texts(source: str) -> tuple[list[tuple[str, str]], bool, bool]:
     if path.is_dir():
         return [(str(file), _read(file)) for file in sorted(path.rglob("*.json"))], False, False
     if not path.exists():
-        raise OptionError(f"{source} is not there: give a file, a directory, a jar or REV:path")
+        raise OptionError(f"No such file, directory, jar or REV:path: {source}")
     if path.suffix in (".jar", ".zip"):
         return list(jar_texts(path)), False, True
     return [(source, _read(path))], True, False
@@ -102,4 +102,4 @@ def _read(path: Path) -> str:
     except OSError as error:
         raise OptionError(f"{path}: cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise SchemaError(f"is not UTF-8: {error.reason} at byte {error.start}", "E-01", str(path)) from error
+        raise SchemaError(f"not valid UTF-8: {error.reason} at byte {error.start}", "E-01", str(path)) from error

@@ -79,14 +79,14 @@ def _other_versions_than_the_response(
         return
     was = _by_key(old, "request", request.message.api_key), _by_key(old, "response", request.message.api_key)
     if [message and message.valid for message in was] != [request.message.valid, response.valid]:
-        what = f"versions {request.message.valid}, and {response.name} has {response.valid}"
-        advice = "a request and its response have the same versions"
+        what = f"versions {request.message.valid} differ from those of {response.name}, {response.valid}"
+        advice = "give a request and its response the same versions"
         yield Note(rule="V-56", where=request.message.name, message=what, advice=advice), request
 
 
 def _removed(message: Message, released: Versions) -> Violation:
     what = f"removed, with versions {released}"
-    advice = 'keep the definition, with "validVersions": "none" if a KIP ends it: the name and the key stay taken'
+    advice = 'keep the definition, with "validVersions": "none" if a KIP removes it: the name and the key stay reserved'
     return Violation(rule="V-04", where=message.name, message=what, advice=advice)
 
 
