@@ -82,7 +82,8 @@ def test_github_gets_annotations(kwire: Callable, sources: Callable) -> None:
     assert result.out.splitlines() == [
         "::error file=new/Order.json,line=7,title=V-50 Order.A::default 1 becomes 0; keep it: all released versions"
         " send it, but code that does not set it would send another value",
-        "::notice file=new/Order.json,line=12,title=V-40 Order.Tagged0::tag 0 added to versions 1-3; old readers skip it",
+        "::notice file=new/Order.json,line=12,title=V-40 Order.Tagged0::tag 0 added to versions 1-3; "
+        "old readers skip it",
     ]
 
 
