@@ -1,0 +1,140 @@
+"""Check produced records and assign their offsets, before anything is written.
+
+Preparation reads a topic's configs and the log's end only, so any thread may do it while other records are appended.
+Source: kafka.log.UnifiedLog.append; rules A-01 to A-26.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from kwire.log.log_config import LogConfig
+from kwire.log.to_write import Data
+from kwire.records import AppendOrigin, Compression, TimestampType, ValidatedRecords, validate_and_assign_offsets
+from kwire.records.append_checks import analyze_append
+from kwire.records.append_settings import AppendOptions
+from kwire.records.append_work import is_quick
+from kwire.records.request_magic import PRODUCE_ZSTD_VERSION, check_produced
+from kwire.records.whole_batch import Acceptance, WholeBatch, take_whole_batch
+
+__all__ = ["AppendPreparation", "Prepared"]
+
+FAST_PATH_ORIGINS = (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR)
+VERSIONS_WITHOUT_ZSTD = range(3, PRODUCE_ZSTD_VERSION)
+"""Versions of Produce whose batches are checked for their codec as well."""
+TIMESTAMP_TYPES = {kind.text: kind for kind in (TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME)}
+
+
+@dataclass(slots=True, kw_only=True)
+class Prepared:
+    """Produced records, checked and with offsets from first_offset on, but not written yet.
+
+    whole, checked: the result of the fast or the general path; both None if there is nothing to append. The other
+    fields are the arguments of PartitionWriter.prepare.
+    """
+
+    data: Data
+    first_offset: int
+    now_ms: int
+    leader_epoch: int
+    origin: AppendOrigin
+    produce_version: int | None
+    whole: WholeBatch | None = None
+    checked: ValidatedRecords | None = None
+
+    def moved_to(self, first_offset: int) -> Prepared | None:
+        """Return the records with offsets from first_offset on; None if they have to be prepared again."""
+        shift = first_offset - self.first_offset
+        whole = None if self.whole is None else self.whole.moved(shift)
+        checked = None if self.checked is None else self.checked.moved(shift)
+        if whole is None and checked is None:
+            return None
+        return replace(self, first_offset=first_offset, whole=whole, checked=checked)
+
+
+class AppendPreparation:
+    """Prepares records for one partition under one set of configs."""
+
+    def __init__(self, topic_partition: str, config: LogConfig) -> None:
+        self._name, self._config = topic_partition, config
+        self._codec = None if config.codec == "producer" else Compression[config.codec.upper()]
+        timestamp_type = TIMESTAMP_TYPES[config.message_timestamp_type]
+        self._acceptance = (
+            Acceptance(
+                codec=self._codec,
+                max_message_bytes=config.max_message_bytes,
+                message_timestamp_before_max_ms=config.message_timestamp_before_max_ms,
+                message_timestamp_after_max_ms=config.message_timestamp_after_max_ms,
+                compacted=config.is_compacted,
+            )
+            if config.magic == 2 and timestamp_type == TimestampType.CREATE_TIME
+            else None  # no fast path
+        )
+        self._options = AppendOptions(
+            now_ms=0,
+            to_magic=config.magic,
+            compression_type=config.codec,
+            compression_level=config.compression_level,
+            message_timestamp_type=timestamp_type,
+            message_timestamp_before_max_ms=config.message_timestamp_before_max_ms,
+            message_timestamp_after_max_ms=config.message_timestamp_after_max_ms,
+            compacted=config.is_compacted,
+            max_message_bytes=config.max_message_bytes,
+            topic_partition=topic_partition,
+            check_crc=False,
+        )
+
+    def is_quick(self, data: Data) -> bool:
+        """Return whether prepare takes about a millisecond, if records decompress to at most quick_bytes()."""
+        return is_quick(data, magic=self._config.magic, codec=self._codec)
+
+    def prepare(
+        self,
+        data: Data,
+        first_offset: int,
+        *,
+        now_ms: int,
+        leader_epoch: int,
+        origin: AppendOrigin,
+        produce_version: int | None,
+        max_decompressed_bytes: int,
+    ) -> Prepared:
+        """Check records and assign offsets from first_offset on; arguments as for PartitionWriter.prepare.
+
+        Raises RejectedRecords; DecompressesToTooMuch above max_decompressed_bytes.
+        """
+        prepared = Prepared(
+            data=data,
+            first_offset=first_offset,
+            now_ms=now_ms,
+            leader_epoch=leader_epoch,
+            origin=origin,
+            produce_version=produce_version,
+        )
+        topic = self._acceptance
+        if topic is not None and origin in FAST_PATH_ORIGINS and produce_version not in VERSIONS_WITHOUT_ZSTD:
+            prepared.whole = take_whole_batch(
+                data,
+                first_offset,
+                now_ms=now_ms,
+                leader_epoch=leader_epoch,
+                topic=topic,
+                max_decompressed_bytes=max_decompressed_bytes,
+            )
+            if prepared.whole is not None:
+                return prepared
+        if produce_version is not None:
+            check_produced(data, produce_version)
+        info = analyze_append(
+            data,
+            origin=origin,
+            leader_epoch=leader_epoch,
+            max_message_bytes=self._config.max_message_bytes,
+            topic_partition=self._name,
+        )
+        if info.valid_bytes > 0:
+            options = self._options.copy()
+            options["now_ms"], options["leader_epoch"], options["origin"] = now_ms, leader_epoch, origin
+            options["max_decompressed_bytes"] = max_decompressed_bytes
+            prepared.checked = validate_and_assign_offsets(data, first_offset, **options)
+        return prepared
