@@ -35,7 +35,7 @@ def test_export_and_restore(kafka_logs: dict[str, Path], tmp_path: Path, capsys:
     [
         (["nothing.parquet"], "no Parquet files"),
         (["nothing.parquet", "--topic-id", "x"], "expected TOPIC=ID"),
-        (["nothing.parquet", "--offset-table", "x.parquet"], "goes with new offsets"),
+        (["nothing.parquet", "--offset-table", "x.parquet"], "requires new offsets"),
     ],
 )
 def test_wrong_usage(

@@ -23,7 +23,7 @@ from kwire.maintenance.export import export_logs
 from kwire.maintenance.repair import repair_into
 from kwire.maintenance.repair_mode import Mode
 from kwire.maintenance.repair_plan import make_plan
-from kwire.maintenance.restore import restore_directory
+from kwire.maintenance.restore import RestoreOptions, restore_directory
 from kwire.records import Compression
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
@@ -140,10 +140,8 @@ def test_kafka_4_4_boots_on_a_restored_directory(source44: Path, tmp_path: Path)
     restore_directory(
         [str(tmp_path / "parquet")],
         str(data),
+        RestoreOptions(codec=Compression.ZSTD, segment_bytes=60_000, topic_ids=ids),
         now_ms=NOW_MS,
-        codec=Compression.ZSTD,
-        segment_bytes=60_000,
-        topic_ids=ids,
     )
     for name in ("meta.properties", "bootstrap.checkpoint"):  # the cluster that knows the topics
         if (source44 / "data" / name).exists():

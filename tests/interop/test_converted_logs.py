@@ -20,7 +20,7 @@ from tools import kafka
 from kwire.log import LogDirectory
 from kwire.maintenance.convert import TargetFormat, convert_directory, convert_in_place
 from kwire.maintenance.export import export_logs
-from kwire.maintenance.restore import restore_directory
+from kwire.maintenance.restore import RestoreOptions, restore_directory
 from kwire.records import Compression
 
 pytestmark = [pytest.mark.jvm, pytest.mark.slow]
@@ -105,10 +105,8 @@ def test_kafka_boots_on_a_directory_restored_from_parquet(source: Path, tmp_path
     restore_directory(
         [str(tmp_path / "parquet")],
         str(tmp_path / "data"),
+        RestoreOptions(codec=Compression.LZ4, segment_bytes=300_000, topic_ids=ids),
         now_ms=NOW,
-        codec=Compression.LZ4,
-        segment_bytes=300_000,
-        topic_ids=ids,
     )
     for name in ("meta.properties", "bootstrap.checkpoint"):  # the cluster that knows the topics
         shutil.copy2(source / "data" / name, tmp_path / "data" / name)

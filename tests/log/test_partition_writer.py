@@ -19,7 +19,7 @@ from kwire.log import (
     LogConfig,
     LogDirectory,
     PartitionWriter,
-    partition_writer,
+    append_preparation,
 )
 from kwire.log.time_lookup import TimestampAndOffset
 from kwire.records import (
@@ -81,7 +81,7 @@ def test_the_short_way_of_a_batch_leaves_the_same_log_as_the_long_one(
         short = open_log(tmp_path / f"short{version}")
         answers = append_all(short, version)
         with monkeypatch.context() as patch:
-            patch.setattr(partition_writer, "take_whole_batch", lambda *_args, **_settings: None)
+            patch.setattr(append_preparation, "take_whole_batch", lambda *_args, **_settings: None)
             assert append_all(open_log(tmp_path / f"long{version}"), version) == answers
         mine, theirs = files_of(tmp_path / f"short{version}" / "t-0"), files_of(tmp_path / f"long{version}" / "t-0")
         assert mine == theirs

@@ -29,6 +29,7 @@ from kwire.records.columns import COLUMNS
 from kwire.storage.driver_errors import cause
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import SMALLEST_SHARE, need_space
+from kwire.storage.staged_directory import StagedDirectory
 from kwire.target_paths import path_inside
 
 if TYPE_CHECKING:
@@ -112,7 +113,8 @@ def export_logs(
     if one_file:
         with whole_file(target, files) as stream, open_format(stream, shape, columns, as_base64) as output:
             return [export_partition(log, output, target, *arguments) for log in logs]
-    part = f"{target}.part"
+    staged = StagedDirectory(files, target)
+    part = staged.part
     settings = {
         "kind": "export",
         "as": shape,
@@ -123,7 +125,7 @@ def export_logs(
         "logs": sorted({log.store.url for log in logs}),
     }
     journal = PartJournal(files, part, settings)
-    files.make_directory(part)
+    staged.create()
     kept = journal.keep({f"{log.topic}-{log.partition}": fingerprint(log) for log in logs})
     done = []
     for log in logs:
@@ -139,8 +141,7 @@ def export_logs(
         done.append(exported)
         journal.add(name, fingerprint(log), dataclasses.asdict(exported))
     remove_others(files, part, {each.path.replace(target, part, 1) for each in done})
-    files.rename(part, target)
-    files.sync_directory(os.path.dirname(os.path.abspath(target)))
+    staged.publish()
     journal.remove()
     return done
 

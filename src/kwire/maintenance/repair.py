@@ -27,6 +27,7 @@ from kwire.storage.directory_lock import LOCK_FILE, DirectoryLock
 from kwire.storage.driver_errors import cause
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import need_space
+from kwire.storage.staged_directory import StagedDirectory
 from kwire.storage.store import LocalStore, Store, StoredFile
 from kwire.target_paths import path_inside
 
@@ -227,10 +228,7 @@ def repair_into(
     _copy_own_files(plan, builder, target + PART)
     builder.finish()
     for path in (target, quarantined):
-        files.sync_directory(path + PART)
-        files.remove(path)  # empty, or not there
-        files.rename(path + PART, path)
-        files.sync_directory(os.path.dirname(path))
+        StagedDirectory(files, path).publish()
     for path in (target, quarantined):
         files.remove(f"{path}/{MARKER}")
     if not builder.quarantine.entries:
@@ -327,9 +325,7 @@ def _in_place(plan: Plan, files: FileSystem, root: str, advance: Advance | None)
         with plan.partitions[0].log.store.open(name) as source:
             quarantine.add(source, "", name, cause="the whole file, before the repair")
     builder.finish()
-    files.sync_directory(part)
-    files.rename(part, final)
-    files.sync_directory(os.path.dirname(final))
+    StagedDirectory(files, final).publish()
     files.remove(f"{final}/{MARKER}")
     for each in plan.touched:
         _replace(files, f"{final}/{STAGING}/{each.name}", each)

@@ -15,7 +15,7 @@ from kwire.log.verify import verify_directory
 from kwire.maintenance import compaction as offline
 from kwire.maintenance.convert import TargetFormat, convert_directory
 from kwire.maintenance.export import export_logs
-from kwire.maintenance.restore import restore_directory
+from kwire.maintenance.restore import RestoreOptions, restore_directory
 from kwire.records import Compression
 from kwire.spark import jobs
 
@@ -73,11 +73,8 @@ def restore_and_translate(given: Given) -> None:
     restore_directory(
         [str(source)],
         str(plain),
-        offset_table=f"{table}.plain",
-        codec=Compression.LZ4,
+        RestoreOptions(codec=Compression.LZ4, new_offsets=True, offset_table=f"{table}.plain"),
         now_ms=NOW,
-        new_offsets=True,
-        topic_ids=None,
     )
     made, wanted = files_below(target), files_below(plain)
     assert made.keys() == wanted.keys()

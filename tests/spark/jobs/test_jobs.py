@@ -19,7 +19,7 @@ from kwire.log.verify import verify_directory
 from kwire.maintenance import compaction as offline
 from kwire.maintenance.convert import LossRefused, TargetFormat, convert_directory
 from kwire.maintenance.export import export_logs
-from kwire.maintenance.restore import restore_directory
+from kwire.maintenance.restore import RestoreOptions, restore_directory
 from kwire.messages import registry
 from kwire.records import Compression
 from kwire.spark import jobs
@@ -313,10 +313,8 @@ def test_restore_makes_what_one_process_makes(new_offsets: bool, done_here: Any,
     restore_directory(
         [str(tmp_path / "in")],
         str(tmp_path / "one"),
-        offset_table=tables["one"],
-        codec=Compression.LZ4,
+        RestoreOptions(codec=Compression.LZ4, offset_table=tables["one"], **arguments),
         now_ms=NOW,
-        **arguments,
     )
     made, wanted = files_below(tmp_path / "job"), files_below(tmp_path / "one")
     assert sorted(made) == sorted(wanted)

@@ -62,7 +62,7 @@ def restore(
     without an offset column, records are numbered in the order of the files. Duplicate offsets are refused.
     """
     from kwire.identifiers import render_uuid
-    from kwire.maintenance.restore import restore_directory
+    from kwire.maintenance.restore import RestoreOptions, restore_directory
     from kwire.records.compressor import parse_compression
 
     state = f"{output} was not written"
@@ -70,16 +70,18 @@ def restore(
         done = restore_directory(
             inputs,
             str(output),
+            RestoreOptions(
+                topic=topic,
+                codec=parse_compression(codec.value),
+                level=level,
+                segment_bytes=segment_bytes,
+                new_offsets=new_offsets,
+                offset_table=None if offset_table is None else str(offset_table),
+                topic_ids=dict(map(_topic_id, topic_id or ())),
+                node_id=node_id,
+                cluster_id=cluster_id,
+            ),
             now_ms=time.time_ns() // 1_000_000,
-            topic=topic,
-            codec=parse_compression(codec.value),
-            level=level,
-            segment_bytes=segment_bytes,
-            new_offsets=new_offsets,
-            offset_table=None if offset_table is None else str(offset_table),
-            topic_ids=dict(map(_topic_id, topic_id or ())),
-            node_id=node_id,
-            cluster_id=cluster_id,
             progress=bar.advance,
         )
     rows = (

@@ -22,7 +22,6 @@ from kwire.identifiers import TopicPartition
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.log_directory import LogDirectory
 from kwire.maintenance.convert.batch_format import Loss, TargetFormat
-from kwire.maintenance.convert.new_log import remove_tree
 from kwire.maintenance.convert.partition import ConvertedPartition, ToldBytes, convert_partition
 from kwire.maintenance.part_journal import PartJournal, fingerprint
 from kwire.storage.checkpoints import (
@@ -39,9 +38,10 @@ from kwire.storage.checkpoints import (
 from kwire.storage.file_system import FileSystem
 from kwire.storage.free_space import need_space
 from kwire.storage.open_store import open_store
+from kwire.storage.staged_directory import StagedDirectory, check_target, remove_tree
 from kwire.target_paths import path_inside
 
-__all__ = ["LossRefused", "check_target", "convert_directory", "examine", "finish_directory", "name_of"]
+__all__ = ["LossRefused", "convert_directory", "examine", "finish_directory", "name_of"]
 
 COPIED = (META_PROPERTIES, "bootstrap.checkpoint")
 MANY_BYTES = 64 << 20  # worth a process of its own
@@ -115,19 +115,20 @@ def convert_directory(
     wanted = convertible(source, keys)
     if not accept_loss and target.magic in (0, 1):
         check_loss(examine(source, target, wanted, jobs=jobs))
-    part = f"{directory}.part"
-    if not files.exists(part):
+    staged = StagedDirectory(files, directory)
+    part = staged.part
+    if not staged.exists:
         need_space(files, part, target.least_bytes(sum(source[key].size_bytes for key in wanted)))
     journal = PartJournal(files, part, settings_of(source, target))
     done = journal.keep({name_of(key): fingerprint(source[key]) for key in wanted})
-    if files.exists(part):
+    if staged.exists:
         for name in files.list(part):
             if name not in done:
                 path = f"{part}/{name}"
                 remove_tree(files, path) if files.is_directory(path) else files.remove(path)
     todo = [key for key in wanted if name_of(key) not in done]
     need_space(files, part, target.least_bytes(sum(source[key].size_bytes for key in todo)))
-    files.make_directory(part)
+    staged.create()
     found = [ConvertedPartition.from_json(done[name]) for name in sorted(done)]
     progress(sum(each.source_bytes for each in found))
 
@@ -139,7 +140,7 @@ def convert_directory(
     run([job_of(source, key, target, part, now_ms) for key in todo], jobs, progress, files, finished)
     if whole:
         copy_rest(source, part, files)
-    finish_directory(files, part, directory, found, cleaner_offsets(source))
+    finish_directory(staged, found, cleaner_offsets(source))
     journal.remove()
     return sorted(found, key=lambda each: (each.topic, each.partition))
 
@@ -164,14 +165,6 @@ def job_of(
 
 
 # ---- target
-
-
-def check_target(directory: str) -> None:
-    """Raise OptionError unless directory can be made: not there or empty, and what it is in is there."""
-    if os.path.lexists(directory) and not (os.path.isdir(directory) and not os.listdir(directory)):
-        raise OptionError(f"{directory}: not an empty directory")
-    if not os.path.isdir(os.path.dirname(os.path.abspath(directory))):
-        raise OptionError(f"{os.path.dirname(os.path.abspath(directory))}: no such directory")
 
 
 def settings_of(source: LogDirectory, target: TargetFormat) -> dict[str, Any]:
@@ -231,13 +224,10 @@ class FinishedPartition(Protocol):
 
 
 def finish_directory(
-    files: FileSystem,
-    part: str,
-    directory: str,
-    partitions: Iterable[FinishedPartition],
-    cleaned: Mapping[TopicPartition, int],
+    staged: StagedDirectory, partitions: Iterable[FinishedPartition], cleaned: Mapping[TopicPartition, int]
 ) -> None:
-    """Write the checkpoints of a clean stop and give the directory its name."""
+    """Write the checkpoints of a clean shutdown and publish the directory. cleaned: first dirty offsets."""
+    files, part = staged.files, staged.part
     by_key = {(each.topic, each.partition): each for each in partitions}
     ends = {key: each.log_end_offset for key, each in by_key.items()}
     starts = {key: each.log_start_offset for key, each in by_key.items() if each.log_start_offset}
@@ -250,9 +240,7 @@ def finish_directory(
     for name, offsets in checkpoints.items():
         files.write_atomically(f"{part}/{name}", render_offset_checkpoint(offsets))
     files.write_atomically(f"{part}/{CLEAN_SHUTDOWN}", render_clean_shutdown())
-    files.sync_directory(part)
-    files.rename(part, directory)
-    files.sync_directory(os.path.dirname(os.path.abspath(directory)))
+    staged.publish()
 
 
 # ---- processes

@@ -10,13 +10,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 
-from kwire.errors import LogError
 from kwire.log.log_config import MAX_INT64, LogConfig
 from kwire.log.partition_writer import PartitionWriter
 from kwire.records.batch_header import BatchHeader, parse_header
 from kwire.storage.file_system import FileSystem
 
-__all__ = ["LARGEST_SEGMENT_BYTES", "NewLog", "pieces", "remove_tree"]
+__all__ = ["LARGEST_SEGMENT_BYTES", "NewLog", "pieces"]
 
 LARGEST_SEGMENT_BYTES = (1 << 31) - 1
 
@@ -130,16 +129,3 @@ def header_at(data: memoryview, at: int) -> BatchHeader:
     header = parse_header(data[at : at + 61], 0, at, "")
     assert header is not None
     return header
-
-
-def remove_tree(file_system: FileSystem, directory: str) -> None:
-    """Remove a directory with the files in it, which may be directories of files themselves."""
-    for name in file_system.list(directory):
-        path = f"{directory}/{name}"
-        if file_system.is_directory(path):
-            remove_tree(file_system, path)
-        else:
-            file_system.remove(path)
-    file_system.remove(directory)
-    if file_system.exists(directory):
-        raise LogError("cannot be removed", directory)

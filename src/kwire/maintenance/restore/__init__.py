@@ -1,5 +1,5 @@
-"""Log directories from Parquet files."""
+"""Build log directories from Parquet files."""
 
-from kwire.maintenance.restore.directory import RestoredPartition, restore_directory
+from kwire.maintenance.restore.directory import RestoredPartition, RestoreOptions, restore_directory
 
-__all__ = ["RestoredPartition", "restore_directory"]
+__all__ = ["RestoreOptions", "RestoredPartition", "restore_directory"]

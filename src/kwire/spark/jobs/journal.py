@@ -123,7 +123,7 @@ def publish(files: FileSystem, output: str, destination: str) -> None:
 
 def remove(files: FileSystem, path: str) -> None:
     """Remove a file or a directory, if it exists."""
-    from kwire.maintenance.convert.new_log import remove_tree
+    from kwire.storage.staged_directory import remove_tree
 
     if files.is_directory(path):
         remove_tree(files, path)

@@ -51,7 +51,7 @@ class NewDirectory:
 
     def check(self) -> None:
         """Raise OptionError if the target is in use, or if another run has left files next to it."""
-        from kwire.maintenance.convert.directory import check_target
+        from kwire.storage.staged_directory import check_target
 
         check_target(self.path)
         if os.path.lexists(self.part) and not os.path.lexists(self.journal.path):
@@ -90,7 +90,9 @@ class NewDirectory:
     ) -> None:
         """Write checkpoints and rename the directory. add_files: adds other files first."""
         from kwire.maintenance.convert.directory import finish_directory
+        from kwire.storage.staged_directory import StagedDirectory
 
         add_files(self.part)
-        finish_directory(self.journal.files, self.part, self.path, map(FinishedLog.of, run.rows), cleaned)
+        staged = StagedDirectory(self.journal.files, self.path)
+        finish_directory(staged, map(FinishedLog.of, run.rows), cleaned)
         self.journal.remove()

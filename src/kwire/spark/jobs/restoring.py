@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError
-from kwire.identifiers import TopicPartition, parse_uuid, render_uuid
+from kwire.identifiers import TopicPartition, new_uuid, parse_uuid, render_uuid
 from kwire.spark.jobs.choice import as_list
 from kwire.spark.jobs.journal import Row, publish
 from kwire.spark.jobs.new_directory import NewDirectory
@@ -114,7 +114,7 @@ class RestorePartition:
     storage: StorageOptions = field(repr=False)
 
     def __call__(self, item: Item, attempt: str) -> Row:
-        from kwire.maintenance.restore import restore_directory
+        from kwire.maintenance.restore import RestoreOptions, restore_directory
         from kwire.storage.file_system import FileSystem
 
         topic, partition, inputs, topic_id = item.subject
@@ -122,16 +122,18 @@ class RestorePartition:
         [restored] = restore_directory(
             inputs,
             directory,
+            RestoreOptions(
+                topic=self.config.topic,
+                codec=self.config.codec,
+                level=self.config.level,
+                segment_bytes=self.config.segment_bytes,
+                new_offsets=self.config.new_offsets,
+                offset_table=None if self.config.offset_table is None else table,
+                topic_ids={topic: parse_uuid(topic_id)},
+                only=[(topic, partition)],
+                storage_options=self.storage,
+            ),
             now_ms=self.now_ms,
-            topic=self.config.topic,
-            codec=self.config.codec,
-            level=self.config.level,
-            segment_bytes=self.config.segment_bytes,
-            new_offsets=self.config.new_offsets,
-            offset_table=None if self.config.offset_table is None else table,
-            topic_ids={topic: parse_uuid(topic_id)},
-            only=[(topic, partition)],
-            storage_options=self.storage,
         )
         if self.config.offset_table is not None:
             files.make_directory(self.offset_tables)
@@ -174,7 +176,7 @@ def restore(
     topic_ids: ids of existing topics; other topics get random ids.
     Raises OptionError, LogError; JobFailed when all other partitions are complete, which the next call keeps.
     """
-    from kwire.maintenance.restore.directory import random_topic_id, write_properties
+    from kwire.maintenance.restore.directory import write_properties
     from kwire.records.compressor import check_level, parse_compression
 
     codec, storage = parse_compression(compression), dict(storage or {})
@@ -192,7 +194,7 @@ def restore(
     sizes = _file_sizes(inputs, storage)
     files_of = _list_partitions(spark, sizes, config, progress, storage)
     given_ids = {name: render_uuid(value) for name, value in (topic_ids or {}).items()}
-    ids = {name: given_ids.get(name) or render_uuid(random_topic_id()) for name in sorted({key[0] for key in files_of})}
+    ids = {name: given_ids.get(name) or render_uuid(new_uuid()) for name in sorted({key[0] for key in files_of})}
     stored = new.begin(
         {"job": "restore", "inputs": inputs, "topic_ids": given_ids} | config.to_json(),
         files_of,

@@ -124,7 +124,7 @@ class LogWriter(DataSourceArrowWriter):
             if not os.path.exists(path):
                 raise LogError("not here: driver and executors need a file system that all of them see", path)
         prepare_worker()
-        from kwire.maintenance.restore import restore_directory
+        from kwire.maintenance.restore import RestoreOptions, restore_directory
         from kwire.records import Compression
 
         target, new = self.options.path, f"{self.options.path}.new-{self.job}"
@@ -134,9 +134,10 @@ class LogWriter(DataSourceArrowWriter):
             restore_directory(
                 paths,
                 new,
+                RestoreOptions(
+                    codec=Compression[self.options.compression.upper()], segment_bytes=self.options.segment_bytes
+                ),
                 now_ms=time.time_ns() // 1_000_000,
-                codec=Compression[self.options.compression.upper()],
-                segment_bytes=self.options.segment_bytes,
             )
             self._put_in_place(new)
         finally:
@@ -153,7 +154,7 @@ class LogWriter(DataSourceArrowWriter):
         files.rename(new, target)
         files.sync_directory(os.path.dirname(target))
         if is_there:
-            from kwire.maintenance.convert.new_log import remove_tree
+            from kwire.storage.staged_directory import remove_tree
 
             remove_tree(files, old)
 
@@ -162,7 +163,7 @@ class LogWriter(DataSourceArrowWriter):
         self._remove_temporary()
 
     def _remove_temporary(self) -> None:
-        from kwire.maintenance.convert.new_log import remove_tree
+        from kwire.storage.staged_directory import remove_tree
 
         for path in (self.folder, f"{self.options.path}.new-{self.job}.part", f"{self.options.path}.new-{self.job}"):
             with suppress(LogError):
