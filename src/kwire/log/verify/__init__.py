@@ -1,8 +1,9 @@
 """Everything that can be found wrong in a log directory, told place by place."""
 
 from kwire.log.verify.directory import DirectoryFindings, circumstances_of, verify_directory, verify_log
+from kwire.log.verify.findings import PartitionFindings, SegmentFindings
 from kwire.log.verify.judgement import Circumstances
-from kwire.log.verify.partition import PartitionFindings, SegmentFindings, verify_partition
+from kwire.log.verify.partition import verify_partition
 
 __all__ = [
     "Circumstances",

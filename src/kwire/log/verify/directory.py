@@ -19,9 +19,10 @@ from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Damage, Kind, Severity
 from kwire.log.file_names import MARKED_DIRECTORY
 from kwire.log.relisting import has_changed, is_gone
+from kwire.log.verify.findings import PartitionFindings
 from kwire.log.verify.judgement import Circumstances, Judgement
 from kwire.log.verify.metadata import BOOTSTRAP, verify_metadata_files, verify_metadata_snapshot
-from kwire.log.verify.partition import PartitionFindings, verify_partition
+from kwire.log.verify.partition import verify_partition
 from kwire.log.verify.topic_facts import TopicFacts
 from kwire.storage.checkpoints import (
     CLEAN_SHUTDOWN,

@@ -138,3 +138,43 @@ def judge_index(kind: Kind, *, recovered: bool | None, is_missing: bool, is_tail
     else:
         effect = f"consumers of committed data get records of aborted transactions{unsure}"
     return Judgement(Severity.MISLEADS, effect, REBUILD)
+
+
+# of files other than segments
+UNREADABLE = Judgement(
+    Severity.STOPS_BROKER, "a broker takes the whole directory offline", "look at the disk, and at the file's owner"
+)
+SNAPSHOT_CORRUPT = Judgement(
+    Severity.RECOVERS, "a starting broker deletes it and replays the log from an older one", f"nothing; or {REBUILD}"
+)
+SNAPSHOT_WRONG = Judgement(
+    Severity.MISLEADS,
+    "a broker may refuse producers that are right, take what is there twice, or not know an open transaction",
+    REBUILD,
+)
+SNAPSHOT_MISSING = Judgement(
+    Severity.RECOVERS, "a starting broker replays the log from an older one", f"nothing; or {REBUILD}"
+)
+EPOCHS_CORRUPT = Judgement(
+    Severity.STOPS_BROKER, "a broker takes the whole directory offline", "kwire log repair rebuilds it from the batches"
+)
+EPOCHS_WRONG = Judgement(
+    Severity.MISLEADS,
+    "a follower may truncate at a wrong offset when the leader changes",
+    "kwire log repair rebuilds it from the batches",
+)
+METADATA_CORRUPT = Judgement(
+    Severity.STOPS_BROKER,
+    "a broker takes the whole directory offline",
+    "kwire log repair writes it again where the metadata log or another partition of the topic has the topic id",
+)
+MISSING = Judgement(
+    Severity.LOSES_RECORDS,
+    "records are gone; a broker goes on at the log's end, and gives their offsets to others",
+    "a replica or a backup may have them",
+)
+LEFTOVER = Judgement(Severity.NOTE, "a starting broker removes it, or renames what is complete", "nothing")
+SHORT_NUMBER = Judgement(
+    Severity.NOTE, "a starting broker makes an empty segment for a .log of this name, and removes an index", "remove it"
+)
+NOT_A_NUMBER = Judgement(Severity.STOPS_BROKER, "a broker takes the whole directory offline", "move it elsewhere")

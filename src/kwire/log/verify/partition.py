@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kwire.errors import LogError, Malformed
@@ -23,16 +23,28 @@ from kwire.log.transaction_index import ENTRY as TRANSACTION_ENTRY
 from kwire.log.transaction_index import TransactionIndexEntry, parse_transaction_index
 from kwire.log.verify.batches import Bad, Good, Odd, SegmentScan
 from kwire.log.verify.epochs import LeaderEpochCheck
+from kwire.log.verify.findings import PartitionFindings, SegmentFindings
 from kwire.log.verify.indexes import IndexFault, OffsetIndexCheck, TimeIndexCheck
 from kwire.log.verify.judgement import (
+    EPOCHS_CORRUPT,
+    EPOCHS_WRONG,
+    LEFTOVER,
+    METADATA_CORRUPT,
+    MISSING,
+    NOT_A_NUMBER,
     REBUILD,
+    SHORT_NUMBER,
+    SNAPSHOT_CORRUPT,
+    SNAPSHOT_MISSING,
+    SNAPSHOT_WRONG,
+    UNREADABLE,
     Circumstances,
     Judgement,
     judge_batch,
     judge_index,
     judge_odd,
 )
-from kwire.log.verify.layout import Layout, Piece, lay_out
+from kwire.log.verify.layout import Layout, lay_out
 from kwire.log.verify.placement import Finding, gap_findings, layout_findings
 from kwire.log.verify.producers import Producers
 from kwire.storage.checkpoints import (
@@ -46,47 +58,10 @@ from kwire.storage.checkpoints import (
 if TYPE_CHECKING:
     from kwire.log.partition_log import PartitionLog
 
-__all__ = ["PartitionFindings", "SegmentFindings", "verify_partition"]
+__all__ = ["verify_partition"]
 
 MOST_ODDS = 100  # told one by one for each partition and kind; the rest as one
 SEGMENT_ENDINGS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
-
-
-@dataclass(slots=True, kw_only=True)
-class SegmentFindings:
-    """What one segment's file was found to be.
-
-    end, end_offset: position and offset behind the last good batch; no offset where a bad place is behind it.
-    magic: of the last good batch so far. bad: in file order. epochs: batches whose leader epoch alone is wrong.
-    is_unreadable: the operating system refused a part of the file, so nothing is known of what follows.
-    fills: position of a bad place -> batches of other files that belong there.
-    """
-
-    segment: Segment
-    size_bytes: int
-    end: int = 0
-    next_offset: int
-    is_unreadable: bool = False
-    end_offset: int | None = None
-    magic: int = 2
-    bad: list[Bad] = field(default_factory=list)
-    epochs: list[Odd] = field(default_factory=list)
-    fills: dict[int, list[Piece]] = field(default_factory=dict)
-
-
-@dataclass(slots=True, kw_only=True)
-class PartitionFindings:
-    """What verify_partition found. log_end_offset: behind the last good batch. damages: by file and position.
-
-    layout: which file is which segment.
-    """
-
-    log: PartitionLog
-    segments: list[SegmentFindings]
-    damages: list[Damage]
-    layout: Layout = field(default_factory=lambda: Layout(segments=[]))
-    log_end_offset: int = 0
-    is_compacted: bool = False
 
 
 def verify_partition(
@@ -111,7 +86,7 @@ class _Verifier:
         try:
             self.log.segments  # noqa: B018 - list the directory
         except LogError as error:
-            self.tell(self.log.url, Kind.UNREADABLE, _UNREADABLE, error.what)
+            self.tell(self.log.url, Kind.UNREADABLE, UNREADABLE, error.what)
             return self.found
         epochs = self._leader_epochs()
         segments = self._layout(epochs).segments
@@ -219,14 +194,14 @@ class _Verifier:
                     file = files.enter_context(self.log.store.open(segment.path_of("timeindex")))
                     time_index = TimeIndexCheck(file, segment.base_offset)
             except LogError as error:
-                self.tell(error.file or segment.url, Kind.UNREADABLE, _UNREADABLE, error.what)
+                self.tell(error.file or segment.url, Kind.UNREADABLE, UNREADABLE, error.what)
             self.producers.take_aborted()
             scan = SegmentScan(segment, advance=self.advance)
             try:
                 for each in scan:
                     self._take(segment, found, each, offset_index, time_index)
             except LogError as error:
-                self.tell(error.file or segment.url, Kind.UNREADABLE, _UNREADABLE, error.what)
+                self.tell(error.file or segment.url, Kind.UNREADABLE, UNREADABLE, error.what)
                 self.producers.lost()
                 found.is_unreadable = True
             found.next_offset = scan.next_offset
@@ -387,7 +362,7 @@ class _Verifier:
         try:
             data = self.log.store.read_all(segment.path_of("txnindex"))
         except LogError as error:
-            self.tell(error.file or segment.url, Kind.UNREADABLE, _UNREADABLE, error.what)
+            self.tell(error.file or segment.url, Kind.UNREADABLE, UNREADABLE, error.what)
             return
         left = len(data) % TRANSACTION_ENTRY.size
         entries = parse_transaction_index(data[: len(data) - left], segment.base_offset, segment.next_base)
@@ -445,13 +420,13 @@ class _Verifier:
         try:
             producers = parse_producer_snapshot(self.log.store.read_all(self.log.path_of(name)))
         except LogError as error:
-            self.tell(file, Kind.UNREADABLE, _UNREADABLE, error.what)
+            self.tell(file, Kind.UNREADABLE, UNREADABLE, error.what)
             return
         except Malformed as error:
-            self.tell(file, Kind.SNAPSHOT, _SNAPSHOT_CORRUPT, error.what, position=error.position)
+            self.tell(file, Kind.SNAPSHOT, SNAPSHOT_CORRUPT, error.what, position=error.position)
             return
         for what in self.producers.disagreements(producers, offset)[:5]:
-            self.tell(file, Kind.SNAPSHOT, _SNAPSHOT_WRONG, what)
+            self.tell(file, Kind.SNAPSHOT, SNAPSHOT_WRONG, what)
 
     def _snapshots_otherwise(self, segments: list[Segment]) -> None:
         """Snapshots that are not at a segment's start, and those that are missing."""
@@ -465,17 +440,17 @@ class _Verifier:
                 try:
                     parse_producer_snapshot(self.log.store.read_all(file))
                 except LogError as error:
-                    self.tell(self.log.store.url_of(file), Kind.UNREADABLE, _UNREADABLE, error.what)
+                    self.tell(self.log.store.url_of(file), Kind.UNREADABLE, UNREADABLE, error.what)
                 except Malformed as error:
                     url = self.log.store.url_of(file)
-                    self.tell(url, Kind.SNAPSHOT, _SNAPSHOT_CORRUPT, error.what, position=error.position)
+                    self.tell(url, Kind.SNAPSHOT, SNAPSHOT_CORRUPT, error.what, position=error.position)
         has = sorted(self.log.snapshots)
         if self.circumstances.is_clean is False and "index" not in segments[-1].has:
             starts.discard(segments[-1].base_offset)  # a running broker is about to make it
         for start in sorted(starts):
             if has and start not in self.log.snapshots and has[0] < start:
                 file = self.log.store.url_of(self.log.path_of(f"{start:020d}.snapshot"))
-                self.tell(file, Kind.SNAPSHOT, _SNAPSHOT_MISSING, "there is no such file")
+                self.tell(file, Kind.SNAPSHOT, SNAPSHOT_MISSING, "there is no such file")
 
     # ---- what small files say
 
@@ -486,17 +461,17 @@ class _Verifier:
         try:
             return parse_leader_epochs(self.log.store.read_all(path))
         except LogError as error:
-            self.tell(self.log.store.url_of(path), Kind.UNREADABLE, _UNREADABLE, error.what)
+            self.tell(self.log.store.url_of(path), Kind.UNREADABLE, UNREADABLE, error.what)
         except Malformed as error:
             url = self.log.store.url_of(path)
-            self.tell(url, Kind.LEADER_EPOCHS, _EPOCHS_CORRUPT, error.what, position=error.position)
+            self.tell(url, Kind.LEADER_EPOCHS, EPOCHS_CORRUPT, error.what, position=error.position)
         return None
 
     def _epochs_otherwise(self) -> None:
         url = self.log.store.url_of(self.log.path_of(LEADER_EPOCHS))
         for epoch, offset in sorted(self.epoch_check.missing.items()):
             what = f"it does not say that offset {offset} is of leader epoch {epoch}, as its batch does"
-            self.tell(url, Kind.LEADER_EPOCHS, _EPOCHS_WRONG, what)
+            self.tell(url, Kind.LEADER_EPOCHS, EPOCHS_WRONG, what)
 
     def _partition_metadata(self) -> None:
         if not self.log.has_file(PARTITION_METADATA):
@@ -505,9 +480,9 @@ class _Verifier:
         try:
             parse_partition_metadata(self.log.store.read_all(path))
         except LogError as error:
-            self.tell(self.log.store.url_of(path), Kind.UNREADABLE, _UNREADABLE, error.what)
+            self.tell(self.log.store.url_of(path), Kind.UNREADABLE, UNREADABLE, error.what)
         except Malformed as error:
-            self.tell(self.log.store.url_of(path), Kind.METADATA, _METADATA_CORRUPT, error.what)
+            self.tell(self.log.store.url_of(path), Kind.METADATA, METADATA_CORRUPT, error.what)
 
     def _known_end(self, log_end: int) -> int:
         """The highest log end that files other than the log speak of."""
@@ -541,7 +516,7 @@ class _Verifier:
             self.tell(
                 segments[-1].url,
                 Kind.MISSING_RECORDS,
-                _MISSING,
+                MISSING,
                 what,
                 position=last.size_bytes,
                 size_bytes=0,
@@ -555,16 +530,16 @@ class _Verifier:
             if match is not None and int(match["base"]) in layout.misnamed:
                 continue  # an index of a segment under another name, which is a finding of its own
             url = self.log.store.url_of(self.log.path_of(each.name))
-            self.tell(url, Kind.LEFTOVER, _LEFTOVER, each.reason)
+            self.tell(url, Kind.LEFTOVER, LEFTOVER, each.reason)
         told = {each.name for each in layout.loose} | set(layout.misnamed.values())
         for name in self.log.file_names:
             if name in told or not name.endswith(SEGMENT_ENDINGS) or SEGMENT_FILE.fullmatch(name) is not None:
                 continue
             url = self.log.store.url_of(self.log.path_of(name))
             if name.partition(".")[0].isdecimal():
-                self.tell(url, Kind.LEFTOVER, _SHORT_NUMBER, "the offset in its name does not have 20 digits")
+                self.tell(url, Kind.LEFTOVER, SHORT_NUMBER, "the offset in its name does not have 20 digits")
             else:
-                self.tell(url, Kind.LEFTOVER, _NOT_A_NUMBER, "the name of a segment's file without an offset")
+                self.tell(url, Kind.LEFTOVER, NOT_A_NUMBER, "the name of a segment's file without an offset")
 
 
 def _runs(bad: list[Bad]) -> Iterator[Bad]:
@@ -597,42 +572,3 @@ def _abort_text(entry: TransactionIndexEntry) -> str:
         f"producer {entry.producer_id} aborted offsets {entry.first_offset} to {entry.last_offset} "
         f"(last stable offset {entry.last_stable_offset})"
     )
-
-
-_UNREADABLE = Judgement(
-    Severity.STOPS_BROKER, "a broker takes the whole directory offline", "look at the disk, and at the file's owner"
-)
-_SNAPSHOT_CORRUPT = Judgement(
-    Severity.RECOVERS, "a starting broker deletes it and replays the log from an older one", f"nothing; or {REBUILD}"
-)
-_SNAPSHOT_WRONG = Judgement(
-    Severity.MISLEADS,
-    "a broker may refuse producers that are right, take what is there twice, or not know an open transaction",
-    REBUILD,
-)
-_SNAPSHOT_MISSING = Judgement(
-    Severity.RECOVERS, "a starting broker replays the log from an older one", f"nothing; or {REBUILD}"
-)
-_EPOCHS_CORRUPT = Judgement(
-    Severity.STOPS_BROKER, "a broker takes the whole directory offline", "kwire log repair rebuilds it from the batches"
-)
-_EPOCHS_WRONG = Judgement(
-    Severity.MISLEADS,
-    "a follower may truncate at a wrong offset when the leader changes",
-    "kwire log repair rebuilds it from the batches",
-)
-_METADATA_CORRUPT = Judgement(
-    Severity.STOPS_BROKER,
-    "a broker takes the whole directory offline",
-    "kwire log repair writes it again where the metadata log or another partition of the topic has the topic id",
-)
-_MISSING = Judgement(
-    Severity.LOSES_RECORDS,
-    "records are gone; a broker goes on at the log's end, and gives their offsets to others",
-    "a replica or a backup may have them",
-)
-_LEFTOVER = Judgement(Severity.NOTE, "a starting broker removes it, or renames what is complete", "nothing")
-_SHORT_NUMBER = Judgement(
-    Severity.NOTE, "a starting broker makes an empty segment for a .log of this name, and removes an index", "remove it"
-)
-_NOT_A_NUMBER = Judgement(Severity.STOPS_BROKER, "a broker takes the whole directory offline", "move it elsewhere")

@@ -16,7 +16,7 @@ from kwire.log.verify.layout import Layout, Loose
 
 if TYPE_CHECKING:
     from kwire.log.partition_log import PartitionLog
-    from kwire.log.verify.partition import SegmentFindings
+    from kwire.log.verify.findings import SegmentFindings
 
 __all__ = ["Finding", "gap_findings", "layout_findings"]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kwire.log.verify.directory import RootFiles
-    from kwire.log.verify.partition import PartitionFindings
+    from kwire.log.verify.findings import PartitionFindings
 
 __all__ = ["DAMAGE_COLUMNS", "Verified", "verify"]
 
@@ -193,7 +193,7 @@ def _row(directory: LogDirectory, log: PartitionLog, outcome: Outcome) -> Row:
 
 def _findings(log: PartitionLog, row: Row) -> PartitionFindings:
     """The findings that the checks of the directory's own files need."""
-    from kwire.log.verify.partition import PartitionFindings, SegmentFindings
+    from kwire.log.verify.findings import PartitionFindings, SegmentFindings
 
     segments = [
         SegmentFindings(segment=each, size_bytes=each.size_bytes, next_offset=each.base_offset) for each in log.segments

@@ -1,0 +1,53 @@
+"""Results of verification: of one segment and of one partition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kwire.log.damage import Damage
+from kwire.log.segment import Segment
+from kwire.log.verify.batches import Bad, Odd
+from kwire.log.verify.layout import Layout, Piece
+
+if TYPE_CHECKING:
+    from kwire.log.partition_log import PartitionLog
+
+__all__ = ["PartitionFindings", "SegmentFindings"]
+
+
+@dataclass(slots=True, kw_only=True)
+class SegmentFindings:
+    """Result of verifying one segment.
+
+    end, end_offset: position and offset after the last good batch; the offset is None if damage follows it.
+    magic: of the last good batch so far. bad: damaged ranges in file order. epochs: batches with only a wrong leader
+    epoch. is_unreadable: the operating system failed to read a part, so what follows is unknown.
+    fills: position of a damaged range -> batches of other files that belong there.
+    """
+
+    segment: Segment
+    size_bytes: int
+    end: int = 0
+    next_offset: int
+    is_unreadable: bool = False
+    end_offset: int | None = None
+    magic: int = 2
+    bad: list[Bad] = field(default_factory=list)
+    epochs: list[Odd] = field(default_factory=list)
+    fills: dict[int, list[Piece]] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class PartitionFindings:
+    """Result of verify_partition. log_end_offset: after the last good batch. damages: by file and position.
+
+    layout: the files that make up the segments.
+    """
+
+    log: PartitionLog
+    segments: list[SegmentFindings]
+    damages: list[Damage]
+    layout: Layout = field(default_factory=lambda: Layout(segments=[]))
+    log_end_offset: int = 0
+    is_compacted: bool = False
