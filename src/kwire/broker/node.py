@@ -58,7 +58,7 @@ class Node:
     """A broker on an open log directory. The constructor shows what a broker consists of, in order of dependency.
 
     endpoints: advertised (host, port) by listener name. faults, requests: fault injection and request log for tests.
-    given_settings: the settings at start; settings: the same with dynamic broker configs applied.
+    given_settings: the settings at start; settings: with dynamic broker configs applied.
     Raises LogError if the directory cannot be used, OptionError for invalid settings.
     """
 

@@ -66,13 +66,13 @@ def check_access(
     """Return the errors that prevent adding partitions, empty if authorized. Internal topics are never writable."""
     if not node.may(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
         return dict.fromkeys(partitions, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    refused = {
+    unauthorized = {
         name
         for name in {name for name, _ in partitions}
         if name in COORDINATOR_TOPICS or not node.may(context, Operation.WRITE, ResourceType.TOPIC, name)
     }
     codes = {True: ErrorCode.TOPIC_AUTHORIZATION_FAILED, False: ErrorCode.OPERATION_NOT_ATTEMPTED}
-    return {(name, index): codes[name in refused] for name, index in partitions} if refused else {}
+    return {(name, index): codes[name in unauthorized] for name, index in partitions} if unauthorized else {}
 
 
 def add(

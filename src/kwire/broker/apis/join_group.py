@@ -33,7 +33,7 @@ def handle(
         request.rebalance_timeout_ms = request.session_timeout_ms
     later: LaterAnswer[JoinGroupResponse] = LaterAnswer()
 
-    def answer(response: JoinGroupResponse) -> None:
+    def respond(response: JoinGroupResponse) -> None:
         later(adapt(response, context.api_version))
 
     try:
@@ -41,7 +41,7 @@ def handle(
         node.groups.join(
             context,
             request,
-            answer,
+            respond,
             lambda topic: node.may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic),
         )
     except BrokerError as error:

@@ -83,7 +83,7 @@ def look_up(
 
 
 def find(partition: Partition, version: int, isolation_level: int, timestamp: int) -> tuple[int, int, int]:
-    """(timestamp, offset, leader epoch) of what was requested for, each -1 where there is none."""
+    """Return (timestamp, offset, leader epoch) for a timestamp, each -1 if there is none."""
     log = partition.opened
     if timestamp < LATEST and version < FIRST_VERSION_WITH.get(timestamp, 0):
         raise refusal(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} is not supported in version {version}")

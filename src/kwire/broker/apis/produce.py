@@ -147,7 +147,10 @@ def find_topic(node: Node, context: RequestContext, data: TopicProduceData) -> T
 def append(
     node: Node, context: RequestContext, request: ProduceRequest, topic: Topic, each: PartitionProduceData, now_ms: int
 ) -> Generator[Work, Prepared, PartitionProduceResponse]:
-    """Append to one partition. Yields slow work and receives its result."""
+    """Append to one partition. Yields slow work and receives its result.
+
+    Records are validated by PartitionWriter.prepare and written by PartitionWriter.append_prepared.
+    """
     partition = topic.partitions.get(each.index)
     try:
         if partition is None:
@@ -173,9 +176,8 @@ def append(
         prepared = prepare_quickly(partition, records, prepare)
         if prepared is None:
             prepared = yield prepare
-            check_produced(
-                node, partition, records, request.transactional_id, version
-            )  # the transaction may have ended in the meantime
+            # The transaction may have ended in the meantime.
+            check_produced(node, partition, records, request.transactional_id, version)
         done = partition.append_prepared(prepared)
     except KwireError as error:
         return failure(each.index, error, partition)

@@ -27,7 +27,7 @@ def handle(node: Node, context: RequestContext, request: WriteTxnMarkersRequest)
     if not node.may(context, Operation.ALTER, ResourceType.CLUSTER, CLUSTER) and not node.may(
         context, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER
     ):
-        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no access to the cluster")
+        raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
     return WriteTxnMarkersResponse(markers=[write_all(node, each) for each in request.markers])
 
 
