@@ -1,4 +1,4 @@
-"""Connections: order, limits, and what is done about clients that do not behave."""
+"""Connections: order of responses, limits, and misbehaving clients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TIME = 1_760_000_000_000
 
 
 def asks(topic: str | None = None) -> messages.MetadataRequest:
-    """A request that every broker answers."""
+    """Return a Metadata request, which every broker supports."""
     cls = messages.MetadataRequest
     return cls(topics=None if topic is None else [cls.MetadataRequestTopic(name=topic)])
 
@@ -43,13 +43,13 @@ def fetches(topic: str, offset: int = 0, *, wait_ms: int = 0, max_bytes: int = 1
 
 @pytest.fixture
 def still_serves(broker: Broker) -> Iterator[Broker]:
-    """A broker that answers others after whatever the test has done to it."""
+    """A broker that still responds to others after the test."""
     yield broker
     with RawClient(broker) as client:
         assert client.ask(asks(), 12).brokers
 
 
-def test_answers_come_in_the_order_of_the_requests(broker: Broker) -> None:
+def test_responses_are_in_the_order_of_requests(broker: Broker) -> None:
     with RawClient(broker) as client, RawClient(broker) as other:
         client.ask(asks("ordered"), 12)
         client.send(fetches("ordered", wait_ms=2 * HANG_MS), 11)  # waits
@@ -60,7 +60,7 @@ def test_answers_come_in_the_order_of_the_requests(broker: Broker) -> None:
         assert all(client.receive().brokers for _ in range(20))
 
 
-def test_many_requests_at_once_are_all_answered(broker: Broker) -> None:
+def test_many_pipelined_requests_get_responses(broker: Broker) -> None:
     with RawClient(broker) as client:
         client.ask(asks("many"), 12)
         frames = b"".join(client.protocol.send(produces("many", b"%d" % i), version=8) for i in range(500))
@@ -90,9 +90,7 @@ def test_a_large_frame_comes_in_pieces(broker: Broker) -> None:
     assert next(iter(batch.records())).value == value
 
 
-def test_a_client_that_does_not_read_holds_up_itself_alone(
-    still_serves: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_client_that_does_not_read_only_delays_itself(still_serves: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     handled = []
     handle = fetch.handle
     monkeypatch.setattr(fetch, "handle", lambda *given: handled.append(given) or handle(*given))
@@ -106,7 +104,7 @@ def test_a_client_that_does_not_read_holds_up_itself_alone(
         with RawClient(still_serves) as other:
             for _ in range(50):
                 assert other.ask(asks(), 12).brokers
-        assert len(handled) == 1  # the next one is handled once its response has gone
+        assert len(handled) == 1  # the next one is handled after its response was sent
         for _ in range(8):
             (topic,) = client.receive().responses
             assert sum(1 for _ in records.read_batches(topic.partitions[0].records)) == 16
@@ -123,10 +121,10 @@ def test_a_client_that_does_not_read_holds_up_itself_alone(
         (bytes.fromhex("0000000a 7fff 0000 00000001 ffff"), "api key 32767"),
         (bytes.fromhex("0000000a 0003 7fff 00000001 ffff"), "version 32767"),
         (bytes.fromhex("0000000e 0003 0001 00000001 ffff 7fffffff"), "Truncated"),
-        (bytes.fromhex("0000000a 0007 0000 00000001 ffff"), "api key 7"),  # ControlledShutdown: not for clients
+        (bytes.fromhex("0000000a 0007 0000 00000001 ffff"), "api key 7"),  # ControlledShutdown is not for clients
     ],
 )
-def test_bad_bytes_close_their_connection_and_say_why(
+def test_invalid_bytes_close_the_connection_with_a_reason(
     still_serves: Broker, caplog: pytest.LogCaptureFixture, sent: bytes, why: str
 ) -> None:
     with caplog.at_level(logging.INFO, "kwire.broker"), RawClient(still_serves) as client:
@@ -176,7 +174,7 @@ def test_clients_that_vanish_leave_nothing_behind(still_serves: Broker) -> None:
     until(lambda: not still_serves.call(lambda _: len(watched.watchers)))
 
 
-def test_an_error_without_an_answer_ends_the_connection(broker: Broker) -> None:
+def test_an_error_of_a_request_without_response_closes_the_connection(broker: Broker) -> None:
     with RawClient(broker) as client:
         client.ask(asks("unanswered"), 12)
         client.send(produces("unanswered", b"x", acks=0), 8)
@@ -208,7 +206,7 @@ def test_connections_above_the_limit_are_refused() -> None:
                 return bool(four.ask(asks(), 12).brokers)
             return False
 
-        until(is_let_in, "the place of a connection that has gone was not given away")
+        until(is_let_in, "a closed connection still counts towards the limit")
 
 
 def test_an_idle_connection_is_closed_and_a_waiting_one_is_not() -> None:
@@ -218,7 +216,7 @@ def test_an_idle_connection_is_closed_and_a_waiting_one_is_not() -> None:
         idle = stack.enter_context(RawClient(broker))
         waiting = RawClient(broker)
 
-        def waits() -> bool:  # a machine that is slow enough closes it before its request arrives
+        def waits() -> bool:  # on a slow machine, it may be closed before its request arrives
             nonlocal waiting
             waiting.sock.close()
             waiting = stack.enter_context(RawClient(broker))
@@ -229,6 +227,6 @@ def test_an_idle_connection_is_closed_and_a_waiting_one_is_not() -> None:
         until(waits)
         assert idle.is_closed()
         with RawClient(broker) as late:
-            assert late.is_closed()  # a whole limit later
+            assert late.is_closed()  # after another idle limit
         broker.advance(2 * HANG_MS)
         assert waiting.receive().responses[0].partitions[0].high_watermark == 0

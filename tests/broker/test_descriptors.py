@@ -1,4 +1,4 @@
-"""A broker that has no file descriptors left: it lets new clients wait, says so now and then, and serves the others."""
+"""A broker without free file descriptors: new clients wait, with a log message, and the others are served."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ with Broker() as broker:
 
 
 class Served:
-    """A broker in another process, as far as its clients need to know."""
+    """A broker in another process, as its clients see it."""
 
     def __init__(self, port: int) -> None:
         self.port = port
 
 
-def test_clients_beyond_the_limit_wait_and_the_others_are_served(tmp_path: Path) -> None:
+def test_clients_above_the_limit_wait_while_others_are_served(tmp_path: Path) -> None:
     errors = tmp_path / "stderr"
     with errors.open("w") as stderr:
         process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Memory of large requests, over all connections together."""
+"""Memory of large requests of all connections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLIENTS = 8
 
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch) -> list[RequestMemory[object]]:
-    """The request memory of the brokers that the test makes."""
+    """The request memory of the test's brokers."""
     made: list[RequestMemory[object]] = []
     listen = Server.listen
 
@@ -46,7 +46,7 @@ def test_many_large_requests_share_the_memory_and_are_all_handled(memory: list[R
                 answers.append(client.receive().responses[0].partition_responses[0].error_code)
 
         threads = []
-        for client in clients:  # all of them are half sent before one is whole
+        for client in clients:  # all of them are half sent before one is complete
             frame = client.protocol.send(produces("large", bytes(REQUEST_BYTES)), version=8)
             client.sock.sendall(frame[: REQUEST_BYTES // 4])
             threads.append(threading.Thread(target=finish, args=(client, frame[REQUEST_BYTES // 4 :])))
@@ -74,15 +74,15 @@ def test_small_requests_are_handled_while_large_ones_have_all_the_memory(memory:
             assert small.ask(fetches("busy"), 11).responses[0].partitions[0].high_watermark == 1
         for client in stalled:
             client.sock.close()
-        with RawClient(broker) as large:  # those that have gone hold nothing
+        with RawClient(broker) as large:  # closed connections hold no memory
             assert (
                 large.ask(produces("busy", bytes(REQUEST_BYTES)), 8).responses[0].partition_responses[0].error_code == 0
             )
         while broker.call(lambda _: memory[0].used_bytes):
-            pass  # until the broker has seen that they have gone
+            pass  # until the broker has noticed that they are closed
 
 
-def test_what_is_announced_and_not_sent_costs_nothing(memory: list[RequestMemory[object]]) -> None:
+def test_a_length_without_its_bytes_takes_no_memory(memory: list[RequestMemory[object]]) -> None:
     with Broker() as broker:
         for _ in range(20):
             with RawClient(broker) as client:
@@ -92,13 +92,13 @@ def test_what_is_announced_and_not_sent_costs_nothing(memory: list[RequestMemory
         assert memory[0].peak_bytes == 0
 
 
-def test_one_request_at_a_time_goes_beyond_the_limit() -> None:
+def test_one_request_at_a_time_may_exceed_the_limit() -> None:
     woken: list[str] = []
     memory: RequestMemory[str] = RequestMemory(100, woken.append)
     assert memory.take("a", 60)
-    assert memory.take("b", 60)  # the one that may
+    assert memory.take("b", 60)  # the one that may exceed the limit
     assert not memory.take("c", 60)
-    assert not memory.take("d", 30)  # another one waits already
+    assert not memory.take("d", 30)  # another one is already waiting
     assert memory.take("b", 200)
     assert memory.is_short
     assert memory.holds("a")
@@ -112,6 +112,6 @@ def test_one_request_at_a_time_goes_beyond_the_limit() -> None:
     assert (memory.used_bytes, memory.peak_bytes, memory.is_short) == (90, 320, False)
 
 
-def test_without_a_limit_nobody_waits() -> None:
+def test_without_a_limit_no_request_waits() -> None:
     memory: RequestMemory[str] = RequestMemory(-1, lambda _: None)
     assert all(memory.take(str(n), 1 << 40) for n in range(100))

@@ -1,4 +1,4 @@
-"""Turns: nobody waits for all the work of another. Counted in requests, never in time."""
+"""Turns: no client waits for all the work of another, counted in requests, not in time."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ PIPELINED = 20_000
 
 @pytest.fixture
 def counting_broker() -> Iterator[Broker]:
-    """A broker that remembers all requests."""
+    """A broker that logs all requests."""
     with Broker(keep_requests=200_000) as broker:
         yield broker
 
 
 @contextlib.contextmanager
 def held_up(broker: Broker, then_advance_ms: int = 0) -> Iterator[None]:
-    """Block the broker's thread, so that all that is sent meanwhile has arrived when it continues."""
+    """Block the broker's thread, so that everything sent meanwhile has arrived when it continues."""
     holds, go_on = threading.Event(), threading.Event()
 
     def hold(node: Node) -> None:
@@ -64,7 +64,7 @@ def test_a_client_waits_for_one_turn_of_each_other(counting_broker: Broker) -> N
     assert clients.index("modest") <= len(greedy) * TURN_REQUESTS
 
 
-def test_requests_behind_one_that_waited_are_handled_in_turns(counting_broker: Broker) -> None:
+def test_requests_after_one_that_waited_are_handled_in_turns(counting_broker: Broker) -> None:
     fetch, metadata = messages.FetchRequest, messages.MetadataRequest
     topic = fetch.FetchTopic(topic="waits", partitions=[fetch.FetchPartition(partition=0)])
     request = messages.ApiVersionsRequest()
@@ -73,7 +73,7 @@ def test_requests_behind_one_that_waited_are_handled_in_turns(counting_broker: B
         greedy.send(fetch(max_wait_ms=600_000, min_bytes=1, topics=[topic]), 11)
         for _ in range(1000):
             greedy.send(request, 0)
-        modest.ask(request, 0)  # all that was sent before has come to the broker
+        modest.ask(request, 0)  # everything sent before has arrived
         counting_broker.requests.clear()
         with held_up(counting_broker, then_advance_ms=600_000):
             modest.send(request, 0)
@@ -85,7 +85,7 @@ def test_requests_behind_one_that_waited_are_handled_in_turns(counting_broker: B
 
 
 def serve(queue: FairQueue[str], shares: dict[str, Share], costs: dict[str, float]) -> str:
-    """Serve the next one, who asks again at once if it is one of `costs`."""
+    """Serve the next item; queue it again immediately if it is in `costs`."""
     name = queue.pop()
     queue.charge(shares[name], costs.get(name, 0.001))
     if name in costs:
@@ -93,7 +93,7 @@ def serve(queue: FairQueue[str], shares: dict[str, Share], costs: dict[str, floa
     return name
 
 
-def test_a_client_of_short_requests_comes_before_any_number_of_long_ones() -> None:
+def test_a_client_of_short_requests_goes_before_clients_of_long_ones() -> None:
     queue: FairQueue[str] = FairQueue()
     shares = {name: queue.new_share() for name in ("quiet", *map(str, range(60)))}
     costs = dict.fromkeys(map(str, range(60)), 0.02)
@@ -101,13 +101,13 @@ def test_a_client_of_short_requests_comes_before_any_number_of_long_ones() -> No
         queue.push(shares[name], name)
     for _ in range(60):  # the first one of each
         assert serve(queue, shares, costs) in costs
-    for _ in range(600):  # the quiet one asks again and again, and uses more time than each of the others
+    for _ in range(600):  # the idle one is queued repeatedly, and uses more time than each of the others
         queue.push(shares["quiet"], "quiet")
         assert serve(queue, shares, costs) == "quiet"
         serve(queue, shares, costs)
 
 
-def test_new_clients_come_behind_those_that_are_here() -> None:
+def test_new_clients_go_after_existing_ones() -> None:
     queue: FairQueue[str] = FairQueue()
     shares = {"quiet": queue.new_share()}
     for _ in range(1000):
@@ -120,7 +120,7 @@ def test_new_clients_come_behind_those_that_are_here() -> None:
     assert serve(queue, shares, {}) == "quiet"
 
 
-def test_clients_of_long_requests_are_not_forgotten() -> None:
+def test_clients_of_long_requests_do_not_starve() -> None:
     queue: FairQueue[str] = FairQueue()
     shares = {name: queue.new_share() for name in ("short", "long")}
     costs = {"short": 0.001, "long": 0.02}
@@ -131,7 +131,7 @@ def test_clients_of_long_requests_are_not_forgotten() -> None:
 
 
 class Worker:
-    """A connection that has much to do: each request takes `cost_s` of a clock that it moves itself."""
+    """A busy connection: each request advances the clock by `cost_s`."""
 
     def __init__(self, turns: Turns, clock: list[float], order: list[str], name: str, cost_s: float, n: int) -> None:
         self.share, self.is_queued = turns.new_share(), False
@@ -151,7 +151,7 @@ class Worker:
 
 
 async def run_until_done(workers: list[Worker]) -> int:
-    """How often the event loop had its turn."""
+    """Count the runs of the event loop."""
     rounds = 0
     while any(worker.left for worker in workers):
         await asyncio.sleep(0)
@@ -159,7 +159,7 @@ async def run_until_done(workers: list[Worker]) -> int:
     return rounds
 
 
-def test_the_event_loop_has_its_turn_after_every_slice() -> None:
+def test_the_event_loop_runs_after_every_slice() -> None:
     async def scene() -> int:
         clock, order = [0.0], list[str]()
         turns = Turns(asyncio.get_running_loop(), clock=lambda: clock[0])
@@ -171,7 +171,7 @@ def test_the_event_loop_has_its_turn_after_every_slice() -> None:
     assert asyncio.run(scene()) >= 4 * 100 * (TURN_S / 5) / SLICE_S / 2
 
 
-def test_an_expensive_request_is_followed_by_all_the_others() -> None:
+def test_all_others_go_before_the_next_expensive_request() -> None:
     async def scene() -> list[str]:
         clock, order = [0.0], list[str]()
         turns = Turns(asyncio.get_running_loop(), clock=lambda: clock[0])
@@ -182,11 +182,11 @@ def test_an_expensive_request_is_followed_by_all_the_others() -> None:
         return order
 
     order = asyncio.run(scene())
-    assert order[:3] == ["dear-0", "dear-1", "dear-2"]  # came first, one request each
-    assert order[3:43] == ["cheap"] * 40  # all that it has costs less than one of theirs
+    assert order[:3] == ["dear-0", "dear-1", "dear-2"]  # first in the queue, one request each
+    assert order[3:43] == ["cheap"] * 40  # all its requests cost less than one of theirs
 
 
-def test_a_connection_that_fails_does_not_take_others_along() -> None:
+def test_a_connection_that_fails_does_not_affect_others() -> None:
     class Failing(Worker):
         def turn(self) -> bool:
             raise ValueError("a fault of ours")

@@ -1,4 +1,4 @@
-"""Long work on records is done beside the broker's thread: a few jobs at a time, and nobody else waits for them."""
+"""Long work on records runs on worker threads, a few jobs at a time, and delays no other client."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def peer(name: str = "test") -> Peer:
 
 @contextlib.contextmanager
 def busy_workers(broker: Broker) -> Iterator[None]:
-    """All worker threads of a broker are busy with something else."""
+    """Keep all worker threads of a broker busy."""
     begun, go_on = threading.Semaphore(0), threading.Event()
 
     def work() -> None:
@@ -66,7 +66,7 @@ def result(response: messages.ProduceResponse) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("compression", [Compression.GZIP, Compression.SNAPPY, Compression.LZ4, Compression.ZSTD])
-def test_others_go_on_while_records_decompress(broker: Broker, compression: Compression) -> None:
+def test_other_requests_are_handled_during_decompression(broker: Broker, compression: Compression) -> None:
     topic = f"bombs-{compression.text}"
     with RawClient(broker) as bomber, RawClient(broker) as other:
         other.ask(asks(topic), 12)
@@ -76,7 +76,7 @@ def test_others_go_on_while_records_decompress(broker: Broker, compression: Comp
             for n in range(3):
                 assert result(other.ask(produces(topic, b"small"), 8)) == (0, n)
             assert other.ask(fetches(topic), 11).responses[0].partitions[0].high_watermark == 3
-        assert result(bomber.receive()) == (0, 3)  # numbered when it was appended
+        assert result(bomber.receive()) == (0, 3)  # its offset was assigned on append
         assert result(bomber.receive()) == (0, 4)
         (fetched,) = other.ask(fetches(topic), 11).responses
     found = list(records.read_batches(fetched.partitions[0].records))
@@ -85,7 +85,7 @@ def test_others_go_on_while_records_decompress(broker: Broker, compression: Comp
     assert len(next(iter(found[3].records())).value or b"") == BOMB_BYTES
 
 
-def test_a_small_compressed_batch_needs_no_other_thread(broker: Broker) -> None:
+def test_a_small_compressed_batch_needs_no_worker_thread(broker: Broker) -> None:
     with RawClient(broker) as client:
         client.ask(asks("small"), 12)
         with busy_workers(broker):
@@ -93,7 +93,7 @@ def test_a_small_compressed_batch_needs_no_other_thread(broker: Broker) -> None:
                 assert result(client.ask(sends("small", batch(compression, bytes(20_000))), 8))[0] == 0
 
 
-def test_records_are_compressed_anew_in_another_thread(broker: Broker) -> None:
+def test_records_are_recompressed_in_a_worker_thread(broker: Broker) -> None:
     create = messages.CreateTopicsRequest
     config = create.CreatableTopicConfig(name="compression.type", value="gzip")
     topic = create.CreatableTopic(name="gzipped", num_partitions=1, replication_factor=1, configs=[config])
@@ -105,7 +105,7 @@ def test_records_are_compressed_anew_in_another_thread(broker: Broker) -> None:
         assert result(client.receive()) == (0, 0)
 
 
-def test_records_are_converted_for_old_clients_in_another_thread(broker: Broker) -> None:
+def test_records_are_down_converted_in_a_worker_thread(broker: Broker) -> None:
     with RawClient(broker) as old, RawClient(broker) as other:
         old.ask(asks("converted"), 12)
         other.ask(sends("converted", batch(Compression.GZIP, b"one", b"two")), 8)
@@ -125,7 +125,7 @@ def test_an_old_client_that_waited_gets_converted_records(broker: Broker) -> Non
     assert [each.magic for each in records.read_batches(topic.partitions[0].records)] == [1]
 
 
-def test_bad_records_are_refused_from_another_thread_too(broker: Broker) -> None:
+def test_invalid_records_are_refused_from_a_worker_thread(broker: Broker) -> None:
     data = bytearray(batch(Compression.GZIP, *(b"%d" % n for n in range(100_000))))
     data[17:21] = b"crc!"
     with RawClient(broker) as client:
@@ -135,7 +135,7 @@ def test_bad_records_are_refused_from_another_thread_too(broker: Broker) -> None
         assert client.is_closed()
 
 
-def test_a_topic_that_is_deleted_meanwhile_gets_nothing(broker: Broker) -> None:
+def test_a_topic_deleted_meanwhile_gets_no_records(broker: Broker) -> None:
     with RawClient(broker) as client, RawClient(broker) as other:
         client.ask(asks("deleted"), 12)
         with busy_workers(broker):
@@ -144,7 +144,7 @@ def test_a_topic_that_is_deleted_meanwhile_gets_nothing(broker: Broker) -> None:
         assert result(client.receive()) == (3, -1)  # UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_a_client_that_has_gone_leaves_no_work_behind(broker: Broker) -> None:
+def test_the_jobs_of_a_disconnected_client_are_not_run(broker: Broker) -> None:
     with RawClient(broker) as other:
         other.ask(asks("left"), 12)
         with busy_workers(broker):
@@ -156,7 +156,7 @@ def test_a_client_that_has_gone_leaves_no_work_behind(broker: Broker) -> None:
         assert other.ask(fetches("left"), 11).responses[0].partitions[0].high_watermark == 0
 
 
-def test_no_more_jobs_than_threads_run_and_those_who_used_least_come_first() -> None:
+def test_at_most_one_job_per_thread_runs_and_least_used_clients_go_first() -> None:
     async def scene() -> tuple[list[str], int]:
         workers = Workers()
         order: list[str] = []
@@ -189,7 +189,7 @@ def test_no_more_jobs_than_threads_run_and_those_who_used_least_come_first() -> 
     assert order.count("light") == 3
 
 
-def test_what_goes_wrong_in_a_thread_is_the_futures() -> None:
+def test_an_error_in_a_worker_thread_is_set_on_the_future() -> None:
     async def scene() -> None:
         workers = Workers()
         with pytest.raises(ZeroDivisionError):

@@ -1,4 +1,4 @@
-"""A client of few words: one request, one answer, any API in any version."""
+"""A minimal client: sends any request in any version."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["RawClient", "connect"]
 
 
 def connect(broker: Broker) -> socket.socket:
-    """A connection that has said nothing yet."""
+    """Connect to the broker."""
     host, _, port = broker.bootstrap_servers.rpartition(":")
     return socket.create_connection((host, int(port)), timeout=HANG_S)
 
 
 class RawClient:
-    """A connection that sends messages as they are given."""
+    """A connection that sends requests without negotiation."""
 
     def __init__(self, broker: Broker, client_id: str = "raw") -> None:
         self.sock = connect(broker)
@@ -38,7 +38,7 @@ class RawClient:
         self.sock.sendall(self.protocol.send(request, version=version))
 
     def receive(self) -> Any:
-        """The next answer's body."""
+        """Return the body of the next response."""
         while (response := self.protocol.next_response()) is NEED_DATA:
             data = self.sock.recv(1 << 20)
             assert data, "the broker closed the connection"
@@ -46,12 +46,12 @@ class RawClient:
         return response.body
 
     def ask(self, request: Message, version: int) -> Any:
-        """Send and wait for the answer."""
+        """Send a request and return the response."""
         self.send(request, version)
         return self.receive()
 
     def is_closed(self, wait_s: float = HANG_S) -> bool:
-        """Whether the broker ends the connection within wait_s seconds."""
+        """Return whether the broker closes the connection within wait_s seconds."""
         self.sock.settimeout(wait_s)
         try:
             return self.sock.recv(1) == b""

@@ -1,4 +1,4 @@
-"""Bodies of captured requests and responses: what stands behind the headers, byte for byte."""
+"""Bodies of captured requests and responses: the bytes after the headers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captures of real conversations, damaged in the ways captures are, against the frames the proxy recorded."""
+"""Captures of real conversations, incomplete or damaged, compared to the frames that a proxy recorded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BROKER_PORTS = {"k391": 21802, "k282": 21822}
 
 
 class Recorded:
-    """What the recording proxy saw of one set."""
+    """The frames of a set that the proxy recorded."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder, self.name = folder, name
@@ -55,7 +55,7 @@ def recorded(request: pytest.FixtureRequest, kafka_logs: dict[str, Path]) -> Rec
 
 
 def found(exchanges: list[Exchange]) -> Counter[Key]:
-    """Whole frames of exchanges."""
+    """Return the complete frames of exchanges."""
     return Counter(
         (each.client[1], direction, frame.data)
         for each in exchanges
@@ -123,7 +123,7 @@ def test_requests_and_responses_are_matched_and_decoded_as_kafka_did(recorded: R
             if direction == "c2s":
                 assert line["clientId"] == exchange.client_id
             ours = message.to_json(version=version)
-            same = set(ours) & set(line["body"])  # a later release has renamed a field
+            same = set(ours) & set(line["body"])  # a later release renamed a field
             assert len(same) >= len(ours) - 1
             assert all(ours[key] == line["body"][key] for key in same if isinstance(ours[key], int | str))
     assert not decoded
@@ -139,7 +139,9 @@ def test_addresses_and_times_of_another_byte_order_tagged_networks_and_nanosecon
         other = clean[each.client[1], each.correlation_id]
         assert each.request is not None
         assert other.request is not None
-        assert abs(each.request.time_ns - other.request.time_ns) < 1000  # the other file has microseconds
+        assert (
+            abs(each.request.time_ns - other.request.time_ns) < 1000
+        )  # the other file has a resolution of microseconds
 
 
 def test_frames_around_a_gap_are_found(recorded: Recorded) -> None:
@@ -149,8 +151,8 @@ def test_frames_around_a_gap_are_found(recorded: Recorded) -> None:
     assert all(frame.size_bytes > len(frame.data) for frame in cut)
 
 
-def test_a_connection_that_was_open_before_the_capture_is_picked_up(recorded: Recorded) -> None:
-    """All that is missing are responses to requests from before the capture, whose API nobody could tell."""
+def test_a_connection_that_began_before_the_capture_is_read(recorded: Recorded) -> None:
+    """Only responses to requests before the capture are missing, since their API is unknown."""
     exchanges = list(read_capture(recorded.pcap("midstream")))
     whole, got = wholly_captured(recorded, "midstream"), found(exchanges)
     assert not got - recorded.all()
@@ -160,7 +162,7 @@ def test_a_connection_that_was_open_before_the_capture_is_picked_up(recorded: Re
     assert not [1 for port, _, frame in missing if (port, frame[4:8]) in requests]
 
 
-def test_packets_cut_to_a_snap_length_give_headers_and_say_what_is_missing(recorded: Recorded) -> None:
+def test_truncated_packets_have_headers_and_report_missing_bytes(recorded: Recorded) -> None:
     exchanges = list(read_capture(recorded.pcap("snap120")))
     expected = {key for key in recorded.all() if key[0] in recorded.first_ports}
     requests = [each for each in exchanges if each.request]
@@ -189,7 +191,7 @@ def test_ports_choose_connections(recorded: Recorded) -> None:
     assert found(list(read_capture(recorded.pcap("clean"), ports=[port]))) == recorded.all()
 
 
-def test_a_file_that_ends_anywhere_gives_what_is_before(recorded: Recorded, tmp_path: Path) -> None:
+def test_a_truncated_file_is_read_to_its_end(recorded: Recorded, tmp_path: Path) -> None:
     data = recorded.pcap("v6-vlan-be-nano").read_bytes()
     whole = recorded.all()
     for cut in range(24, len(data), 211):
@@ -197,7 +199,7 @@ def test_a_file_that_ends_anywhere_gives_what_is_before(recorded: Recorded, tmp_
         assert not found(list(read_capture(tmp_path / "cut.pcap"))) - whole
 
 
-def test_any_changed_byte_gives_rows_or_a_kwire_error(recorded: Recorded, tmp_path: Path) -> None:
+def test_any_changed_byte_returns_exchanges_or_raises_a_kwire_error(recorded: Recorded, tmp_path: Path) -> None:
     data = bytearray(recorded.pcap("snap120").read_bytes())
     path = tmp_path / "changed.pcap"
     for position in range(0, len(data), 37):
@@ -211,7 +213,7 @@ def test_any_changed_byte_gives_rows_or_a_kwire_error(recorded: Recorded, tmp_pa
             pass
 
 
-def test_damage_in_the_middle_is_told_behind_what_came_before(recorded: Recorded, tmp_path: Path) -> None:
+def test_damage_is_raised_after_the_exchanges_before_it(recorded: Recorded, tmp_path: Path) -> None:
     data = bytearray(recorded.pcap("v6-vlan-be-nano").read_bytes())
     position = 24
     for _ in range(40):
@@ -222,10 +224,10 @@ def test_damage_in_the_middle_is_told_behind_what_came_before(recorded: Recorded
     with pytest.raises(Malformed, match=r"damaged\.pcap: packet of 4294967295") as caught:
         exchanges.extend(read_capture(tmp_path / "damaged.pcap"))
     assert caught.value.position == position
-    assert exchanges  # what came before the error
+    assert exchanges  # those before the error
 
 
-def test_what_is_no_capture_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_capture_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("hello")
     with pytest.raises(Malformed, match="not a pcap or pcapng file"):
         list(read_capture(tmp_path / "text"))

@@ -1,4 +1,4 @@
-"""What else goes over a broker's port: SASL tokens, TLS, other protocols, unknown APIs."""
+"""Other data on a broker's port: SASL tokens, TLS, other protocols, unknown APIs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ACK = 0x10
 
 
 class Pcap:
-    """A raw-IP capture of one connection."""
+    """Return a raw-IP capture of a connection."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.time = path, 0
@@ -82,7 +82,7 @@ def test_tokens_after_the_first_handshake_have_no_header_and_are_hidden(tmp_path
     assert b"wonderland" not in repr(exchanges).encode()
 
 
-def test_an_api_or_version_from_the_future_is_a_row_with_its_bytes(tmp_path: Path) -> None:
+def test_an_unknown_api_or_version_is_an_exchange_with_its_bytes(tmp_path: Path) -> None:
     pcap = Pcap(tmp_path / "a.pcap")
     pcap.packet(CLIENT, request("Metadata", 1, 1))
     future = struct.pack(">ihhih", 30, 999, 3, 2, 3) + b"app" + bytes(17)
@@ -97,7 +97,7 @@ def test_an_api_or_version_from_the_future_is_a_row_with_its_bytes(tmp_path: Pat
     assert unknown["request"] is None
 
 
-def test_a_produce_that_wants_no_answer_is_no_problem(tmp_path: Path) -> None:
+def test_a_produce_with_acks_0_is_not_a_problem(tmp_path: Path) -> None:
     pcap = Pcap(tmp_path / "a.pcap")
     pcap.packet(CLIENT, request("Produce", 7, 1, acks=0, timeout_ms=1))
     pcap.packet(CLIENT, request("Metadata", 1, 2))
@@ -107,7 +107,7 @@ def test_a_produce_that_wants_no_answer_is_no_problem(tmp_path: Path) -> None:
     assert second.response is not None
 
 
-def test_other_protocols_are_left_alone(tmp_path: Path) -> None:
+def test_other_protocols_are_ignored(tmp_path: Path) -> None:
     for greeting in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc" + bytes(500), b"SSH-2.0-x\r\n"):
         pcap = Pcap(tmp_path / "a.pcap")
         pcap.packet(CLIENT, greeting)
@@ -115,7 +115,7 @@ def test_other_protocols_are_left_alone(tmp_path: Path) -> None:
         assert pcap.exchanges() == []
 
 
-def test_the_same_ports_used_again_are_another_connection(tmp_path: Path) -> None:
+def test_reused_ports_are_a_new_connection(tmp_path: Path) -> None:
     pcap = Pcap(tmp_path / "a.pcap")
     pcap.packet(CLIENT, request("Metadata", 1, 1))
     pcap.packet(BROKER, response("Metadata", 1, 1))

@@ -1,4 +1,4 @@
-"""Streams from segments in any order, with repeats and holes."""
+"""Streams from segments in any order, with retransmissions and holes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kwire.capture.reassembly import PATIENCE_NS, Hole, Piece, TcpStream
 
 
 def joined(parts: list[Piece | Hole]) -> bytes:
-    """The stream with holes as question marks, after checking that parts join."""
+    """Return the stream with holes as question marks, after checking that its parts are contiguous."""
     out = b""
     for part in parts:
         assert part.position == len(out)
@@ -36,7 +36,7 @@ def test_any_order_repeats_and_overlaps_give_the_stream_once(start: int) -> None
         assert not any(isinstance(part, Hole) for part in parts)
 
 
-def test_what_never_came_is_a_hole_at_the_end() -> None:
+def test_missing_bytes_are_a_hole_at_the_end() -> None:
     tcp = TcpStream()
     tcp.start(99)
     parts = [*tcp.add(100, b"abc", 0, 1), *tcp.add(106, b"ghi", 0, 2), *tcp.add(112, b"mno", 0, 3)]
@@ -44,18 +44,18 @@ def test_what_never_came_is_a_hole_at_the_end() -> None:
     assert joined([*parts, *tcp.finish()]) == b"abc???ghi???mno"
 
 
-def test_a_hole_is_believed_when_bytes_behind_it_were_acknowledged_for_a_while() -> None:
+def test_missing_bytes_are_a_hole_when_later_bytes_were_acknowledged_some_time_ago() -> None:
     tcp = TcpStream()
     tcp.start(99)
     parts = [*tcp.add(100, b"abc", 0, 0), *tcp.add(106, b"ghi", 0, 0), *tcp.acknowledge(109, 0)]
     parts += tcp.acknowledge(109, PATIENCE_NS)
-    assert joined(parts) == b"abc"  # the packet may still come
+    assert joined(parts) == b"abc"  # the packet may be captured later
     parts += tcp.acknowledge(109, PATIENCE_NS + 1)
     assert joined(parts) == b"abc???ghi"
     assert list(tcp.add(103, b"def", 0, 0)) == []
 
 
-def test_a_cut_packet_leaves_a_hole_at_once_unless_a_repeat_fills_it() -> None:
+def test_a_truncated_packet_leaves_a_hole_unless_a_retransmission_fills_it() -> None:
     tcp = TcpStream()
     tcp.start(99)
     parts = [*tcp.add(100, b"ab", 4, 0), *tcp.add(106, b"gh", 0, 0)]

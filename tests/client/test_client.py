@@ -20,7 +20,7 @@ from kwire.records import ColumnWriter, read_batches
 from tests.waiting import HANG_MS
 
 SOON = {"default.api.timeout.ms": 300, "request.timeout.ms": HANG_MS}
-"""Gives up soon on errors that pass, and waits for responses however long they take."""
+"""Configs with few retries, but a long wait for responses."""
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def values(client: Client, topic: str, start: int, end: int, **options: Any) -> 
     return found
 
 
-def test_what_is_written_is_read(servers: str) -> None:
+def test_written_records_are_read(servers: str) -> None:
     with Client(servers, **{"max.partition.fetch.bytes": 300}) as client:
         create(client, "plain", 2)
         assert list(client.metadata(["plain"]).topics["plain"].partitions) == [0, 1]
@@ -70,7 +70,7 @@ def test_what_is_written_is_read(servers: str) -> None:
         assert values(client, "plain", 42, 47) == [b"8", b"8", b"8", b"9", b"9"]
 
 
-def test_a_batch_that_is_sent_twice_is_there_once(servers: str) -> None:
+def test_a_batch_that_is_sent_twice_is_written_once(servers: str) -> None:
     with Client(servers) as client:
         create(client, "twice")
         producer = Producer(client)
@@ -81,7 +81,7 @@ def test_a_batch_that_is_sent_twice_is_there_once(servers: str) -> None:
         assert client.list_offsets({("twice", 0): LATEST_TIMESTAMP})["twice", 0].offset == 1
 
 
-def test_readers_of_committed_data_see_whole_transactions_only(servers: str) -> None:
+def test_read_committed_returns_committed_transactions_only(servers: str) -> None:
     with Client(servers, **{"transactional.id": "tx"}) as client:
         create(client, "tx")
         producer = Producer(client)
@@ -110,7 +110,7 @@ def test_an_older_producer_of_the_same_transactional_id_is_fenced(servers: str) 
         assert caught.value.code in (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED)
 
 
-def test_a_transaction_begun_in_one_process_is_ended_in_another_with_offsets_of_a_group(servers: str) -> None:
+def test_another_process_can_end_a_transaction_with_offsets_of_a_group(servers: str) -> None:
     def committed(client: Client) -> list[tuple[int, str | None]]:
         cls: Any = registry.get("OffsetFetchRequest")
         group = cls.OffsetFetchRequestGroup(group_id="g", topics=None)
@@ -124,7 +124,7 @@ def test_a_transaction_begun_in_one_process_is_ended_in_another_with_offsets_of_
         for n, commit in enumerate((True, False, True)):
             producer = Producer(client)
             producer.begin()
-            assert producer.leave() is None  # nothing to end
+            assert producer.leave() is None  # empty transaction
             producer.begin()
             write(producer, "left", 0, [b"%d" % n])
             write(producer, "left", 1, [b"x"])
@@ -138,7 +138,7 @@ def test_a_transaction_begun_in_one_process_is_ended_in_another_with_offsets_of_
             other.send_offsets("g", {("left", 0): n}, f"batch {n}")
             if commit:
                 other.commit()
-                Producer(driver, resume=left).commit()  # again: the answer may have been lost
+                Producer(driver, resume=left).commit()  # again, as if the response was lost
             else:
                 other.abort()
         assert values(client, "left", 0, 6, isolation="read_committed") == [b"0", b"2"]
@@ -148,13 +148,13 @@ def test_a_transaction_begun_in_one_process_is_ended_in_another_with_offsets_of_
         write(producer, "left", 0, [b"z"])
         stale = producer.leave()
         assert stale is not None
-        Producer(client)  # whoever takes the id aborts what is open
+        Producer(client)  # a new producer with the id aborts the open transaction
         with pytest.raises(BrokerError) as caught:
             Producer(driver, resume=stale).check()
         assert caught.value.code in (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED)
 
 
-def test_an_error_inside_a_transaction_is_told_and_not_what_its_abort_meets(servers: str) -> None:
+def test_an_error_inside_a_transaction_is_raised_instead_of_an_error_of_its_abort(servers: str) -> None:
     with Client(servers, **{"transactional.id": "masked"}) as client:
         create(client, "masked")
 
@@ -162,14 +162,14 @@ def test_an_error_inside_a_transaction_is_told_and_not_what_its_abort_meets(serv
             with Producer(client) as producer:
                 producer.begin()
                 write(producer, "masked", 0, [b"a"])
-                Producer(client)  # fences the first one, whose abort is refused now
+                Producer(client)  # fences the first one, so that its abort is refused
                 raise KeyError("the caller's own")
 
         with pytest.raises(KeyError, match="the caller's own"):
             fail()
 
 
-def test_batches_for_many_partitions_go_together_and_each_failure_is_told(servers: str) -> None:
+def test_batches_for_many_partitions_share_a_request_and_each_failure_is_raised(servers: str) -> None:
     with Client(servers, **SOON) as client:
         create(client, "many", 3)
         producer = Producer(client)
@@ -191,7 +191,7 @@ def test_batches_for_many_partitions_go_together_and_each_failure_is_told(server
         assert producer.send_all([]) == []
 
 
-def test_what_is_not_there_is_said(servers: str) -> None:
+def test_missing_topics_and_offsets_are_errors(servers: str) -> None:
     with Client(servers, **SOON) as client:
         with pytest.raises(BrokerError, match="UNKNOWN_TOPIC_OR_PARTITION"):
             client.list_offsets({("nowhere", 0): LATEST_TIMESTAMP})
@@ -203,7 +203,7 @@ def test_what_is_not_there_is_said(servers: str) -> None:
             values(client, "short", 0, 9)
 
 
-def test_a_broker_that_is_not_there_or_says_nothing_is_given_up() -> None:
+def test_a_broker_that_refuses_or_never_responds_is_an_error() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -216,7 +216,7 @@ def test_a_broker_that_is_not_there_or_says_nothing_is_given_up() -> None:
             client.metadata()
 
 
-def test_garbage_from_a_broker_is_a_kwire_error() -> None:
+def test_an_invalid_response_is_a_kwire_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer() -> None:
@@ -233,7 +233,7 @@ def test_garbage_from_a_broker_is_a_kwire_error() -> None:
         assert type(caught.value).__module__ == "kwire.errors"
 
 
-def test_an_answer_goes_on_after_its_last_whole_batch() -> None:
+def test_the_next_fetch_starts_after_the_last_complete_batch() -> None:
     rows = pa.record_batch({"value": pa.array([b"v"] * 10, pa.binary())})
     data = b"".join(bytes(piece) for piece in ColumnWriter(batch_size=100, base_offset=7).write(rows))
     batches = [(batch.position, batch.last_offset) for batch in read_batches(data)]

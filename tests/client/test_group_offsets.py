@@ -24,7 +24,7 @@ def client() -> Iterator[Client]:
         yield client
 
 
-def test_offsets_that_were_committed_are_found_with_what_stands_beside_them(client: Client) -> None:
+def test_committed_offsets_are_fetched_with_their_metadata(client: Client) -> None:
     assert fetch_offsets(client, "group") == {}
     commit_offsets(client, "group", {("a", 0): 5, ("b", 1): 0}, "note")
     commit_offsets(client, "group", {("a", 0): 6})
@@ -32,7 +32,7 @@ def test_offsets_that_were_committed_are_found_with_what_stands_beside_them(clie
     assert fetch_offsets(client, "other") == {}
 
 
-def test_offsets_of_partitions_that_are_not_there_are_refused(client: Client) -> None:
+def test_offsets_of_missing_partitions_are_refused(client: Client) -> None:
     with Client(client.connection().address, **SOON) as hasty:
         for nowhere in (("nowhere", 0), ("a", 9)):
             with pytest.raises(BrokerError, match=rf"offset {nowhere[0]}-{nowhere[1]} of group 'group': UNKNOWN_TOPIC"):

@@ -1,4 +1,4 @@
-"""Where tokens come from, and what is said where there is none."""
+"""Sources of tokens, and errors without one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def token_of(**given: Any) -> str:
 
 
 class Granting(BaseHTTPRequestHandler):
-    """A server that grants tokens to kwire with the secret s3:cret."""
+    """A token endpoint for the client kwire with the secret s3:cret."""
 
     forms: list[dict[str, str]]
 
@@ -63,7 +63,7 @@ def endpoint() -> Iterator[str]:
         server.shutdown()
 
 
-def test_the_first_message_is_the_one_of_the_rfc() -> None:
+def test_the_first_message_matches_the_rfc() -> None:
     exchange = oauthbearer("vF9dft4qmTc2Nvb3RlckBhbHRhdmlzdGEuY29tCg==", {"host": "server.example.com", "port": "143"})
     assert next(exchange) == (
         b"n,,\x01auth=Bearer vF9dft4qmTc2Nvb3RlckBhbHRhdmlzdGEuY29tCg==\x01host=server.example.com\x01port=143\x01\x01"
@@ -72,7 +72,7 @@ def test_the_first_message_is_the_one_of_the_rfc() -> None:
         exchange.send(b"")
 
 
-def test_a_token_that_is_refused_is_acknowledged_and_the_reason_is_said() -> None:
+def test_a_refused_token_is_acknowledged_and_the_reason_is_raised() -> None:
     exchange = oauthbearer("t", {})
     next(exchange)
     assert exchange.send(b'{"status":"invalid_token"}') == b"\x01"
@@ -83,7 +83,7 @@ def test_a_token_that_is_refused_is_acknowledged_and_the_reason_is_said() -> Non
     assert caught.value.code == 58
 
 
-def test_a_token_of_the_environment_or_a_file_is_read_each_time(
+def test_a_token_in_the_environment_or_a_file_is_read_for_each_connection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "to ken"
@@ -107,7 +107,7 @@ def named_callback() -> str:
     return "by-name"
 
 
-def test_a_function_gives_a_token_itself_or_by_its_name() -> None:
+def test_a_token_callback_is_a_function_or_its_name() -> None:
     assert token_of(sasl_oauthbearer_token_callback=lambda: "direct") == "direct"
     assert token_of(sasl_oauthbearer_token_callback=f"{__name__}:named_callback") == "by-name"
     for wrong, message in (
@@ -123,7 +123,7 @@ def test_a_function_gives_a_token_itself_or_by_its_name() -> None:
 
 
 @pytest.mark.parametrize("in_jaas", [True, False])
-def test_client_credentials_are_granted_a_token_that_is_kept(endpoint: str, in_jaas: bool) -> None:
+def test_a_token_for_client_credentials_is_cached(endpoint: str, in_jaas: bool) -> None:
     if in_jaas:
         given = {"sasl.jaas.config": f'{MODULE} clientId="kwire" clientSecret="s3:cret" scope=a extension_pool="p";'}
     else:
@@ -149,7 +149,7 @@ def test_client_credentials_are_granted_a_token_that_is_kept(endpoint: str, in_j
         ("/broken", "s3:cret", "cannot get a token from http"),
     ],
 )
-def test_what_a_token_server_refuses_is_said_without_the_secret(
+def test_an_error_of_a_token_endpoint_does_not_show_the_secret(
     endpoint: str, path: str, secret: str, message: str
 ) -> None:
     jaas = f'{MODULE} clientId="kwire" clientSecret="{secret}";'
@@ -177,12 +177,12 @@ def test_what_a_token_server_refuses_is_said_without_the_secret(
         ),
     ],
 )
-def test_what_is_missing_or_not_supported_is_said(given: dict[str, str], message: str) -> None:
+def test_missing_and_unsupported_configs_are_errors(given: dict[str, str], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         token_of(**given)
 
 
-def test_kafkas_own_classes_are_known_and_other_mechanisms_ignore_tokens() -> None:
+def test_kafkas_classes_are_accepted_and_other_mechanisms_ignore_token_configs() -> None:
     handler = "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerLoginCallbackHandler"
     retriever = "org.apache.kafka.common.security.oauthbearer.FileJwtRetriever"
     given = {"sasl.login.callback.handler.class": handler, "sasl.oauthbearer.jwt.retriever.class": retriever}

@@ -1,4 +1,4 @@
-"""Batches of magic 2 for brokers that speak older versions of Produce; tests/interop has such a broker of Kafka's."""
+"""Batches of magic 2 for brokers with older versions of Produce; tests/interop has such a broker of real Kafka."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def broker() -> Iterator[Broker]:
 
 @pytest.fixture
 def speak(monkeypatch: pytest.MonkeyPatch) -> Speak:
-    """speak(2): the client takes the broker for one that knows Produce up to 2, and no producer ids."""
+    """speak(2): for the client, the broker supports Produce up to version 2 and no producer ids."""
 
     def capped(highest: int) -> None:
         def version_for(self: BrokerConnection, api_key: int) -> int:
@@ -67,7 +67,7 @@ def written(broker: Broker, topic: str) -> list[tuple[int, int, bytes | None, by
 @pytest.mark.requirement("S31-05")
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 @pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "lz4"])
-def test_batches_are_converted_down_for_old_brokers(
+def test_batches_are_down_converted_for_old_brokers(
     broker: Broker, speak: Speak, version: int, compression: str
 ) -> None:
     topic = f"old-{version}-{compression}"
@@ -87,7 +87,7 @@ def test_batches_are_converted_down_for_old_brokers(
 
 
 @pytest.mark.parametrize("version", [0, 2])
-def test_headers_are_refused_where_the_broker_has_none(broker: Broker, speak: Speak, version: int) -> None:
+def test_headers_are_refused_for_brokers_without_headers(broker: Broker, speak: Speak, version: int) -> None:
     make(broker, f"headers-{version}", f"beside-{version}")
     speak(version)
     good, bad = bytes(write_batch(rows(), magic=2)), bytes(write_batch(rows(headers=[("h", b"1")]), magic=2))
@@ -100,12 +100,12 @@ def test_headers_are_refused_where_the_broker_has_none(broker: Broker, speak: Sp
             producer.send_all(
                 [OutgoingBatch(f"beside-{version}", 0, good, 5), OutgoingBatch(f"headers-{version}", 0, bad, 5)]
             )
-        assert producer.send(f"beside-{version}", 0, good, 5).base_offset == 0  # the connection is in step
+        assert producer.send(f"beside-{version}", 0, good, 5).base_offset == 0  # the connection can still be used
     assert written(broker, f"headers-{version}") == []
 
 
 @pytest.mark.parametrize("version", [2, 6])
-def test_zstd_is_refused_where_the_broker_has_none(broker: Broker, speak: Speak, version: int) -> None:
+def test_zstd_is_refused_for_brokers_without_zstd(broker: Broker, speak: Speak, version: int) -> None:
     make(broker, f"zstd-{version}")
     speak(version)
     data = bytes(write_batch(rows(), magic=2, compression=Compression.ZSTD))
@@ -115,7 +115,7 @@ def test_zstd_is_refused_where_the_broker_has_none(broker: Broker, speak: Speak,
         assert caught.value.code == 76
 
 
-def test_producer_ids_are_refused_where_the_broker_has_none(broker: Broker, speak: Speak) -> None:
+def test_idempotence_is_refused_for_brokers_without_producer_ids(broker: Broker, speak: Speak) -> None:
     speak(2)
     what = r"before Kafka 0\.11 do not support idempotent producers; set enable\.idempotence to false"
     with Client(broker.bootstrap_servers) as client, pytest.raises(OptionError, match=what):
@@ -125,7 +125,7 @@ def test_producer_ids_are_refused_where_the_broker_has_none(broker: Broker, spea
         Producer(transactional)
 
 
-def test_a_broker_that_hangs_up_at_the_first_request_is_named_as_an_old_one() -> None:
+def test_a_broker_that_disconnects_at_api_versions_may_be_too_old() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def hang_up() -> None:

@@ -1,4 +1,4 @@
-"""Rounds of batches that are under way at the same time."""
+"""Rounds of batches in flight at the same time."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ BROKEN: dict[str, Any] = {
 @pytest.mark.parametrize("after", [0, 3])
 @pytest.mark.parametrize("kind", BROKEN)
 @pytest.mark.parametrize("transactional", [False, True])
-def test_rounds_arrive_once_and_in_order_whatever_becomes_of_one_under_way(
+def test_rounds_are_written_once_and_in_order_if_one_fails(
     broker: Broker, kind: str, after: int, transactional: bool
 ) -> None:
     topic = f"rounds-{kind}-{after}-{transactional}"
@@ -83,7 +83,7 @@ def test_rounds_arrive_once_and_in_order_whatever_becomes_of_one_under_way(
         assert written(broker, topic, partition) == list(range(ROUNDS))
 
 
-def test_an_error_that_does_not_pass_is_told_and_leaves_the_producer_where_the_first_lost_batch_was(
+def test_an_error_that_is_not_retriable_resets_the_sequence_to_the_first_lost_batch(
     broker: Broker,
 ) -> None:
     with Client(broker.bootstrap_servers, **SOON) as client:
@@ -106,7 +106,7 @@ def test_an_error_that_does_not_pass_is_told_and_leaves_the_producer_where_the_f
     assert written(broker, "spoilt", 0) == [0, 1, 9]
 
 
-def test_without_idempotence_a_round_waits_for_the_one_before(broker: Broker) -> None:
+def test_without_idempotence_one_round_is_in_flight(broker: Broker) -> None:
     settings = {"acks": "1", "enable.idempotence": "false"}
     with Client(broker.bootstrap_servers, **settings) as client:
         create(client, "one-by-one")

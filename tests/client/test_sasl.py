@@ -1,4 +1,4 @@
-"""The examples of the RFCs, and brokers that lie."""
+"""The examples of the RFCs, and invalid challenges of brokers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_plain_is_one_token() -> None:
         exchange.send(b"")
 
 
-def test_scram_is_the_example_of_its_rfc() -> None:
+def test_scram_matches_the_example_of_the_rfc() -> None:
     exchange = start("SCRAM-SHA-256", "user", "pencil", nonce=NONCE)
     assert next(exchange) == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
     assert exchange.send(CHALLENGE) == FINAL
@@ -41,7 +41,7 @@ def test_scram_is_the_example_of_its_rfc() -> None:
         (b"\xff", "is not UTF-8"),
     ],
 )
-def test_a_challenge_that_is_none_is_refused(challenge: bytes, message: str) -> None:
+def test_an_invalid_challenge_is_an_error(challenge: bytes, message: str) -> None:
     exchange = start("SCRAM-SHA-256", "user", "pencil", nonce=NONCE)
     next(exchange)
     with pytest.raises(Malformed, match=message):
@@ -51,7 +51,7 @@ def test_a_challenge_that_is_none_is_refused(challenge: bytes, message: str) -> 
 @pytest.mark.parametrize(
     ("verdict", "message"), [(b"v=AAAA", "cannot prove"), (b"e=invalid-proof", "invalid-proof"), (b"", "prove")]
 )
-def test_a_broker_that_does_not_know_the_password_is_not_believed(verdict: bytes, message: str) -> None:
+def test_a_broker_that_does_not_prove_the_password_is_an_error(verdict: bytes, message: str) -> None:
     exchange = start("SCRAM-SHA-256", "user", "pencil", nonce=NONCE)
     next(exchange)
     exchange.send(CHALLENGE)

@@ -1,4 +1,4 @@
-"""Settings by Kafka's names."""
+"""Client configs by Kafka's names."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def test_servers_may_have_protocols_and_brackets() -> None:
     assert settings.bootstrap_servers == (("a", 1), ("b.example", 9092), ("::1", 3))
 
 
-def test_underscores_synonyms_and_what_means_nothing_here() -> None:
+def test_underscores_synonyms_and_ignored_configs() -> None:
     given = {"bootstrap_servers": "a:1", "fetch_min_bytes": 5, "group.id": "g", "sasl.mechanisms": "PLAIN"}
     settings = ClientSettings.parse(given)
     assert (settings.fetch_min_bytes, settings.sasl_mechanism, settings.ignored) == (5, "PLAIN", ("group.id",))
 
 
-def test_a_jaas_configuration_gives_name_and_password_and_no_repr_shows_it() -> None:
+def test_a_jaas_config_sets_user_and_password_and_no_repr_shows_them() -> None:
     jaas = (
         'org.apache.kafka.common.security.scram.ScramLoginModule required username="al\\"ice" password="wonder,=land";'
     )
@@ -38,7 +38,7 @@ def test_a_jaas_configuration_gives_name_and_password_and_no_repr_shows_it() -> 
     assert settings.uses_tls
 
 
-def test_no_request_may_take_longer_than_all_of_them_together() -> None:
+def test_no_timeout_is_longer_than_the_overall_timeout() -> None:
     settings = ClientSettings.parse({**SERVERS, "default.api.timeout.ms": "1500"})
     assert (settings.request_timeout_ms, settings.socket_connection_setup_timeout_ms) == (1500, 1500)
     settings = ClientSettings.parse({**SERVERS, "default.api.timeout.ms": "1500", "request.timeout.ms": "2000"})
@@ -73,12 +73,12 @@ def test_no_request_may_take_longer_than_all_of_them_together() -> None:
         ({**SERVERS, "transactional.id": "t", "enable.idempotence": False}, "a transactional producer requires true"),
     ],
 )
-def test_what_is_wrong_is_named_with_what_would_be_right(given: dict[str, Any], message: str) -> None:
+def test_errors_name_the_config_and_the_expected_value(given: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         ClientSettings.parse(given)
 
 
-def test_every_setting_of_javas_clients_is_taken_or_refused_with_a_reason() -> None:
+def test_every_config_of_the_java_clients_is_accepted_or_refused_with_a_reason() -> None:
     # Facts: the names in ConsumerConfig, ProducerConfig and AdminClientConfig of Kafka 3.9.1 and 4.4.0.
     lines = (DATA / "client_settings.tsv").read_text().splitlines()[1:]
     names = [line.split("\t")[0] for line in lines]
@@ -102,7 +102,7 @@ def test_every_setting_of_javas_clients_is_taken_or_refused_with_a_reason() -> N
     }
 
 
-def test_the_level_of_the_codec_in_use_counts() -> None:
+def test_the_compression_level_is_that_of_the_codec() -> None:
     levels = {"compression.gzip.level": "9", "compression.zstd.level": "-5"}
     for codec, level in (("gzip", 9), ("zstd", -5), ("lz4", None), ("snappy", None), ("none", None)):
         assert ClientSettings.parse({**SERVERS, **levels, "compression.type": codec}).compression_level == level

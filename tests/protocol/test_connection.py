@@ -35,7 +35,7 @@ RequestHeader: Any = registry.get("RequestHeader")
 
 
 def pair(**broker: Any) -> tuple[Connection, Connection]:
-    """A client and a broker that have agreed on versions."""
+    """Return a client and a broker with negotiated versions."""
     client, server = Connection(Role.CLIENT, client_id="me"), Connection(Role.BROKER, **broker)
     while client.state is not State.READY:
         server.receive_data(client.negotiate())
@@ -84,7 +84,7 @@ def test_a_byte_at_a_time_and_many_at_once() -> None:
     assert [taken(client.next_response()).body.controller_id for _ in range(5)] == [0, 1, 2, 3, 4]
 
 
-def test_a_produce_request_that_wants_no_answer_gets_none() -> None:
+def test_a_produce_request_with_acks_0_gets_no_response() -> None:
     client, server = pair()
     server.receive_data(client.send(Produce(acks=0)) + client.send(Produce(acks=1)))
     first, second = taken(server.next_request()), taken(server.next_request())
@@ -96,7 +96,7 @@ def test_a_produce_request_that_wants_no_answer_gets_none() -> None:
     assert taken(client.next_response()).request.body.acks == 1
 
 
-def test_responses_go_out_in_the_order_of_their_requests() -> None:
+def test_responses_are_sent_in_the_order_of_requests() -> None:
     client, server = pair()
     server.receive_data(client.send(Metadata()) + client.send(Metadata()))
     first, second = taken(server.next_request()), taken(server.next_request())
@@ -108,7 +108,7 @@ def test_responses_go_out_in_the_order_of_their_requests() -> None:
         server.send(second.reply(MetadataResponse()))
 
 
-def test_a_response_that_answers_nothing_ends_the_connection() -> None:
+def test_a_response_without_a_request_fails_the_connection() -> None:
     for correlation_id, request in ((99, True), (0, False)):
         client, server = pair()
         server.receive_data(client.send(Metadata()))
@@ -129,7 +129,7 @@ def test_a_response_that_answers_nothing_ends_the_connection() -> None:
 
 
 @pytest.mark.requirement("W-85")
-def test_a_broker_answers_an_unknown_api_versions_request_in_version_0() -> None:
+def test_a_broker_responds_to_an_unsupported_api_versions_request_in_version_0() -> None:
     server = Connection(Role.BROKER, versions={18: Versions(0, 3), 3: Versions(0, 9)})
     header = RequestHeader(request_api_key=18, request_api_version=4, correlation_id=5, client_id="new")
     body = ApiVersionsRequest(client_software_name="x", client_software_version="1")
@@ -141,7 +141,7 @@ def test_a_broker_answers_an_unknown_api_versions_request_in_version_0() -> None
 
 
 @pytest.mark.requirement("W-85")
-def test_a_client_asks_again_in_a_version_that_the_broker_has() -> None:
+def test_a_client_negotiates_again_in_a_version_that_the_broker_supports() -> None:
     client, server = Connection(Role.CLIENT), Connection(Role.BROKER, versions={18: Versions(0, 2), 3: Versions(1, 8)})
     asked = []
     while client.state is not State.READY:
@@ -158,8 +158,8 @@ def test_a_client_asks_again_in_a_version_that_the_broker_has() -> None:
 
 
 @pytest.mark.requirement("W-85")
-def test_a_broker_from_before_kip_511_is_asked_in_version_0() -> None:
-    """It names nothing in its refusal."""
+def test_a_client_negotiates_in_version_0_with_a_broker_before_kip_511() -> None:
+    """Its refusal lists no versions."""
     client = Connection(Role.CLIENT)
     first = client.negotiate()
     client.receive_data(bytes.fromhex("0000000a 00000000 0023 00000000"))
@@ -172,7 +172,7 @@ def test_a_broker_from_before_kip_511_is_asked_in_version_0() -> None:
     assert client.version_for(3) == 1
 
 
-def test_refusing_version_0_leaves_nothing_to_ask() -> None:
+def test_negotiation_fails_if_version_0_is_refused() -> None:
     client = Connection(Role.CLIENT, versions={18: Versions(0, 0)})
     client.negotiate()
     client.receive_data(bytes.fromhex("0000000a 00000000 0023 00000000"))
@@ -181,7 +181,7 @@ def test_refusing_version_0_leaves_nothing_to_ask() -> None:
         client.negotiate()
 
 
-def test_a_client_may_name_the_version_itself() -> None:
+def test_a_client_may_send_an_explicit_version() -> None:
     client, server = Connection(Role.CLIENT), Connection(Role.BROKER)
     with pytest.raises(OptionError, match="connection is open: cannot send a message"):
         client.send(Metadata())
@@ -195,7 +195,7 @@ def test_a_client_may_name_the_version_itself() -> None:
 
 
 @pytest.mark.requirement("W-84")
-def test_requests_that_a_broker_does_not_serve_end_the_connection() -> None:
+def test_unsupported_requests_fail_the_connection() -> None:
     for api_key, version in ((3, 12), (1, 4), (30_000, 0), (-5, 0)):
         server = Connection(Role.BROKER, versions={18: Versions(0, 3), 3: Versions(0, 9)})
         server.receive_data(
@@ -213,7 +213,7 @@ def test_a_null_client_id_is_empty() -> None:
     assert taken(server.next_request()).client_id == ""
 
 
-def test_frames_above_the_limit_end_the_connection() -> None:
+def test_frames_above_the_limit_fail_the_connection() -> None:
     server = Connection(Role.BROKER, max_frame_bytes=100)
     server.receive_data((101).to_bytes(4, "big"))
     with pytest.raises(Malformed, match="at most 100"):
@@ -253,7 +253,7 @@ def test_the_end_of_the_stream() -> None:
     assert server.state is State.CLOSED
 
 
-def test_a_message_that_does_not_fit_leaves_the_connection_as_it_was() -> None:
+def test_a_message_that_does_not_fit_its_version_does_not_change_the_connection() -> None:
     client, server = pair()
     before = client.open_requests
     with pytest.raises(EncodeError) as caught:
@@ -268,7 +268,7 @@ def test_a_message_that_does_not_fit_leaves_the_connection_as_it_was() -> None:
     assert client.next_response()
 
 
-def test_each_role_does_its_own() -> None:
+def test_each_role_has_its_own_methods() -> None:
     client, server = pair()
     for wrong in (client.next_request, server.next_response, server.negotiate):
         with pytest.raises(OptionError, match="only a"):
@@ -283,14 +283,14 @@ def test_each_role_does_its_own() -> None:
         client.send(MetadataResponse())
 
 
-def test_every_state_and_event_has_its_line_or_is_refused() -> None:
+def test_every_state_and_event_is_in_the_table_or_an_error() -> None:
     assert {state for state, _ in TRANSITIONS} == set(State)
     assert {event for _, event in TRANSITIONS} == set(Event)
     assert all(TRANSITIONS[state, Event.CLOSE] is State.CLOSED for state in State)
     assert {state for (state, event) in TRANSITIONS if event is Event.SEND} == {State.READY}
 
 
-def test_records_are_views_of_the_frame_when_asked_for() -> None:
+def test_records_are_views_of_the_frame_with_views() -> None:
     client, server = pair(views=True)
     data = Produce.PartitionProduceData(index=0, records=b"r" * 5000)
     server.receive_data(
@@ -302,7 +302,7 @@ def test_records_are_views_of_the_frame_when_asked_for() -> None:
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_mutated_streams_give_messages_or_kwire_errors(seed: int) -> None:
+def test_mutated_streams_return_messages_or_raise_kwire_errors(seed: int) -> None:
     draw = random.Random(seed)
     client, server = pair()
     stream = bytearray(
@@ -318,7 +318,7 @@ def test_mutated_streams_give_messages_or_kwire_errors(seed: int) -> None:
         assert server.state is State.FAILED
 
 
-def test_what_one_side_supports_is_what_it_offers() -> None:
+def test_supported_versions_survive_an_api_versions_response() -> None:
     ours = supported()
     assert offered(describe(ours).api_keys) == ours
     assert supported("3.9.1")[3].highest <= ours[3].highest

@@ -1,4 +1,4 @@
-"""Frames: cut from any stream, with the header that each API and version has."""
+"""Frames of a stream, and the header of each API and version."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def cut(stream: bytes, sizes: Any) -> list[bytes]:
 
 @pytest.mark.requirement("W-87")
 @pytest.mark.parametrize("seed", ["whole", "bytes", *range(20)])
-def test_frames_come_out_of_any_split_of_the_stream(seed: str | int) -> None:
+def test_frames_are_the_same_for_any_split_of_the_stream(seed: str | int) -> None:
     stream, draw = b"".join(FRAMES), random.Random(seed)
     sizes = {"whole": iter([len(stream)]), "bytes": iter(lambda: 1, 0)}.get(str(seed))
     buffer, found = FrameBuffer(), []
@@ -57,7 +57,7 @@ def test_frames_come_out_of_any_split_of_the_stream(seed: str | int) -> None:
     assert buffer.next_frame() is NEED_DATA
 
 
-def test_a_frame_is_not_held_up_by_the_next_one() -> None:
+def test_a_frame_does_not_wait_for_the_next_one() -> None:
     buffer = FrameBuffer()
     buffer.append(FRAMES[2] + FRAMES[3][:-1])
     assert buffer.next_frame() == FRAMES[2]
@@ -66,25 +66,25 @@ def test_a_frame_is_not_held_up_by_the_next_one() -> None:
     assert buffer.next_frame() == FRAMES[3]
 
 
-def test_frames_have_a_largest_size() -> None:
+def test_frames_have_a_maximum_size() -> None:
     buffer = FrameBuffer(max_frame_bytes=10)
     buffer.append(frame(bytes(10)))
     assert buffer.next_frame() == frame(bytes(10))
     for size in (11, -1, 2**31 - 1, -(2**31)):
         buffer = FrameBuffer(max_frame_bytes=10)
-        buffer.append(struct.pack(">i", size))  # before any of it has come
+        buffer.append(struct.pack(">i", size))  # before any other byte
         with pytest.raises(Malformed, match=f"frame of {size} bytes"):
             buffer.next_frame()
 
 
-def test_need_data_is_false_and_says_its_name() -> None:
+def test_need_data_is_false_and_has_a_repr() -> None:
     assert not NEED_DATA
     assert repr(NEED_DATA) == "NEED_DATA"
 
 
 @pytest.mark.requirement("W-80", "W-81", "W-82", "W-86", "W-87", "S482-24", "S482-26", "S482-28", "S482-29")
 def test_every_api_and_version_has_kafkas_headers() -> None:
-    """The header's length in an empty frame tells its version; the two exceptions are among the lines."""
+    """The length of the header shows its version; the two exceptions are among the lines."""
     count = 0
     for line in golden.lines("headers.jsonl"):
         api_key, version, kafka = line["apiKey"], line["version"], line["kafka"]
@@ -100,7 +100,7 @@ def test_every_api_and_version_has_kafkas_headers() -> None:
                 header.client_id = None
             try:
                 body = request().encode(version=version)
-            except Exception:  # some requests cannot be written with all defaults
+            except Exception:  # some requests cannot be encoded with all defaults
                 body = None
             if body is not None:
                 codec = request_codec(api_key, version, kafka)
@@ -119,7 +119,7 @@ def test_every_api_and_version_has_kafkas_headers() -> None:
 
 
 @pytest.mark.requirement("W-84")
-def test_the_first_four_bytes_say_what_a_request_is() -> None:
+def test_the_first_four_bytes_are_api_key_and_version() -> None:
     assert request_key(frame(bytes.fromhex("0003 0009 00000001"))) == (3, 9)
     for short in range(4):
         with pytest.raises(Truncated, match=f"request of {short} bytes"):
@@ -133,7 +133,7 @@ def test_unknown_apis_and_versions_have_no_codec() -> None:
                 codec_of(api_key, version)
 
 
-def test_a_frame_must_end_where_its_length_says() -> None:
+def test_a_frame_must_end_at_its_length() -> None:
     codec = response_codec(18, 0)
     header: Any = registry.get("ResponseHeader")(correlation_id=1)
     wire = codec.encode((header, registry.response(18)()))
@@ -165,7 +165,7 @@ class Stream:
 
 @pytest.mark.parametrize("most", [1, 7, 1000, 1 << 20])
 def test_buffers_that_share_a_scratch_receive_the_same_frames(most: int) -> None:
-    """Small frames come out of the scratch, large ones out of memory of their own."""
+    """Small frames are copied from the scratch buffer, large ones received into their own memory."""
     scratch = bytearray(1 << 10)
     frames = [*FRAMES, frame(random.Random(1).randbytes(300_000)), *FRAMES] if most > 1 else FRAMES
     pairs = [(FrameBuffer(scratch=scratch), Stream(b"".join(frames), most)) for _ in range(3)]

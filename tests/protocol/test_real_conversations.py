@@ -25,14 +25,14 @@ def lines(path: Path) -> list[Any]:
 
 @pytest.fixture(scope="module", params=SETS)
 def conversation(request: pytest.FixtureRequest, kafka_logs: dict[str, Path]) -> list[tuple[Any, Any, bytes]]:
-    """(frame line, what Kafka decoded, bytes), in the order of the capture."""
+    """Return (line of the frame, Kafka's decoded message, bytes) in the order of the capture."""
     folder = next(kafka_logs["wire"].rglob(f"{request.param}.frames.jsonl.gz")).parent
     frames, decoded = (lines(folder / f"{request.param}.{kind}.jsonl.gz") for kind in ("frames", "decoded"))
     return [(f, d, golden.unpack(f["b64"]) or b"") for f, d in zip(frames, decoded, strict=True)]
 
 
 def without_records(value: Any) -> Any:
-    """JSON without what Kafka's printer leaves out: records appear as sizes only."""
+    """Return JSON as Kafka's printer does, with sizes instead of records."""
     if isinstance(value, dict):
         return {k: without_records(v) for k, v in value.items() if k != "records" and not k.endswith("SizeInBytes")}
     return [without_records(v) for v in value] if isinstance(value, list) else value
@@ -49,7 +49,7 @@ def test_every_frame_is_read_as_kafka_does_and_written_as_it_was(
         body_version = version
         if not to_server and api_key == 18 and decoded["body"]["errorCode"] == 35:
             body_version = 0
-        cls = (registry.request if to_server else registry.response)(api_key, "3.9.1")  # it decoded them
+        cls = (registry.request if to_server else registry.response)(api_key, "3.9.1")  # the release that decoded them
         header_cls = registry.get("RequestHeader" if to_server else "ResponseHeader")
         header_version = cls.SPEC.header_version(body_version)
         codec = plan.frame_codec(
@@ -65,7 +65,7 @@ def test_every_frame_is_read_as_kafka_does_and_written_as_it_was(
 
 
 def test_both_ends_of_a_connection_follow_real_conversations(conversation: list[tuple[Any, Any, bytes]]) -> None:
-    """What clients sent goes into a broker's end, what brokers sent into a client's with the same open requests."""
+    """Requests are received by a broker's connection, responses by a client's with the same open requests."""
     by_connection: dict[int, list[tuple[Any, Any, bytes]]] = defaultdict(list)
     for item in conversation:
         by_connection[item[0]["conn"]].append(item)
@@ -91,7 +91,7 @@ def test_both_ends_of_a_connection_follow_real_conversations(conversation: list[
                 header: Any = registry.get("ResponseHeader")(correlation_id=decoded["correlationId"])
                 codec = response_codec(answered.api_key, 0 if refused else answered.version)
                 assert codec.encode((header, response.body)) == wire
-                if not refused:  # this end knows the version that the real broker did not
+                if not refused:  # kwire supports the version that the real broker refused
                     assert server.send(answered.reply(response.body)) == wire
                 else:
                     server._open.remove(answered)

@@ -1,4 +1,4 @@
-"""Messages in log records: every framed line of the golden files, and what is refused."""
+"""Messages in records: all such lines of the golden files, and invalid ones."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_metadata_records_that_are_none() -> None:
         with pytest.raises(UnsupportedVersion, match="frame version"):
             read_metadata_record(frame_version + good[1:])
     with pytest.raises(UnsupportedVersion):
-        read_metadata_record(b"\1\xff\x7f\0\0")  # a record type that nobody knows
+        read_metadata_record(b"\1\xff\x7f\0\0")  # an unknown record type
     with pytest.raises(UnsupportedVersion):
         read_metadata_record(good[:2] + b"\x05\0")
     with pytest.raises(Malformed, match="at most 32767"):

@@ -1,4 +1,4 @@
-"""No secret survives hide_secrets, in any message of the catalogue that can hold one."""
+"""hide_secrets removes the secrets of every message in the catalogue that may hold one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_synonyms_of_a_secret_are_hidden_too() -> None:
 
 
 def test_every_field_of_the_catalogue_that_is_named_like_a_secret_is_known() -> None:
-    """A later release's new field must not slip through."""
+    """A new field of a later release must be noticed."""
     words = ("password", "hmac", "salt", "stored_key", "server_key", "auth_bytes")
     known = {(name, way[-1]) for name, ways in SECRETS.items() for way in ways}
     for name in registry.names():

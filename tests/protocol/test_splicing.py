@@ -1,4 +1,4 @@
-"""Frames in pieces are the frames in one piece."""
+"""Frames in pieces are equal to frames in one piece."""
 
 from __future__ import annotations
 
