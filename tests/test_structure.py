@@ -22,9 +22,6 @@ MAX_MODULE_LINES = 600
 TYPED = ("kwire.broker.apis", "kwire.client")
 
 # Known violations. Entries are removed as they are fixed; none may be added without a reason beside it.
-CYCLES_ALLOWED_IN = {"kwire.records"}
-LONG_FUNCTIONS_ALLOWED = {"_use_kernels", "restore"}
-LONG_MODULES_ALLOWED: set[str] = set()
 UNDOCUMENTED_ALLOWED_IN = {"kwire.broker"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -116,12 +113,11 @@ def test_no_package_has_an_import_cycle(modules: dict[str, Module]) -> None:
         package = ".".join(name.split(".")[:2])
         packages[package][name] = {other for other in module.imports(modules) if is_in(other, {package})}
     cycles = []
-    for package, graph in packages.items():
+    for graph in packages.values():
         try:
             TopologicalSorter(graph).prepare()
         except CycleError as cycle:
-            if package not in CYCLES_ALLOWED_IN:
-                cycles.append(" -> ".join(cycle.args[1][::-1]))
+            cycles.append(" -> ".join(cycle.args[1][::-1]))
     assert not cycles, report("import cycles, each module importing the next", cycles)
 
 
@@ -131,9 +127,7 @@ def test_functions_are_short(hand_written: list[Module]) -> None:
         for module in hand_written
         if ".kernels" not in module.name
         for path, node, _ in _definitions(module.tree, module.name)
-        if isinstance(node, Function)
-        and (lines := (node.end_lineno or 0) - node.lineno + 1) > MAX_FUNCTION_LINES
-        and node.name not in LONG_FUNCTIONS_ALLOWED
+        if isinstance(node, Function) and (lines := (node.end_lineno or 0) - node.lineno + 1) > MAX_FUNCTION_LINES
     ]
     assert not long, report(f"functions above {MAX_FUNCTION_LINES} lines", long)
 
@@ -143,7 +137,6 @@ def test_modules_are_short(hand_written: list[Module]) -> None:
         f"{module.name}: {lines} lines"
         for module in hand_written
         if (lines := module.text.count("\n")) > MAX_MODULE_LINES
-        and module.name.rpartition(".")[2] not in LONG_MODULES_ALLOWED
     ]
     assert not long, report(f"modules above {MAX_MODULE_LINES} lines", long)
 
