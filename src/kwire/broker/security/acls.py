@@ -39,6 +39,7 @@ class AclFilter(NamedTuple):
     permission_type: int = Permission.ANY
 
     def matches(self, acl: Acl) -> bool:
+        """Whether an ACL matches all fields of the filter."""
         return (
             self.resource_type in (ResourceType.ANY, acl.resource_type)
             and self._matches_name(acl)

@@ -210,4 +210,5 @@ def check_component(component: Any, before: set[str]) -> None:
 
 
 def invalid(what: str) -> Exception:
+    """Return the error for an invalid quota request."""
     return refusal(ErrorCode.INVALID_REQUEST, what)

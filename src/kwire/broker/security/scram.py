@@ -152,6 +152,7 @@ class ScramServer:
 
 
 def unescape(name: str) -> str:
+    """Decode a SCRAM user name: `=2C` is a comma, `=3D` an equals sign (RFC 5802)."""
     return name.replace("=2C", ",").replace("=3D", "=")
 
 

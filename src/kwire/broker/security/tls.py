@@ -74,6 +74,7 @@ def server_context(settings: Settings) -> ssl.SSLContext:
 
 
 def reason(error: Exception) -> str:
+    """Return the reason of a TLS error, without library details."""
     return getattr(error, "reason", None) or getattr(error, "strerror", None) or type(error).__name__
 
 
@@ -89,6 +90,7 @@ def distinguished_name(subject: Iterable[Iterable[tuple[str, str]]]) -> str:
 
 
 def attribute(name: str, value: str) -> str:
+    """Return an attribute of a distinguished name as Java prints it; unknown types are hex-encoded DER."""
     short = SHORT_NAMES.get(name)
     if short is not None:
         return f"{short}={escape(value)}"

@@ -43,10 +43,12 @@ class ClientSupport(Enum):
 
     @classmethod
     def of_produce(cls, version: int) -> ClientSupport:
+        """Return what a client of this Produce version supports."""
         return cls.ADD if version >= 12 else cls.VERIFY_ABORTABLE if version == 11 else cls.VERIFY
 
     @classmethod
     def of_offset_commit(cls, version: int) -> ClientSupport:
+        """Return what a client of this TxnOffsetCommit version supports."""
         return cls.ADD if version >= 5 else cls.VERIFY_ABORTABLE if version == 4 else cls.VERIFY
 
 

@@ -94,6 +94,7 @@ def check_producer_id(transaction: TransactionMetadata, producer: ProducerIdAndE
 
 
 def fenced(transaction: TransactionMetadata, producer: ProducerIdAndEpoch) -> Exception:
+    """Return the error for a producer with an outdated epoch."""
     return refusal(
         ErrorCode.PRODUCER_FENCED,
         f"transactional id {transaction.transactional_id!r} is at producer epoch {transaction.producer_epoch}, "
@@ -102,6 +103,7 @@ def fenced(transaction: TransactionMetadata, producer: ProducerIdAndEpoch) -> Ex
 
 
 def concurrent(transaction: TransactionMetadata) -> Exception:
+    """Return the error for a transaction that is still ending."""
     return refusal(
         ErrorCode.CONCURRENT_TRANSACTIONS,
         f"the markers of {transaction.transactional_id!r}'s last transaction are not all written yet",
@@ -109,6 +111,7 @@ def concurrent(transaction: TransactionMetadata) -> Exception:
 
 
 def out_of_turn(transaction: TransactionMetadata, commit: bool) -> Exception:
+    """Return the error for a commit or abort that the state does not allow."""
     return refusal(
         ErrorCode.INVALID_TXN_STATE,
         f"{'commit' if commit else 'abort'} of {transaction.transactional_id!r} in state {transaction.state.label}",

@@ -31,6 +31,8 @@ NO_TIME = -1
 
 
 class ProducerIdAndEpoch(NamedTuple):
+    """A producer id and its epoch."""
+
     producer_id: int
     producer_epoch: int
 
@@ -91,13 +93,16 @@ class TransactionMetadata:
 
     @property
     def producer(self) -> ProducerIdAndEpoch:
+        """The current producer id and epoch."""
         return ProducerIdAndEpoch(self.producer_id, self.producer_epoch)
 
     @property
     def is_exhausted(self) -> bool:
+        """Whether the next producer needs another producer id."""
         return is_exhausted(self.producer_epoch)
 
     def is_timed_out(self, now_ms: int) -> bool:
+        """Whether an ongoing transaction has exceeded its timeout."""
         return self.state == TransactionState.ONGOING and self.start_time_ms + self.timeout_ms < now_ms
 
     def initialized(
