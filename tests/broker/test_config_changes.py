@@ -144,6 +144,15 @@ def test_an_unknown_config_is_stored_and_its_value_is_not_described(tmp_path: Pa
         assert stored == {"some.custom.name": "a secret?"}
 
 
+def test_a_node_id_from_the_directory_brings_its_dynamic_configs(tmp_path: Path) -> None:
+    with Broker(tmp_path / "data", node_id=5) as broker, RawClient(broker) as client:
+        assert alter(client, BROKER, "5", [["log.retention.ms", SET, "12345"]]) == (0, None)
+        broker.call(lambda node: node.controller.create_topic("t", 1))
+    with Broker(tmp_path / "data") as broker:
+        assert broker.call(lambda node: (node.node_id, node.settings.log_retention_ms)) == (5, 12345)
+        assert broker.call(lambda node: node.topics.partition("t", 0).opened.config.retention_ms) == 12345
+
+
 def test_a_broker_describes_all_configs_of_kafka() -> None:
     with Broker(num_partitions=3, users={"alice": "secret"}) as broker, RawClient(broker) as client:
         entries = describe(client, BROKER, "1")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kwire.broker.security.sessions import SaslSession
     from kwire.broker.turns import Share
 
 __all__ = ["ANONYMOUS", "Peer", "RequestContext"]
@@ -32,7 +33,7 @@ class Peer:
     security_protocol: str = "PLAINTEXT"
     principal: str = ANONYMOUS
     is_token_authenticated: bool = False
-    authentication: Any = None
+    authentication: SaslSession | None = None
     client_software: tuple[str, str] = ("unknown", "unknown")
     must_close: bool = False
     must_close_silently: bool = False

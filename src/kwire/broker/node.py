@@ -110,6 +110,8 @@ class Node:
                 clean=self.log_manager.was_clean,
             )
             self.controller = Controller(self)
+            if self.node_id != settings.node_id:  # taken from the directory: its dynamic configs apply
+                self.apply_broker_configs()
             startup.register(self, is_new=not stored.records)
             undo.pop_all()
             undo.callback(startup.unregister, self)

@@ -81,8 +81,7 @@ class Security:
         if peer.authentication is None:
             lifetime_ms = self._settings.connections_max_reauth_ms
             peer.authentication = SaslSession(peer, self._clock, self.mechanisms, lifetime_ms)
-        session: SaslSession = peer.authentication
-        return session
+        return peer.authentication
 
     def check_request(self, peer: Peer, api_key: int) -> None:
         """Raises BrokerError for a request that must not be looked at; the connection has to end."""
