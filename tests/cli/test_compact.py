@@ -194,7 +194,7 @@ def test_a_damaged_partition_is_told_and_left_and_the_others_are_compacted(direc
         (("--all", "--config", "log.cleaner.dedupe.buffer.size=10"), "dedupe"),
         (("--all", "--config", "log.cleaner.io.buffer.load.factor=x"), "load.factor"),
         (("--all", "--now", "soon"), "--now"),
-        (("--all", "-o", "."), "not empty"),
+        (("--all", "-o", "."), "not an empty directory"),
     ],
 )
 def test_wrong_usage_is_told(

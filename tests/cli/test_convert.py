@@ -55,7 +55,7 @@ def test_output_and_in_place(source: Path, tmp_path: Path, capsys: pytest.Captur
     [
         ([], "no target"),
         (["--magic", "3"], "magic 3"),
-        (["--magic", "1", "--codec", "zstd"], "zstd does not exist"),
+        (["--magic", "1", "--codec", "zstd"], "zstd is not supported"),
         (["--codec", "gzip", "--level", "17"], "level"),
         (["--magic", "2", "--level", "3"], "--level requires --codec"),
         (["--codec", "lz4", "--apply", "-o", "x"], "mutually exclusive"),

@@ -22,11 +22,11 @@ def test_without_apply_the_plan_is_shown_and_nothing_written(data: Path, kwire: 
     before = tree(data.parent)
     result = kwire("log", "repair", data)
     assert (result.code, result.err) == (1, "")
-    assert "bytes 29993 to 30278 go into quarantine: stored CRC" in result.out
+    assert "bytes 29993 to 30278 quarantined: stored CRC" in result.out
     assert result.out.splitlines()[-1] == "dry run, nothing was written: -o DIR or --apply repairs"
     assert tree(data.parent) == before
     rows = json.loads(kwire("log", "repair", data, "--format", "json", "--mode", "truncate").out)
-    cut = [row["file"] for row in rows if row["log"] == "u-plain-4" and row["action"].startswith("goes into")]
+    cut = [row["file"] for row in rows if row["log"] == "u-plain-4" and row["action"].startswith("quarantined")]
     assert "00000000000000000245.log" in cut
     assert {row["file"] for row in rows if row["log"] is None} == {
         "recovery-point-offset-checkpoint",

@@ -1,8 +1,8 @@
-"""Compacting a log directory that no broker has open: to see what would go, in place, or in a copy.
+"""Compaction of a log directory without a broker: as a preview, in place, or in a copy.
 
-What is compacted is what a broker would compact: closed segments up to the last stable offset, from the cleaner
-checkpoint on. Topic configs come from the metadata log where the directory has one (KRaft).
-Source: kafka.log.LogCleaner; settings of TopicConfig and CleanerConfig.
+Like a broker, it compacts closed segments from the cleaner checkpoint to the last stable offset. Topic configs come
+from the metadata log of the directory, if any (KRaft). Source: kafka.log.LogCleaner; settings of TopicConfig and
+CleanerConfig.
 """
 
 from __future__ import annotations
@@ -40,10 +40,7 @@ MEMORY, LOAD_FACTOR = "log.cleaner.dedupe.buffer.size", "log.cleaner.io.buffer.l
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfflineSettings:
-    """Configs of the topics that are compacted, and of the offset map.
-
-    config: of topics that are not in topic_configs.
-    """
+    """Topic configs, and settings of the offset map. config: of topics that are not in topic_configs."""
 
     config: LogConfig
     topic_configs: Mapping[str, LogConfig] = field(default_factory=dict)
@@ -54,19 +51,18 @@ class OfflineSettings:
     def parse(
         cls, settings: Mapping[str, str], topic_configs: Mapping[str, Mapping[str, str]] | None = None
     ) -> OfflineSettings:
-        """From Kafka's names: topic configs, log.cleaner.dedupe.buffer.size and log.cleaner.io.buffer.load.factor.
+        """Parse topic configs, log.cleaner.dedupe.buffer.size and log.cleaner.io.buffer.load.factor.
 
-        topic_configs: configs of single topics, as stored_topic_configs() returns them; settings override them.
-        cleanup.policy is compact and min.cleanable.dirty.ratio 0 unless settings have them: compaction was asked for.
-        Raises OptionError.
+        topic_configs: of single topics, as from stored_topic_configs(); settings override them. Defaults are
+        cleanup.policy=compact and min.cleanable.dirty.ratio=0. Raises OptionError.
         """
         rest = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0", **settings}
         try:
             memory = int(rest.pop(MEMORY, DEFAULT_MEMORY_BYTES))
             load_factor = float(rest.pop(LOAD_FACTOR, DEFAULT_LOAD_FACTOR))
         except ValueError as error:
-            raise OptionError(f"{MEMORY} and {LOAD_FACTOR} are numbers: {error}") from None
-        OffsetMap(memory, load_factor, secret=bytes(16))  # which checks them
+            raise OptionError(f"{MEMORY}, {LOAD_FACTOR}: expected numbers: {error}") from None
+        OffsetMap(memory, load_factor, secret=bytes(16))  # validates both
         return cls(
             config=LogConfig.parse(rest),
             topic_configs={name: LogConfig.parse({**own, **rest}) for name, own in (topic_configs or {}).items()},
@@ -75,14 +71,14 @@ class OfflineSettings:
         )
 
     def config_of(self, topic: str) -> LogConfig:
-        """The configs of a topic."""
+        """Return the configs of a topic."""
         return self.topic_configs.get(topic, self.config)
 
 
 def stored_topic_configs(directory: LogDirectory) -> dict[str, dict[str, str]]:
-    """Configs that topics have of their own, by topic, from the directory's metadata log; {} without one.
+    """Return topic configs by topic from the metadata log of the directory; {} without one.
 
-    Configs that logs do not know are left out. Raises LogError, DecodeError where the metadata log cannot be read.
+    Configs that do not concern logs are omitted. Raises LogError, DecodeError if the metadata log cannot be read.
     """
     if (METADATA_TOPIC, 0) not in directory:
         return {}
@@ -97,10 +93,10 @@ def stored_topic_configs(directory: LogDirectory) -> dict[str, dict[str, str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction:
-    """What became of one partition, or would.
+    """Result of the compaction of a partition, or its preview.
 
-    plan: before the first pass. clean_offset: what is below is clean now. stats: all zero where nothing was done.
-    problem: what made it fail; its segments are as they were then.
+    plan: before the first pass. clean_offset: records below are clean. stats: zero if nothing was done. problem: the
+    error that ended it, if any; segments not compacted until then are unchanged.
     """
 
     topic: str
@@ -118,11 +114,11 @@ class _Progress:
         self._size, self._done, self._advance = size_bytes, 0, advance
 
     def reached(self, read_bytes: int) -> None:
-        """This many bytes have been read."""
+        """Report that read_bytes have been read."""
         self._to(min(read_bytes // 2, self._size))
 
     def finish(self) -> None:
-        """The partition is done, whatever was read of it."""
+        """Report the rest of the partition as done."""
         self._to(self._size)
 
     def _to(self, done: int) -> None:
@@ -134,10 +130,10 @@ class _Progress:
 def preview(
     path: str, chosen: Chosen, settings: OfflineSettings, now_ms: int, advance: Advance = lambda size_bytes: None
 ) -> Iterator[Compaction]:
-    """What compaction would do to the partitions that `chosen` takes; nothing is written.
+    """Yield what compaction would do to the chosen partitions, without writing.
 
-    The first pass only, where the offset map has no room for all keys. advance: called with bytes of
-    logs that are done. Raises LogError, OptionError.
+    If the offset map cannot hold all keys, only the first pass is shown. advance: called with bytes of finished logs.
+    Raises LogError, OptionError.
     """
     directory = LogDirectory(path)
     checkpoints = CleanerCheckpoints(FileSystem(), path)
@@ -175,14 +171,13 @@ def preview(
 def compact(
     path: str, chosen: Chosen, settings: OfflineSettings, now_ms: int, advance: Advance = lambda size_bytes: None
 ) -> Iterator[Compaction]:
-    """Compact the partitions that `chosen` takes, in place, with the directory's lock held.
+    """Compact the chosen partitions in place, holding the lock of the directory.
 
-    These partitions are opened as a broker opens them, and closed as at a clean stop; all others stay as they
-    are. advance: called with bytes of logs that are done.
-    Raises LogError: in use, not usable.
+    They are opened and cleanly closed like by a broker; others are not touched. advance: called with bytes of finished
+    logs. Raises LogError if the directory is in use or not usable.
     """
     sizes = [segment.size_bytes for key, log in LogDirectory(path).items() if chosen(*key) for segment in log.segments]
-    need_space(FileSystem(), path, max(sizes, default=0))  # a cleaned segment is written beside those that it replaces
+    need_space(FileSystem(), path, max(sizes, default=0))  # a cleaned segment is written beside the ones it replaces
     manager = LogManager.open(
         path,
         now_ms=now_ms,
@@ -218,15 +213,13 @@ def compact(
 
 
 def copy_logs(path: str, target: str, chosen: Chosen, *, metadata: bool = True) -> None:
-    """Copy a log directory: its checkpoints, the partitions that `chosen` takes, and the cluster's metadata log if any.
+    """Copy a log directory: its checkpoints, the chosen partitions, and with `metadata` the metadata log.
 
-    metadata: False leaves that one out.
-
-    Raises OptionError when target is there and not empty, LogError.
+    Raises OptionError if target exists and is not empty, LogError.
     """
     files = FileSystem()
     if files.exists(target) and (not files.is_directory(target) or files.list(target)):
-        raise OptionError(f"{target}: is there and not empty")
+        raise OptionError(f"{target}: not an empty directory")
     copied = [log for key, log in LogDirectory(path).items() if (metadata and key[0] == METADATA_TOPIC) or chosen(*key)]
     need_space(files, target, sum(log.directory_bytes for log in copied))
     files.make_directory(target)

@@ -1,10 +1,10 @@
-"""Bytes that a repair takes out of a log, kept as they were.
+"""Quarantine: the bytes that a repair removes from a log.
 
     <directory>/orders-0/00000000000000000042.log.16606-16981     the bytes [16606, 16981) of that file
     <directory>/orders-0/00000000000000000099.index               a whole file
-    <directory>/manifest.json                                     what each of them is, written last
+    <directory>/manifest.json                                     the entries, written last
 
-Putting the bytes back at their positions gives the file of before; each has its SHA-256 in the manifest.
+The bytes at their positions restore the original file. The manifest has the SHA-256 of each.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ BLOCK_BYTES = 1 << 20
 class QuarantinedBytes:
     """One entry of the manifest.
 
-    file: below the quarantine directory. source: path or URL of the file the bytes were in, from position on.
-    offsets: (first, last) of the records that were or may have been in them, None where nobody knows.
+    file: below the quarantine directory. source, position: path or URL of the original file, and position in it.
+    offsets: (first, last) of the records that were or may have been in the bytes, None if unknown.
     """
 
     file: str
@@ -43,7 +43,7 @@ class QuarantinedBytes:
 
 
 def copy_range(source: StoredFile, position: int, size_bytes: int, target: OpenFile) -> str:
-    """Append bytes of one file to another; returns their SHA-256. Fewer only where the source ends."""
+    """Append bytes of one file to another, up to the end of the source. Returns their SHA-256."""
     digest = hashlib.sha256()
     for block in _blocks(source, position, size_bytes):
         target.append(block)
@@ -59,7 +59,7 @@ def _blocks(source: StoredFile, position: int, size_bytes: int) -> Iterator[byte
 
 
 class Quarantine:
-    """A directory that receives bytes; it is made with the first of them. entries: what was received so far."""
+    """A quarantine directory, created with its first entry."""
 
     def __init__(self, file_system: FileSystem, directory: str) -> None:
         self._file_system, self.directory = file_system, directory
@@ -76,7 +76,7 @@ class Quarantine:
         size_bytes: int | None = None,
         offsets: tuple[int, int] | None = None,
     ) -> None:
-        """Keep bytes of a file, all of it without size_bytes. folder: the partition's, "" for the directory's own."""
+        """Copy bytes of a file, all of it without size_bytes. folder: of the partition, "" for the log directory."""
         size = source.size() if size_bytes is None else size_bytes
         short = name if size_bytes is None else f"{name}.{position}-{position + size}"
         path = f"{folder}/{short}" if folder else short
@@ -100,7 +100,7 @@ class Quarantine:
         )
 
     def finish(self, facts: dict[str, Any]) -> None:
-        """Write the manifest. facts: what else it says, before the entries."""
+        """Write the manifest, if there are entries. facts: its other values, before the entries."""
         if self.entries:
             manifest = {**facts, "quarantined": [asdict(entry) for entry in self.entries]}
             data = json.dumps(manifest, indent=1).encode("utf-8", "surrogateescape") + b"\n"

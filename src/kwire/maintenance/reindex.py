@@ -1,7 +1,6 @@
-"""The files beside a `.log`, built again from its batches: indexes, producer snapshots, leader epochs.
+"""Rebuild of indexes, producer snapshots and leader epochs from the batches of a log.
 
-The batches are the truth; whatever else a partition's directory says about them can be counted again. Producer state
-starts from the newest snapshot that stays, or from nothing at the start of the log.
+Producer state starts from the newest snapshot that is kept, or empty at the start of the log.
 Source: rules G-05, G-08, G-13, F-40 to F-43; Kafka's LogSegment.recover, ProducerStateManager.
 """
 
@@ -32,11 +31,11 @@ def rebuild_indexes(
     leader_epochs: bool,
     config: LogConfig | None = None,
 ) -> None:
-    """Build files of the partition in `directory` again, whose `.log` files are whole.
+    """Rebuild files of the partition in `directory`, whose `.log` files are valid.
 
-    bases: of all its segments, rising. indexes: of those whose .index, .timeindex and .txnindex are to be built.
-    snapshots: bases at which a producer snapshot is to be written. leader_epochs: the checkpoint too.
-    Raises LogError where a file cannot be read or written, or a batch turns out to be bad.
+    bases: base offsets of all segments, increasing. indexes: of the segments whose .index, .timeindex and .txnindex are
+    rebuilt. snapshots: base offsets at which to write a producer snapshot. leader_epochs: rebuild the checkpoint too.
+    Raises LogError if a file cannot be read or written, or a batch is invalid.
     """
     _Rebuild(file_system, directory, config or LogConfig()).run(bases, indexes, snapshots, leader_epochs)
 
@@ -44,23 +43,23 @@ def rebuild_indexes(
 class _Rebuild:
     def __init__(self, file_system: FileSystem, directory: str, config: LogConfig) -> None:
         self.file_system, self.directory, self.config = file_system, directory, config
-        self.producers = self._nobody()
+        self.producers = self._no_producers()
 
-    def _nobody(self) -> ProducerStates:
-        # nobody expires: who was known when a snapshot was taken is known in the one that takes its place
+    def _no_producers(self) -> ProducerStates:
+        # no expiration: a rebuilt snapshot has all producers that the original had
         return ProducerStates(self.directory, expiration_ms=1 << 62)
 
     def run(self, bases: Sequence[int], indexes: Collection[int], snapshots: Collection[int], epochs: bool) -> None:
-        """All of it, segment by segment."""
-        learned = LeaderEpochs(self.file_system, self.directory) if epochs else None
-        if learned is not None:
-            learned.discard()
+        """Rebuild everything, segment by segment."""
+        epochs_found = LeaderEpochs(self.file_system, self.directory) if epochs else None
+        if epochs_found is not None:
+            epochs_found.discard()
         wanted = [base for base in bases if base in indexes or base in snapshots]
         first = self._start(bases, snapshots, wanted[0]) if wanted else None
         last = wanted[-1] if wanted else -1
         for base in bases:
-            if learned is not None:
-                self._learn_epochs(base, learned)
+            if epochs_found is not None:
+                self._learn_epochs(base, epochs_found)
             if first is None or not first <= base <= last:
                 continue
             if base in snapshots:
@@ -69,21 +68,21 @@ class _Rebuild:
                 self._indexes(base)
             elif base < last:
                 self._follow(base)
-        if learned is not None:
-            learned.flush()
+        if epochs_found is not None:
+            epochs_found.flush()
 
     def _path(self, base: int, kind: str) -> str:
         return f"{self.directory}/{segment_file(base, kind)}"
 
     def _start(self, bases: Sequence[int], snapshots: Collection[int], first: int) -> int:
-        """The base at or below first from which producer state can be followed; loads it."""
+        """Load the newest usable snapshot at or below `first`; returns its base offset."""
         for base in reversed([base for base in bases if base <= first and base not in snapshots]):
             path = self._path(base, "snapshot")
             if self.file_system.exists(path):
                 try:
                     self.producers.load(self.file_system.read_all(path), now_ms=0)
                 except Malformed:
-                    self.producers = self._nobody()
+                    self.producers = self._no_producers()
                     continue
                 return base
         return bases[0]
@@ -101,10 +100,10 @@ class _Rebuild:
             try:
                 cut = self._recover(segment)
             except OffsetOverflow:
-                what = "its offsets are too far from its base offset for an index; a starting broker splits the segment"
+                what = "offsets are too far from the base offset for an index; a starting broker splits the segment"
                 raise LogError(what, segment.log.url) from None
             if cut:
-                what = f"a batch at byte {size - cut} cannot be indexed: its offsets do not fit the segment"
+                what = f"batch at byte {size - cut} cannot be indexed: its offsets are outside the segment"
                 raise LogError(what, segment.log.url)
             segment.sync()
             segment.set_modified(modified_ms)
@@ -114,18 +113,18 @@ class _Rebuild:
     def _recover(self, segment: SegmentWriter) -> int:
         try:
             return recover_segment(segment, self.producers, None)
-        except BrokerError:  # a marker was lost, so the producer's next batches make no sense to its state
-            self.producers = self._nobody()
+        except BrokerError:  # a marker was lost, so the next batches contradict the producer state
+            self.producers = self._no_producers()
             return recover_segment(segment, self.producers, None)
 
     def _follow(self, base: int) -> None:
-        """Producer state goes on through a segment whose files stay."""
+        """Update the producer state with a segment whose files are kept."""
         with self.file_system.open(self._path(base, "log")) as log:
             for batch in checked_batches(log):
                 try:
                     learn(self.producers, batch)
                 except BrokerError:
-                    self.producers = self._nobody()
+                    self.producers = self._no_producers()
                 self.producers.end_offset = batch.last_offset + 1
 
     def _learn_epochs(self, base: int, epochs: LeaderEpochs) -> None:

@@ -1,4 +1,4 @@
-"""The two ways to repair a log. Apart from the rest: the command line names them before it loads anything."""
+"""Repair modes, in a module of their own that the command line can import cheaply."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Mode"]
 
 
 class Mode(enum.StrEnum):
-    """What becomes of good batches behind bad ones."""
+    """Whether valid batches after damaged ones are kept (SALVAGE) or cut off (TRUNCATE)."""
 
     SALVAGE = "salvage"
     TRUNCATE = "truncate"

@@ -1,8 +1,8 @@
-"""What a repair would do: a plan made from what verify found, before anything is written.
+"""The plan of a repair, made from the findings of verify before anything is written.
 
-Two modes. SALVAGE keeps good batches behind bad ones, so offsets get holes as compaction makes them. TRUNCATE does what
-a recovering broker does: the log ends at its first bad batch. An index plan leaves every `.log` file as it is.
-Source: rules G-05 to G-12, F-02, F-44; Kafka's LogLoader.
+SALVAGE keeps valid batches after damaged ones, which leaves gaps like compaction. TRUNCATE does what a recovering
+broker does: the log ends at its first damaged batch. An index plan changes no `.log` file. Source: rules G-05 to G-12,
+F-02, F-44; Kafka's LogLoader.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ CHECKPOINTS = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_START_OFFSETS, CLEANER_OFFS
 
 @dataclass(slots=True, kw_only=True)
 class SegmentPlan:
-    """What becomes of one segment.
+    """The plan of one segment.
 
-    removed: bytes that go; in their places come batches of other files, where found.fills has some.
-    restored, epochs: batches that get their offset or their leader epoch back. moved_from: its file's name now, where
-    that is wrong. is_dropped: all of it goes. rebuilds: its indexes are built again.
+    removed: bytes to quarantine, replaced with batches of other files if found.fills has some. restored, epochs:
+    batches whose offset or leader epoch is restored. moved_from: current name of its file, if wrong. is_dropped:
+    quarantine all of it. rebuilds: rebuild its indexes.
     """
 
     found: SegmentFindings
@@ -62,7 +62,7 @@ class SegmentPlan:
 
     @property
     def base_offset(self) -> int:
-        """Its name's number."""
+        """The base offset in its name."""
         return self.found.segment.base_offset
 
     @property
@@ -72,24 +72,24 @@ class SegmentPlan:
 
     @property
     def patches(self) -> list[tuple[int, bytes]]:
-        """(position, the bytes that stand there afterwards), in file order."""
+        """(position, new bytes), in file order."""
         offsets = [(bad.position, OFFSET.pack(bad.restored_offset)) for bad in self.restored]
         epochs = [(odd.position + LEADER_EPOCH_POSITION, LEADER_EPOCH.pack(odd.restored_epoch)) for odd in self.epochs]
         return sorted(offsets + epochs)
 
     @property
     def kept_bytes(self) -> int:
-        """Size of its `.log` file afterwards."""
+        """Size of its `.log` file after the repair."""
         filled = [piece.size_bytes for bad in self.removed for piece in self.found.fills.get(bad.position, ())]
         return self.found.size_bytes - sum(bad.size_bytes for bad in self.removed) + sum(filled)
 
 
 @dataclass(slots=True, kw_only=True)
 class PartitionPlan:
-    """What becomes of one partition. log_end_offset: afterwards.
+    """The plan of one partition. log_end_offset: after the repair.
 
-    snapshots: segment bases whose producer snapshot is written again; snapshots_gone: those that go. dropped: segments
-    that go as a whole, by the number of their names, and why. gone: names of all files that leave their places.
+    snapshots: base offsets whose producer snapshot is rewritten; snapshots_gone: those removed. dropped: segments
+    quarantined as a whole, by base offset, with the reason. gone: names of all moved or removed files.
     """
 
     log: PartitionLog
@@ -111,52 +111,52 @@ class PartitionPlan:
 
     @property
     def loses_batches(self) -> bool:
-        """Whether more goes than a torn end."""
+        """Whether more than an incomplete end of the log is removed."""
         torn = (Kind.CUT, Kind.ZEROS)
         return any(each.is_dropped or any(bad.kind not in torn for bad in each.removed) for each in self.segments)
 
     @property
     def name(self) -> str:
-        """As its directory is called."""
+        """The name of its directory."""
         return f"{self.log.topic}-{self.log.partition}"
 
     def lines(self) -> Iterator[tuple[str, str]]:
-        """(file, what becomes of it), for people."""
+        """Yield (file, action) as text."""
         for segment, why in self.dropped.values():
-            yield segment.path.rpartition("/")[2], f"goes into quarantine: {why}"
+            yield segment.path.rpartition("/")[2], f"quarantined: {why}"
         for each in self.segments:
             log = segment_file(each.base_offset, "log")
             if each.moved_from is not None:
-                yield each.moved_from, f"becomes {log}"
+                yield each.moved_from, f"renamed to {log}"
             if each.is_dropped:
-                yield log, f"goes into quarantine, {each.found.size_bytes} bytes, with its indexes"
+                yield log, f"quarantined with its indexes, {each.found.size_bytes} bytes"
                 continue
             for bad in each.removed:
-                yield log, f"bytes {bad.position} to {bad.end} go into quarantine: {bad.cause}{_offsets(bad)}"
+                yield log, f"bytes {bad.position} to {bad.end} quarantined: {bad.cause}{_offsets(bad)}"
                 for piece in each.found.fills.get(bad.position, ()):
                     first, last = piece.offsets
-                    yield log, f"offsets {first} to {last} come from {piece.name}"
+                    yield log, f"offsets {first} to {last} taken from {piece.name}"
             for bad in each.restored:
-                yield log, f"the batch at byte {bad.position} gets its offset back: {bad.restored_offset}"
+                yield log, f"offset of the batch at byte {bad.position} restored: {bad.restored_offset}"
             for odd in each.epochs:
-                yield log, f"the batch at byte {odd.position} gets its leader epoch back: {odd.restored_epoch}"
+                yield log, f"leader epoch of the batch at byte {odd.position} restored: {odd.restored_epoch}"
             if each.rebuilds:
-                yield log.removesuffix(".log") + ".*index", "built again"
+                yield log.removesuffix(".log") + ".*index", "rebuilt"
         for offset in sorted(self.snapshots):
-            yield segment_file(offset, "snapshot"), "written again"
+            yield segment_file(offset, "snapshot"), "rewritten"
         for offset in sorted(self.snapshots_gone - self.snapshots):
-            yield segment_file(offset, "snapshot"), "goes into quarantine"
+            yield segment_file(offset, "snapshot"), "quarantined"
         if self.leader_epochs:
-            yield LEADER_EPOCHS, "built again from the batches"
+            yield LEADER_EPOCHS, "rebuilt from the batches"
         if self.topic_id is not None:
-            yield PARTITION_METADATA, "written again with the topic's id"
+            yield PARTITION_METADATA, "rewritten with the topic id"
 
 
 @dataclass(slots=True, kw_only=True)
 class Plan:
-    """What a repair would do. checkpoints: the directory's own files that change, with their new bytes.
+    """The plan of a repair. checkpoints: changed files of the log directory, with their new bytes.
 
-    left: damage that stays as it is, because only other replicas or people know what is right.
+    left: damage that is not repaired, because it needs other replicas, a backup or a person.
     """
 
     mode: Mode
@@ -167,7 +167,7 @@ class Plan:
 
     @property
     def touched(self) -> list[PartitionPlan]:
-        """The partitions that change."""
+        """The changed partitions."""
         return [each for each in self.partitions if each.is_touched]
 
     @property
@@ -177,9 +177,9 @@ class Plan:
 
 
 def make_index_plan(directory: LogDirectory, found: DirectoryFindings) -> Plan:
-    """Only what is built from whole `.log` files: indexes, snapshots, leader epochs that were found wrong.
+    """Plan the rebuild of wrong indexes, snapshots and leader epochs of valid `.log` files.
 
-    Segments with damaged batches are left out: their indexes come with a repair.
+    Partitions with damaged batches are omitted; `make_plan` includes their indexes.
     """
     partitions = []
     for each in found.partitions:
@@ -193,7 +193,7 @@ def make_index_plan(directory: LogDirectory, found: DirectoryFindings) -> Plan:
 
 
 def make_plan(directory: LogDirectory, found: DirectoryFindings, mode: Mode) -> Plan:
-    """What to do about what was found. Reads headers where a log is cut; changes nothing."""
+    """Plan the repair of findings. Reads headers where a log is cut; changes nothing."""
     partitions = [_plan_partition(each, mode, directory) for each in found.partitions]
     alone = any(not each.log.directory for each in partitions)
     checkpoints = {} if alone else _plan_checkpoints(directory, partitions)
@@ -217,11 +217,10 @@ def _plan_partition(found: PartitionFindings, mode: Mode, directory: LogDirector
 
 
 def _plan_files(plan: PartitionPlan, layout: Layout) -> None:
-    """Files that go, because others have what is in them, or that get another name."""
+    """Plan files that are dropped as copies, and files that are renamed."""
     plan.dropped = {each.segment.base_offset: (each.segment, f"a copy of {each.original}") for each in layout.copies}
     plan.dropped |= {
-        each.segment.base_offset: (each.segment, f"nothing in it; {each.within} has its offsets")
-        for each in layout.empty
+        each.segment.base_offset: (each.segment, f"empty; {each.within} has its offsets") for each in layout.empty
     }
     for segment, _ in plan.dropped.values():
         plan.gone |= {segment.path_of(kind).rpartition("/")[2] for kind in segment.has}
@@ -233,21 +232,21 @@ def _plan_files(plan: PartitionPlan, layout: Layout) -> None:
 
 
 def _plan_rebuilds(plan: PartitionPlan, found: PartitionFindings) -> None:
-    """Indexes of segments that change or have a wrong one; snapshots; leader epochs."""
-    hurt = {each.name: each for each in found.damages if not each.is_harmless}
+    """Plan the indexes of changed segments and wrong ones, snapshots and leader epochs."""
+    damaged = {each.name: each for each in found.damages if not each.is_harmless}
     kept = [each for each in plan.segments if not each.is_dropped]
     for each in kept:
         stem = f"{each.base_offset:020d}."
-        wrong = any(name.startswith(stem) and damage.kind in INDEX_KINDS for name, damage in hurt.items())
+        wrong = any(name.startswith(stem) and damage.kind in INDEX_KINDS for name, damage in damaged.items())
         each.rebuilds = each.rewrites or wrong
-    _plan_snapshots(plan, kept, hurt)
+    _plan_snapshots(plan, kept, damaged)
     plan.leader_epochs = any(
         each.kind is Kind.LEADER_EPOCHS and each.name == LEADER_EPOCHS for each in found.damages
     ) or bool(_epochs_above(plan.log, plan.log_end_offset))
 
 
 def _salvage(plan: PartitionPlan) -> None:
-    """Take out bad bytes wherever they are; segments that are left without a batch go, but for the last one."""
+    """Plan the removal of damaged bytes. Segments without batches are dropped, except the last."""
     for each in plan.segments:
         each.epochs += each.found.epochs
         for bad in each.found.bad:
@@ -261,7 +260,7 @@ def _salvage(plan: PartitionPlan) -> None:
 
 
 def _truncate(plan: PartitionPlan) -> None:
-    """Cut at the first bad batch; what is behind goes (G-07)."""
+    """Plan a cut at the first damaged batch (G-07)."""
     cut = False
     for each in plan.segments:
         if cut:
@@ -273,7 +272,7 @@ def _truncate(plan: PartitionPlan) -> None:
                 position=first.position,
                 size_bytes=each.found.size_bytes - first.position,
                 kind=first.kind,
-                cause=first.cause if first.is_tail else f"{first.cause}; and what is behind it",
+                cause=first.cause if first.is_tail else f"{first.cause}; and everything after it",
                 offsets=first.offsets if first.is_tail else None,
                 is_tail=True,
             )
@@ -287,7 +286,7 @@ def _truncate(plan: PartitionPlan) -> None:
 
 
 def _is_filled(found: SegmentFindings, bad: Bad) -> bool:
-    """Whether other files have every offset of a bad place."""
+    """Whether other files have every offset of a damaged range."""
     if bad.offsets is None or bad.position not in found.fills:
         return False
     end = bad.offsets[0]
@@ -299,7 +298,7 @@ def _is_filled(found: SegmentFindings, bad: Bad) -> bool:
 
 
 def _end_before(segment: Segment, position: int) -> int:
-    """The offset after the last batch before a position."""
+    """Return the offset after the last batch before a position."""
     end = segment.base_offset
     with segment.open() as file:
         for header in HeaderWalk(file, 0, position):
@@ -307,13 +306,13 @@ def _end_before(segment: Segment, position: int) -> int:
     return end
 
 
-def _plan_snapshots(plan: PartitionPlan, kept: Sequence[SegmentPlan], hurt: dict[str, Damage]) -> None:
-    """Snapshots above the log's end go, broken ones too; those at the start of a segment are written again."""
+def _plan_snapshots(plan: PartitionPlan, kept: Sequence[SegmentPlan], damaged: dict[str, Damage]) -> None:
+    """Plan snapshots: drop those above the log end and broken ones; rewrite those at the start of a segment."""
     bases = {each.base_offset for each in kept[1:]}
     for offset in plan.log.snapshots:
         if offset > plan.log_end_offset and offset not in bases:
             plan.snapshots_gone.add(offset)
-    for name, damage in hurt.items():
+    for name, damage in damaged.items():
         match = SEGMENT_FILE.fullmatch(name)
         if damage.kind is Kind.SNAPSHOT and match is not None:
             offset = int(match["base"])
@@ -331,7 +330,7 @@ def _epochs_above(log: PartitionLog, end: int) -> list[int]:
 
 
 def _topic_id_elsewhere(log: PartitionLog, directory: LogDirectory) -> bytes | None:
-    """partition.metadata by the metadata log, or else as the topic's other partitions have it, where they agree."""
+    """Return partition.metadata with the topic id of the metadata log, or of the other partitions if they agree."""
     with suppress(LogError):
         known = TopicFacts(log.sibling(METADATA_TOPIC, 0)).topic_id(log.topic)
         if known is not None:
@@ -349,7 +348,7 @@ def _topic_id_elsewhere(log: PartitionLog, directory: LogDirectory) -> bytes | N
 
 
 def _plan_checkpoints(directory: LogDirectory, partitions: Sequence[PartitionPlan]) -> dict[str, bytes]:
-    """The directory's checkpoints that say more than the logs have, or cannot be read."""
+    """Plan checkpoints of the directory that are unreadable or have offsets above the log end."""
     ends = {(each.log.topic, each.log.partition): each.log_end_offset for each in partitions if each.segments}
     store = next(each.log.store for each in partitions)
     names = {entry.name for entry in store.list("") if not entry.is_directory}
@@ -371,7 +370,7 @@ def _plan_checkpoints(directory: LogDirectory, partitions: Sequence[PartitionPla
 
 
 def _is_repaired(damage: Damage, partitions: Sequence[PartitionPlan], checkpoints: dict[str, bytes]) -> bool:
-    """Whether a plan puts this right."""
+    """Whether a plan repairs this damage."""
     name = damage.name
     if damage.kind is Kind.SEGMENT:
         return any(name in each.gone for each in partitions if (each.log.topic, each.log.partition) == damage.key)
@@ -389,7 +388,7 @@ def _is_repaired(damage: Damage, partitions: Sequence[PartitionPlan], checkpoint
         return int(name.partition(".")[0]) in plan.snapshots | plan.snapshots_gone
     if damage.kind is Kind.MISSING_RECORDS:
         if segment is not None and segment is not plan.segments[-1]:
-            return False  # between two segments: nobody here has the records
+            return False  # between two segments: the records are lost
         return bool(checkpoints) or bool(plan.snapshots_gone) or plan.leader_epochs
     if segment is None:
         return False

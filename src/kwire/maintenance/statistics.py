@@ -1,10 +1,10 @@
-"""What a topic's log holds, counted from batch headers and columns: the numbers behind the report.
+"""Statistics of topics, from batch headers and columns: the data of the log report.
 
     headers   bytes, batches and records by codec and magic; control and transactional batches
-    columns   keys, tombstones, headers, sizes, records over time, which offsets still have a record
+    columns   keys, tombstones, headers, sizes, records over time, offsets with a record
 
-Memory is bounded whatever the log holds: distinct keys, producers and time buckets are counted exactly up to a limit,
-and the result says when a limit was reached. Of a key only its first bytes and a digest are remembered.
+Memory is bounded: distinct keys, producers and time buckets are counted exactly up to a limit, and the result says
+if a limit was reached. Long keys are stored as their first bytes and a digest.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ BUCKET_LADDER_MS = (
 
 @dataclass(slots=True)
 class CodecCount:
-    """What one compression codec was used for. payload_bytes: keys, values and headers before compression."""
+    """Batches of one codec. payload_bytes: keys, values and headers before compression."""
 
     batches: int = 0
     records: int = 0
@@ -60,7 +60,7 @@ class CodecCount:
 
     @property
     def ratio(self) -> float | None:
-        """Payload bytes for each stored byte; below 1 where headers and framing weigh more than compression saves."""
+        """Payload bytes per stored byte; below 1 if headers and framing outweigh compression."""
         return self.payload_bytes / self.stored_bytes if self.stored_bytes else None
 
 
@@ -78,7 +78,7 @@ class Timeline:
     last_ms: int | None = None
 
     def add(self, times_ms: Int64s, payload_bytes: Int64s) -> None:
-        """Count records with these times; -1 is no time."""
+        """Count records with these timestamps; -1 is no timestamp."""
         import numpy as np
 
         timed = times_ms != -1
@@ -103,16 +103,16 @@ class Timeline:
             self.coarsen()
 
     def coarsen(self) -> None:
-        """Go to the next width of the ladder."""
+        """Coarsen to the next width."""
         self.width_ms = BUCKET_LADDER_MS[BUCKET_LADDER_MS.index(self.width_ms) + 1]
         self.buckets = _rebucket(self.buckets, self.width_ms)
 
     def stretches(self, most_bars: int) -> tuple[list[Stretch], int]:
-        """The timeline for a chart: one stretch as a rule, more where long silence lies between, each with bars.
+        """Return the periods of a chart with their bars: usually one, more if there are long gaps between records.
 
-        Returns (stretches in order of time, records outside them). Outside is what lies far from everything else and is
-        less than 1 % of the records (one record from 1970 is enough to make a chart of a day unreadable), or was
-        crowded out by MAX_STRETCHES larger ones.
+        Returns (stretches by time, number of records outside them). Outside are records far from all others that are
+        less than 1 % (one record from 1970 would make a chart of a day unreadable), or beyond the MAX_STRETCHES
+        largest.
         """
         parts = _split_at_silence(sorted(self.buckets))
         weights = [sum(self.buckets[start][0] for start in part) for part in parts]
@@ -187,10 +187,10 @@ def _nice_width(multiple_of_ms: int, low: int, high: int, most: int) -> int:
 
 @dataclass(slots=True)
 class KeyCount:
-    """Keys of a topic: how many records have which.
+    """Record counts by key.
 
-    counts: identity -> records. Identity is the key itself up to SHORT_KEY_BYTES, else its first bytes and a digest.
-    uncounted: records whose key came after MAX_KEYS distinct ones were known; 0 means that every count is exact.
+    counts: records by identity: the key itself up to SHORT_KEY_BYTES, else its first bytes and a digest. uncounted:
+    records with keys after the first MAX_KEYS distinct ones; 0 means that all counts are exact.
     """
 
     null: int = 0
@@ -200,17 +200,17 @@ class KeyCount:
 
     @property
     def complete(self) -> bool:
-        """Whether every key was counted."""
+        """Whether all keys were counted."""
         return not self.uncounted
 
     @property
     def distinct(self) -> int:
-        """Distinct keys known; a lower bound unless `complete`."""
+        """Number of distinct keys; a lower bound unless `complete`."""
         return len(self.counts)
 
     def top(self, n: int) -> list[tuple[bytes, bool, int]]:
-        """The n keys with most records: (first bytes, whether cut there, records)."""
-        # ties in the keys' own order, so that two runs give the same report
+        """Return the n keys with the most records: (first bytes, whether cut, records)."""
+        # ties are sorted by key: equal reports for equal logs
         ranked = sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))[:n]
         return [(head, bool(digest), count) for (head, digest), count in ranked]
 
@@ -259,7 +259,7 @@ class PartitionStatistics:
 
     @property
     def holes(self) -> int:
-        """Offsets that have no record any more: compacted away, or never used (a transaction's unused offsets)."""
+        """Offsets without a record: compacted, or never used (of transactions)."""
         return max(self.span - self.records - self.control_records, 0)
 
     def bins(self) -> list[tuple[int, int, int]]:
@@ -286,10 +286,10 @@ class PartitionStatistics:
 
 @dataclass(slots=True)
 class TopicStatistics:
-    """One topic, filled by `count_topics`.
+    """Statistics of a topic, filled by `count_topics`.
 
-    records: data records, those of aborted transactions included. committed_records: what read_committed gives; None
-    where there are no transactions. undecided_records: at or behind the last stable offset of their partition.
+    records: data records, including those of aborted transactions. committed_records: records for read_committed; None
+    without transactions. undecided_records: at or after the last stable offset of their partition.
     """
 
     topic: str
@@ -326,17 +326,17 @@ class TopicStatistics:
 
     @property
     def ratio(self) -> float | None:
-        """Payload bytes for each stored byte."""
+        """Payload bytes per stored byte."""
         return self.payload_bytes / self.stored_bytes if self.stored_bytes else None
 
     @property
     def holes(self) -> int:
-        """Offsets without a record, all partitions."""
+        """Offsets without a record in all partitions."""
         return sum(p.holes for p in self.partitions)
 
     @property
     def unread(self) -> list[str]:
-        """What could not be read, one line each."""
+        """Unreadable parts, one line each."""
         return [line for p in self.partitions for line in p.unread]
 
 
@@ -345,9 +345,9 @@ CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 def count_topics(logs: Sequence[PartitionLog], advance: Callable[[int], None]) -> list[TopicStatistics]:
-    """Read every record of the partitions and count. advance is told the bytes of `.log` files as they are read.
+    """Read every record of the partitions and count. advance: called with bytes of `.log` files as they are read.
 
-    Damage does not end it: what cannot be read is listed in `unread`. Raises LogError for files that are gone.
+    Unreadable parts are listed in `unread`. Raises LogError for missing files.
     """
     topics: dict[str, TopicStatistics] = {}
     counted: dict[str, list[PartitionLog]] = {}
@@ -366,18 +366,17 @@ def count_topics(logs: Sequence[PartitionLog], advance: Callable[[int], None]) -
 def _count_partition(
     log: PartitionLog, topic: TopicStatistics, advance: Callable[[int], None]
 ) -> tuple[TopicStatistics, PartitionLog] | None:
-    """The topic's statistics with those of one partition, and the listing that was read; None for a deleted one.
+    """Add one partition to a topic. Returns the topic and the listing that was read; None for a deleted partition.
 
-    Beside a running broker files go while they are counted. What was counted is forgotten then, and the partition is
-    counted again from a new listing.
+    A running broker may delete files during the count. The partition is then counted again from a new listing.
     """
     log = log.reopened()
     before = pickle.dumps(topic)
     for tries_left in reversed(range(TRIES)):
         error: LogError | None = None
-        told = 0
+        counted = 0
         try:
-            told = _count_segments(log, topic, advance)
+            counted = _count_segments(log, topic, advance)
         except LogError as raised:
             error = raised
         if error is None and not topic.partitions[-1].unread:
@@ -387,7 +386,7 @@ def _count_partition(
         again = log.reopened()
         if not tries_left or not has_changed(log, again):
             break
-        advance(-told)
+        advance(-counted)
         topic, log = pickle.loads(before), again
     if error is not None:
         raise error
@@ -395,11 +394,11 @@ def _count_partition(
 
 
 def _count_segments(log: PartitionLog, topic: TopicStatistics, advance: Callable[[int], None]) -> int:
-    """Count one partition; returns the bytes that `advance` was told."""
+    """Count one partition; returns the bytes passed to `advance`."""
     into = PartitionStatistics(log.partition, log.log_start_offset, log.log_end_offset, segments=len(log.segments))
     topic.partitions.append(into)
     splits = plan_splits(log)
-    told = 0
+    counted = 0
     for segment in log.segments:
         headers = _SegmentHeaders(segment, into.log_start_offset)
         headers.count_into(topic, into)
@@ -408,9 +407,9 @@ def _count_segments(log: PartitionLog, topic: TopicStatistics, advance: Callable
                 for rows in read_split(split, COLUMNS, mode="PERMISSIVE"):
                     _count_rows(rows, headers, topic, into)
                 advance(split.size_bytes)
-                told += split.size_bytes
+                counted += split.size_bytes
         headers.count_records_into(topic)
-    return told
+    return counted
 
 
 class _SegmentHeaders:

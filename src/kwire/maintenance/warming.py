@@ -1,7 +1,7 @@
-"""Compile or load the kernels of compaction; see `python -m kwire.warm`.
+"""Warm-up of the kernels of compaction, for `python -m kwire.warm`.
 
-A small log is compacted, since only the work itself calls every kernel with the types that it has: plain batches that
-stay in part, and a compressed one that is written anew.
+It compacts a small log, which calls every kernel with its real types: plain batches that are kept in part, and a
+compressed one that is rewritten.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def warm() -> None:
         log.joinpath(f"{offset:020}.log").write_bytes(sample(offset, (b"newest",), "none"))
         (done,) = compact(path, lambda *_: True, OfflineSettings.parse(SETTINGS), NOW_MS)
     assert done.problem is None, f"the sample was not compacted: {done.problem}"
-    assert done.stats.records_written == offset - 2, f"{done.stats.records_written} records of the sample are left"
+    assert done.stats.records_written == offset - 2, f"{done.stats.records_written} records of the sample remain"
 
 
 def sample(offset: int, keys: Sequence[bytes], codec: str) -> bytes:
-    """A batch with a record for each key."""
+    """Return a batch with one record per key."""
     records = [
         Record(
             offset=offset + n,

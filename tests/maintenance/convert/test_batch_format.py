@@ -82,7 +82,7 @@ def test_records_stay_what_they_are_as_far_as_the_format_lets(
         has_zstd = any(batch.compression == Compression.ZSTD and not aborted.has(batch) for batch in source)
         old = any(batch.magic < 2 for batch in source)
         if (magic in (0, 1) and codec is None and has_zstd) or (magic is None and codec == Compression.ZSTD and old):
-            with pytest.raises(OptionError, match=r"zstd does not exist in magic [01]"):
+            with pytest.raises(OptionError, match=r"not supported by magic [01]"):
                 list(converter.convert(source))
             refused += 1
             continue
@@ -171,7 +171,7 @@ def test_damage_is_not_given_a_new_checksum(kafka_logs: dict[str, Path]) -> None
 def test_formats_that_do_not_exist_are_refused() -> None:
     with pytest.raises(OptionError, match="magic 3"):
         TargetFormat(magic=3)
-    with pytest.raises(OptionError, match="zstd does not exist in magic 1"):
+    with pytest.raises(OptionError, match="not supported by magic 1"):
         TargetFormat(magic=1, codec=Compression.ZSTD)
 
 

@@ -145,12 +145,12 @@ def test_a_directory_that_a_broker_runs_on_is_left_alone(source: LogDirectory, t
 
 def test_only_a_whole_local_directory_has_a_lock(source: LogDirectory, tmp_path: Path) -> None:
     path = copy(source, tmp_path / "data", "txn-0")
-    with pytest.raises(OptionError, match="whole log directory"):
+    with pytest.raises(OptionError, match="a partition directory"):
         convert_in_place(path / "txn-0", ZSTD, [("txn", 0)], now_ms=NOW)
     import fsspec
 
     fsspec.filesystem("memory").put(str(path), "/in-place", recursive=True)
-    with pytest.raises(OptionError, match="only a local directory"):
+    with pytest.raises(OptionError, match="not a local directory"):
         convert_in_place("memory://in-place", ZSTD, [("txn", 0)], now_ms=NOW)
 
 

@@ -103,7 +103,7 @@ def test_offsets_times_and_headers_of_the_rows_are_kept(tmp_path: Path) -> None:
         (20, 2000, b"b", 0),
     ]
     assert (log.log_start_offset, log.log_end_offset) == (10, 21)
-    with pytest.raises(LogError, match="offset 15 of t-0 is there twice"):
+    with pytest.raises(LogError, match="offset 15 of t-0 is a duplicate"):
         write(tmp_path / "twice", [[two], [two]], topic="t")
     with pytest.raises(OptionError, match="column offset: null"):
         write(tmp_path / "null", [[batch(value=[b"a"], offset=[None])]], topic="t")

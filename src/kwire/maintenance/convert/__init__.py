@@ -1,4 +1,4 @@
-"""Logs in another format: magic 0, 1 or 2, and codec."""
+"""Conversion of logs to another record format (magic 0, 1 or 2) or codec."""
 
 from kwire.maintenance.convert.batch_format import Loss, TargetFormat
 from kwire.maintenance.convert.directory import LossRefused, convert_directory, examine

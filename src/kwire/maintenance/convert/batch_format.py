@@ -1,14 +1,14 @@
-"""Batches of a log in another format: magic, codec or both; offsets stay, and so does all that the new format can say.
+"""Conversion of the batches of a log to another magic or codec. Offsets, and all that the format can hold, are kept.
 
-    as wanted already        copied, byte for byte
-    magic 2, another codec   the header is kept (producer, sequences, epochs, flags, horizon, times) and the payload
-                             compressed again, not taken apart; control batches and emptied ones are copied
-    another magic            by columns (column_conversion), records of neighbouring batches together
-    anything else            by way of magic 2: up_convert, the codec, down_convert
+    already in the format    copied byte for byte magic 2, another codec   the header is kept (producer, sequences,
+    epochs, flags, horizon, timestamps) and the payload
+                             recompressed without parsing; control batches and emptied ones are copied
+    another magic            by columns (column_conversion), with records of neighboring batches merged
+    anything else            through magic 2: up_convert, recompress, down_convert
 
-Below magic 2 there are no transactions. Records of aborted ones would be read by everybody, so they are left out, and
-counted. Records of transactions that are still open are kept, and counted: nothing will ever abort them.
-Checksums are verified first, so that damage is not given a new checksum.
+Magic 0 and 1 have no transactions. Records of aborted transactions would become readable, so they are dropped and
+counted. Records of open transactions are kept and counted: nothing will abort them. Checksums are verified first, so
+that damage does not get a valid checksum.
 Source: rules R-36, R-37, A-23, 5.2, 5.3 of spec/records.md; KIP-98.
 """
 
@@ -31,32 +31,32 @@ from kwire.storage.free_space import SMALLEST_SHARE
 
 __all__ = ["BatchConverter", "Loss", "TargetFormat", "recompress"]
 
-RUN_BYTES = 4 << 20  # source bytes that are converted together
-COPY, OBJECTS = -2, -1  # ways for a batch to go; a codec is the way by columns
+RUN_BYTES = 4 << 20  # source bytes converted together
+COPY, OBJECTS = -2, -1  # how to convert a batch; a codec means by columns
 ATTRIBUTES = struct.Struct(">h")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetFormat:
-    """What a log shall be: magic 0, 1 or 2, and codec; None leaves it as it is. level: of the codec, or None."""
+    """The format to convert to: magic 0, 1 or 2, and codec; None keeps each. level: of the codec, or None."""
 
     magic: int | None = None
     codec: Compression | None = None
     level: int | None = None
 
     def least_bytes(self, size_bytes: int) -> int:
-        """What logs of size_bytes take in this format at least."""
+        """Return the minimum size of logs of size_bytes in this format."""
         keeps_size = self.magic is None and self.codec in (None, Compression.NONE)
         return size_bytes if keeps_size else size_bytes // SMALLEST_SHARE
 
     def __post_init__(self) -> None:
         if self.magic not in (None, 0, 1, 2):
-            raise OptionError(f"magic {self.magic}: 0, 1 or 2")
+            raise OptionError(f"magic {self.magic}: expected 0, 1 or 2")
         if self.codec == Compression.ZSTD and self.magic in (0, 1):
-            raise OptionError(f"zstd does not exist in magic {self.magic}: choose another codec")
+            raise OptionError(f"zstd is not supported by magic {self.magic}; choose another codec")
 
     def has(self, batch: Batch) -> bool:
-        """Whether a batch is as wanted."""
+        """Whether a batch is in this format."""
         if self.magic is not None and batch.magic != self.magic:
             return False
         if batch.is_control or (batch.magic == 2 and not batch.count):
@@ -66,9 +66,9 @@ class TargetFormat:
 
 @dataclass(slots=True, kw_only=True)
 class Loss:
-    """How much a log loses in a format, in records or batches; see kwire.records.conversion for the first six.
+    """Loss of a conversion, in records or batches; see kwire.records.conversion for the first six.
 
-    records_of_aborted_transactions: left out. records_of_open_transactions: kept, and readable from now on.
+    records_of_aborted_transactions: dropped. records_of_open_transactions: kept, and readable afterwards.
     """
 
     records_with_headers: int = 0
@@ -84,12 +84,12 @@ class Loss:
         return any(getattr(self, field.name) for field in fields(self))
 
     def add(self, lost: Lost | Loss) -> None:
-        """Add what a part has lost."""
+        """Add the loss of a part."""
         for field in fields(self):
             setattr(self, field.name, getattr(self, field.name) + getattr(lost, field.name, 0))
 
     def described(self) -> str:
-        """`3 control batches, 20 records with headers`; "nothing" without a loss."""
+        """Return `3 control batches, 20 records with headers`, or "nothing"."""
         return (
             ", ".join(
                 f"{getattr(self, field.name)} {field.name.replace('_', ' ')}"
@@ -101,10 +101,10 @@ class Loss:
 
 
 class BatchConverter:
-    """Converts the batches of one partition, in order, in as many calls as the caller likes.
+    """Converter of the batches of one partition, in order, over any number of calls.
 
-    batches, records, largest_batch_bytes: of what it has made. is_aborted: tells the batches of aborted transactions;
-    asked below magic 2 only.
+    batches, records, largest_batch_bytes: of the result. is_aborted: whether a batch is of an aborted transaction;
+    called for targets below magic 2 only.
     """
 
     def __init__(self, target: TargetFormat, is_aborted: Callable[[Batch], bool]) -> None:
@@ -115,12 +115,12 @@ class BatchConverter:
         self._columns: ColumnConversion | None = None
 
     def convert(self, batches: Iterable[Batch]) -> Iterator[bytes]:
-        """The converted batches in pieces of some MB. Raises CorruptBatch; OptionError where zstd cannot stay."""
+        """Yield converted batches in chunks of some MB. Raises CorruptBatch; OptionError if zstd is not supported."""
         run: list[Batch] = []
         size = 0
         for batch in batches:
             batch.check()
-            if self._is_lossy and self._leave_out(batch):
+            if self._is_lossy and self._is_dropped(batch):
                 continue
             run.append(batch)
             size += batch.size_bytes
@@ -132,11 +132,11 @@ class BatchConverter:
 
     @property
     def loss(self) -> Loss:
-        """What was lost so far; transactions whose end was not met count as open."""
+        """The loss so far; transactions without an end count as open."""
         return replace(self._loss, records_of_open_transactions=sum(self._open.values()))
 
-    def _leave_out(self, batch: Batch) -> bool:
-        """Whether a batch is not to be taken below magic 2; counts transactions."""
+    def _is_dropped(self, batch: Batch) -> bool:
+        """Whether a batch is dropped below magic 2. Counts transactions."""
         if batch.is_control:
             self._open.pop(batch.producer_id, None)
         elif batch.is_transactional:
@@ -147,7 +147,7 @@ class BatchConverter:
         return False
 
     def _converted(self, run: list[Batch]) -> bytes:
-        """A run of batches, those that are as wanted copied."""
+        """Return a run of batches in the target format."""
         out = bytearray()
         for kind, group in itertools.groupby(run, self._kind_of):
             batches = list(group)
@@ -163,7 +163,7 @@ class BatchConverter:
         return bytes(out)
 
     def _kind_of(self, batch: Batch) -> int:
-        """COPY, OBJECTS, or the codec of what goes by way of columns."""
+        """Return COPY, OBJECTS, or the codec of batches converted by columns."""
         target = self.target
         if target.has(batch):
             return COPY
@@ -173,7 +173,7 @@ class BatchConverter:
         return OBJECTS if codec == Compression.ZSTD and target.magic < 2 else codec
 
     def _by_columns(self, run: list[Batch], data: bytes, kind: int) -> bytes:
-        """Batches in another magic by way of columns; no bytes where that cannot be."""
+        """Convert batches to another magic by columns; returns no bytes if that is not possible."""
         if kind == OBJECTS:
             return b""
         if self._columns is None:
@@ -187,7 +187,7 @@ class BatchConverter:
         return converted.data
 
     def _rewritten(self, run: list[Batch], data: bytes) -> bytes:
-        """Batches that are not as wanted: up to magic 2, other codec, down again."""
+        """Convert batches through magic 2: up, another codec, down."""
         target = self.target
         magic = target.magic if target.magic is not None else run[0].magic
         if any(batch.magic < 2 for batch in run):
@@ -202,26 +202,24 @@ class BatchConverter:
         try:
             converted = down_convert(data, magic)
         except RejectedRecords:
-            wrong = (
-                "convert to magic 2" if target.codec == Compression.ZSTD else "there are such batches: choose a codec"
-            )
-            raise OptionError(f"zstd does not exist in magic {magic}; {wrong}") from None
+            remedy = "convert to magic 2" if target.codec == Compression.ZSTD else "choose another codec"
+            raise OptionError(f"the log has zstd batches, not supported by magic {magic}; {remedy}") from None
         self._loss.add(converted.lost)
         self.records += converted.records_converted
         return converted
 
 
 def count_of(batch: Batch) -> int:
-    """Records of a batch; a wrapper of magic 0 or 1 has to be decompressed for it."""
+    """Return the record count of a batch. Decompresses wrappers of magic 0 and 1."""
     if batch.count is None and not batch.compression:
         return 1
     return batch.count if batch.count is not None else sum(1 for _ in batch.records(check_crc=False))
 
 
 def recompress(batch: Batch, codec: Compression, level: int | None = None) -> bytes | memoryview:
-    """A batch of magic 2 with its payload under another codec; header fields other than size, codec and checksum stay.
+    """Return a batch of magic 2 with another codec. Only size, codec and checksum of its header change.
 
-    Control batches and batches without records are given back as they are. Raises CorruptBatch.
+    Control batches and batches without records are returned unchanged. Raises CorruptBatch.
     """
     if batch.is_control or not batch.count or batch.compression == codec:
         return batch.buffer

@@ -1,7 +1,7 @@
-"""Batches to another magic by way of columns: what most of a log is, at the speed of the kernels.
+"""Conversion of batches to another magic by columns, at the speed of the kernels.
 
-Takes batches with CreateTime (or none); records of neighbouring batches share new ones. What columns cannot say exactly
-is left to the object path: the caller gets None and does it there.
+For batches with CreateTime or no timestamps; records of neighboring batches are merged. Batches that columns cannot
+represent exactly are left to the object path: the caller gets None.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BATCH_BYTES = 128 << 10  # of a new batch before compression
 
 
 def columns_can(batch: Batch, magic: int) -> bool:
-    """Whether a batch may go to a magic by way of columns."""
+    """Whether a batch can be converted to a magic by columns."""
     if batch.magic == magic or batch.is_control or batch.count == 0:
         return False
     return batch.timestamp_type != TimestampType.LOG_APPEND_TIME
@@ -27,7 +27,7 @@ def columns_can(batch: Batch, magic: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What came out: new batches, their records, what they have lost."""
+    """The result: new batches, their record count and their loss."""
 
     data: bytes
     records: int
@@ -35,7 +35,7 @@ class Columns:
 
 
 class ColumnConversion:
-    """Converts runs of batches. Keeps its buffers from run to run."""
+    """Converter of runs of batches. Reuses its buffers."""
 
     def __init__(self, magic: int, level: int | None) -> None:
         self._magic, self._level = magic, level
@@ -43,7 +43,7 @@ class ColumnConversion:
         self._reader = ColumnReader(self._names, topic="", partition=0, check_crc=False)
 
     def convert(self, run: list[Batch], data: bytes, codec: Compression) -> Columns | None:
-        """A run of batches that columns_can take, joined in data; None where it has to go by way of objects."""
+        """Convert a run of batches for which columns_can is true, joined in data; None if objects are required."""
         lost, out, records = Lost(), bytearray(), 0
         writer = ColumnWriter(
             magic=self._magic,
@@ -67,7 +67,7 @@ class ColumnConversion:
                 for piece in writer.write(batch):
                     out += piece
         except (CorruptBatch, EncodeError):
-            return None  # the object path says what is wrong, or copes
+            return None  # the object path converts it or reports the error
         if self._reader.stopped is not None or self._reader.consumed != len(data):
             return None
         for each in run if self._magic < 2 else ():

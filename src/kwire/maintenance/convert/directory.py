@@ -22,7 +22,7 @@ from kwire.identifiers import TopicPartition
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.log_directory import LogDirectory
 from kwire.maintenance.convert.batch_format import Loss, TargetFormat
-from kwire.maintenance.convert.partition import ConvertedPartition, ToldBytes, convert_partition
+from kwire.maintenance.convert.partition import ConvertedPartition, ProgressCallback, convert_partition
 from kwire.maintenance.part_journal import PartJournal, fingerprint
 from kwire.storage.checkpoints import (
     CLEAN_SHUTDOWN,
@@ -74,7 +74,7 @@ def examine(
     keys: Sequence[TopicPartition],
     *,
     jobs: int = 1,
-    progress: ToldBytes = lambda size_bytes: None,
+    progress: ProgressCallback = lambda size_bytes: None,
 ) -> list[ConvertedPartition]:
     """What converting partitions would do, found out by doing it in memory. Raises as convert_partition does."""
     found: list[ConvertedPartition] = []
@@ -101,7 +101,7 @@ def convert_directory(
     accept_loss: bool = False,
     now_ms: int,
     jobs: int = 1,
-    progress: ToldBytes = lambda size_bytes: None,
+    progress: ProgressCallback = lambda size_bytes: None,
     file_system: FileSystem | None = None,
 ) -> list[ConvertedPartition]:
     """Write partitions of source to a new log directory. whole: copy the metadata log and the directory's files too.
@@ -262,7 +262,7 @@ def _work(job: Job) -> ConvertedPartition:
     return convert_job(job, progress, FileSystem())
 
 
-def convert_job(job: Job, progress: ToldBytes, files: FileSystem) -> ConvertedPartition:
+def convert_job(job: Job, progress: ProgressCallback, files: FileSystem) -> ConvertedPartition:
     """Convert the partition of a job."""
     log = LogDirectory(job.source, **job.options)[job.key]
     return convert_partition(
@@ -273,7 +273,7 @@ def convert_job(job: Job, progress: ToldBytes, files: FileSystem) -> ConvertedPa
 def run(
     jobs: Sequence[Job],
     processes: int,
-    progress: ToldBytes,
+    progress: ProgressCallback,
     files: FileSystem,
     finished: Callable[[ConvertedPartition], None],
 ) -> None:

@@ -1,12 +1,11 @@
-"""A log directory in another format, in its own place, while it is locked.
+"""Conversion of a locked log directory in place.
 
-Segment by segment, as compaction does it: the new one is written beside the old one as `.cleaned`, synced, and put in
-its place by renames that the next start finishes or undoes (X-35, G-02 to G-04). So at every moment there is a whole
-log, ours or Kafka's to read, and no more disk is needed than the largest segment takes. Before that the active segment
-is closed and an empty one opened behind it, which keeps the log's end.
+Works segment by segment, like compaction. The new segment is written as `.cleaned`, synced, and renamed into place; the
+next start finishes or undoes the renames (X-35, G-02 to G-04). So the log is complete at every moment, and the disk
+needs room for the largest segment only. The active segment is closed first and followed by an empty one, which keeps
+the log end offset.
 
-A run that was interrupted has left some segments in the new format and the others in the old one. Converting again goes
-on there: a segment that is as wanted is not written again.
+An interrupted run leaves some segments converted. Converting again skips them and continues.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from kwire.log.segment_writer import SegmentWriter
 from kwire.maintenance.convert.batch_format import BatchConverter, TargetFormat
 from kwire.maintenance.convert.directory import check_loss, convertible, examine
 from kwire.maintenance.convert.new_log import LARGEST_SEGMENT_BYTES, pieces
-from kwire.maintenance.convert.partition import ConvertedPartition, ToldBytes, converter_for, told
+from kwire.maintenance.convert.partition import ConvertedPartition, ProgressCallback, advancing, converter_for
 from kwire.records import AppendOrigin
 from kwire.records.append_checks import analyze_append
 from kwire.storage.file_system import FileSystem
@@ -47,27 +46,27 @@ def convert_in_place(
     *,
     accept_loss: bool = False,
     now_ms: int,
-    progress: ToldBytes = lambda size_bytes: None,
+    progress: ProgressCallback = lambda size_bytes: None,
     file_system: FileSystem | None = None,
 ) -> list[ConvertedPartition]:
-    """Convert partitions of a local log directory that no broker runs on.
+    """Convert partitions of a local log directory without a running broker.
 
-    Raises LossRefused before anything is changed; LogError when the directory is locked or files cannot be changed;
-    CorruptBatch at damage, OptionError where zstd cannot stay. Segments converted by then stay converted.
+    Raises LossRefused before anything is changed, LogError if the directory is locked or a file cannot be changed,
+    CorruptBatch for damage, OptionError if zstd is not supported. Segments already converted stay converted.
     """
     directory = LogDirectory(path)
     if not isinstance(directory[next(iter(directory))].store, LocalStore):
         raise OptionError(
-            f"{directory.url}: only a local directory can be converted in place; give an output directory"
+            f"{directory.url}: not a local directory, so it cannot be converted in place; set an output directory"
         )
     if any(log.directory == "" for log in directory.values()):
         raise OptionError(
-            f"{directory.url}: in place goes with a whole log directory, whose lock and checkpoints it has"
+            f"{directory.url}: a partition directory; in place, name the log directory, which has lock and checkpoints"
         )
     wanted = convertible(directory, keys)
     if not accept_loss and target.magic in (0, 1):
         check_loss(examine(directory, target, wanted))
-    # one segment after another: the new one beside the old one
+    # the new segment is written beside the old one, one at a time
     largest = max((segment.size_bytes for key in wanted for segment in directory[key].segments), default=0)
     need_space(file_system or FileSystem(), directory.url, target.least_bytes(largest))
     manager = LogManager.open(
@@ -88,13 +87,13 @@ def convert_in_place(
 
 
 def convert_log(
-    writer: PartitionWriter, log: PartitionLog, target: TargetFormat, now_ms: int, progress: ToldBytes
+    writer: PartitionWriter, log: PartitionLog, target: TargetFormat, now_ms: int, progress: ProgressCallback
 ) -> ConvertedPartition:
-    """Convert the segments of one open log."""
+    """Convert the segments of an open log."""
     converter = converter_for(log, target)
     segments, size = log.segments, log.size_bytes
     for segment in segments:
-        if is_as_wanted(segment, target):
+        if has_format(segment, target):
             progress(segment.size_bytes)
             continue
         if segment.base_offset == writer.segments.active.base_offset:
@@ -122,8 +121,8 @@ def convert_log(
     )
 
 
-def is_as_wanted(segment: Segment, target: TargetFormat) -> bool:
-    """Whether nothing in a segment has to change. Control batches have to go below magic 2."""
+def has_format(segment: Segment, target: TargetFormat) -> bool:
+    """Whether a segment is in the target format. Control batches are not, below magic 2."""
     return all(target.has(batch) for batch in in_order(segment, segment_batches(segment)))
 
 
@@ -133,12 +132,12 @@ def write_cleaned(
     target: TargetFormat,
     converter: BatchConverter,
     now_ms: int,
-    progress: ToldBytes,
+    progress: ProgressCallback,
 ) -> list[int]:
-    """Write the `.cleaned` segments that a segment becomes, more than one only beyond 2 GiB; returns their bases."""
+    """Write the `.cleaned` segments of a segment, several only above 2 GiB. Returns their base offsets."""
     cleaned = writer.new_cleaned_segment(segment.base_offset, now_ms=now_ms)
     bases, next_offset = [segment.base_offset], segment.base_offset
-    batches = told(in_order(segment, segment_batches(segment)), progress)
+    batches = advancing(in_order(segment, segment_batches(segment)), progress)
     for data in converter.convert(batches):
         view = memoryview(data)
         for start, end in pieces(view):
@@ -157,7 +156,7 @@ def write_cleaned(
 
 
 def finish(cleaned: SegmentWriter, segment: Segment) -> None:
-    """Close a `.cleaned` segment, with the modification time of the one it comes from."""
+    """Close a `.cleaned` segment, with the modification time of its source."""
     cleaned.close()
     if segment.modified_ms is not None:
         cleaned.set_modified(segment.modified_ms)

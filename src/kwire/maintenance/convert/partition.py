@@ -1,7 +1,7 @@
-"""One partition in another format: what that would be, or a new directory with it.
+"""Conversion of one partition into a new directory, or its preview.
 
-Segments keep their base offsets and modification times, since retention goes by both. The log keeps its start and its
-end: where the last batches are left out, an empty segment at the end says which offset the next record gets.
+Segments keep their base offsets and modification times, which retention uses. The log keeps its start and end: if the
+last batches are dropped, an empty segment has the log end offset.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from kwire.storage.file_system import FileSystem
 
 __all__ = ["ConvertedPartition", "convert_partition", "converted_segments"]
 
-ToldBytes = Callable[[int], None]
+ProgressCallback = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertedPartition:
-    """What converting a partition does. source_bytes, target_bytes: of `.log` files. largest_batch_bytes: afterwards.
+    """Result of the conversion of a partition.
 
-    [log_start_offset, log_end_offset) stays. loss: what the new format has no place for.
+    source_bytes, target_bytes: of `.log` files. largest_batch_bytes: of the result. log_start_offset, log_end_offset:
+    unchanged. loss: what the format cannot hold.
     """
 
     topic: str
@@ -45,25 +46,25 @@ class ConvertedPartition:
     loss: Loss
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON object."""
+        """Return a JSON object."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> ConvertedPartition:
-        """From to_json()'s object."""
+        """Return the result of an object of to_json()."""
         return cls(**{**values, "loss": Loss(**values["loss"])})
 
 
 def converted_segments(
-    log: PartitionLog, converter: BatchConverter, progress: ToldBytes
+    log: PartitionLog, converter: BatchConverter, progress: ProgressCallback
 ) -> Iterator[tuple[Segment, Iterator[bytes]]]:
-    """Each segment with its converted batches, to be taken in order. progress: told bytes of the source."""
+    """Yield each segment with its converted batches, to be consumed in order. progress: called with source bytes."""
     for segment in log.segments:
-        yield segment, converter.convert(told(in_order(segment, segment_batches(segment)), progress))
+        yield segment, converter.convert(advancing(in_order(segment, segment_batches(segment)), progress))
 
 
-def told(batches: Iterator[Batch], progress: ToldBytes) -> Iterator[Batch]:
-    """The batches, their bytes told in portions."""
+def advancing(batches: Iterator[Batch], progress: ProgressCallback) -> Iterator[Batch]:
+    """Yield batches, and call progress with their bytes about once per MiB."""
     done = 0
     for batch in batches:
         done += batch.size_bytes
@@ -75,7 +76,7 @@ def told(batches: Iterator[Batch], progress: ToldBytes) -> Iterator[Batch]:
 
 
 def converter_for(log: PartitionLog, target: TargetFormat) -> BatchConverter:
-    """The converter of a log, which knows its aborted transactions."""
+    """Return the converter of a log, with its aborted transactions."""
     below_2 = target.magic is not None and target.magic < 2
     first = log.segments[0].base_offset if log.segments else 0
     aborted = log.aborted_transactions(max(first, log.log_start_offset), log.log_end_offset) if below_2 else []
@@ -89,11 +90,11 @@ def convert_partition(
     directory: str | None = None,
     file_system: FileSystem | None = None,
     now_ms: int = 0,
-    progress: ToldBytes = lambda size_bytes: None,
+    progress: ProgressCallback = lambda size_bytes: None,
 ) -> ConvertedPartition:
-    """Convert a log into a new directory; without one, find out what that would do.
+    """Convert a log into a new directory; without a directory, only compute the result.
 
-    Raises CorruptBatch at damage, LogError where files cannot be read or written, OptionError where zstd cannot stay.
+    Raises CorruptBatch for damage, LogError for unreadable or unwritable files, OptionError if zstd is not supported.
     """
     converter = converter_for(log, target)
     first = log.segments[0].base_offset if log.segments else log.log_start_offset
@@ -130,11 +131,11 @@ def convert_partition(
 
 
 def copy_small_files(log: PartitionLog, target: TargetFormat, directory: str, files: FileSystem) -> None:
-    """Copy topic id and leader epochs, as far as they are there and go with the new format."""
+    """Copy topic id and leader epochs, if they exist and the format supports them."""
     files.make_directory(directory)
-    there = {entry.name for entry in log.store.list(log.directory)}
+    existing = {entry.name for entry in log.store.list(log.directory)}
     wanted = [PARTITION_METADATA] if target.magic in (0, 1) else [PARTITION_METADATA, LEADER_EPOCHS]
     for name in wanted:
-        if name in there:
+        if name in existing:
             path = f"{log.directory}/{name}" if log.directory else name
             files.write_atomically(f"{directory}/{name}", log.store.read_all(path))

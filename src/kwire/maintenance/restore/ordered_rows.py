@@ -1,10 +1,10 @@
-"""The rows of partitions in the order of their offsets, whatever order the files have.
+"""The rows of partitions in offset order, whatever the order in the files.
 
-    in order        every partition's rows rise from row group to row group: one pass over all files
-    out of order    partition by partition; row groups whose offsets do not overlap are taken in their order, those that
-                    overlap or do not rise inside are sorted in memory, up to max_sort_bytes
+    in order        the offsets of every partition increase from row group to row group: one pass over all files
+    out of order    one partition after another; row groups are read by offset, and those that overlap or are unsorted
+                    are sorted in memory, up to max_sort_bytes
 
-An offset that is there twice is refused, with the two places.
+Duplicate offsets are refused, with both locations.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from kwire.maintenance.restore.parquet_input import Input, Piece
 
 __all__ = ["MAX_SORT_BYTES", "clusters", "is_in_order", "rows_in_order"]
 
-MAX_SORT_BYTES = 1 << 30  # of Arrow memory for rows that have to be sorted together
+MAX_SORT_BYTES = 1 << 30  # of Arrow memory for rows sorted together
 
 Keyed = tuple[TopicPartition, pa.RecordBatch]
 
 
 def is_in_order(pieces: Sequence[Piece]) -> bool:
-    """Whether offsets rise over all pieces as they come."""
+    """Whether offsets increase over all pieces in their order."""
     ends = [-1, *(piece.high for piece in pieces)]
     return all(piece.is_ascending and piece.low > end for piece, end in zip(pieces, ends, strict=False))
 
 
 def clusters(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
-    """Pieces by offset; those that overlap together."""
-    together: list[Piece] = []
+    """Yield groups of overlapping pieces, by offset."""
+    overlapping: list[Piece] = []
     high = -1
     for piece in sorted(pieces, key=lambda each: (each.low, each.high)):
-        if together and piece.low > high:
-            yield together
-            together = []
-        together.append(piece)
+        if overlapping and piece.low > high:
+            yield overlapping
+            overlapping = []
+        overlapping.append(piece)
         high = max(high, piece.high)
-    if together:
-        yield together
+    if overlapping:
+        yield overlapping
 
 
 def rows_in_order(
     source: Input, pieces: Mapping[TopicPartition, Sequence[Piece]], *, max_sort_bytes: int = MAX_SORT_BYTES
 ) -> Iterator[Keyed]:
-    """Rows of each partition by offset, in batches; partitions take turns where the files have it so.
+    """Yield the rows of each partition by offset, in batches. Partitions alternate if they do in the files.
 
-    Raises LogError for offsets that are there twice, OptionError where sorting needs more than max_sort_bytes.
+    Raises LogError for duplicate offsets, OptionError if sorting needs more than max_sort_bytes.
     """
     if not source.has_offsets or all(map(is_in_order, pieces.values())):
         for number, file in enumerate(source.files):
@@ -60,49 +60,49 @@ def rows_in_order(
                         yield key, batch if rows is None else batch.take(pa.array(rows))
         return
     for key in sorted(pieces):
-        for together in clusters(pieces[key]):
-            if len(together) == 1 and together[0].is_ascending:
-                for batch in rows_of(source, key, together[0]):
+        for overlapping in clusters(pieces[key]):
+            if len(overlapping) == 1 and overlapping[0].is_ascending:
+                for batch in rows_of(source, key, overlapping[0]):
                     yield key, batch
             else:
-                yield key, sorted_rows(source, key, together, max_sort_bytes)
+                yield key, sorted_rows(source, key, overlapping, max_sort_bytes)
 
 
 def rows_of(source: Input, key: TopicPartition, piece: Piece) -> Iterator[pa.RecordBatch]:
-    """The rows of one partition in one row group."""
+    """Yield the rows of one partition in one row group."""
     for batch in source.read(piece.file, piece.row_group):
         for found, rows in source.split(batch, piece.file, piece.row_group):
             if found == key:
                 yield batch if rows is None else batch.take(pa.array(rows))
 
 
-def sorted_rows(source: Input, key: TopicPartition, together: list[Piece], max_sort_bytes: int) -> pa.RecordBatch:
-    """The rows of pieces, sorted by offset."""
+def sorted_rows(source: Input, key: TopicPartition, overlapping: list[Piece], max_sort_bytes: int) -> pa.RecordBatch:
+    """Return the rows of pieces, sorted by offset."""
     batches: list[pa.RecordBatch] = []
-    places: list[Piece] = []  # of each batch
+    origins: list[Piece] = []  # of each batch
     size = 0
-    for piece in together:
+    for piece in overlapping:
         for batch in rows_of(source, key, piece):
             batches.append(batch.select(sorted(batch.schema.names)))
-            places.append(piece)
+            origins.append(piece)
             size += batch.nbytes
             if size > max_sort_bytes:
-                file = source.files[together[0].file].path
+                file = source.files[overlapping[0].file].path
                 raise OptionError(
-                    f"offsets of {key[0]}-{key[1]} are out of order over {len(together)} row groups, from row group "
-                    f"{together[0].row_group} of {file} on, and sorting them needs more than {max_sort_bytes} bytes: "
-                    f"write the files sorted by offset"
+                    f"{file}: offsets of {key[0]}-{key[1]} are unsorted over {len(overlapping)} row groups from "
+                    f"row group {overlapping[0].row_group}, and sorting needs more than {max_sort_bytes} bytes; "
+                    "write the files sorted by offset"
                 )
     table = pa.Table.from_batches(batches, schema=pa.unify_schemas([batch.schema for batch in batches]))
     offsets = table.column("offset").cast(pa.int64()).to_numpy()
     order = np.argsort(offsets, kind="stable")
     ascending = offsets[order]
-    twice = np.flatnonzero(ascending[1:] == ascending[:-1])
-    if len(twice):
+    duplicates = np.flatnonzero(ascending[1:] == ascending[:-1])
+    if len(duplicates):
         batch_of = np.repeat(np.arange(len(batches)), [batch.num_rows for batch in batches])
-        one, other = (places[int(batch_of[order[twice[0] + i]])] for i in (0, 1))
+        one, other = (origins[int(batch_of[order[duplicates[0] + i]])] for i in (0, 1))
         raise LogError(
-            f"row group {other.row_group}: offset {ascending[twice[0]]} of {key[0]}-{key[1]} is there twice, first in "
+            f"row group {other.row_group}: offset {ascending[duplicates[0]]} of {key[0]}-{key[1]} is a duplicate of "
             f"row group {one.row_group} of {source.files[one.file].path}",
             source.files[other.file].path,
         )

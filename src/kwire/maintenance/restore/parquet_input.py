@@ -1,9 +1,8 @@
-"""Parquet files as rows of partitions: which files, which columns, and what each row group has of each partition.
+"""Parquet files as rows of partitions: files, columns, and the partitions in each row group.
 
-Columns, by Spark's names: topic, partition, offset, timestamp, timestampType, key, value, headers; only value is
-needed. topic and partition may stand in directories instead (`topic=orders/partition=0/`), as Spark writes them.
-Offsets are looked at first, without keys and values, so that what is out of order or there twice is known before
-anything is written.
+Columns have Spark's names: topic, partition, offset, timestamp, timestampType, key, value, headers; only value is
+required. topic and partition may be directories instead (`topic=orders/partition=0/`), as Spark writes them. Offsets
+are read first, without keys and values, to find unsorted and duplicate ones before anything is written.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ Offsets = npt.NDArray[np.int64]
 
 @dataclass(slots=True, kw_only=True)
 class Piece:
-    """The rows of one partition in one row group. low, high: offsets. is_ascending: each above the one before."""
+    """The rows of one partition in one row group. low, high: offsets. is_ascending: offsets increase."""
 
     file: int
     row_group: int
@@ -49,7 +48,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputFile:
-    """One file. topic, partition: from its directories, None where they do not say."""
+    """One file. topic, partition: of its directories, if any."""
 
     path: str
     topic: str | None
@@ -59,9 +58,9 @@ class InputFile:
 
 
 def find_files(inputs: Sequence[str], storage_options: Mapping[str, Any]) -> tuple[Any, list[str]]:
-    """(fsspec file system, paths in order) of files, directories and globs, local or URLs of one place.
+    """Return (fsspec file system, sorted paths) of files, directories and globs, local or on one URL.
 
-    In directories, names that begin with `_` or `.` are left out, as Spark does. Raises LogError, OptionError.
+    Names in directories that start with `_` or `.` are ignored, as in Spark. Raises LogError, OptionError.
     """
     import fsspec
 
@@ -71,7 +70,7 @@ def find_files(inputs: Sequence[str], storage_options: Mapping[str, Any]) -> tup
         try:
             fs, path = fsspec.core.url_to_fs(text, **storage_options)
             if first is not None and type(fs) is not type(first):
-                raise OptionError(f"{text}: all inputs have to be in one place")
+                raise OptionError(f"{text}: not in the same file system as the other inputs")
             first = first or fs
             if any(c in path for c in "*?["):
                 names = [name for name in fs.glob(path) if fs.isfile(name)]
@@ -82,7 +81,7 @@ def find_files(inputs: Sequence[str], storage_options: Mapping[str, Any]) -> tup
                 names = [path] if fs.exists(path) else []
         except OptionError:
             raise
-        except Exception as error:  # drivers raise what they like
+        except Exception as error:  # drivers raise any exception
             raise LogError(f"cannot be listed: {cause(error)}", text) from error
         if not names:
             raise OptionError(f"{text}: no Parquet files")
@@ -91,12 +90,12 @@ def find_files(inputs: Sequence[str], storage_options: Mapping[str, Any]) -> tup
 
 
 def is_hidden(path: str) -> bool:
-    """Whether a file below a directory is no data: any of its names begins with `_` or `.`, or is another format."""
+    """Whether a file below a directory is ignored: a name starts with `_` or `.`, or it is not a .parquet file."""
     return any(part.startswith(("_", ".")) for part in path.split("/") if part) or not path.endswith(".parquet")
 
 
 class Input:
-    """Opened files. topics: of rows that do not name one. has_offsets: whether the files have that column."""
+    """Opened files. topic: of rows without one. has_offsets: whether the files have an offset column."""
 
     def __init__(self, fs: Any, files: Sequence[InputFile], topic: str | None) -> None:
         self._fs, self.files, self._topic = fs, files, topic
@@ -104,13 +103,13 @@ class Input:
         if len(with_offsets) > 1:
             have = next(file.path for file in files if "offset" in file.columns)
             lack = next(file.path for file in files if "offset" not in file.columns)
-            raise OptionError(f"{have} has a column 'offset', {lack} has none")
+            raise OptionError(f"{lack}: no column 'offset', which {have} has")
         self.has_offsets = with_offsets == {True}
         for file in files:
             if "value" not in file.columns:
-                raise OptionError(f"{file.path}: no column 'value'; it has {', '.join(sorted(file.columns))[:300]}")
+                raise OptionError(f"{file.path}: no column 'value'; columns: {', '.join(sorted(file.columns))[:300]}")
             if file.topic is None and "topic" not in file.columns and topic is None:
-                raise OptionError(f"{file.path}: no column 'topic' and no directory topic=...: name the topic")
+                raise OptionError(f"{file.path}: no column 'topic' and no directory topic=...; set the topic")
 
     @property
     def size_bytes(self) -> int:
@@ -118,9 +117,9 @@ class Input:
         return sum(int(self._fs.info(file.path)["size"] or 0) for file in self.files)
 
     def pieces(self) -> dict[TopicPartition, list[Piece]]:
-        """What each row group has of each partition, in the order of files and row groups.
+        """Return the pieces of each partition, in the order of files and row groups.
 
-        Raises LogError, naming file and row group, for names and numbers that no log has.
+        Raises LogError with file and row group for invalid topics, partitions and offsets.
         """
         found: dict[TopicPartition, list[Piece]] = {}
         for number, file in enumerate(self.files):
@@ -153,7 +152,9 @@ class Input:
             return np.arange(batch.num_rows if rows is None else len(rows), dtype=np.int64)
         column = batch.column("offset")
         if column.null_count or not pa.types.is_integer(column.type):
-            self.refuse(file, row_group, f"offsets are {column.type}, {column.null_count} of them null")
+            self.refuse(
+                file, row_group, f"column 'offset' is {column.type} with {column.null_count} nulls; expected integers"
+            )
         offsets: Offsets = column.cast(pa.int64()).to_numpy()
         if rows is not None:
             offsets = offsets[rows]
@@ -162,7 +163,7 @@ class Input:
         return offsets
 
     def read(self, file: int, row_group: int) -> Iterator[pa.RecordBatch]:
-        """The rows of a row group, with every column that there is."""
+        """Yield the rows of a row group with all supported columns."""
         yield from self._read(file, row_group, ["topic", "partition", "offset", *TAKEN])
 
     def _read(self, number: int, row_group: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -170,7 +171,7 @@ class Input:
         names = [name for name in columns if name in file.columns]
         try:
             with self._fs.open(file.path, "rb") as stream, pq.ParquetFile(stream) as parquet:
-                if not names:  # topic and partition are in its name, and offsets are not asked for
+                if not names:  # topic and partition are in its path, and offsets are not needed
                     count = parquet.metadata.row_group(row_group).num_rows
                     yield pa.RecordBatch.from_arrays([pa.nulls(count)], ["nothing"])
                     return
@@ -181,7 +182,7 @@ class Input:
     def split(
         self, batch: pa.RecordBatch, file: int, row_group: int
     ) -> Iterator[tuple[TopicPartition, npt.NDArray[np.intp] | None]]:
-        """Each partition with the numbers of its rows, ascending; None where all rows are of one."""
+        """Yield each partition with its row numbers, ascending; None if it has all rows."""
         if not batch.num_rows:
             return
         topics = self._codes(batch, "topic", file, row_group)
@@ -200,20 +201,22 @@ class Input:
     def _codes(
         self, batch: pa.RecordBatch, name: str, file: int, row_group: int
     ) -> tuple[list[Any], npt.NDArray[np.int64]]:
-        """(distinct values of a column, number of its value for each row)."""
+        """Return (distinct values of a column, index of the value of each row)."""
         if name not in batch.schema.names:
             known = self.files[file]
             value = (known.topic or self._topic) if name == "topic" else known.partition
             return [0 if value is None else value], np.zeros(batch.num_rows, np.int64)
         column = batch.column(name)
         if column.null_count:
-            self.refuse(file, row_group, f"{column.null_count} rows have no {name}")
+            self.refuse(file, row_group, f"{column.null_count} rows without {name}")
         encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
         return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
     def _checked(self, topic: Any, partition: Any, file: int, row_group: int) -> TopicPartition:
         if not isinstance(topic, str) or not isinstance(partition, int):
-            self.refuse(file, row_group, f"topic {topic!r:.300}, partition {partition!r:.40}: a string and a number")
+            self.refuse(
+                file, row_group, f"topic {topic!r:.300}, partition {partition!r:.40}: not a string and a number"
+            )
         try:
             check_topic(topic, partition)
         except OptionError as error:
@@ -221,14 +224,14 @@ class Input:
         return topic, partition
 
     def refuse(self, file: int, row_group: int, what: str) -> NoReturn:
-        """Raise LogError that names the row group."""
+        """Raise LogError with the file and the row group."""
         raise LogError(f"row group {row_group}: {what}", self.files[file].path)
 
 
 def open_input(inputs: Sequence[str], topic: str | None, storage_options: Mapping[str, Any]) -> Input:
-    """The Parquet files at paths, directories, globs or URLs. topic: of rows that do not name one.
+    """Open the Parquet files at paths, directories, globs or URLs. topic: of rows without one.
 
-    Raises LogError for what cannot be read, OptionError for what is missing.
+    Raises LogError for unreadable files, OptionError for missing files and columns.
     """
     fs, paths = find_files(inputs, storage_options)
     files = []
@@ -242,7 +245,7 @@ def open_input(inputs: Sequence[str], topic: str | None, storage_options: Mappin
         named = {name: unquote(value) for name, value in HIVE.findall(os.path.dirname(path))}
         partition = named.get("partition")
         if partition is not None and not re.fullmatch("[0-9]{1,10}", partition, re.ASCII):
-            raise LogError(f"partition={partition[:40]} in its path is no number", path)
+            raise LogError(f"partition={partition[:40]} in the path is not a number", path)
         files.append(
             InputFile(
                 path=path,

@@ -252,7 +252,7 @@ def partitions_of_files(listed: Sequence[tuple[str, Row]], *, translates: bool) 
     """
     with_offsets = {row["has_offsets"]: path for path, row in listed}
     if len(with_offsets) > 1:
-        raise OptionError(f"{with_offsets[True]} has a column 'offset', {with_offsets[False]} has none")
+        raise OptionError(f"{with_offsets[False]}: no column 'offset', which {with_offsets[True]} has")
     if translates and False in with_offsets:
         raise OptionError("offset_table requires files with a column 'offset'")
     found: dict[TopicPartition, list[str]] = {}
