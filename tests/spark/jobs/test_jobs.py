@@ -306,7 +306,7 @@ def test_restore_makes_what_one_process_makes(new_offsets: bool, done_here: Any,
     keys = [("compacted", 0), ("txn", 0), ("txn", 1)]
     export_logs([LogDirectory(modern)[key] for key in keys], str(tmp_path / "in"), shape="parquet", headers=True)
     tables = {name: str(tmp_path / f"{name}.parquet") if new_offsets else None for name in ("job", "one")}
-    arguments = {"new_offsets": new_offsets, "topic_ids": None}
+    arguments = {"new_offsets": new_offsets, "topic_ids": {}}
     result = jobs.restore(
         NOBODY, str(tmp_path / "in"), str(tmp_path / "job"), offset_table=tables["job"], compression="lz4", **arguments
     )
