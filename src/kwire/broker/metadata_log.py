@@ -1,8 +1,8 @@
-"""The metadata log as its one voter writes it: `__cluster_metadata-0`, which a real Kafka can go on with.
+"""The metadata log `__cluster_metadata-0`, written by its only voter. Kafka can continue it.
 
-Opening it is an election that this node wins: a new leader epoch into quorum-state, a LeaderChange record into the log.
-After that every change of the cluster is one batch, on the disk before anybody is told. Now and then the state is
-written as a snapshot, and segments and snapshots over retention are removed.
+Opening it is an election that this node wins: a new leader epoch in quorum-state, a LeaderChange record in the log.
+Every change of the cluster is one batch, which is on disk before any response. Snapshots of the state are written by
+size and time, and segments and snapshots beyond retention are removed.
 Source: KIP-595, KIP-630, KIP-631; org.apache.kafka.raft.KafkaRaftClient, kafka.raft.KafkaMetadataLog,
 org.apache.kafka.image.publisher.SnapshotGenerator 3.9.1.
 """
@@ -49,7 +49,7 @@ SNAPSHOT_FILE = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
 
 class MetadataLog:
-    """The open log. leader_epoch: of this start."""
+    """An open metadata log. leader_epoch: since this start."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class MetadataLog:
         stored: StoredMetadata,
         cluster: ClusterState,
     ) -> None:
-        """Use open()."""
+        """Use MetadataLog.open."""
         self.log, self._files, self._clock, self._settings = log, file_system, clock, settings
         self.leader_epoch = stored.quorum.leader_epoch
         self._voters = list(stored.voters.items())
@@ -81,9 +81,9 @@ class MetadataLog:
         cluster: ClusterState,
         clean: bool,
     ) -> MetadataLog:
-        """Open the log below the log directory `path`, or make it, and become its leader.
+        """Open or create the log in a log directory, and become its leader.
 
-        stored: its content, applied to cluster already. Raises LogError.
+        stored: its content, which is already applied to cluster. Raises LogError.
         """
         directory = f"{path}/{METADATA_TOPIC}-0"
         now_ms = clock.now_ms()
@@ -109,7 +109,7 @@ class MetadataLog:
 
     @property
     def last_offset(self) -> int:
-        """Of the newest record."""
+        """The offset of the newest record."""
         return self.log.log_end_offset - 1
 
     def append(self, records: Sequence[VersionedMessage]) -> None:
@@ -129,10 +129,10 @@ class MetadataLog:
     # ---- snapshots
 
     def maintain(self) -> None:
-        """Write a snapshot if one is due, and remove segments and snapshots over retention. Raises LogError.
+        """Write a snapshot if one is due, and remove segments and snapshots beyond retention. Raises LogError.
 
-        One is due after metadata.log.max.record.bytes.between.snapshots, and where anything has changed after
-        metadata.log.max.snapshot.interval.ms (0: never for that reason).
+        A snapshot is due after metadata.log.max.record.bytes.between.snapshots and, if anything has changed, after
+        metadata.log.max.snapshot.interval.ms (0 disables it).
         """
         settings, now_ms = self._settings, self._clock.now_ms()
         interval_ms = settings.metadata_log_max_snapshot_interval_ms
@@ -155,7 +155,7 @@ class MetadataLog:
         self._snapshot_offset, self._snapshot_ms, self._bytes_since_snapshot = end, now_ms, 0
 
     def _apply_retention(self, now_ms: int) -> None:
-        """Source: kafka.raft.KafkaMetadataLog.maybeClean: the newest snapshot always stays."""
+        """Remove old snapshots and segments, but not the newest snapshot. Source: KafkaMetadataLog.maybeClean."""
         snapshots = sorted(name for name in self._files.list(self.log.directory) if SNAPSHOT_FILE.fullmatch(name))
         sizes = {name: self._files.size(f"{self.log.directory}/{name}") for name in snapshots}
         total = self.log.size_bytes + sum(sizes.values())
@@ -175,7 +175,7 @@ class MetadataLog:
         self.log.delete_due_files(now_ms)
 
     def _snapshot_time(self, path: str) -> int:
-        """When a snapshot was written (ms), by its header; a file without one counts as old."""
+        """Return the timestamp in a snapshot's header, in ms; a file without one counts as old."""
         with self._files.open(path) as file:
             header = parse_header(file.pread(0, DEFAULT_HEADER_BYTES), 0, 0, path)
         return NO_TIMESTAMP if header is None else header.max_timestamp

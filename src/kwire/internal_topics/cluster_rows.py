@@ -1,4 +1,4 @@
-"""A cluster's parts as rows of plain values: what `kwire cluster PATH PART` and Spark's `kafka-internal` show."""
+"""The parts of a cluster as rows of plain values, for `kwire cluster PATH PART` and Spark's `kafka-internal`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 class ClusterPart(enum.StrEnum):
-    """What of a cluster."""
+    """Parts of a cluster."""
 
     BROKERS = "brokers"
     CONTROLLERS = "controllers"
@@ -35,7 +35,7 @@ class ClusterPart(enum.StrEnum):
 
 
 def cluster_rows(cluster: ClusterState, part: ClusterPart, *, redact: bool = True) -> Iterator[Row]:
-    """The rows of one part, in an order that is the same every time. redact: without secrets."""
+    """Yield the rows of one part in a fixed order. redact: hide secrets."""
     return PARTS[part](cluster, redact)
 
 

@@ -1,9 +1,9 @@
-"""What members of a classic group of type `consumer` say and are told: bytes inside the group's record.
+"""Subscriptions and assignments of consumers in the records of classic groups of type `consumer`.
 
-    int16 version, ConsumerProtocolSubscription      what a member subscribed to, and what it owned before
-    int16 version, ConsumerProtocolAssignment        the partitions it was given
+    int16 version, ConsumerProtocolSubscription      a member's subscription and the partitions it owned before
+    int16 version, ConsumerProtocolAssignment        a member's assignment
 
-Later versions begin with the fields of the latest known one and are read as that.
+Newer versions begin with the fields of the newest known one and are read as that.
 Source: org.apache.kafka.clients.consumer.internals.ConsumerProtocol.
 """
 
@@ -25,7 +25,7 @@ PROTOCOL_TYPE = "consumer"
 
 
 def read_subscription(data: bytes) -> ConsumerProtocolSubscription | None:
-    """A member's subscription; None where data is none."""
+    """Decode a member's subscription; None for other bytes."""
     from kwire.messages import ConsumerProtocolSubscription
 
     found = read_embedded(ConsumerProtocolSubscription, data)
@@ -33,7 +33,7 @@ def read_subscription(data: bytes) -> ConsumerProtocolSubscription | None:
 
 
 def read_assignment(data: bytes) -> ConsumerProtocolAssignment | None:
-    """A member's assignment; None where data is none."""
+    """Decode a member's assignment; None for other bytes."""
     from kwire.messages import ConsumerProtocolAssignment
 
     found = read_embedded(ConsumerProtocolAssignment, data)
@@ -41,7 +41,7 @@ def read_assignment(data: bytes) -> ConsumerProtocolAssignment | None:
 
 
 def read_embedded(cls: type[M], data: bytes) -> tuple[M, int] | None:
-    """(message, version as stored) at the start of data; None where there is none."""
+    """Return (message, stored version) from the start of data; None for other bytes."""
     version = int.from_bytes(data[:2], "big", signed=True)
     if len(data) < 2 or version < 0:
         return None
@@ -52,9 +52,9 @@ def read_embedded(cls: type[M], data: bytes) -> tuple[M, int] | None:
 
 
 def group_json(group: Any, data: dict[str, Any]) -> dict[str, Any]:
-    """A GroupMetadataValue's JSON form, in which consumers' subscriptions and assignments are JSON where they can be.
+    """Replace consumers' subscriptions and assignments in a GroupMetadataValue's JSON form by their JSON.
 
-    Changes data, and returns it. What is no known version of theirs stays base64.
+    Changes and returns data. Bytes of an unknown version stay base64.
     """
     from kwire.messages import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 

@@ -29,10 +29,10 @@ __all__ = [
 
 
 def coordinator_decoder(module: str, *, kafka: str | None = None, types: range | None = None) -> Decoder:
-    """The decoder of one coordinator's records.
+    """Return the decoder of one coordinator's records.
 
-    module: group-coordinator, transaction-coordinator or share-coordinator. kafka: value versions as that release has
-    them. types: record types that are known, all by default.
+    module: group-coordinator, transaction-coordinator or share-coordinator. kafka: the release whose value versions
+    apply, the newest by default. types: the known record types, all by default.
     """
 
     @functools.cache

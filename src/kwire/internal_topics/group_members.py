@@ -1,12 +1,12 @@
-"""Members of groups, one form for all kinds: who they are, what they subscribed to, what they were given.
+"""Members of groups in one form for all kinds: identity, subscription and assignment.
 
-    kind       identity and subscription       given                        to be given
+    kind       identity and subscription       assignment                   target assignment
     classic    the group's own record          ConsumerProtocolAssignment   -
     consumer   MemberMetadata                  CurrentMemberAssignment      TargetAssignmentMember
     share      MemberMetadata                  CurrentMemberAssignment      TargetAssignmentMember
     streams    MemberMetadata                  tasks instead of partitions
 
-A classic group whose type is not `consumer` (Kafka Connect has `connect`) keeps bytes that only its members understand.
+A classic group of another type than `consumer` (Kafka Connect uses `connect`) holds bytes that only its members read.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Tasks = dict[str, tuple[int, ...]]  # subtopology -> partitions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignedPartitions:
-    """Partitions of one topic, which classic groups name and others give the id of."""
+    """Partitions of one topic, which classic groups identify by name and other groups by id."""
 
     topic: str | None = None
     topic_id: UUID | None = None
@@ -56,12 +56,13 @@ class AssignedPartitions:
 
 @dataclass(slots=True, kw_only=True)
 class Member:
-    """One member of a group.
+    """A member of a group.
 
-    epoch, previous_epoch: -1 in classic groups, which have one generation for all. state: of its assignment, by number
-    (MemberState). assigned: what it has; revoking: what it must give back first; target: what it shall have, None
-    where nothing says. owned: what it said it had when it joined. *_tasks: of a streams group's member.
-    subscription, assignment: the bytes of a classic group's member as they are.
+    epoch, previous_epoch: -1 in classic groups, whose generation applies to all members. state: of the assignment.
+    assigned: the current assignment. revoking: partitions that the member has to revoke first. target: its target
+    assignment, None without one. owned: the partitions it owned when it joined. *_tasks: of a member of a streams
+    group. classic_protocols: of a member of a consumer group that uses the classic protocol. subscription, assignment:
+    the raw bytes of a member of a classic group.
     """
 
     member_id: str
@@ -90,17 +91,17 @@ class Member:
     assignment: bytes = b""
 
     def is_at(self, assignment_epoch: int) -> bool:
-        """Whether it has what the target assignment of that epoch gives it."""
+        """Return whether the member has its target assignment of an epoch."""
         return self.state == STABLE and self.epoch == assignment_epoch
 
     @property
     def state_name(self) -> str:
-        """Its state as a word, the number where Kafka has no word for it."""
+        """The state's name; its number for an unknown one."""
         return label(self.state)
 
 
 def classic_member(member: Any, protocol_type: str) -> Member:
-    """A member as a GroupMetadataValue has it."""
+    """Return a member from a GroupMetadataValue."""
     found = Member(
         member_id=member.member_id,
         instance_id=member.group_instance_id,
@@ -123,7 +124,7 @@ def classic_member(member: Any, protocol_type: str) -> Member:
 
 
 def fill_member(member: Member, kind: str, value: Any) -> None:
-    """Take in a record about a member of a consumer, share or streams group. value: None clears what it says."""
+    """Apply a record about a member of a consumer, share or streams group. value: None for a tombstone."""
     if kind.endswith("MemberMetadata"):
         _identity(member, value)
     elif kind.endswith("TargetAssignmentMember"):

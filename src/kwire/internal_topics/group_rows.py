@@ -1,7 +1,7 @@
 """Groups, members, committed offsets, transactions and share partitions as rows of plain values.
 
-Rows are what `kwire group`, `kwire txn` and Spark's `kafka-internal` show: JSON's types, times in ms, ids as Kafka
-writes them, None where nothing is known.
+`kwire group`, `kwire txn` and Spark's `kafka-internal` show these rows: JSON types, times in ms, ids as Kafka writes
+them, None for unknown values.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class LogEnds:
         self._known: dict[tuple[str, int], int | None] = {}
 
     def of(self, topic: str, partition: int) -> int | None:
-        """The log end offset; None where the partition's log is not here or cannot be read."""
+        """Return a log end offset; None if the log is missing or unreadable."""
         place = (topic, partition)
         if place not in self._known:
             self._known[place] = None
@@ -54,7 +54,7 @@ class LogEnds:
 
 
 def group_row(group: Group, ends: LogEnds) -> Row:
-    """A group in one line. lag: over all its partitions, None unless all their logs are here."""
+    """Return the row of a group. lag: of all its partitions, None if the log of one is missing."""
     lags = [_lag(ends.of(*place), committed.offset) for place, committed in group.offsets.items()]
     known = [lag for lag in lags if lag is not None]
     return {
@@ -78,7 +78,7 @@ def group_row(group: Group, ends: LogEnds) -> Row:
 
 
 def offset_rows(group: Group, ends: LogEnds, names: Names) -> Iterator[Row]:
-    """Committed offsets by topic and partition, those in open transactions, and assigned partitions without one."""
+    """Yield committed offsets, those in open transactions, and assigned partitions without an offset."""
     owners = {
         (name, number): member
         for member in group.members.values()
@@ -122,7 +122,7 @@ def _offset_row(
 
 
 def member_rows(group: Group, names: Names) -> Iterator[Row]:
-    """The members of a group, by member id."""
+    """Yield the members of a group by member id."""
     for _, member in sorted(group.members.items()):
         yield {
             "group": group.group_id,
@@ -188,7 +188,7 @@ def share_row(share: SharePartition, ends: LogEnds, names: Names) -> Row:
 
 
 def transaction_row(transaction: Transaction) -> Row:
-    """A transactional id."""
+    """Return the row of a transactional id."""
     return {
         "transactional_id": transaction.transactional_id,
         "state": transaction.state,

@@ -1,17 +1,17 @@
-"""Groups and their committed offsets, from `__consumer_offsets`.
+"""Groups and their committed offsets, folded from `__consumer_offsets`.
 
-A group is of one of four kinds. What each record changes:
+A group is of one of four kinds. Each record changes one part:
 
     type     kind        record
-    0, 1     any         a committed offset of (group, topic, partition)
+    0, 1     any         the committed offset of a (group, topic, partition)
     2        classic     the whole group: generation, protocol, leader, members with subscription and assignment
-    3 - 8    consumer    group epoch, topics' metadata, member, target assignment's epoch and members, current one
-    16       consumer    the topics that a regular expression stands for
-    10 - 15  share       member, group epoch, target assignment's epoch and members, current one, share state
-    17 - 23  streams     group epoch, member, target assignment's epoch and members, current tasks, topology
+    3 - 8    consumer    group epoch, topics, member, epoch and members of the target assignment, current assignment
+    16       consumer    the topics that match a regular expression
+    10 - 15  share       member, group epoch, epoch and members of the target assignment, current one, share state
+    17 - 23  streams     group epoch, member, epoch and members of the target assignment, current tasks, topology
 
-Offsets committed in a transaction count once its COMMIT marker is there, and not at all after ABORT; where a later
-record than the committed one is there already, that stays. A group without members, group record and offsets is gone.
+Offsets committed in a transaction become valid with its COMMIT marker and are dropped with ABORT. A plain commit that
+follows them stays. A group without members, group record and offsets is removed.
 Source: GroupCoordinatorShard.replay, GroupMetadataManager, OffsetMetadataManager of 3.9.1 and 4.x.
 """
 
@@ -34,11 +34,11 @@ CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedOffset:
-    """Where a group has got to in one partition.
+    """The committed offset of a group in one partition.
 
-    offset: the next one it will read. leader_epoch: -1 where it is not known. commit_timestamp, expire_timestamp: ms,
-    -1 where the record has none. topic_id: zero where the record has none. record_offset, timestamp: of the record that
-    says so. producer_id: of the transaction it is part of, -1 without.
+    offset: of the next record that the group reads. leader_epoch: -1 if unknown. commit_timestamp, expire_timestamp:
+    ms, -1 if the record has none. topic_id: zero if the record has none. record_offset, timestamp: of the record.
+    producer_id: of the transaction it belongs to, -1 without.
     """
 
     topic: str
@@ -109,7 +109,7 @@ class Group:
 
     @property
     def state(self) -> str:
-        """Empty, Assigning, Reconciling or Stable, as a coordinator that loads the group takes it to be."""
+        """Empty, Assigning, Reconciling or Stable, as for a coordinator that loads the group."""
         if not self.members:
             return "Empty"
         if self.kind in (CONSUMER, STREAMS):
@@ -121,13 +121,13 @@ class Group:
 
     @property
     def is_there(self) -> bool:
-        """Whether anything is left of it."""
+        """Whether anything of the group exists."""
         numbered = self.epoch >= 0 or self.assignment_epoch >= 0
         parts = (self.members, self.offsets, self.pending_offsets, self.regexes, self.topic_names)
         return numbered or any(parts) or bool(self.share_partitions) or self.topology is not None
 
     def forget(self) -> None:
-        """Its own record was deleted; committed offsets, which have records of their own, stay."""
+        """Apply the tombstone of the group's own record; committed offsets have their own records and stay."""
         self.kind, self.epoch, self.assignment_epoch, self.state_timestamp = CLASSIC, -1, -1, -1
         self.protocol_type, self.protocol, self.leader, self.topology = "", None, None, None
         self.members, self.regexes, self.share_partitions = {}, {}, {}
@@ -136,7 +136,7 @@ class Group:
 
 @dataclass(slots=True, kw_only=True)
 class GroupsState:
-    """All groups by name, and the records that could not be read."""
+    """All groups by name, and the records that could not be applied."""
 
     groups: dict[str, Group] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
@@ -144,7 +144,7 @@ class GroupsState:
     """(partition, producer id) of an open transaction -> groups with offsets in it."""
 
     def apply(self, record: TypedRecord) -> None:
-        """Take in one usable record."""
+        """Apply one usable record."""
         if record.is_control:
             if record.kind in ("COMMIT", "ABORT"):
                 self.end_transaction(record.partition, record.producer_id, commit=record.kind == "COMMIT")
@@ -199,7 +199,7 @@ class GroupsState:
 
 
 def group_of(record: TypedRecord) -> str | None:
-    """The name of the group that a record is about; None for control records, unknown types and broken keys."""
+    """Return the name of the group in a record; None for control records, unknown types and malformed keys."""
     key: Any = record.key
     if key is None:
         return None

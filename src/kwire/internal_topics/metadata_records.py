@@ -1,7 +1,8 @@
 """Records of the metadata log `__cluster_metadata`, of its snapshots, and of the remote log's metadata topic.
 
-There are no keys; a value is a frame version, an api key, a version and the message (kwire.protocol.record_values).
-Source: MetadataRecordSerde, RemoteLogMetadataSerde; org.apache.kafka.common.metadata.
+The records have no keys. A value is a frame version, an API key, a version and the message
+(kwire.protocol.record_values). Source: MetadataRecordSerde, RemoteLogMetadataSerde;
+org.apache.kafka.common.metadata.
 """
 
 from __future__ import annotations
@@ -24,14 +25,17 @@ VersionedMessage: TypeAlias = "tuple[Message, int]"
 
 
 def metadata_decoder(module: str = "metadata", *, kafka: str | None = None) -> Decoder:
-    """The decoder of metadata records. module: storage for the remote log's. kafka: as that release has them."""
+    """Return the decoder of metadata records.
+
+    module: storage for those of the remote log. kafka: the release whose definitions apply, the newest by default.
+    """
 
     def decode(typed: TypedRecord) -> None:
         from kwire.messages import registry
 
         raw = typed.raw_value
         if raw is None:
-            typed.fail("value", Truncated("a metadata record without a value", 0))
+            typed.fail("value", Truncated("metadata record without a value", 0))
             return
         numbers, pos = [], 0
         try:
@@ -42,7 +46,7 @@ def metadata_decoder(module: str = "metadata", *, kafka: str | None = None) -> D
                 numbers.append(number)
                 pos = after
             if numbers[0] != FRAME_VERSION:
-                raise Malformed(f"frame version {numbers[0]}, known is {FRAME_VERSION}", 0)
+                raise Malformed(f"frame version {numbers[0]} is not supported, only {FRAME_VERSION}", 0)
         except DecodeError as error:
             typed.fail("value", error)
             return
@@ -61,7 +65,7 @@ decode_metadata = metadata_decoder()
 
 
 def metadata_record(message: Message, version: int, *, offset: int = 0, timestamp: int = -1) -> TypedRecord:
-    """Return a message as the record of the metadata log that it becomes when it is written."""
+    """Return a message as the record of the metadata log that it is written as."""
     return TypedRecord(
         topic=METADATA_TOPIC,
         partition=0,

@@ -1,6 +1,6 @@
-"""Typed records as rows of plain values: what `--format json` prints and Spark's history columns are made of.
+"""Typed records as rows of plain values, for `--format json` and Spark's history mode.
 
-key and value are in Kafka's own JSON form. Where one could not be read, raw_key and raw_value have its bytes as base64.
+key and value are in Kafka's JSON form. If one is unreadable, raw_key and raw_value hold its bytes as base64.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["record_row"]
 
 
 def record_row(record: TypedRecord, *, redact: bool = True) -> dict[str, Any]:
-    """A record as a row of JSON's own types. redact: without secrets."""
+    """Return a record as a row of JSON types. redact: hide secrets."""
     row: dict[str, Any] = {
         "topic": record.topic,
         "partition": record.partition,

@@ -1,11 +1,11 @@
-"""What in internal topics is a secret, and rows without it.
+"""Hiding secrets in records of internal topics.
 
-    SCRAM credentials    salt, stored key, server key: enough to try passwords, or to play the server
-    delegation tokens    the token's id: half of what it takes to use one
-    settings             passwords, keys and login modules by their names, also behind `listener.name.NAME.`
+    SCRAM credentials    salt, stored key, server key: enough to test passwords, or to impersonate the server
+    delegation tokens    the token's id: half of what a client needs to use it
+    configs              passwords, keys and login modules by their names, also with the prefix `listener.name.NAME.`
 
-That they are there stays visible; the value does not. Of a metadata record that cannot be read no bytes are shown, as
-nobody knows what is in them. Which fields and names: kwire.protocol.secrets.
+Redacted fields stay visible without their values. Unreadable metadata records are hidden entirely, because they may
+contain any secret. kwire.protocol.secrets lists fields and names.
 Source: MetadataNodeRedactionCriteria.
 """
 
@@ -28,7 +28,7 @@ SECRET_FIELDS = {
 
 
 def redacted(kind: str, value: dict[str, Any]) -> dict[str, Any]:
-    """A record's value in Kafka's JSON form, secrets replaced; null stays null."""
+    """Replace the secrets in a record's JSON form; null stays null."""
     secrets = SECRET_FIELDS.get(kind, ())
     if kind == "ConfigRecord" and is_secret_setting(value["name"]):
         secrets = ("value",)

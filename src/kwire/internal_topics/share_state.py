@@ -1,10 +1,10 @@
-"""What share groups have delivered, from `__share_group_state` (KIP-932).
+"""Delivery progress of share groups, folded from `__share_group_state` (KIP-932).
 
-    snapshot    everything about (group, topic id, partition)
-    update      what changed since: merged into it while the snapshot's epoch is the same
+    snapshot    the whole state of a (group, topic id, partition)
+    update      changes since the snapshot of the same epoch
 
-Where ranges of offsets overlap, the one delivered more often counts, at equal counts the one further on its way.
-Nothing below the start offset is kept.
+Where ranges of offsets overlap, the one with the higher delivery count wins, then the one with the later state. Ranges
+below the start offset are dropped.
 Source: ShareCoordinatorShard.replay, ShareGroupOffset, PersisterStateBatchCombiner of 4.x.
 """
 
@@ -41,7 +41,7 @@ class DeliveryState(StateNumber):
 
 
 class DeliveredRange(NamedTuple):
-    """Offsets from first to last, both included: their delivery state's number, and how often they were delivered."""
+    """Offsets from first to last, inclusive, with their delivery state and delivery count."""
 
     first_offset: int
     last_offset: int
@@ -50,17 +50,17 @@ class DeliveredRange(NamedTuple):
 
     @property
     def state_name(self) -> str:
-        """The delivery state as a word, the number where Kafka has no word for it."""
+        """The delivery state's name; its number for an unknown one."""
         return label(DeliveryState.of(self.delivery_state))
 
 
 @dataclass(slots=True, kw_only=True)
 class SharePartition:
-    """How far a share group is in one partition.
+    """The progress of a share group in one partition.
 
-    partition: of the topic. state_partition: of `__share_group_state`. start_offset: nothing below it is delivered
-    again, -1 before the first delivery. delivery_complete_count: records from there on that need no more, -1 unknown.
-    ranges: what is in flight or done from the start offset on. record_offset, timestamp: of the last record about it.
+    partition: of the topic. state_partition: of `__share_group_state`. start_offset: lower records are not delivered
+    again, -1 before the first delivery. delivery_complete_count: records from there on that are done, -1 if unknown.
+    ranges: in flight or done, from the start offset on. record_offset, timestamp: of the last record.
     """
 
     group_id: str
@@ -81,13 +81,13 @@ class SharePartition:
 
 @dataclass(slots=True, kw_only=True)
 class ShareState:
-    """All share partitions by (group, topic id, partition), and the records that could not be read."""
+    """All share partitions by (group, topic id, partition), and the records that could not be applied."""
 
     partitions: dict[tuple[str, UUID, int], SharePartition] = field(default_factory=dict)
     problems: Problems = field(default_factory=Problems)
 
     def apply(self, record: TypedRecord) -> None:
-        """Take in one usable record."""
+        """Apply one usable record."""
         key: Any = record.key
         if key is None:
             return
@@ -141,9 +141,9 @@ def _ranges(value: Any) -> tuple[DeliveredRange, ...]:
 
 
 def merge_ranges(ranges: Iterable[DeliveredRange], start_offset: int = UNSET) -> tuple[DeliveredRange, ...]:
-    """ranges without overlaps, in order, neighbours of the same kind as one, nothing below start_offset.
+    """Return ranges in order without overlaps; neighbours of the same kind are joined.
 
-    Cost: n log n for n ranges.
+    start_offset: lower offsets are dropped. Cost: n log n for n ranges.
     """
     opening: dict[int, list[tuple[int, int]]] = {}
     closing: dict[int, list[tuple[int, int]]] = {}

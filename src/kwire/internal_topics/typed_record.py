@@ -1,16 +1,16 @@
-"""One record of an internal topic with its key and value as messages, or with what is wrong with them.
+"""A record of an internal topic with its key and value as messages, or with the error that prevents it.
 
     key and value decoded          key, value: messages; error: None
     a tombstone                    key; is_tombstone; value: None
-    a type nobody knows            kind "unknown", record_type: its number; raw_key, raw_value
-    a version nobody knows         key; error in "value"; raw_value
-    bytes that break the format    what could be read before; error, error_field, error_position; raw_key, raw_value
-    bytes behind the message       the message, and an error that says how many
-    a control record               kind COMMIT, ABORT, LEADER_CHANGE...; value: a message where there is one
-    a batch that cannot be read    kind "damage": the error; offset is where the lost records begin
+    an unknown record type         kind "unknown", record_type: its number; raw_key, raw_value
+    an unknown version             key; error in "value"; raw_value
+    malformed bytes                the part that was decoded; error, error_field, error_position; raw_key, raw_value
+    bytes after the message        the message, and an error with their number
+    a control record               kind COMMIT, ABORT, LEADER_CHANGE...; value: a message where Kafka has one
+    an unreadable batch            kind "damage": the error; offset is that of the first lost record
 
-So whatever the bytes are, reading gives rows and raises nothing.
-Source: CoordinatorRecordSerde, MetadataRecordSerde (which skip or refuse what is a row here).
+Whatever the bytes are, reading yields rows and raises nothing.
+Source: CoordinatorRecordSerde, MetadataRecordSerde, which skip or reject the records with errors.
 """
 
 from __future__ import annotations
@@ -53,16 +53,14 @@ CONTROL_VALUES = {
 
 @dataclass(slots=True, kw_only=True)
 class TypedRecord:
-    """A record of an internal topic: made by who reads the batch, filled in by its topic's decoder, then left alone.
+    """A record of an internal topic. Its topic's decoder fills it in; nothing changes it afterwards.
 
-    topic, partition, offset, timestamp (ms): where it stands; partition -1 in a snapshot file.
-    kind: Kafka's name of the message, without Key, Value (OffsetCommit, GroupMetadata, TransactionLog, TopicRecord...);
-    the type's name of a control record; "unknown" or "damage".
-    record_type: the number that says so, None where it could not be read.
-    version: of the value (of the key's contents there are no versions); None without a value.
-    coordinator_epoch: of COMMIT and ABORT.
-    error, error_field, error_position: what is wrong, in "key", "value" or "batch", at which byte of it.
-    producer_id, producer_epoch: of the batch, -1 without; is_transactional: it counts once its producer's COMMIT comes.
+    topic, partition, offset, timestamp (ms): of the record; partition is -1 in a snapshot file. kind: Kafka's name of
+    the message without Key or Value (OffsetCommit, GroupMetadata, TransactionLog, TopicRecord...), the type of a
+    control record, "unknown" or "damage". record_type: the type's number, None if unreadable. version: of the value,
+    None without one. coordinator_epoch: of COMMIT and ABORT. error, error_field, error_position: the error, in "key",
+    "value" or "batch", and its byte. producer_id, producer_epoch: of the batch, -1 without. is_transactional: the
+    record applies once its producer's COMMIT follows.
     """
 
     topic: str
@@ -87,16 +85,16 @@ class TypedRecord:
 
     @property
     def is_tombstone(self) -> bool:
-        """Whether it deletes what its key names."""
+        """Whether the record deletes what its key names."""
         return self.raw_value is None and not self.is_control and self.kind != DAMAGE
 
     @property
     def is_usable(self) -> bool:
-        """Whether state may be made of it: key and value (or its absence) are as they should be."""
+        """Whether the record can be applied to a state: its key and value are valid."""
         return self.error is None and self.kind not in (UNKNOWN, DAMAGE)
 
     def fail(self, field: str, error: DecodeError | UnsupportedVersion) -> None:
-        """Note an error in one of the fields: "key", "value" or "batch"."""
+        """Record an error of a field: "key", "value" or "batch"."""
         self.error, self.error_field = str(error), field
         self.error_position = error.position if isinstance(error, DecodeError) else 0
 
@@ -106,13 +104,13 @@ MOST_KEPT = 1000
 
 @dataclass(slots=True, kw_only=True)
 class Problems:
-    """Records that could not be made part of a state: the first thousand of them, and how many there are."""
+    """Records that could not be applied to a state: the first thousand of them, and their number."""
 
     records: list[TypedRecord] = field(default_factory=list)
     count: int = 0
 
     def add(self, record: TypedRecord) -> None:
-        """One more."""
+        """Add a record."""
         self.count += 1
         if len(self.records) < MOST_KEPT:
             self.records.append(record)
@@ -125,9 +123,9 @@ Decoder = Callable[[TypedRecord], None]
 def read_message(
     typed: TypedRecord, field: str, cls: type[Message], data: bytes, position: int, version: int
 ) -> Message | None:
-    """The message in data from position on; None, and the error in the record, where there is none.
+    """Decode the message in data from position on; None, and the error in the record, if that fails.
 
-    Bytes behind the message are an error too, which leaves the message readable.
+    Bytes after the message are an error too, but the message is returned.
     """
     try:
         message, end = cls.decode_from(data, position, version=version)
@@ -135,7 +133,7 @@ def read_message(
         typed.fail(field, error)
         return None
     if end != len(data):
-        typed.fail(field, Malformed(f"{len(data) - end} bytes left over", end))
+        typed.fail(field, Malformed(f"{len(data) - end} bytes after the message", end))
     return message
 
 
@@ -166,7 +164,7 @@ def decode_control(typed: TypedRecord, record: Record) -> None:
 
 
 def typed_records(topic: str, partition: int, batch: Batch, decoder: Decoder) -> Iterator[TypedRecord]:
-    """The records of one batch; a row of kind "damage" for what of it cannot be read."""
+    """Yield the records of one batch, and a row of kind "damage" for the part that is unreadable."""
     try:
         batch.check()
         for record in batch.records(check_crc=False):
@@ -194,7 +192,7 @@ def typed_records(topic: str, partition: int, batch: Batch, decoder: Decoder) ->
 
 
 def damage_row(topic: str, partition: int, offset: int, error: CorruptBatch, timestamp: int = -1) -> TypedRecord:
-    """The row that stands for records from offset on that cannot be read."""
+    """Return the row for unreadable records from an offset on."""
     return TypedRecord(
         topic=topic,
         partition=partition,
@@ -208,9 +206,9 @@ def damage_row(topic: str, partition: int, offset: int, error: CorruptBatch, tim
 
 
 def usable(records: Iterable[TypedRecord], problems: Problems) -> Iterator[TypedRecord]:
-    """The records that state can be made of; the others go to problems.
+    """Yield the records that can be applied to a state; add the others to problems.
 
-    A type that is not known is no problem: Kafka passes over it too.
+    Unknown record types are not a problem: Kafka skips them too.
     """
     for record in records:
         if record.is_usable:

@@ -31,12 +31,12 @@ def test_users_of_login_modules(text: str, users: str) -> None:
     ("text", "message"),
     [
         (f'{PLAIN} required user_alice="hidden"', "does not end with ';'"),
-        (f'{PLAIN} required user_alice="hidden;', "a quote that is not closed, at character"),
-        (f'{PLAIN} user_alice="hidden";', "needs a control flag"),
-        (f'{PLAIN} required user_alice "hidden";', "options of a login module are name=value"),
+        (f'{PLAIN} required user_alice="hidden;', "an unclosed quote at character"),
+        (f'{PLAIN} user_alice="hidden";', "has no control flag"),
+        (f'{PLAIN} required user_alice "hidden";', "invalid option; use name=value"),
         ("com.sun.security.auth.module.Krb5LoginModule required;", "is not supported"),
         ("", "does not end with ';'"),
-        (";", "needs a control flag"),
+        (";", "has no control flag"),
     ],
 )
 def test_an_invalid_configuration_is_rejected_without_its_values(text: str, message: str) -> None:

@@ -105,7 +105,7 @@ def test_a_read_stops_at_an_offset_or_a_time(kafka_logs: dict[str, Path]) -> Non
 
 def test_a_directory_without_the_topic_says_what_is_there(kafka_logs: dict[str, Path]) -> None:
     directory = LogDirectory(kafka_logs["legacy"] / "data")
-    with pytest.raises(LogError, match=r"no partition of __transaction_state here; topics: .*v0"):
+    with pytest.raises(LogError, match=r"no partition of '__transaction_state'; available topics: .*v0"):
         next(read_transaction_records(directory))
 
 
@@ -149,7 +149,7 @@ def test_bytes_behind_a_message_are_told_with_their_place(tmp_path: Path) -> Non
     assert value is not None
     (record,) = only(tmp_path, batch([(key, value + b"xyz")], 0))
     assert record.value is not None
-    assert (record.error, record.error_field) == (f"3 bytes left over, at byte {len(value)}", "value")
+    assert (record.error, record.error_field) == (f"3 bytes after the message, at byte {len(value)}", "value")
     assert record.error_position == len(value)
 
 

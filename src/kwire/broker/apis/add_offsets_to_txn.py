@@ -12,8 +12,8 @@ from __future__ import annotations
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.groups.placement import partition_for
-from kwire.broker.internal_topics import create_missing
 from kwire.broker.node import Node
+from kwire.broker.topic_creation import create_missing
 from kwire.broker.transactions import ProducerIdAndEpoch
 from kwire.errors import BrokerError
 from kwire.internal_topics.names import GROUPS_TOPIC

@@ -16,8 +16,8 @@ from uuid import UUID
 
 from kwire.broker.authorization import CLUSTER, NO_OPERATIONS, Operation, ResourceType, operations_mask
 from kwire.broker.context import RequestContext
-from kwire.broker.internal_topics import create_missing
 from kwire.broker.node import Node
+from kwire.broker.topic_creation import create_missing
 from kwire.broker.topics import Topic
 from kwire.errors import BrokerError
 from kwire.messages import MetadataRequest, MetadataResponse

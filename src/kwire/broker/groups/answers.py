@@ -1,7 +1,7 @@
-"""An answer that may come later: given once, to whoever asked.
+"""Responses that may be sent later.
 
-A state machine knows no sockets and no event loop; it is handed a callable and calls it with the response, at once or
-when a timer or another member's request makes it possible.
+The coordinator knows neither sockets nor an event loop. A handler passes a callable, and the coordinator calls it with
+the response: immediately, or when a timer or another member's request makes it possible.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SyncAnswer = Callable[[SyncGroupResponse], object]
 
 
 class LaterAnswer(Generic[R]):
-    """Takes the answer and hands it on: as it is if it has come already, or as a future of the running event loop."""
+    """A callable for one response, which the handler returns: the response itself, or a future of the event loop."""
 
     def __init__(self) -> None:
         self._response: R | None = None
@@ -35,7 +35,7 @@ class LaterAnswer(Generic[R]):
             self._future.set_result(response)
 
     def response(self) -> R | asyncio.Future[R]:
-        """What was answered, or what will be; to be asked for once."""
+        """Return the response if it was given already, else a future of it. Call this once."""
         if self._response is not None:
             return self._response
         self._future = asyncio.get_running_loop().create_future()

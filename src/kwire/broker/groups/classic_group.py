@@ -1,12 +1,12 @@
-"""One group of the classic protocol: its members, their votes, and which of them are being waited for.
+"""A group of the classic protocol: its members, their votes for a protocol, and the members it waits for.
 
-    state                 entered when                                     left when
-    Empty                 the last member is gone; offsets may remain      a member joins
-    PreparingRebalance    a member joins, leaves, or asks for a rebalance  all have joined again, or the time is over
-    CompletingRebalance   a generation begins                              the leader's assignment is stored
-    Stable                the assignment is stored                         as PreparingRebalance is entered
+    state                 entered when                                    left when
+    Empty                 the last member leaves; offsets may remain      a member joins
+    PreparingRebalance    a member joins, leaves or asks for a rebalance  all members joined again, or at the timeout
+    CompletingRebalance   a generation begins                             the leader's assignment is stored
+    Stable                the assignment is stored                        PreparingRebalance is entered
 
-Kafka's fifth state, Dead, is what it calls a group that is not there; nothing is in it here.
+Kafka's fifth state, Dead, is the state of a group that does not exist.
 
 Source: org.apache.kafka.coordinator.group.classic.ClassicGroup, ClassicGroupMember, ClassicGroupState.
 """
@@ -32,7 +32,7 @@ Protocols = tuple[tuple[str, bytes], ...]
 
 
 class ClassicState(enum.StrEnum):
-    """By the names that DescribeGroups and ListGroups give."""
+    """State names in the responses of DescribeGroups and ListGroups."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -42,10 +42,11 @@ class ClassicState(enum.StrEnum):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class ClassicMember:
-    """A member. awaiting_join, awaiting_sync: where its open request wants the answer, None without one.
+    """A member of a classic group.
 
-    is_new: it has joined and waits for its first generation; until then its session is guarded by a longer timer,
-    because a client that died in between will never come back for the member id.
+    awaiting_join, awaiting_sync: receive the response of the member's open request, None without one.
+    is_new: the member joined and waits for its first generation. Until then a longer timer guards its session, because
+    a client that died in between never comes back for its member id.
     """
 
     member_id: str
@@ -62,23 +63,23 @@ class ClassicMember:
     awaiting_sync: SyncAnswer | None = None
 
     def metadata(self, protocol: str | None) -> bytes:
-        """What it said for this protocol; the members of a generation have all offered the one that was chosen."""
+        """Return the metadata for a protocol; all members of a generation support the selected one."""
         return next((data for name, data in self.protocols if name == protocol), b"")
 
     @property
     def has_satisfied_heartbeat(self) -> bool:
-        """Whether an expired session is to be forgiven: it waits for our answer, so it cannot send heartbeats."""
+        """Whether an expired session is excused: a member that waits for a response sends no heartbeats."""
         return not self.is_new and (self.awaiting_join is not None or self.awaiting_sync is not None)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class ClassicGroup:
-    """See the module's head. Members keep the order in which they came; the first is the leader unless it was lost.
+    """A classic group. Members are in the order in which they joined; the first is the leader unless it left.
 
-    state_since_ms: when the state was entered, -1 when a log of before Kafka 2.1 does not say.
-    pending_joins: member ids that were given out with MEMBER_ID_REQUIRED and have not come back yet.
-    pending_syncs: members of this generation whose SyncGroup has not come.
-    subscribed_topics: of the generation; None when the protocol type is another, or metadata cannot be read.
+    state_since_ms: when the state was entered, -1 if a log from before Kafka 2.1 has no time. pending_joins: member ids
+    that were returned with MEMBER_ID_REQUIRED and have not joined yet. pending_syncs: members of the generation whose
+    SyncGroup has not arrived. subscribed_topics: of the generation; None for other protocol types and for metadata that
+    cannot be read.
     """
 
     group_id: str
@@ -99,7 +100,7 @@ class ClassicGroup:
     # --- members ---
 
     def add(self, member: ClassicMember) -> None:
-        """Take a member in; it becomes the leader of a group without one."""
+        """Add a member; it becomes the leader of a group without one."""
         if not self.members:
             self.protocol_type = member.protocol_type
         if member.instance_id is not None:
@@ -110,7 +111,7 @@ class ClassicGroup:
         self.pending_joins.discard(member.member_id)
 
     def remove(self, member_id: str) -> None:
-        """Let a member go, or a member id that was only given out; another member becomes the leader if it was."""
+        """Remove a member or a pending member id, and elect another leader if it was the leader."""
         member = self.members.pop(member_id, None)
         if member is not None and member.instance_id is not None:
             self.static_members.pop(member.instance_id, None)
@@ -120,7 +121,7 @@ class ClassicGroup:
         self.pending_syncs.discard(member_id)
 
     def replace_static(self, instance_id: str, old_id: str, new_id: str) -> ClassicMember:
-        """The member of an instance under a new member id; whoever waits under the old one is fenced."""
+        """Give the member of an instance a new member id, and fence requests that wait under the old one."""
         old = self.members.pop(old_id)
         fenced = int(ErrorCode.FENCED_INSTANCE_ID)
         self.answer_join(old, JoinGroupResponse(member_id=old_id, leader="", error_code=fenced))
@@ -143,34 +144,39 @@ class ClassicGroup:
         return new
 
     def new_member_id(self, client_id: str, instance_id: str | None) -> str:
-        """An id that nobody has: who it is, and a random UUID."""
+        """Return a new member id: the instance or client id, and a random UUID."""
         return f"{client_id if instance_id is None else instance_id}-{uuid.uuid4()}"
 
     def check_member(self, member_id: str, instance_id: str | None) -> None:
-        """Raises BrokerError: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID when the instance has another member id by now."""
+        """Check that a member belongs to the group.
+
+        Raises BrokerError: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID if the instance has another member id.
+        """
         if instance_id is not None:
             existing = self.static_members.get(instance_id)
             if existing is None:
-                raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"group {self.group_id} has no instance {instance_id}")
+                raise refusal(
+                    ErrorCode.UNKNOWN_MEMBER_ID, f"instance '{instance_id}' is not a member of group '{self.group_id}'"
+                )
             if existing != member_id:
-                raise refusal(ErrorCode.FENCED_INSTANCE_ID, f"instance {instance_id} is member {existing} by now")
+                raise refusal(ErrorCode.FENCED_INSTANCE_ID, f"instance '{instance_id}' belongs to member '{existing}'")
         if member_id not in self.members:
-            raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"group {self.group_id} has no member {member_id}")
+            raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"'{member_id}' is not a member of group '{self.group_id}'")
 
     # --- waiting ---
 
     @property
     def joined_count(self) -> int:
-        """How many members wait for their JoinGroup's answer."""
+        """The number of members that wait for a JoinGroup response."""
         return sum(member.awaiting_join is not None for member in self.members.values())
 
     @property
     def all_joined(self) -> bool:
-        """Whether nobody is missing: every member waits, and every id that was given out has come back."""
+        """Whether every member waits for its response and no member id is pending."""
         return not self.pending_joins and all(m.awaiting_join is not None for m in self.members.values())
 
     def answer_join(self, member: ClassicMember, response: JoinGroupResponse) -> bool:
-        """Answer the member's JoinGroup, if one waits; returns whether one did."""
+        """Complete a member's JoinGroup; return whether it was waiting."""
         answer, member.awaiting_join = member.awaiting_join, None
         if answer is None:
             return False
@@ -178,7 +184,7 @@ class ClassicGroup:
         return True
 
     def answer_sync(self, member: ClassicMember, response: SyncGroupResponse) -> bool:
-        """Answer the member's SyncGroup, if one waits; returns whether one did."""
+        """Complete a member's SyncGroup; return whether it was waiting."""
         answer, member.awaiting_sync = member.awaiting_sync, None
         if answer is None:
             return False
@@ -187,7 +193,7 @@ class ClassicGroup:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """How long a rebalance waits for members: the longest that any of them asked for."""
+        """How long a rebalance waits for members: the longest timeout of any of them."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     # --- generations ---
@@ -198,11 +204,11 @@ class ClassicGroup:
 
     @property
     def can_rebalance(self) -> bool:
-        """Whether a rebalance may begin: in every state but while one is being prepared."""
+        """Whether a rebalance may begin: in every state except PreparingRebalance."""
         return self.state is not ClassicState.PREPARING_REBALANCE
 
     def elect_joined_leader(self) -> bool:
-        """Make a member that has joined again the leader, the one before if it has; False when there is none."""
+        """Elect a member that joined again, the present leader if it did. Return False if no member did."""
         if self.leader is None:
             return False
         if self.members[self.leader].awaiting_join is not None:
@@ -214,7 +220,7 @@ class ClassicGroup:
         return False
 
     def begin_generation(self, now_ms: int) -> None:
-        """The next generation, of the members that are there: CompletingRebalance, or Empty without any."""
+        """Begin the next generation: CompletingRebalance, or Empty if no member joined."""
         self.generation_id += 1
         self.protocol_name = self.select_protocol() if self.members else None
         self.subscribed_topics = self.find_subscribed_topics()
@@ -222,9 +228,9 @@ class ClassicGroup:
         self.pending_syncs.clear()
 
     def select_protocol(self) -> str:
-        """What the members vote for among the protocols that all of them offer: each for the first in its list.
+        """Return the protocol with most votes: each member votes for the first in its list that all members support.
 
-        Of several with as many votes the one that the earliest member named first; Kafka leaves that open.
+        Of protocols with equal votes, the one that the earliest member voted for wins; Kafka leaves that open.
         """
         offered = self._offers()
         votes = Counter(
@@ -234,7 +240,7 @@ class ClassicGroup:
         return votes.most_common(1)[0][0]
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
-        """Whether a member with these protocols fits in."""
+        """Return whether a member with these protocols can join."""
         if self.state is ClassicState.EMPTY:
             return protocol_type != "" and any(True for _ in names)
         offered = self._offers()
@@ -246,11 +252,11 @@ class ClassicGroup:
 
     @property
     def uses_consumer_protocol(self) -> bool:
-        """Whether the members are consumers, whose metadata can be read here."""
+        """Whether the members are consumers, whose metadata is readable here."""
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
 
     def find_subscribed_topics(self) -> frozenset[str] | None:
-        """The topics that members of this generation read; see subscribed_topics."""
+        """Return the topics that the members of this generation subscribe to; see subscribed_topics."""
         if not self.uses_consumer_protocol:
             return None
         if not self.members:
@@ -260,11 +266,11 @@ class ClassicGroup:
         return subscribed_topics(member.metadata(self.protocol_name) for member in self.members.values())
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether a member reads the topic; consumers whose metadata cannot be read may read any."""
+        """Return whether a member reads a topic; consumers with unreadable metadata may read any."""
         return self.uses_consumer_protocol if self.subscribed_topics is None else topic in self.subscribed_topics
 
     def joined_members(self) -> Sequence[JoinGroupResponseMember]:
-        """What the leader is told of everybody."""
+        """Return all members as the leader receives them."""
         return [
             JoinGroupResponseMember(
                 member_id=member.member_id,
@@ -277,7 +283,7 @@ class ClassicGroup:
     def joined_response(
         self, member_id: str, *, with_members: bool, skip_assignment: bool = False
     ) -> JoinGroupResponse:
-        """The answer to a member that is in this generation."""
+        """Return the JoinGroup response of a member of this generation."""
         return JoinGroupResponse(
             members=list(self.joined_members()) if with_members else [],
             member_id=member_id,

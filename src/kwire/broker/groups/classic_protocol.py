@@ -29,12 +29,12 @@ SKIP_ASSIGNMENT_VERSION = 9
 
 
 def protocols_of(request: JoinGroupRequest) -> Protocols:
-    """What the member offers."""
+    """Return the protocols that a member supports."""
     return tuple((protocol.name, bytes(protocol.metadata)) for protocol in request.protocols)
 
 
 class ClassicProtocol:
-    """The requests of classic groups. The group is there, or is made here; checks of the request itself are done."""
+    """Requests of classic groups. The coordinator has checked the request itself."""
 
     def __init__(self, store: GroupStore) -> None:
         self.store = store
@@ -43,9 +43,9 @@ class ClassicProtocol:
     # --- JoinGroup ---
 
     def join(self, context: RequestContext, request: JoinGroupRequest, answer: JoinAnswer) -> None:
-        """Join a group, which is made for a member without an id. The answer comes when the generation begins.
+        """Join a group, creating it for a member without an id. The response follows when the generation begins.
 
-        Raises BrokerError for a request that is refused; its answer carries the member id that was sent.
+        Raises BrokerError for a rejected request; its response carries the member id of the request.
         """
         group = self.store.groups.get(request.group_id)
         if group is None:
@@ -71,7 +71,7 @@ class ClassicProtocol:
             group.remove(request.member_id)
             answer(JoinGroupResponse(member_id="", error_code=int(ErrorCode.GROUP_MAX_SIZE_REACHED)))
         elif not group.supports(request.protocol_type, [protocol.name for protocol in request.protocols]):
-            raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "no protocol of the member is everybody's")
+            raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "no protocol is common to all members")
         elif not request.member_id:
             self._join_new(group, context, request, answer)
         elif request.member_id in group.pending_joins:
@@ -81,7 +81,7 @@ class ClassicProtocol:
             self._join_again(group, group.members[request.member_id], request, answer)
 
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
-        """Whether the group may take the member. While it rebalances, those that joined first are in."""
+        """Return whether the group has room for a member. During a rebalance, members that joined first stay."""
         limit = self.store.settings.group_max_size
         if group.state is ClassicState.EMPTY:
             return True
@@ -135,7 +135,7 @@ class ClassicProtocol:
     def _join_again(
         self, group: ClassicGroup, member: ClassicMember, request: JoinGroupRequest, answer: JoinAnswer
     ) -> None:
-        """A member that the group knows. Only a change, or the leader, makes a group that is settled rebalance."""
+        """Let a known member join again. A settled group rebalances only for a change, or for its leader."""
         unchanged = member.protocols == protocols_of(request)
         is_leader = group.leader == member.member_id
         if group.state is ClassicState.COMPLETING_REBALANCE and unchanged:
@@ -143,7 +143,7 @@ class ClassicProtocol:
         elif group.state is ClassicState.STABLE and unchanged and not is_leader:
             answer(group.joined_response(member.member_id, with_members=False))
         elif group.state is ClassicState.EMPTY:
-            raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"group {group.group_id} is empty")
+            raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"group '{group.group_id}' has no members")
         else:
             self._update(member, request, answer)
             self.rebalance.prepare_or_complete(
@@ -166,7 +166,7 @@ class ClassicProtocol:
         new_id: str,
         answer: JoinAnswer,
     ) -> None:
-        """An instance comes back without its member id (KIP-345): in a settled group it just goes on."""
+        """Let an instance come back without its member id (KIP-345); a settled group does not rebalance."""
         assert request.group_instance_id is not None
         leader_before, old = group.leader, group.members[old_id]
         self.store.timers.cancel(("session", group.group_id, old_id))
@@ -199,19 +199,19 @@ class ClassicProtocol:
     # --- SyncGroup ---
 
     def sync(self, group: ClassicGroup, request: SyncGroupRequest, answer: SyncAnswer) -> None:
-        """Ask for this generation's assignment; the leader brings it along. Raises BrokerError."""
+        """Request the assignment of this generation; the leader brings it. Raises BrokerError."""
         group.check_member(request.member_id, request.group_instance_id)
         if request.generation_id != group.generation_id:
-            raise refusal(ErrorCode.ILLEGAL_GENERATION, f"the generation is {group.generation_id}")
+            raise refusal(ErrorCode.ILLEGAL_GENERATION, f"generation is {group.generation_id}")
         for said, is_ in (
             (request.protocol_type, group.protocol_type),
             (request.protocol_name, group.protocol_name),
         ):
             if said is not None and is_ is not None and said != is_:
-                raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"the member says {said}, the group has {is_}")
+                raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"member sent {said}, group has {is_}")
         member = group.members[request.member_id]
         if group.state is ClassicState.PREPARING_REBALANCE:
-            raise refusal(ErrorCode.REBALANCE_IN_PROGRESS, "the group rebalances")
+            raise refusal(ErrorCode.REBALANCE_IN_PROGRESS, "group is rebalancing")
         self._synced(group, request.member_id)
         if group.state is ClassicState.COMPLETING_REBALANCE:
             member.awaiting_sync = answer
@@ -243,18 +243,18 @@ class ClassicProtocol:
     # --- Heartbeat ---
 
     def heartbeat(self, group: ClassicGroup, member_id: str, instance_id: str | None, generation_id: int) -> None:
-        """A member is alive. Raises BrokerError: REBALANCE_IN_PROGRESS tells it to join again."""
+        """Keep a member alive. Raises BrokerError: REBALANCE_IN_PROGRESS makes the member join again."""
         group.check_member(member_id, instance_id)
         if generation_id != group.generation_id:
-            raise refusal(ErrorCode.ILLEGAL_GENERATION, f"the generation is {group.generation_id}")
+            raise refusal(ErrorCode.ILLEGAL_GENERATION, f"generation is {group.generation_id}")
         self.rebalance.restart_session(group, group.members[member_id])
         if group.state is ClassicState.PREPARING_REBALANCE:
-            raise refusal(ErrorCode.REBALANCE_IN_PROGRESS, "the group rebalances")
+            raise refusal(ErrorCode.REBALANCE_IN_PROGRESS, "group is rebalancing")
 
     # --- LeaveGroup ---
 
     def leave(self, group: ClassicGroup, request: LeaveGroupRequest) -> LeaveGroupResponse:
-        """Let members go at once, each with its own result."""
+        """Remove members immediately, each with its own result."""
         results, left = [], []
         for identity in request.members:
             result = MemberResponse(member_id=identity.member_id, group_instance_id=identity.group_instance_id)

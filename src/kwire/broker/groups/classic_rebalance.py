@@ -1,14 +1,14 @@
-"""Rebalances of classic groups: who is waited for, how long, and what happens when the time is over.
+"""Rebalances of classic groups: what a group waits for, how long, and what happens at the timeout.
 
-    what is waited for               how long                             then
-    first members of an empty group  group.initial.rebalance.delay.ms,    the generation begins with whoever is there
-                                     again while more come, up to the
+    waits for                        how long                             at the timeout
+    first members of an empty group  group.initial.rebalance.delay.ms,    the generation begins with the members that
+                                     again while more come, up to the     joined
                                      rebalance timeout
-    members to join again            the group's rebalance timeout        those that did not are gone; static ones stay
-    a member id to come back         its session timeout                  the id is forgotten
-    a new member's first generation  five minutes                         the member is gone: nobody hears it
-    members to send SyncGroup        the group's rebalance timeout        those that did not are gone, rebalance
-    a heartbeat                      the member's session timeout         the member is gone, rebalance
+    members to join again            the group's rebalance timeout        missing members are removed; static ones stay
+    a pending member id to join      its session timeout                  the id is removed
+    a new member's first generation  five minutes                         the member is removed: nobody is waiting
+    members to send SyncGroup        the group's rebalance timeout        missing members are removed, rebalance
+    a heartbeat                      the member's session timeout         the member is removed, rebalance
 
 Source: org.apache.kafka.coordinator.group.GroupMetadataManager (classicGroup...), KIP-134, KIP-345, KIP-394.
 """
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 class ClassicRebalance:
-    """See the module's head."""
+    """Rebalances and sessions of classic groups."""
 
     def __init__(self, store: GroupStore) -> None:
         self.store = store
@@ -43,7 +43,7 @@ class ClassicRebalance:
     # --- a rebalance begins ---
 
     def prepare_or_complete(self, group: ClassicGroup, reason: str) -> None:
-        """Begin a rebalance, or end the one that is being prepared if this was what it waited for."""
+        """Begin a rebalance, or complete the one that is being prepared if all members joined."""
         if group.can_rebalance:
             self.prepare(group, reason)
         else:
@@ -88,14 +88,14 @@ class ClassicRebalance:
             self.complete_join(group)
 
     def _if_there(self, group: ClassicGroup, act: Callable[[ClassicGroup], object]) -> None:
-        """Act on a group that is still the one of its id: it may have been deleted or upgraded since."""
+        """Act on a group unless it was deleted or upgraded since."""
         if self.store.groups.get(group.group_id) is group:
             act(group)
 
     # --- a generation begins ---
 
     def complete_if_all_joined(self, group: ClassicGroup) -> None:
-        """End the preparation if nobody is missing. The first one of a group always waits for its delay."""
+        """Complete the preparation if no member is missing. A group's first rebalance waits for its delay."""
         if (
             group.state is ClassicState.PREPARING_REBALANCE
             and group.previous_state is not ClassicState.EMPTY
@@ -104,7 +104,7 @@ class ClassicRebalance:
             self.complete_join(group)
 
     def complete_join(self, group: ClassicGroup) -> None:
-        """Begin the next generation with those that have joined."""
+        """Begin the next generation with the members that joined."""
         self.store.timers.cancel(("join", group.group_id))
         for member in list(group.members.values()):
             if member.awaiting_join is None and member.instance_id is None:
@@ -130,7 +130,7 @@ class ClassicRebalance:
         )
 
     def _write_emptied(self, group: ClassicGroup) -> None:
-        """Keep the generation of a group that has lost its last member; in memory only, if it cannot be written."""
+        """Store the generation of a group that lost its last member; in memory only if the log cannot be written."""
         try:
             self.store.write(group.group_id, [group_metadata(group, {})], apply=False)
         except BrokerError as error:
@@ -146,7 +146,7 @@ class ClassicRebalance:
     # --- assignments ---
 
     def assign(self, group: ClassicGroup, assignments: dict[str, bytes], error: ErrorCode) -> None:
-        """Give members what the leader decided, to those that wait at once; or an error, and nothing."""
+        """Store the leader's assignment and send it to waiting members; or an error, without an assignment."""
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
             fine = error is ErrorCode.NONE
@@ -162,11 +162,11 @@ class ClassicRebalance:
     # --- sessions ---
 
     def restart_session(self, group: ClassicGroup, member: ClassicMember, timeout_ms: int | None = None) -> None:
-        """The member was heard of; it has its session timeout, or that one, until it must be again."""
+        """Restart a member's session; timeout_ms: the member's session timeout by default."""
         self.start_session(group, member.member_id, member.session_timeout_ms if timeout_ms is None else timeout_ms)
 
     def start_session(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
-        """The same for a member id that was only given out."""
+        """Start the session of a pending member id."""
         self.store.timers.start(
             ("session", group.group_id, member_id),
             timeout_ms,
@@ -189,7 +189,7 @@ class ClassicRebalance:
             self.complete_join(group)
 
     def remove(self, group: ClassicGroup, member_id: str) -> None:
-        """Let a member go: whoever waits under its id hears that it is unknown, and no timer runs for it."""
+        """Remove a member: cancel its timers, and fail its waiting requests with UNKNOWN_MEMBER_ID."""
         self.store.timers.cancel(("session", group.group_id, member_id))
         member = group.members.get(member_id)
         if member is not None:

@@ -1,16 +1,16 @@
-"""One group of the consumer protocol: epochs, members, the target assignment, and who holds which partition.
+"""A group of the consumer protocol: epochs, members, the target assignment, and the owners of partitions.
 
-    epoch             rises when what the assignment depends on changes: members, subscriptions, topics
-    assignment_epoch  the epoch for which the target assignment was made
-    a member's epoch  the epoch up to which the member has come
+    epoch             rises when members, subscriptions or topics change
+    assignment_epoch  the epoch for which the target assignment was computed
+    a member's epoch  the epoch that the member has reached
 
-    state        because
-    Empty        there is no member
-    Assigning    assignment_epoch is behind epoch
-    Reconciling  a member's epoch is behind assignment_epoch, or it waits for partitions
-    Stable       everybody has what they are to have
+    state        condition
+    Empty        the group has no members
+    Assigning    assignment_epoch is below epoch
+    Reconciling  a member's epoch is below assignment_epoch, or it waits for partitions
+    Stable       every member has its target assignment
 
-Everything in here comes from records, so it is the same after a restart; but then the topics are looked at again.
+All of it follows from records, so a restart does not change it; only the topics are checked again.
 
 Source: KIP-848; org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup, modern.ModernGroup.
 """
@@ -35,7 +35,7 @@ NOBODY = -1
 
 
 class ConsumerState(enum.StrEnum):
-    """By the names that ConsumerGroupDescribe and ListGroups give."""
+    """State names in the responses of ConsumerGroupDescribe and ListGroups."""
 
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
@@ -45,10 +45,10 @@ class ConsumerState(enum.StrEnum):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class ConsumerGroup:
-    """See the module's head.
+    """A consumer group.
 
-    topics: what the members read, as last looked at; look_again: whether a heartbeat is to look at the topics before
-    anything else. partition_epochs: the epoch at which a partition is held, by whomever.
+    topics: the topics that members read, when last checked. look_again: whether the next heartbeat checks the topics.
+    partition_epochs: the epoch of the member that owns a partition.
     """
 
     group_id: str
@@ -64,7 +64,7 @@ class ConsumerGroup:
 
     @property
     def state(self) -> ConsumerState:
-        """See the module's head."""
+        """The state, by the conditions in the table above."""
         if not self.members:
             return ConsumerState.EMPTY
         if self.epoch > self.assignment_epoch:
@@ -76,19 +76,19 @@ class ConsumerGroup:
     # --- members ---
 
     def member(self, member_id: str) -> ConsumerMember:
-        """Raises BrokerError: UNKNOWN_MEMBER_ID."""
+        """Return a member. Raises BrokerError: UNKNOWN_MEMBER_ID."""
         member = self.members.get(member_id)
         if member is None:
             raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
         return member
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:
-        """The member of an instance."""
+        """Return the member of an instance."""
         member_id = self.static_members.get(instance_id) if instance_id is not None else None
         return None if member_id is None else self.members.get(member_id)
 
     def put(self, member: ConsumerMember) -> None:
-        """Take a member in, or its new value."""
+        """Add or replace a member."""
         self._release(self.members.get(member.member_id))
         self.members[member.member_id] = member
         for partition in self._held(member):
@@ -97,14 +97,14 @@ class ConsumerGroup:
             self.static_members[member.instance_id] = member.member_id
 
     def remove(self, member_id: str) -> None:
-        """Let a member go, with what it holds."""
+        """Remove a member and its ownership of partitions."""
         member = self.members.pop(member_id, None)
         self._release(member)
         if member is not None and self.static_members.get(member.instance_id or "") == member_id:
             del self.static_members[member.instance_id or ""]
 
     def _release(self, member: ConsumerMember | None) -> None:
-        """Forget what a member holds, unless somebody else holds it by now at another epoch."""
+        """End a member's ownership of its partitions, unless another member owns them at another epoch by now."""
         if member is not None:
             for partition in self._held(member):
                 if self.partition_epochs.get(partition) == member.epoch:
@@ -118,11 +118,11 @@ class ConsumerGroup:
                     yield topic_id, partition
 
     def is_held(self, topic_id: UUID, partition: int) -> bool:
-        """Whether any member has the partition, or has yet to give it up."""
+        """Return whether a member owns a partition or still has to revoke it."""
         return self.partition_epochs.get((topic_id, partition), NOBODY) != NOBODY
 
     def waits_for_others(self, member: ConsumerMember) -> bool:
-        """Whether something that the member is to have is still held by another."""
+        """Return whether another member still owns a partition of a member's target assignment."""
         return any(
             partition not in member.assigned.get(topic_id, ()) and self.is_held(topic_id, partition)
             for topic_id, partitions in self.target.get(member.member_id, {}).items()
@@ -130,33 +130,33 @@ class ConsumerGroup:
         )
 
     def target_of(self, member: ConsumerMember) -> Assignment:
-        """What a member is to have; of an instance that comes back under a new id, what it was to have."""
+        """Return a member's target assignment; for an instance with a new member id, that of the old id."""
         previous = self.static_members.get(member.instance_id) if member.instance_id is not None else None
         return self.target.get(previous or member.member_id, {})
 
     # --- subscriptions ---
 
     def subscribed_topics(self) -> Counter[str]:
-        """How many members subscribe to each topic name."""
+        """Return the number of members that subscribe to each topic name."""
         return subscribed_topics(self.members.values(), self.regexes)
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether a member reads the topic."""
+        """Return whether a member reads a topic."""
         return topic in self.subscribed_topics()
 
     def preferred_assignor(self, members: Iterable[ConsumerMember], default: str) -> str:
-        """The server-side assignor that most members name."""
+        """Return the server-side assignor that most members ask for."""
         votes = Counter(member.assignor for member in members if member.assignor is not None)
         return votes.most_common(1)[0][0] if votes else default
 
     # --- members that speak the classic protocol ---
 
     def classic_members(self) -> list[ConsumerMember]:
-        """Those that joined with JoinGroup."""
+        """Return the members that joined with JoinGroup."""
         return [member for member in self.members.values() if member.uses_classic_protocol]
 
     def supports_classic(self, protocol_type: str, names: Iterable[str]) -> bool:
-        """Whether a member with these classic protocols fits in with the others that speak it."""
+        """Return whether a member with these classic protocols is compatible with the classic members."""
         if protocol_type != CONSUMER_PROTOCOL_TYPE:
             return False
         classic = self.classic_members()

@@ -1,12 +1,6 @@
-"""One member of a consumer group: what it asked for, what it has, and how far it has come towards what it is to have.
+"""A member of a consumer group: its subscription, its assignment, and its progress towards the target assignment.
 
-    state                  it waits for                                          then
-    STABLE                 nothing: it has what it was to have at its epoch      a new target assignment
-    UNREVOKED_PARTITIONS   the member itself, to say that it gave partitions up  the next epoch
-    UNRELEASED_PARTITIONS  other members, to give up what it is to have          STABLE
-    UNKNOWN                (written by a newer broker) the member, to rejoin
-
-Members are values: a change makes a new one, which becomes the group's when its record has been written.
+Members are values. A change makes a new one, which joins the group when its record has been written.
 
 Source: KIP-848; org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroupMember, MemberState.
 """
@@ -51,11 +45,11 @@ def to_assignment(topics: Iterable[TopicPartitions]) -> Assignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerMember:
-    """See the module's head.
+    """A member of a consumer group. state: see MemberState.
 
-    epoch: of the group, up to which the member has come; previous_epoch: the one before, with which a heartbeat may
-    still come whose answer was lost. classic_session_timeout_ms, classic_protocols: of a member that speaks the
-    classic protocol (None and nothing for others).
+    epoch: the group's epoch that the member has reached. previous_epoch: the one before, which a heartbeat still
+    carries if its response was lost. classic_session_timeout_ms, classic_protocols: of a member that uses the classic
+    protocol, else None and empty.
     """
 
     member_id: str
@@ -98,14 +92,14 @@ class ConsumerMember:
         )
 
     def replace(self, **changes: Any) -> ConsumerMember:
-        """The same member with other values."""
+        """Return a copy of the member with other values."""
         return dataclasses.replace(self, **changes)
 
     @property
     def uses_classic_protocol(self) -> bool:
-        """Whether it joined with JoinGroup."""
+        """Whether the member joined with JoinGroup."""
         return self.classic_session_timeout_ms is not None
 
     def is_reconciled_to(self, target_epoch: int) -> bool:
-        """Whether it has what it is to have at that epoch."""
+        """Return whether the member has its target assignment of an epoch."""
         return self.state is MemberState.STABLE and self.epoch == target_epoch

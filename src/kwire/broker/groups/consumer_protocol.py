@@ -1,13 +1,13 @@
-"""ConsumerGroupHeartbeat: joining, staying, changing and leaving, all in one request.
+"""ConsumerGroupHeartbeat: one request to join, stay, change the subscription and leave.
 
-A heartbeat is worked off in this order; each step looks at what the one before has made of the group:
+A heartbeat is processed in four steps; each one works on the group as the step before left it:
 
-    1. the member: known, at its epoch, not fenced; a new one, or an instance's new member, is made
-    2. its subscription; a change of it, or of the topics, raises the group's epoch
-    3. the target assignment, made anew when it is behind the group's epoch
-    4. the member's next step from what it has to what it is to have
+    1. the member: known, at its epoch and not fenced; or a new one, or the new member of an instance
+    2. the subscription; a change of it or of the topics raises the group's epoch
+    3. the target assignment, computed if it is behind the group's epoch
+    4. the member's next step towards its target assignment
 
-All of it is written as one batch of records before anything of it is believed.
+All records are written as one batch, and only then applied.
 
 Source: KIP-848; org.apache.kafka.coordinator.group.GroupMetadataManager.consumerGroupHeartbeat.
 """
@@ -56,10 +56,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class Step:
-    """A member's change on its way: the member as it was taken in, as it becomes, and the records that say so.
+    """A member's change in progress: the member before and after it, and the records to write.
 
-    replaces: the member id whose place it takes, its own unless an instance comes back under a new one.
-    moved: whether the last of the four steps changed it.
+    replaces: the member id whose place the member takes, its own unless an instance came back with a new one. moved:
+    whether step 4 changed the member.
     """
 
     before: ConsumerMember
@@ -70,10 +70,10 @@ class Step:
 
 
 class ConsumerProtocol:
-    """The requests of consumer groups.
+    """Requests of consumer groups.
 
-    downgrade: makes the group a classic one if nobody but its classic members would be left without that member, and
-    returns whether it did; see migration.
+    downgrade: turns the group into a classic one if only classic members would remain without a member, and returns
+    whether it did; see migration.
     """
 
     def __init__(self, store: GroupStore) -> None:
@@ -81,7 +81,7 @@ class ConsumerProtocol:
         self.downgrade: Callable[[ConsumerGroup, str], bool] = lambda group, leaving: False
 
     def default_assignor(self) -> str:
-        """The first of group.consumer.assignors, by its name or by its Java class."""
+        """Return the first of group.consumer.assignors, given by name or by Java class."""
         first = self.store.settings.group_consumer_assignors.split(",")[0].strip()
         name = first.rpartition(".")[2].removesuffix("Assignor").lower()
         return name if name in ASSIGNORS else "uniform"
@@ -89,7 +89,7 @@ class ConsumerProtocol:
     # --- the request ---
 
     def check(self, request: ConsumerGroupHeartbeatRequest, version: int) -> None:
-        """Raises BrokerError for a request that says too little, too much or nonsense."""
+        """Check the fields of a request. Raises BrokerError."""
         for name, text in (
             ("GroupId", request.group_id),
             ("InstanceId", request.instance_id),
@@ -132,10 +132,10 @@ class ConsumerProtocol:
         written_before: list[GroupRecord],
         may_see: Callable[[str], bool],
     ) -> ConsumerGroupHeartbeatResponse:
-        """A heartbeat that does not leave.
+        """Process a heartbeat that does not leave the group.
 
-        written_before: what makes the group, to be written along. may_see: whether the sender may know of a topic that
-        its regular expression finds. Raises BrokerError.
+        written_before: records that create the group, written in the same batch.
+        may_see: whether the sender may see a topic that its regular expression matches. Raises BrokerError.
         """
         member_id = request.member_id or render_uuid(new_uuid())
         self.check_size(group, member_id)
@@ -182,7 +182,7 @@ class ConsumerProtocol:
         return response
 
     def check_size(self, group: ConsumerGroup, member_id: str) -> None:
-        """Raises BrokerError: GROUP_MAX_SIZE_REACHED for one member too many."""
+        """Check that the group has room for a member. Raises BrokerError: GROUP_MAX_SIZE_REACHED."""
         limit = self.store.settings.group_consumer_max_size
         if len(group.members) >= limit and member_id not in group.members:
             raise refusal(
@@ -223,7 +223,10 @@ class ConsumerProtocol:
         return Step(before=static, member=static, replaces=member_id, records=written)
 
     def instance(self, group: ConsumerGroup, instance_id: str, member_id: str) -> ConsumerMember:
-        """The instance's member, under that member id. Raises BrokerError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID."""
+        """Return an instance's member by its member id.
+
+        Raises BrokerError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
+        """
         static = group.static_member(instance_id)
         if static is None:
             raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
@@ -237,7 +240,7 @@ class ConsumerProtocol:
     def replace_static(
         self, group: ConsumerGroup, static: ConsumerMember, member_id: str, written: list[GroupRecord]
     ) -> Step:
-        """A new member in the place of an instance's old one, with what that had."""
+        """Return a new member that takes over the assignment of an instance's old one."""
         new = static.replace(member_id=member_id, epoch=0, previous_epoch=0)
         if static.member_id != member_id:
             written.extend(self.departure(group.group_id, static.member_id))
@@ -252,7 +255,7 @@ class ConsumerProtocol:
     def update(
         self, group: ConsumerGroup, step: Step, owned: Assignment | None, may_see: Callable[[str], bool]
     ) -> ConsumerMember:
-        """Steps 2 to 4, written; returns the member as it is then. Raises BrokerError, and nothing has changed."""
+        """Run steps 2 to 4 and write the records; return the member. Raises BrokerError; nothing has changed then."""
         member = step.member
         if member != step.before:
             step.records.append(records.member_subscription(group.group_id, member))
@@ -286,7 +289,7 @@ class ConsumerProtocol:
     def _finish(
         self, group: ConsumerGroup, step: Step, target_epoch: int, target: Assignment, owned: Assignment | None
     ) -> ConsumerMember:
-        """Step 4, and all of it written."""
+        """Run step 4 and write all records."""
         member = self._reconcile(group, step, target_epoch, target, owned)
         self.store.write(group.group_id, step.records)
         stored = self.store.consumer_group(group.group_id)
@@ -302,7 +305,7 @@ class ConsumerProtocol:
         written: list[GroupRecord],
         may_see: Callable[[str], bool],
     ) -> dict[str, ResolvedRegex]:
-        """What the regular expressions find now; adds records for those that are new or find something else."""
+        """Return the topics that match each regular expression; add records for new and changed results."""
         regexes = {}
         for pattern in dict.fromkeys(m.topic_regex for m in after.values() if m.topic_regex):
             known = group.regexes.get(pattern)
@@ -334,7 +337,7 @@ class ConsumerProtocol:
         epoch: int,
         written: list[GroupRecord],
     ) -> Assignment:
-        """Make the target assignment for these members; returns what the member is to have."""
+        """Compute the target assignment of these members; return the one member's part."""
         counts: dict[UUID, int] = {}
         specifications = {}
         for member_id, one in after.items():
@@ -368,7 +371,7 @@ class ConsumerProtocol:
     # --- leaving ---
 
     def leave(self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
-        """A heartbeat with epoch -1 or -2. Raises BrokerError."""
+        """Process a heartbeat with member epoch -1 or -2. Raises BrokerError."""
         if request.instance_id is None:
             member = group.member(request.member_id)
         else:
@@ -383,7 +386,7 @@ class ConsumerProtocol:
 
     @staticmethod
     def departure(group_id: str, member_id: str) -> list[GroupRecord]:
-        """A member's tombstones, in the order that a reader can follow."""
+        """Return a member's tombstones, in an order that can be replayed."""
         return [
             records.current_assignment_tombstone(group_id, member_id),
             records.target_assignment_tombstone(group_id, member_id),
@@ -391,7 +394,7 @@ class ConsumerProtocol:
         ]
 
     def fence(self, group: ConsumerGroup, members: list[ConsumerMember]) -> None:
-        """Take members out of the group, whose epoch rises. Raises BrokerError when it cannot be written."""
+        """Remove members from the group, and raise its epoch. Raises BrokerError if the log cannot be written."""
         if len(members) == 1 and self.downgrade(group, members[0].member_id):
             return
         gone = {member.member_id for member in members}
@@ -414,7 +417,7 @@ class ConsumerProtocol:
     # --- timers ---
 
     def start_session(self, group_id: str, member_id: str, timeout_ms: int) -> None:
-        """The member was heard of; it has so long until it must be again."""
+        """Restart a member's session."""
         self.store.timers.start(
             ("session", group_id, member_id),
             timeout_ms,
@@ -422,9 +425,9 @@ class ConsumerProtocol:
         )
 
     def watch_rebalance(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        """Give a member that has to give up partitions its rebalance timeout for it.
+        """Start the rebalance timeout of a member that has to revoke partitions.
 
-        One that speaks the classic protocol has other timers: it has to join again, see migration.
+        Members of the classic protocol have to join again instead; see migration.
         """
         name = ("rebalance", group.group_id, member.member_id)
         if member.state is not MemberState.UNREVOKED_PARTITIONS or member.uses_classic_protocol:
@@ -439,7 +442,7 @@ class ConsumerProtocol:
         self.store.timers.start(name, member.rebalance_timeout_ms, late)
 
     def expire(self, group_id: str, member_id: str, why: str) -> None:
-        """A timer ran out: take the member out, if it is still there."""
+        """Remove a member whose timer expired, unless it is gone already."""
         group = self.store.groups.get(group_id)
         member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
         if not isinstance(group, ConsumerGroup) or not isinstance(member, ConsumerMember):
@@ -452,13 +455,16 @@ class ConsumerProtocol:
             self.start_session(group_id, member_id, self.store.settings.group_consumer_session_timeout_ms)
 
     def cancel_timers(self, group_id: str, member_id: str) -> None:
-        """Nothing is due for the member any more."""
+        """Cancel all timers of a member."""
         for what in ("session", "rebalance", "join", "sync"):
             self.store.timers.cancel((what, group_id, member_id))
 
 
 def check_epoch(member: ConsumerMember, epoch: int, owned: Assignment | None) -> None:
-    """Raises BrokerError: FENCED_MEMBER_EPOCH, unless it is the member's epoch, or its last and the answer was lost."""
+    """Check a member's epoch; its last one is valid too, if the response was lost.
+
+    Raises BrokerError: FENCED_MEMBER_EPOCH.
+    """
     if epoch == member.epoch:
         return
     behind = epoch < member.epoch

@@ -1,7 +1,7 @@
-"""The group coordinator: what handlers call, and what decides which of the two protocols a request belongs to.
+"""The group coordinator: the interface for handlers, which selects the protocol of a request.
 
-It is one object of one thread. Requests that wait (JoinGroup, SyncGroup) are handed a callable for the answer; all
-others return it. A request that is refused raises BrokerError with Kafka's error code; nothing has changed then.
+It runs in one thread. Requests that wait (JoinGroup, SyncGroup) take a callable for the response; all others return
+the response. A rejected request raises BrokerError with Kafka's error code and changes nothing.
 
 Source: org.apache.kafka.coordinator.group.GroupCoordinatorService, GroupCoordinatorShard.
 """
@@ -45,9 +45,9 @@ log = logging.getLogger(__name__)
 
 
 class GroupCoordinator:
-    """See the module's head.
+    """The coordinator of a node.
 
-    store: the groups themselves, to be read by handlers that describe them. offsets: what handlers of offsets call.
+    store: the groups, for handlers that describe them. offsets: for handlers of offsets.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class GroupCoordinator:
     # --- starting and stopping ---
 
     def start(self) -> None:
-        """Read the log, and give every member its session to be heard of again. Raises LogError, DecodeError."""
+        """Read the log and start every member's session. Raises LogError."""
         self.store.load()
         settings = self.store.settings
         for group in list(self.store.groups.values()):
@@ -80,7 +80,7 @@ class GroupCoordinator:
         self._expire_later()
 
     def stop(self) -> None:
-        """No timer runs any more, and whoever waits is told to look for another coordinator."""
+        """Cancel all timers, and fail waiting requests with NOT_COORDINATOR."""
         self.store.timers.cancel_all()
         code = int(ErrorCode.NOT_COORDINATOR)
         for group in self.store.groups.values():
@@ -99,13 +99,13 @@ class GroupCoordinator:
     # --- what happens elsewhere ---
 
     def topics_changed(self) -> None:
-        """Topics were made, deleted or got more partitions: consumer groups look at them with the next heartbeat."""
+        """Let consumer groups check their topics again at the next heartbeat."""
         for group in self.store.groups.values():
             if isinstance(group, ConsumerGroup):
                 group.look_again = True
 
     def topics_deleted(self, names: Iterable[str]) -> None:
-        """Topics were deleted: so are all offsets of them."""
+        """Delete all offsets of deleted topics."""
         try:
             self.offsets.forget_topics(names)
         except BrokerError as error:
@@ -113,7 +113,10 @@ class GroupCoordinator:
         self.topics_changed()
 
     def complete_transaction(self, producer_id: int, commit: bool, partitions: Iterable[int] | None = None) -> None:
-        """A producer's markers stand in partitions of `__consumer_offsets` (None: in all it has written to)."""
+        """Apply a producer's transaction markers in partitions of `__consumer_offsets`.
+
+        partitions: None for all partitions to which the producer has written.
+        """
         state = self.store.state
         chosen = None if partitions is None else frozenset(partitions)
         for partition in state.open_transactions(producer_id):
@@ -129,12 +132,12 @@ class GroupCoordinator:
         answer: JoinAnswer,
         may_see: Callable[[str], bool] = lambda topic: True,
     ) -> None:
-        """JoinGroup. Raises BrokerError."""
+        """Handle JoinGroup. Raises BrokerError."""
         check_group_id(request.group_id)
         settings = self.store.settings
         shortest, longest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
         if not shortest <= request.session_timeout_ms <= longest:
-            raise refusal(ErrorCode.INVALID_SESSION_TIMEOUT, f"session timeouts are {shortest} to {longest} ms")
+            raise refusal(ErrorCode.INVALID_SESSION_TIMEOUT, f"session timeout is outside {shortest} to {longest} ms")
         group = self.store.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
             if group.members:
@@ -144,7 +147,7 @@ class GroupCoordinator:
         self.classic.join(context, request, answer)
 
     def sync(self, request: SyncGroupRequest, answer: SyncAnswer) -> None:
-        """SyncGroup. Raises BrokerError."""
+        """Handle SyncGroup. Raises BrokerError."""
         check_group_id(request.group_id)
         group = self.store.groups.get(request.group_id)
         if group is None or is_empty(group):
@@ -155,13 +158,13 @@ class GroupCoordinator:
             answer(self.migration.sync(group, request))
 
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation_id: int) -> None:
-        """Heartbeat. Raises BrokerError."""
+        """Handle Heartbeat. Raises BrokerError."""
         group = self._group_of_member(group_id)
         protocol = self.classic if isinstance(group, ClassicGroup) else self.migration
         protocol.heartbeat(group, member_id, instance_id, generation_id)  # type: ignore[arg-type]
 
     def leave(self, request: LeaveGroupRequest) -> LeaveGroupResponse:
-        """LeaveGroup, of version 3 and above: with members. Raises BrokerError."""
+        """Handle LeaveGroup, version 3 and above: with members. Raises BrokerError."""
         group = self._group_of_member(request.group_id)
         if isinstance(group, ClassicGroup):
             return self.classic.leave(group, request)
@@ -182,7 +185,7 @@ class GroupCoordinator:
         request: ConsumerGroupHeartbeatRequest,
         may_see: Callable[[str], bool] = lambda topic: True,
     ) -> ConsumerGroupHeartbeatResponse:
-        """ConsumerGroupHeartbeat. Raises BrokerError."""
+        """Handle ConsumerGroupHeartbeat. Raises BrokerError."""
         self.consumers.check(request, context.api_version)
         if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             return self.consumers.leave(self.store.consumer_group(request.group_id), request)
@@ -206,7 +209,10 @@ class GroupCoordinator:
     # --- groups as such ---
 
     def delete(self, group_id: str) -> None:
-        """Delete a group without members, with its offsets. Raises BrokerError: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP."""
+        """Delete a group without members, with its offsets.
+
+        Raises BrokerError: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP.
+        """
         group = self.store.group(group_id)
         if not is_empty(group):
             raise refusal(ErrorCode.NON_EMPTY_GROUP, "The group is not empty.")
@@ -216,9 +222,9 @@ class GroupCoordinator:
                 self.store.timers.cancel(("session", group_id, member_id))
 
     def listed(self, states: Iterable[str], types: Iterable[str]) -> list[tuple[str, str, str, str]]:
-        """(group id, protocol type, state, type) of the groups in one of these states and of these types; none: of any.
+        """Return (group id, protocol type, state, type) of the groups in these states and of these types.
 
-        Both are compared without regard to case.
+        Empty filters match all groups. Case is ignored.
         """
         wanted_states = {state.strip().lower() for state in states}
         wanted_types = {kind.lower() for kind in types}
@@ -234,7 +240,7 @@ class GroupCoordinator:
         return found
 
     def commit_heard_of(self, group: ClassicGroup | ConsumerGroup, member_id: str) -> None:
-        """A member of a classic group committed offsets: it is alive."""
+        """Restart the session of a member of a classic group that committed offsets."""
         if isinstance(group, ClassicGroup) and group.state in (ClassicState.STABLE, ClassicState.PREPARING_REBALANCE):
             member = group.members.get(member_id)
             if member is not None:
@@ -242,6 +248,9 @@ class GroupCoordinator:
 
 
 def check_group_id(group_id: str) -> None:
-    """Raises BrokerError: INVALID_GROUP_ID for the empty one, which only simple consumers may use."""
+    """Check that a group id is not empty; only simple consumers may use the empty one.
+
+    Raises BrokerError: INVALID_GROUP_ID.
+    """
     if not group_id:
-        raise refusal(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
+        raise refusal(ErrorCode.INVALID_GROUP_ID, "group id is empty")

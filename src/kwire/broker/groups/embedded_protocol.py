@@ -1,9 +1,9 @@
-"""What consumers put into the opaque bytes of the classic protocol: subscriptions and assignments.
+"""Subscriptions and assignments of consumers, in the opaque bytes of the classic protocol.
 
     int16 version, ConsumerProtocolSubscription or ConsumerProtocolAssignment
 
-A version above ours is read as our newest, and what a newer client adds behind it is left alone, so that a rolling
-upgrade of clients does not blind the coordinator.
+An unknown version is read as the newest known one, and fields that a newer client appends are ignored, so a rolling
+upgrade of clients works.
 
 Source: org.apache.kafka.clients.consumer.internals.ConsumerProtocol.
 """
@@ -31,34 +31,37 @@ NEWEST = ConsumerProtocolSubscription.VALID_VERSIONS.highest
 
 
 def embedded_version(data: bytes) -> int:
-    """The version in front, or our newest if it is above that. Raises Truncated, Malformed for a negative one."""
+    """Return the version of the bytes, at most the newest known one.
+
+    Raises Truncated; Malformed for a negative version.
+    """
     if len(data) < 2:
         raise Truncated(f"version of 2 bytes, {len(data)} left", 0)
     version = int.from_bytes(data[:2], "big", signed=True)
     if version < 0:
-        raise Malformed(f"version {version} of the consumer protocol", 0)
+        raise Malformed(f"invalid version {version} of the consumer protocol", 0)
     return min(version, NEWEST)
 
 
 def read_subscription(data: bytes) -> ConsumerProtocolSubscription:
-    """What a consumer subscribes to and owns. Raises DecodeError."""
+    """Decode a consumer's subscription and owned partitions. Raises DecodeError."""
     return ConsumerProtocolSubscription.decode_from(data, 2, version=embedded_version(data))[0]
 
 
 def read_assignment(data: bytes) -> ConsumerProtocolAssignment:
-    """What a consumer was given; nothing when the bytes are empty. Raises DecodeError."""
+    """Decode a consumer's assignment; empty bytes are an empty one. Raises DecodeError."""
     if not data:
         return ConsumerProtocolAssignment()
     return ConsumerProtocolAssignment.decode_from(data, 2, version=embedded_version(data))[0]
 
 
 def write_assignment(assignment: ConsumerProtocolAssignment, version: int) -> bytes:
-    """An assignment behind its version."""
+    """Encode an assignment with its version."""
     return write_prefixed(assignment, version)
 
 
 def subscribed_topics(metadata: Iterable[bytes]) -> frozenset[str] | None:
-    """All topics of these subscriptions, None when one cannot be read. Only version 0's fields are looked at."""
+    """Return all topics of these subscriptions, None if one cannot be read. Only fields of version 0 are read."""
     topics: set[str] = set()
     try:
         for data in metadata:

@@ -1,15 +1,15 @@
-"""Members of both protocols in one group, and groups that change their protocol while their members work (KIP-848).
+"""Members of both protocols in one group, and groups that change their protocol while members are active (KIP-848).
 
-A classic group of consumers becomes a consumer group when the first member joins with the consumer protocol; its
-members go on with JoinGroup, SyncGroup and Heartbeat, which are translated:
+A classic group of consumers becomes a consumer group when the first member joins with the consumer protocol. Its other
+members continue with JoinGroup, SyncGroup and Heartbeat, which are translated:
 
-    JoinGroup   a heartbeat that says what the member subscribes to and owns; generation = member epoch; no leader
-    SyncGroup   what the member has been assigned
-    Heartbeat   REBALANCE_IN_PROGRESS when there is something for the member to learn by joining again
+    JoinGroup   a heartbeat with the member's subscription and owned partitions; generation = member epoch; no leader
+    SyncGroup   the member's assignment
+    Heartbeat   REBALANCE_IN_PROGRESS when the member has to join again
     LeaveGroup  leaves
 
-It becomes a classic group again when the last member that speaks the consumer protocol leaves.
-group.consumer.migration.policy allows the one, the other, both or neither.
+It becomes a classic group again when the last member of the consumer protocol leaves.
+group.consumer.migration.policy allows upgrades, downgrades, both or neither.
 
 Source: org.apache.kafka.coordinator.group.GroupMetadataManager (convertToConsumerGroup, convertToClassicGroup,
 classicGroupJoinToConsumerGroup and the others), ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup.
@@ -55,7 +55,7 @@ __all__ = ["Migration"]
 
 
 class Migration:
-    """See the module's head."""
+    """Upgrades and downgrades of groups, and classic requests to consumer groups."""
 
     def __init__(self, store: GroupStore, rebalance: ClassicRebalance, consumers: ConsumerProtocol) -> None:
         self.store, self.rebalance, self.consumers = store, rebalance, consumers
@@ -67,9 +67,9 @@ class Migration:
     # --- groups ---
 
     def upgrade(self, classic: ClassicGroup) -> tuple[ConsumerGroup, list[GroupRecord]]:
-        """The consumer group that takes a classic one's place, and the records that say so, not yet written.
+        """Return the consumer group that replaces a classic one, and the records to write.
 
-        Raises BrokerError: GROUP_ID_NOT_FOUND when the group has to stay as it is.
+        Raises BrokerError: GROUP_ID_NOT_FOUND if the group cannot be upgraded.
         """
         stays = refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {classic.group_id} is not a consumer group.")
         too_many = len(classic.members) > self.store.settings.group_consumer_max_size
@@ -82,7 +82,7 @@ class Migration:
             for member in classic.members.values():
                 self._upgrade_member(group, classic, member)
         except DecodeError as error:
-            raise refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"{stays.what} Its members cannot be read: {error}") from error
+            raise refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"{stays.what} Its members are unreadable: {error}") from error
         group_id = group.group_id
         members = list(group.members.values())
         written = [records.group_metadata_tombstone(group_id)]
@@ -116,7 +116,7 @@ class Migration:
         )
 
     def upgraded(self, classic: ClassicGroup) -> None:
-        """The upgrade is written: members that wait are sent to join again, and the sessions go on."""
+        """Finish a written upgrade: waiting members join again, and sessions continue."""
         for what in ("join", "sync"):
             self.store.timers.cancel((what, classic.group_id))
         again = int(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -126,9 +126,9 @@ class Migration:
             self.consumers.start_session(classic.group_id, member.member_id, member.session_timeout_ms)
 
     def downgrade(self, group: ConsumerGroup, leaving: str) -> bool:
-        """Make a classic group of it if, without that member, none of the consumer protocol is left; whether it did.
+        """Turn a group into a classic one if no member of the consumer protocol remains without this member.
 
-        Raises BrokerError when it cannot be written.
+        Returns whether it did. Raises BrokerError if the log cannot be written.
         """
         rest = [member for member in group.members.values() if member.member_id != leaving]
         member = group.members[leaving]
@@ -183,7 +183,7 @@ class Migration:
         )
 
     def _by_id(self, topics: Iterable[tuple[str, list[int]]]) -> Assignment:
-        """Partitions of topics by name, those of topics that are not there any more left out."""
+        """Convert partitions by topic name to partitions by topic id, without deleted topics."""
         found: dict[UUID, frozenset[int]] = {}
         for name, partitions in topics:
             topic = self.store.topics.get(name)
@@ -192,7 +192,7 @@ class Migration:
         return found
 
     def _embed(self, assignment: Assignment, metadata: bytes) -> bytes:
-        """An assignment in the version of the member's own metadata. Raises BrokerError if that cannot be read."""
+        """Encode an assignment in the version of the member's metadata. Raises BrokerError if that is unreadable."""
         topics = [
             EmbeddedTopicPartition(topic=topic.name, partitions=sorted(partitions))
             for topic_id, partitions in assignment.items()
@@ -201,7 +201,7 @@ class Migration:
         try:
             version = embedded_version(metadata)
         except DecodeError as error:
-            raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"the member's metadata: {error}") from error
+            raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"member metadata is unreadable: {error}") from error
         return write_assignment(ConsumerProtocolAssignment(assigned_partitions=topics), version)
 
     # --- classic requests to a consumer group ---
@@ -214,7 +214,7 @@ class Migration:
         answer: JoinAnswer,
         may_see: Callable[[str], bool],
     ) -> None:
-        """JoinGroup of a member that speaks the classic protocol. Raises BrokerError."""
+        """Handle JoinGroup of a classic member. Raises BrokerError."""
         member_id = request.member_id or render_uuid(new_uuid())
         self.consumers.check_size(group, member_id)
         protocols = protocols_of(request)
@@ -227,7 +227,9 @@ class Migration:
         try:
             subscription = read_subscription(protocols[0][1])
         except DecodeError as error:
-            raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"the member's subscription: {error}") from error
+            raise refusal(
+                ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"member subscription is unreadable: {error}"
+            ) from error
         step = self._take_in(group, member_id, instance_id, is_new)
         step.member = step.member.replace(
             instance_id=instance_id or step.member.instance_id,
@@ -269,7 +271,10 @@ class Migration:
         return Step(before=known, member=known, replaces=member_id, records=[])
 
     def _classic_member(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
-        """Raises BrokerError: UNKNOWN_MEMBER_ID for one of the consumer protocol too, FENCED_INSTANCE_ID."""
+        """Return a classic member.
+
+        Raises BrokerError: UNKNOWN_MEMBER_ID, also for members of the consumer protocol; FENCED_INSTANCE_ID.
+        """
         if instance_id is None:
             member = group.member(member_id)
         else:
@@ -279,15 +284,15 @@ class Migration:
         return member
 
     def sync(self, group: ConsumerGroup, request: SyncGroupRequest) -> SyncGroupResponse:
-        """SyncGroup of a member that speaks the classic protocol. Raises BrokerError."""
+        """Handle SyncGroup of a classic member. Raises BrokerError."""
         member = self._classic_member(group, request.member_id, request.group_instance_id)
         check_generation(member, request.generation_id)
         name, metadata = member.classic_protocols[0]
         if request.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE) or request.protocol_name not in (None, name):
-            raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"the member's protocol is {name}")
+            raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"protocol of the member is '{name}'")
         if group.epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
             self._wait_for_join(group, member)
-            raise refusal(ErrorCode.REBALANCE_IN_PROGRESS, f"group {group.group_id} is at epoch {group.epoch}")
+            raise refusal(ErrorCode.REBALANCE_IN_PROGRESS, f"group '{group.group_id}' is at epoch {group.epoch}")
         assert member.classic_session_timeout_ms is not None
         self.store.timers.cancel(("sync", group.group_id, member.member_id))
         self.consumers.start_session(group.group_id, member.member_id, member.classic_session_timeout_ms)
@@ -298,7 +303,7 @@ class Migration:
         )
 
     def heartbeat(self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int) -> None:
-        """Heartbeat of a member that speaks the classic protocol. Raises BrokerError."""
+        """Handle Heartbeat of a classic member. Raises BrokerError."""
         member = self._classic_member(group, member_id, instance_id)
         check_generation(member, generation_id)
         assert member.classic_session_timeout_ms is not None
@@ -309,7 +314,7 @@ class Migration:
             or (member.state is MemberState.UNRELEASED_PARTITIONS and not group.waits_for_others(member))
         ):
             self._wait_for_join(group, member)
-            raise refusal(ErrorCode.REBALANCE_IN_PROGRESS, "the member has to join again")
+            raise refusal(ErrorCode.REBALANCE_IN_PROGRESS, "member has to join again")
 
     def _wait_for_join(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         self.store.timers.start_if_absent(
@@ -319,7 +324,7 @@ class Migration:
         )
 
     def leave(self, group: ConsumerGroup, request: LeaveGroupRequest) -> LeaveGroupResponse:
-        """LeaveGroup of members that speak the classic protocol, each with its own result. Raises BrokerError."""
+        """Handle LeaveGroup of classic members, each with its own result. Raises BrokerError."""
         results, left = [], {}
         for identity in request.members:
             member_id, instance_id = identity.member_id, identity.group_instance_id
@@ -339,7 +344,7 @@ class Migration:
 
 
 def check_generation(member: ConsumerMember, generation_id: int) -> None:
-    """Raises BrokerError: ILLEGAL_GENERATION."""
+    """Check that a generation is the member's epoch. Raises BrokerError: ILLEGAL_GENERATION."""
     if member.epoch != generation_id:
         raise refusal(
             ErrorCode.ILLEGAL_GENERATION,

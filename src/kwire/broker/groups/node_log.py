@@ -1,6 +1,6 @@
-"""The coordinator on a node: `__consumer_offsets` as its log, topics as they change.
+"""The group coordinator of a node: its log `__consumer_offsets`, and notifications of topic changes.
 
-Source: kafka.coordinator.group.CoordinatorLoaderImpl, CoordinatorPartitionWriter.
+Source: kafka.coordinator.group.CoordinatorPartitionWriter.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kwire.broker.coordinator_log import read_topic
 from kwire.broker.groups.coordinator import GroupCoordinator
 from kwire.broker.groups.offsets_log import NO_PRODUCER, Producer
-from kwire.broker.internal_topics import create_missing
+from kwire.broker.topic_creation import create_missing
 from kwire.broker.topics import Topic
 from kwire.internal_topics.coordinator_records import decode_group
 from kwire.internal_topics.names import GROUPS_TOPIC
@@ -25,9 +25,9 @@ __all__ = ["NodeOffsetsLog", "open_coordinator", "watch_topics"]
 
 
 def open_coordinator(node: Node) -> GroupCoordinator:
-    """The node's coordinator, its log read and its timers running. Raises LogError, DecodeError.
+    """Start the coordinator of a node: read its log and start its timers. Raises LogError.
 
-    The topics and their logs have to be there. `stop()` it before the logs are closed.
+    The topics' logs must be open. Call `stop()` before they are closed.
     """
     coordinator = GroupCoordinator(node.clock, node.timers, node.settings, node.topics, NodeOffsetsLog(node))
     coordinator.start()
@@ -35,7 +35,7 @@ def open_coordinator(node: Node) -> GroupCoordinator:
 
 
 def watch_topics(node: Node) -> None:
-    """From now on tell the node's coordinator, whichever it is by then, of topics that come and go."""
+    """Notify the node's coordinator, which may change, of topics that are created or deleted."""
 
     def topic_changed(topic: Topic, exists: bool) -> None:
         if exists:
@@ -47,7 +47,7 @@ def watch_topics(node: Node) -> None:
 
 
 class NodeOffsetsLog:
-    """`__consumer_offsets`, made when the first group has something to keep."""
+    """The topic `__consumer_offsets`, created with the first record."""
 
     def __init__(self, node: Node) -> None:
         self._node = node

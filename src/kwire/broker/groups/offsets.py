@@ -1,15 +1,14 @@
-"""Committing, fetching, deleting and forgetting offsets, checked against the group they belong to.
+"""Committing, fetching, deleting and expiring offsets, checked against their group.
 
-A group that is not there is made by a commit outside any generation (a "simple" consumer, which assigns itself its
-partitions). A classic group's member commits within its generation, a consumer group's member at its epoch.
+A commit outside any generation creates a missing group (a "simple" consumer, which assigns its partitions itself).
+Members of a classic group commit within their generation, members of a consumer group at their epoch.
 
-Offsets are forgotten offsets.retention.minutes after (KIP-211)
+Offsets expire offsets.retention.minutes after (KIP-211)
 
     the group became empty             for groups that had members of the classic protocol
     the last commit                    for topics that no member reads any more, and for simple consumers
-    the time that the commit itself named (versions 2 to 4 of OffsetCommit)
 
-and a group that has neither members nor offsets left is forgotten with them.
+or at the time in the commit itself (versions 2 to 4 of OffsetCommit). A group without members and offsets is removed.
 
 Source: org.apache.kafka.coordinator.group.OffsetMetadataManager, ClassicGroup.validateOffsetCommit and
 offsetExpirationCondition, ConsumerGroup.validateOffsetCommit.
@@ -41,7 +40,7 @@ MINUTE_MS = 60_000
 
 
 class GroupOffsets:
-    """See the module's head."""
+    """Operations on the committed offsets of a node."""
 
     def __init__(self, store: GroupStore) -> None:
         self.store = store
@@ -51,9 +50,9 @@ class GroupOffsets:
     def check_commit(
         self, group_id: str, member_id: str, instance_id: str | None, epoch: int, *, version: int, transactional: bool
     ) -> Group:
-        """The group that a member commits for, made if it is not there and nobody claims to be a member.
+        """Return the group that a member commits for; a simple consumer's is created if it does not exist.
 
-        epoch: the generation, or the member's epoch; negative outside both. version: of OffsetCommit.
+        epoch: the generation or the member's epoch; negative for simple consumers. version: of OffsetCommit.
         Raises BrokerError.
         """
         group = self.store.groups.get(group_id)
@@ -78,11 +77,11 @@ class GroupOffsets:
         if epoch >= 0 or member_id or instance_id is not None:
             group.check_member(member_id, instance_id)
             if epoch != group.generation_id:
-                raise refusal(ErrorCode.ILLEGAL_GENERATION, f"the generation is {group.generation_id}")
+                raise refusal(ErrorCode.ILLEGAL_GENERATION, f"generation is {group.generation_id}")
         elif not transactional:
-            raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"group {group.group_id} has members of its own")
+            raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"group '{group.group_id}' has members; only they may commit")
         if not transactional and group.state is ClassicState.COMPLETING_REBALANCE:
-            raise refusal(ErrorCode.REBALANCE_IN_PROGRESS, "the assignment has not come yet")
+            raise refusal(ErrorCode.REBALANCE_IN_PROGRESS, "assignment is not available yet")
 
     @staticmethod
     def _check_consumer(group: ConsumerGroup, member_id: str, epoch: int, version: int, transactional: bool) -> None:
@@ -102,7 +101,7 @@ class GroupOffsets:
             )
 
     def is_too_large(self, metadata: str | None) -> bool:
-        """Whether a commit's metadata is longer than offset.metadata.max.bytes, which Kafka counts in UTF-16 units."""
+        """Return whether metadata exceeds offset.metadata.max.bytes, which Kafka counts in UTF-16 units."""
         limit = self.store.settings.offset_metadata_max_bytes
         if metadata is None or len(metadata) * 2 <= limit:
             return False
@@ -114,14 +113,17 @@ class GroupOffsets:
         commits: Sequence[tuple[TopicPartition, OffsetCommitValue]],
         producer: Producer = NO_PRODUCER,
     ) -> None:
-        """Commit offsets that were checked, all or none. Raises BrokerError."""
+        """Commit checked offsets, all or none. Raises BrokerError."""
         written = [records.offset_commit(group_id, *partition, value) for partition, value in commits]
         self.store.write(group_id, written, producer)
 
     # --- fetching ---
 
     def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> bool:
-        """Whether the group is there. Raises BrokerError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION."""
+        """Check a member and return whether the group exists.
+
+        Raises BrokerError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION.
+        """
         group = self.store.groups.get(group_id)
         if isinstance(group, ConsumerGroup) and not (member_id is None and epoch < 0):
             member = group.member(member_id or "")
@@ -136,29 +138,32 @@ class GroupOffsets:
     # --- deleting ---
 
     def check_delete(self, group_id: str) -> Group:
-        """The group whose offsets are to be deleted. Raises BrokerError: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP."""
+        """Return the group whose offsets are to be deleted.
+
+        Raises BrokerError: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP.
+        """
         group = self.store.group(group_id)
         if (
             isinstance(group, ClassicGroup)
             and group.state is not ClassicState.EMPTY
             and not group.uses_consumer_protocol
         ):
-            raise refusal(ErrorCode.NON_EMPTY_GROUP, f"group {group_id} has members that are no consumers")
+            raise refusal(ErrorCode.NON_EMPTY_GROUP, f"group '{group_id}' has members that are not consumers")
         return group
 
     def delete(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
-        """Delete those that are there. Raises BrokerError."""
+        """Delete offsets; partitions without one are ignored. Raises BrokerError."""
         known = self.store.state.offsets_of(group_id).keys() | self.store.state.pending_partitions(group_id)
         written = [records.offset_tombstone(group_id, *each) for each in dict.fromkeys(partitions) if each in known]
         self.store.write(group_id, written)
 
     def all_tombstones(self, group_id: str) -> list[GroupRecord]:
-        """What deletes all offsets of a group, those of open transactions too."""
+        """Return the tombstones of all offsets of a group, those in open transactions included."""
         partitions = self.store.state.offsets_of(group_id).keys() | self.store.state.pending_partitions(group_id)
         return [records.offset_tombstone(group_id, *partition) for partition in sorted(partitions)]
 
     def forget_topics(self, names: Iterable[str]) -> None:
-        """Topics were deleted: so are all offsets of them. Raises BrokerError."""
+        """Delete all offsets of deleted topics. Raises BrokerError."""
         gone = frozenset(names)
         for group_id in list(self.store.groups):
             partitions = self.store.state.offsets_of(group_id).keys() | self.store.state.pending_partitions(group_id)
@@ -167,7 +172,7 @@ class GroupOffsets:
     # --- forgetting ---
 
     def expire(self) -> None:
-        """Forget what has been kept long enough; see the module's head. A group that cannot be written stays."""
+        """Remove expired offsets and groups; a group that cannot be written stays."""
         for group_id, group in list(self.store.groups.items()):
             expired = self._expired(group)
             written = [records.offset_tombstone(group_id, *partition) for partition in expired]
@@ -215,14 +220,14 @@ class GroupOffsets:
 
 
 def is_empty(group: Group) -> bool:
-    """Whether a group has no members, and nobody is about to join."""
+    """Return whether a group has no members and nobody is joining."""
     if isinstance(group, ClassicGroup):
         return group.state is ClassicState.EMPTY
     return not group.members
 
 
 def group_tombstones(group: Group) -> list[GroupRecord]:
-    """What deletes a group, its offsets aside."""
+    """Return the tombstones that delete a group, without its offsets."""
     group_id = group.group_id
     if isinstance(group, ClassicGroup):
         return [records.group_metadata_tombstone(group_id)]

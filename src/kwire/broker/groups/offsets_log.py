@@ -1,4 +1,4 @@
-"""What the coordinator asks of the log it keeps its state in, and how it comes back from there."""
+"""The log of the group coordinator, as an interface."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["NO_PRODUCER", "OffsetsLog", "Producer"]
 
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """Who appends within a transaction. epoch: the producer's."""
+    """A producer that appends within a transaction. epoch: the producer's."""
 
     producer_id: int
     epoch: int
@@ -26,14 +26,14 @@ class OffsetsLog(Protocol):
     """The partitions of `__consumer_offsets`."""
 
     def partition_count(self) -> int:
-        """How many there are, or would be if the topic were made now."""
+        """Return the number of partitions; of a missing topic, the number it would be created with."""
 
     def append(
         self, partition: int, records: Sequence[tuple[bytes, bytes | None]], producer: Producer = NO_PRODUCER
     ) -> int:
-        """Append one batch of (key, value), making the topic first if it is not there; returns its first offset.
+        """Append one batch of (key, value), creating a missing topic first; return the first offset.
 
-        Either all of it is appended or nothing. Raises BrokerError (MESSAGE_TOO_LARGE and others), LogError.
+        Appends all records or none. Raises BrokerError (MESSAGE_TOO_LARGE and others), LogError.
         """
 
     def replay(self) -> Iterator[TypedRecord]:

@@ -1,7 +1,7 @@
-"""One member's next step from what it has to what it is to have.
+"""A member's next step from its assignment to its target assignment.
 
-Of a member's partitions: what it has and is to keep stays; what it has and is not to keep it must give up first, at its
-old epoch; what it is to have and nobody holds it gets, with the new epoch; what another still holds it waits for.
+Partitions in both stay. Partitions that are not in the target are revoked first, at the old epoch. Then the member gets
+those that nobody owns, with the new epoch, and waits for those that others still own.
 
 Source: KIP-848; org.apache.kafka.coordinator.group.modern.consumer.CurrentAssignmentBuilder.
 """
@@ -27,9 +27,9 @@ def reconcile(
     is_held: Callable[[UUID, int], bool],
     owned: Assignment | None,
 ) -> ConsumerMember:
-    """The member after its next step; the same object when there is none to take.
+    """Return the member after its next step; the same object if no step is possible.
 
-    owned: what the member says it has, None when it does not say. is_held: whether anybody holds a partition.
+    owned: the partitions that the member reports, None if it reports none. is_held: whether a member owns a partition.
     Raises BrokerError: FENCED_MEMBER_EPOCH for a state that only a newer broker knows.
     """
     match member.state:
@@ -54,7 +54,7 @@ def reconcile(
 
 
 def _owns_any(owned: Assignment | None, given_up: Assignment) -> bool:
-    """Whether the member still has any of these. One that does not say is taken to."""
+    """Return whether the member still owns any of these partitions; a member that does not report is assumed to."""
     if owned is None:
         return True
     return any(not partitions.isdisjoint(given_up.get(topic_id, NONE)) for topic_id, partitions in owned.items())
@@ -68,7 +68,7 @@ def _next(
     is_held: Callable[[UUID, int], bool],
     owned: Assignment | None,
 ) -> ConsumerMember:
-    """The step from a member at that epoch; see the module's head."""
+    """Return the step of a member at an epoch."""
     waits = False
     kept: dict[UUID, frozenset[int]] = {}
     to_give_up: dict[UUID, frozenset[int]] = {}

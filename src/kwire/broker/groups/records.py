@@ -1,21 +1,19 @@
-"""The records of `__consumer_offsets`: what each says, and the bytes of its key and value.
+"""Records of `__consumer_offsets` as the broker writes them.
 
-    type  key                                       value, and its version      says
-       0  LegacyOffsetCommitKey                     OffsetCommitValue           as 1, by brokers before 0.9
-       1  OffsetCommitKey                           OffsetCommitValue 3         an offset, with its metadata
-                                                                         1      and with a time when it expires
-       2  GroupMetadataKey                          GroupMetadataValue 3        a classic group's last generation
-       3  ConsumerGroupMetadataKey                  ...Value 0                  a consumer group's epoch
-       4  ConsumerGroupPartitionMetadataKey         ...Value 0                  the topics it reads, as last seen
+    type  key                                       value, and its version      content
+       1  OffsetCommitKey                           OffsetCommitValue 3         an offset with its metadata
+                                                                         1      and with an expiry time
+       2  GroupMetadataKey                          GroupMetadataValue 3        the last generation of a classic group
+       3  ConsumerGroupMetadataKey                  ...Value 0                  the epoch of a consumer group
+       4  ConsumerGroupPartitionMetadataKey         ...Value 0                  the topics it reads
        5  ConsumerGroupMemberMetadataKey            ...Value 0                  a member's subscription
-       6  ConsumerGroupTargetAssignmentMetadataKey  ...Value 0                  epoch of the target assignment
-       7  ConsumerGroupTargetAssignmentMemberKey    ...Value 0                  what a member is to have
-       8  ConsumerGroupCurrentMemberAssignmentKey   ...Value 0                  what a member has
-      16  ConsumerGroupRegularExpressionKey         ...Value 0                  the topics that a regex found
+       6  ConsumerGroupTargetAssignmentMetadataKey  ...Value 0                  the epoch of the target assignment
+       7  ConsumerGroupTargetAssignmentMemberKey    ...Value 0                  a member's target assignment
+       8  ConsumerGroupCurrentMemberAssignmentKey   ...Value 0                  a member's current assignment
+      16  ConsumerGroupRegularExpressionKey         ...Value 0                  the topics that match a regex
 
-A null value deletes. Versions are those that Kafka 3.9.1 writes, so that it takes a directory over; it skips type 16,
-which is 4.0's. Of newer values the tagged fields are passed over (a 4.x group's metadata hash), and types that are not
-in the table (share and streams groups) are left alone.
+A null value deletes. The versions are those that Kafka 3.9.1 writes, so that it can take over a directory; it skips
+type 16, which came with 4.0. `kwire.internal_topics.groups_state` applies the records.
 
 Source: org.apache.kafka.coordinator.group.CoordinatorRecordHelpers, CoordinatorRecordSerde; MetadataVersion's
 groupMetadataValueVersion and offsetCommitValueVersion.
@@ -94,14 +92,14 @@ OFFSET_COMMIT_VERSION, EXPIRING_OFFSET_COMMIT_VERSION = 3, 1
 
 @dataclass(frozen=True, slots=True)
 class GroupRecord:
-    """A key, and its value in that version; None deletes what the key names."""
+    """A key, and its value in a version; a value of None is a tombstone."""
 
     key: Message
     value: Message | None
     version: int = 0
 
     def encode(self) -> tuple[bytes, bytes | None]:
-        """The bytes of both. Raises EncodeError for text that does not fit, such as a member id of 40 000 bytes."""
+        """Return the bytes of key and value. Raises EncodeError for text that is too long, such as a huge member id."""
         return write_prefixed(self.key, 0), None if self.value is None else write_prefixed(self.value, self.version)
 
 
@@ -109,7 +107,7 @@ class GroupRecord:
 
 
 def group_metadata(group: ClassicGroup, assignments: Mapping[str, bytes]) -> GroupRecord:
-    """A group's generation, with what each member was given (nothing where the leader left it out)."""
+    """Record the generation of a classic group with its assignments; members without one get none."""
     value = GroupMetadataValue(
         protocol_type=group.protocol_type or "",
         generation=group.generation_id,
@@ -134,7 +132,7 @@ def group_metadata(group: ClassicGroup, assignments: Mapping[str, bytes]) -> Gro
 
 
 def empty_group_metadata(group: ClassicGroup) -> GroupRecord:
-    """A group that has just been made: its first members are still joining."""
+    """Record a new classic group, whose first members are still joining."""
     value = GroupMetadataValue(
         protocol_type="", generation=0, protocol=None, leader=None, current_state_timestamp=group.state_since_ms
     )
@@ -142,18 +140,18 @@ def empty_group_metadata(group: ClassicGroup) -> GroupRecord:
 
 
 def group_metadata_tombstone(group_id: str) -> GroupRecord:
-    """No classic group of that id any more."""
+    """Delete a classic group."""
     return GroupRecord(GroupMetadataKey(group=group_id), None)
 
 
 def offset_commit(group_id: str, topic: str, partition: int, value: OffsetCommitValue) -> GroupRecord:
-    """An offset. expire_timestamp is only in the version that old clients' retention needs."""
+    """Record a committed offset. Only version 1 of the value, for old clients, has expire_timestamp."""
     version = OFFSET_COMMIT_VERSION if value.expire_timestamp == -1 else EXPIRING_OFFSET_COMMIT_VERSION
     return GroupRecord(OffsetCommitKey(group=group_id, topic=topic, partition=partition), value, version)
 
 
 def offset_tombstone(group_id: str, topic: str, partition: int) -> GroupRecord:
-    """No offset for that partition any more."""
+    """Delete a committed offset."""
     return GroupRecord(OffsetCommitKey(group=group_id, topic=topic, partition=partition), None)
 
 
@@ -161,17 +159,17 @@ def offset_tombstone(group_id: str, topic: str, partition: int) -> GroupRecord:
 
 
 def group_epoch(group_id: str, epoch: int) -> GroupRecord:
-    """The group's epoch."""
+    """Record the epoch of a consumer group."""
     return GroupRecord(ConsumerGroupMetadataKey(group_id=group_id), ConsumerGroupMetadataValue(epoch=epoch))
 
 
 def group_epoch_tombstone(group_id: str) -> GroupRecord:
-    """No consumer group of that id any more."""
+    """Delete a consumer group."""
     return GroupRecord(ConsumerGroupMetadataKey(group_id=group_id), None)
 
 
 def subscription_metadata(group_id: str, topics: Mapping[str, TopicMetadata]) -> GroupRecord:
-    """The topics that the members read, as they are now."""
+    """Record the topics that the members of a group read."""
     value = ConsumerGroupPartitionMetadataValue(
         topics=[
             TopicMetadataValue(
@@ -191,12 +189,12 @@ def subscription_metadata(group_id: str, topics: Mapping[str, TopicMetadata]) ->
 
 
 def subscription_metadata_tombstone(group_id: str) -> GroupRecord:
-    """The group reads nothing any more."""
+    """Delete the topics of a group."""
     return GroupRecord(ConsumerGroupPartitionMetadataKey(group_id=group_id), None)
 
 
 def member_subscription(group_id: str, member: ConsumerMember) -> GroupRecord:
-    """Who a member is and what it subscribes to."""
+    """Record a member and its subscription."""
     classic = None
     if member.classic_session_timeout_ms is not None:
         classic = ClassicMemberMetadata(
@@ -218,12 +216,12 @@ def member_subscription(group_id: str, member: ConsumerMember) -> GroupRecord:
 
 
 def member_subscription_tombstone(group_id: str, member_id: str) -> GroupRecord:
-    """The member is gone."""
+    """Delete a member."""
     return GroupRecord(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None)
 
 
 def target_epoch(group_id: str, epoch: int) -> GroupRecord:
-    """The group's epoch for which the target assignment was made."""
+    """Record the epoch of the target assignment."""
     return GroupRecord(
         ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id),
         ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch),
@@ -231,12 +229,12 @@ def target_epoch(group_id: str, epoch: int) -> GroupRecord:
 
 
 def target_epoch_tombstone(group_id: str) -> GroupRecord:
-    """There is no target assignment any more."""
+    """Delete the epoch of the target assignment."""
     return GroupRecord(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), None)
 
 
 def target_assignment(group_id: str, member_id: str, assignment: Assignment) -> GroupRecord:
-    """What the member is to have."""
+    """Record a member's target assignment."""
     value = ConsumerGroupTargetAssignmentMemberValue(
         topic_partitions=[TopicPartition(topic_id=topic, partitions=sorted(p)) for topic, p in assignment.items()]
     )
@@ -244,12 +242,12 @@ def target_assignment(group_id: str, member_id: str, assignment: Assignment) -> 
 
 
 def target_assignment_tombstone(group_id: str, member_id: str) -> GroupRecord:
-    """The member is to have nothing."""
+    """Delete a member's target assignment."""
     return GroupRecord(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None)
 
 
 def current_assignment(group_id: str, member: ConsumerMember) -> GroupRecord:
-    """What the member has, and what it has yet to give up."""
+    """Record a member's assignment, and the partitions that it still has to revoke."""
     value = ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
@@ -261,7 +259,7 @@ def current_assignment(group_id: str, member: ConsumerMember) -> GroupRecord:
 
 
 def current_assignment_tombstone(group_id: str, member_id: str) -> GroupRecord:
-    """The member has nothing."""
+    """Delete a member's assignment."""
     return GroupRecord(ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None)
 
 
@@ -270,7 +268,7 @@ def _topic_partitions(assignment: Mapping[UUID, Collection[int]]) -> list[TopicP
 
 
 def regex(group_id: str, pattern: str, resolved: ResolvedRegex) -> GroupRecord:
-    """The topics that a regular expression found."""
+    """Record the topics that match a regular expression."""
     value = ConsumerGroupRegularExpressionValue(
         topics=sorted(resolved.topics), version=resolved.version, timestamp=resolved.timestamp_ms
     )
@@ -278,5 +276,5 @@ def regex(group_id: str, pattern: str, resolved: ResolvedRegex) -> GroupRecord:
 
 
 def regex_tombstone(group_id: str, pattern: str) -> GroupRecord:
-    """Nobody subscribes by that regular expression any more."""
+    """Delete a regular expression that no member subscribes with."""
     return GroupRecord(ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=pattern), None)

@@ -1,15 +1,15 @@
-"""Matching in time that grows with the text alone: a machine whose states are walked all at once (Thompson).
+"""Regular expressions matched in time linear in the text: all states are walked in parallel (Thompson).
 
-    state  what it does                                             next states
-    CHARS  takes one character of a set                             one
-    PLACE  goes on at some places only: begin, end, word border     one
-    FORK   goes on in every direction                               any number
-    END    the pattern is done
+    state  effect                                                     next states
+    CHARS  consumes one character of a set                            one
+    PLACE  continues only at a position: begin, end, word boundary    one
+    FORK   continues in every direction                               any number
+    END    the pattern has matched
 
-Sets of states that were met before are not worked out again, so names that look alike cost a look-up a character. The
-work for new ones is counted, and at MAX_STEPS it ends: a pattern that is made to be expensive costs half a second.
+Sets of states are cached, so similar names cost one look-up per character. The work for new sets is counted and ends at
+MAX_STEPS: a pattern that was made to be expensive costs half a second.
 
-Source: R. Cox, "Regular Expression Matching Can Be Simple And Fast"; what RE2 does.
+Source: R. Cox, "Regular Expression Matching Can Be Simple And Fast"; RE2.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ NO_CHARACTERS: frozenset[str] = frozenset()
 
 
 class TooExpensive(Exception):
-    """More states or more steps than a pattern is given. Whoever has the pattern says so in its own words."""
+    """A pattern needs more states or steps than allowed. The caller reports it with the pattern."""
 
 
 class Machine:
-    """See the module's head. Built by adding states and connecting them; the first to start in is given to `finish`."""
+    """A matcher. Add states and connect them, then call finish with the first state."""
 
     def __init__(self) -> None:
         self._kinds: list[int] = []
@@ -61,7 +61,7 @@ class Machine:
         place: Place | None = None,
         nexts: Iterable[int] = (),
     ) -> int:
-        """A new state. Raises TooExpensive."""
+        """Add a state and return its number. Raises TooExpensive."""
         if len(self._kinds) >= MAX_STATES:
             raise TooExpensive(f"it needs more than {MAX_STATES} states")
         self._kinds.append(kind)
@@ -71,16 +71,16 @@ class Machine:
         return len(self._kinds) - 1
 
     def connect(self, states: Iterable[int], to: int) -> None:
-        """From each of these on to that one."""
+        """Connect each of these states to another one."""
         for state in states:
             self._nexts[state].append(to)
 
     def finish(self, start: int) -> None:
-        """It is built."""
+        """Finish the machine."""
         self._start = start
 
     def matches(self, text: str) -> bool:
-        """Whether the whole text matches. Raises TooExpensive."""
+        """Return whether the whole text matches. Raises TooExpensive."""
         waiting = frozenset([self._start])
         word_before = False
         for at, character in enumerate(text):
@@ -94,7 +94,7 @@ class Machine:
         return any(self._kinds[state] == END for state in states)
 
     def _reach(self, begin: frozenset[int], at_begin: bool, at_end: bool, at_border: bool) -> frozenset[int]:
-        """All states that can be reached without taking a character."""
+        """Return all states that are reachable without consuming a character."""
         key = (begin, at_begin, at_end, at_border)
         known = self._reached.get(key)
         if known is not None:
@@ -114,7 +114,7 @@ class Machine:
         return self._reached[key]
 
     def _take(self, states: frozenset[int], character: str) -> frozenset[int]:
-        """Where taking a character leads."""
+        """Return the states after consuming a character."""
         known = self._taken.get((states, character))
         if known is not None:
             return known
@@ -128,4 +128,4 @@ class Machine:
     def _count(self, steps: int) -> None:
         self._steps += steps
         if self._steps > MAX_STEPS:
-            raise TooExpensive("it takes too many steps for the topics there are")
+            raise TooExpensive("it takes too many steps for the existing topics")

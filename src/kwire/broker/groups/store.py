@@ -1,8 +1,8 @@
-"""All groups and their offsets: the state of `__consumer_offsets`, and the live groups that the coordinator works on.
+"""All groups and their offsets: the state of `__consumer_offsets`, and the live groups of the coordinator.
 
-A change is a list of records. They are appended as one batch and then applied, by the code that replays the log at
-start, so a restart finds what was there. The exception are generations of classic groups: members wait for each other
-in memory, and the record is written when the leader's assignment arrives.
+A change is a list of records. They are appended as one batch and then applied by the code that replays the log at
+start, so a restart restores the same state. Generations of classic groups are the exception: members wait for each
+other in memory, and the record is written when the leader's assignment arrives.
 
 `GroupsState` folds the records. A live group follows it: a classic group is built from its record, a consumer group
 takes over the part that a record changed.
@@ -48,7 +48,7 @@ Group = ClassicGroup | ConsumerGroup
 
 log = logging.getLogger(__name__)
 
-# What clients are told when the coordinator cannot write: nothing of the log, but whether to try again.
+# Errors for clients when the coordinator cannot write: no details of the log, only whether to retry.
 # Source: GroupMetadataManager.appendGroupMetadataErrorToResponseError.
 APPEND_ERRORS = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -63,7 +63,7 @@ APPEND_ERRORS = {
 
 
 class GroupStore:
-    """What both protocols share: time, settings, topics, live groups, and the state of the log with all offsets."""
+    """The groups of a node: the log's state with all offsets, the live groups, and what both protocols share."""
 
     def __init__(
         self, clock: Clock, timers: Timers, settings: Settings, topics: TopicRegistry, offsets_log: OffsetsLog
@@ -79,21 +79,21 @@ class GroupStore:
     # --- groups ---
 
     def group(self, group_id: str) -> Group:
-        """Raises BrokerError: GROUP_ID_NOT_FOUND."""
+        """Return a live group. Raises BrokerError: GROUP_ID_NOT_FOUND."""
         group = self.groups.get(group_id)
         if group is None:
             raise refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
         return group
 
     def consumer_group(self, group_id: str) -> ConsumerGroup:
-        """Raises BrokerError: GROUP_ID_NOT_FOUND, for a classic group too."""
+        """Return a live consumer group. Raises BrokerError: GROUP_ID_NOT_FOUND, also for classic groups."""
         group = self.group(group_id)
         if not isinstance(group, ConsumerGroup):
             raise refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
         return group
 
     def new_classic_group(self, group_id: str) -> ClassicGroup:
-        """An empty one, which no record tells of yet."""
+        """Create an empty live group, without a record."""
         group = ClassicGroup(group_id=group_id, state_since_ms=self.clock.now_ms())
         self.groups[group_id] = group
         return group
@@ -120,9 +120,9 @@ class GroupStore:
             code = error.code if isinstance(error, BrokerError) else ErrorCode.KAFKA_STORAGE_ERROR
             if isinstance(error, EncodeError):
                 code = ErrorCode.INVALID_REQUEST
-            log.warning("group %s: could not write: %s", group_id, error)
+            log.warning("group %r could not be written: %s", group_id, error)
             reported = APPEND_ERRORS.get(ErrorCode(code), ErrorCode(code))
-            raise refusal(reported, f"group {group_id}: its state could not be written") from error
+            raise refusal(reported, f"group '{group_id}' could not be written") from error
         now_ms = self.clock.now_ms()
         for index, record in enumerate(records, offset):
             typed = TypedRecord(

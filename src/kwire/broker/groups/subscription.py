@@ -1,4 +1,4 @@
-"""What the members of a consumer group read together, and the topics as the group last saw them."""
+"""The topics that the members of a consumer group subscribe to."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ __all__ = ["member_topics", "subscribed_topics", "topics_metadata"]
 
 
 def member_topics(member: ConsumerMember, regexes: Mapping[str, ResolvedRegex]) -> frozenset[str]:
-    """All topic names that a member subscribes to: those it names, and those its regular expression found."""
+    """Return the topic names that a member subscribes to, by name or by regular expression."""
     resolved = regexes.get(member.topic_regex) if member.topic_regex else None
     return member.topic_names if resolved is None else member.topic_names | resolved.topics
 
 
 def subscribed_topics(members: Iterable[ConsumerMember], regexes: Mapping[str, ResolvedRegex]) -> Counter[str]:
-    """How many members subscribe to each topic name, whether there is such a topic or not."""
+    """Return the number of members that subscribe to each topic name; the topics need not exist."""
     return Counter(name for member in members for name in member_topics(member, regexes))
 
 
 def topics_metadata(names: Iterable[str], topics: TopicRegistry, rack: str | None) -> dict[str, TopicMetadata]:
-    """Those of the topics that exist, by name in order."""
+    """Return the metadata of existing topics, in order of their names."""
     found = {}
     for name in sorted(names):
         topic = topics.get(name)

@@ -1,4 +1,4 @@
-"""Timers by name: at most one runs under each, and a new one takes the old one's place.
+"""Timers by name: at most one runs under each name, and a new one replaces it.
 
 Source: org.apache.kafka.coordinator.group.runtime.CoordinatorTimer.
 """
@@ -13,14 +13,14 @@ __all__ = ["NamedTimers"]
 
 
 class NamedTimers:
-    """What is due later for groups and members. Names are tuples: (what, group id, member id)."""
+    """Timers of groups and members. Names are tuples: (purpose, group id, member id)."""
 
     def __init__(self, timers: Timers) -> None:
         self._timers = timers
         self._running: dict[Hashable, TimerHandle] = {}
 
     def start(self, name: Hashable, delay_ms: int, callback: Callable[[], object]) -> None:
-        """Call back after so many milliseconds, instead of what ran under this name."""
+        """Call a function after a delay in milliseconds, replacing the timer of this name."""
         self.cancel(name)
 
         def fire() -> None:
@@ -32,18 +32,18 @@ class NamedTimers:
         self._running[name] = handle
 
     def start_if_absent(self, name: Hashable, delay_ms: int, callback: Callable[[], object]) -> None:
-        """start, unless one runs under this name."""
+        """Start a timer unless one of this name is running."""
         if name not in self._running:
             self.start(name, delay_ms, callback)
 
     def cancel(self, name: Hashable) -> None:
-        """Forget what runs under this name, if anything does."""
+        """Cancel the timer of this name, if one is running."""
         handle = self._running.pop(name, None)
         if handle is not None:
             handle.cancel()
 
     def cancel_all(self) -> None:
-        """Forget everything: the broker stops."""
+        """Cancel all timers."""
         for handle in self._running.values():
             handle.cancel()
         self._running.clear()

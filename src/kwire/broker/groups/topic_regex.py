@@ -133,7 +133,7 @@ class TopicRegex:
 
     def _next(self) -> str:
         if self._pos >= len(self._pattern):
-            raise self._wrong("it ends too early")
+            raise self._wrong("unexpected end")
         self._pos += 1
         return self._pattern[self._pos - 1]
 

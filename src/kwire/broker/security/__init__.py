@@ -1,9 +1,9 @@
-"""Security: logging in, TLS, access control, quotas.
+"""Security: SASL, TLS, access control, delegation tokens, quotas.
 
-Security            one node's, with everything below
-SaslSession         logging in on one connection
-Authorizer, Acls    who may do what
-Credentials, Quotas
+Security            the security of a node
+SaslSession         the authentication of one connection
+Authorizer, Acls    access control
+Credentials, Quotas, DelegationTokens
 server_context, principal_of        TLS
 """
 

@@ -1,7 +1,7 @@
-"""Access control entries: what they are, the set of them, and finding some by a filter.
+"""ACLs of the cluster, and filters that find them.
 
-Each is a record of the metadata log (AccessControlEntryRecord, RemoveAccessControlEntryRecord), known by an id; adding
-one that is there already adds none. Source: org.apache.kafka.controller.AclControlManager,
+Each ACL is a record of the metadata log with an id (AccessControlEntryRecord, RemoveAccessControlEntryRecord). Adding
+an existing one adds nothing. Source: org.apache.kafka.controller.AclControlManager,
 org.apache.kafka.common.resource.ResourcePatternFilter, acl.AccessControlEntryFilter.
 """
 
@@ -28,7 +28,7 @@ Commit = Callable[[Sequence[VersionedMessage]], object]
 
 
 class AclFilter(NamedTuple):
-    """What entries have to be like; None and ANY are every value."""
+    """Conditions on ACLs; None and ANY match every value."""
 
     resource_type: int = ResourceType.ANY
     resource_name: str | None = None
@@ -50,7 +50,7 @@ class AclFilter(NamedTuple):
         )
 
     def _matches_name(self, acl: Acl) -> bool:
-        """MATCH finds what decides about a resource of that name, not only what is called so."""
+        """Compare the resource name. MATCH finds all patterns that apply to a resource of that name."""
         if self.pattern_type not in (PatternType.ANY, PatternType.MATCH, acl.pattern_type):
             return False
         name = self.resource_name
@@ -63,7 +63,7 @@ class AclFilter(NamedTuple):
         return acl.resource_name in (name, WILDCARD)
 
     def check(self) -> None:
-        """Raises BrokerError: INVALID_REQUEST for numbers that mean nothing."""
+        """Check the numbers of the filter. Raises BrokerError: INVALID_REQUEST."""
         for value, values, what in (
             (self.resource_type, RESOURCE_TYPES, "patternFilter"),
             (self.pattern_type, frozenset(PatternType), "patternFilter"),
@@ -114,7 +114,7 @@ class Acls:
 
 
 def check(acl: Acl) -> None:
-    """Raises BrokerError: INVALID_REQUEST for an entry that makes no sense."""
+    """Check an ACL. Raises BrokerError: INVALID_REQUEST."""
     what = None
     if acl.resource_type not in RESOURCE_TYPES or acl.resource_type <= ResourceType.ANY:
         what = f"Invalid resourceType {acl.resource_type}"

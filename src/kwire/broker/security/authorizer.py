@@ -1,10 +1,11 @@
-"""Who may do what: access control entries, as Kafka's StandardAuthorizer reads them.
+"""Authorization by ACLs, with the rules of Kafka's StandardAuthorizer.
 
-Super users may do everything. An entry counts if it names the resource, a prefix of it, or `*`; the principal, or
-`User:*`; the client's address, or `*`; and the operation, or ALL. Any DENY among them decides, then any ALLOW. Where
-no entry names the resource at all, allow.everyone.if.no.acl.found decides; in all other cases the answer is no.
+Super users may do everything. An ACL applies if it names the resource, a prefix of it, or `*`; the principal, or
+`User:*`; the client's address, or `*`; and the operation, or ALL. Any DENY denies, otherwise any ALLOW allows. If no
+ACL names the resource, allow.everyone.if.no.acl.found decides. Everything else is denied.
 
-ALLOW of READ, WRITE, DELETE or ALTER is ALLOW of DESCRIBE too, and ALTER_CONFIGS of DESCRIBE_CONFIGS. DENY is not.
+ALLOW of READ, WRITE, DELETE or ALTER implies ALLOW of DESCRIBE, and ALTER_CONFIGS implies DESCRIBE_CONFIGS. DENY
+implies nothing.
 Source: org.apache.kafka.metadata.authorizer.StandardAuthorizerData; KIP-290, KIP-679.
 """
 
@@ -29,13 +30,13 @@ IMPLIED_BY = {
 
 
 class Authorizer:
-    """super_users: principals. default: the answer for a resource that no entry names."""
+    """Decides by ACLs. super_users: principals. default: whether to allow when no ACL names a resource."""
 
     def __init__(self, acls: Acls, super_users: Iterable[str], *, default: bool) -> None:
         self._acls, self._super_users, self._default = acls, frozenset(super_users), default
 
     def may(self, principal: str, host: str, operation: Operation, kind: ResourceType, name: str) -> bool:
-        """Whether the principal, at that address, may do that to the resource."""
+        """Return whether a principal may perform an operation on a resource from an address."""
         if principal in self._super_users:
             return True
         is_allowed, is_known = False, False
@@ -48,7 +49,7 @@ class Authorizer:
         return is_allowed or (not is_known and self._default)
 
     def may_on_any(self, principal: str, host: str, operation: Operation, kind: ResourceType) -> bool:
-        """Whether there is any name for which it may, as far as entries for this operation tell."""
+        """Return whether a principal may perform an operation on any resource of a type."""
         if self.may(principal, host, operation, kind, "hardcode"):
             return True
         allowed: list[Acl] = []
@@ -78,7 +79,7 @@ class Authorizer:
 
 
 def applies(acl: Acl, principal: str, host: str, operation: Operation) -> bool:
-    """Whether an entry about the resource is about this act, too."""
+    """Return whether an ACL of a resource applies to an operation."""
     if acl.principal not in (principal, EVERYBODY) or acl.host not in (host, WILDCARD):
         return False
     if acl.operation in (Operation.ALL, operation):
@@ -87,7 +88,7 @@ def applies(acl: Acl, principal: str, host: str, operation: Operation) -> bool:
 
 
 def dominated(acl: Acl, denied: set[tuple[int, str]]) -> bool:
-    """Whether a DENY takes back all that an ALLOW gives."""
+    """Return whether DENY ACLs cover all resources of an ALLOW."""
     if acl.pattern_type == PatternType.LITERAL:
         if acl.resource_name == WILDCARD:
             return False

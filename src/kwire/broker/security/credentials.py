@@ -1,7 +1,7 @@
-"""Who can log in: users of the settings, with their passwords, and SCRAM credentials made while the broker runs.
+"""Users: those of the settings with their passwords, and SCRAM credentials created while the broker runs.
 
-The latter are records of the metadata log (UserScramCredentialRecord, RemoveUserScramCredentialRecord) and come before
-a user of the same name in the settings; PLAIN needs the password itself, so it knows the settings' users only.
+SCRAM credentials are records of the metadata log (UserScramCredentialRecord, RemoveUserScramCredentialRecord) and
+override a user of the same name in the settings. PLAIN needs passwords, so it knows the users of the settings only.
 Source: org.apache.kafka.controller.ScramControlManager, org.apache.kafka.image.ScramImage; KIP-554.
 """
 
@@ -28,7 +28,7 @@ TWICE = "A user credential cannot be altered twice in the same request"
 
 
 class Credentials:
-    """users: of the settings. mechanisms: those of SCRAM that the settings' users can log in with."""
+    """All users. users: of the settings. mechanisms: the SCRAM mechanisms for users of the settings."""
 
     def __init__(
         self, cluster: ClusterState, commit: Commit, users: Users, mechanisms: Sequence[ScramMechanism]
@@ -42,16 +42,16 @@ class Credentials:
         }
 
     def password(self, user: str) -> str | None:
-        """Of a user of the settings."""
+        """Return the password of a user of the settings."""
         return self._users.get(user)
 
     def scram(self, user: str, mechanism: ScramMechanism) -> ScramCredential | None:
-        """The user's credential."""
+        """Return a user's credential for a mechanism."""
         key = (user, mechanism.label)
         return self._stored.get(key) or self._given.get(key)
 
     def iterations(self) -> dict[str, dict[int, int]]:
-        """Number of iterations by user and mechanism."""
+        """Return the iterations by user and mechanism."""
         found: dict[str, dict[int, int]] = {}
         known = {**self._given, **self._stored}
         for user, name in sorted(known):
@@ -59,7 +59,7 @@ class Credentials:
         return found
 
     def alter(self, deletions: Sequence[Any], upsertions: Sequence[Any]) -> dict[str, BrokerError | None]:
-        """Carry out a request's deletions and upsertions; for each user what was wrong, or None. Raises BrokerError."""
+        """Apply deletions and upsertions; return the error of each user, None without one. Raises BrokerError."""
         outcome: dict[str, BrokerError | None] = {}
         records: dict[str, VersionedMessage] = {}
         for change, make in [(each, self._deletion) for each in deletions] + [(each, upsertion) for each in upsertions]:
@@ -79,7 +79,7 @@ class Credentials:
         return outcome
 
     def clear(self) -> None:
-        """Remove those that were made while the broker ran."""
+        """Delete all credentials that were created while the broker ran."""
         records: list[VersionedMessage] = [
             (RemoveUserScramCredentialRecord(name=user, mechanism=NUMBERS[name]), 0) for user, name in self._stored
         ]
@@ -94,7 +94,7 @@ class Credentials:
 
 
 def check(user: str, number: int) -> ScramMechanism:
-    """The mechanism. Raises BrokerError."""
+    """Return the mechanism of a change. Raises BrokerError for an empty user or an unknown mechanism."""
     if not user:
         raise refusal(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
     if number not in frozenset(ScramMechanism):
@@ -103,7 +103,7 @@ def check(user: str, number: int) -> ScramMechanism:
 
 
 def upsertion(change: Any) -> Message:
-    """The record of a credential that is made or replaced. Raises BrokerError."""
+    """Return the record that creates or replaces a credential. Raises BrokerError."""
     mechanism = check(change.name, change.mechanism)
     if change.iterations < MIN_ITERATIONS:
         raise refusal(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")

@@ -1,8 +1,8 @@
-"""Delegation tokens: credentials that a user creates for itself or others, for a limited time (KIP-48).
+"""Delegation tokens: credentials that users create for themselves or others, for a limited time (KIP-48).
 
-Tokens need delegation.token.secret.key. A token's password is its HMAC, base64: HMAC-SHA512 of the token id under that
-key, so that nothing secret is stored: DelegationTokenRecord in the metadata log has the id, the owner, the renewers
-and the times. Clients log in by SCRAM with the extension tokenauth=true, the token id as the name.
+Tokens need delegation.token.secret.key. The password of a token is its HMAC in base64: HMAC-SHA512 of the token id
+under that key. So the DelegationTokenRecord in the metadata log holds no password, only the id, the owner, the renewers
+and the timestamps. Clients log in by SCRAM with the extension tokenauth=true and the token id as user name.
 Source: org.apache.kafka.controller.DelegationTokenControlManager, kafka.server.DelegationTokenManager 3.9.1.
 """
 
@@ -36,7 +36,7 @@ Commit = Callable[[Sequence[VersionedMessage]], object]
 
 
 class DelegationTokens:
-    """All tokens. commit: writes metadata records and applies them to the image."""
+    """The tokens of a cluster. commit: writes metadata records and applies them."""
 
     def __init__(self, cluster: ClusterState, commit: Commit, clock: Clock, settings: Settings) -> None:
         self._commit, self._clock, self._settings = commit, clock, settings
@@ -49,15 +49,15 @@ class DelegationTokens:
 
     @property
     def is_enabled(self) -> bool:
-        """Whether there is a secret key."""
+        """Whether a secret key is configured."""
         return bool(self._key)
 
     def hmac_of(self, token_id: str) -> bytes:
-        """A token's HMAC."""
+        """Return the HMAC of a token."""
         return hmac.digest(self._key, token_id.encode(), ALGORITHM)
 
     def login(self, token_id: str, mechanism: ScramMechanism) -> tuple[DelegationToken, ScramCredential] | None:
-        """The token of that id with its credential; None for one that does not exist or has expired."""
+        """Return a token and its credential; None for an unknown or expired token."""
         token = self._tokens.get(token_id)
         if token is None or not self._key or token.has_expired(self._clock.now_ms()):
             return None
@@ -69,7 +69,7 @@ class DelegationTokens:
     def create(
         self, owner: str, requester: str, renewers: Iterable[tuple[str, str]], max_lifetime_ms: int
     ) -> DelegationToken:
-        """Create a token. max_lifetime_ms: 0 or less for the broker's. Raises BrokerError."""
+        """Create a token. max_lifetime_ms: 0 or less for the broker's default. Raises BrokerError."""
         self._check_enabled()
         principals = []
         for kind, name in renewers:
@@ -93,9 +93,9 @@ class DelegationTokens:
         return token
 
     def renew(self, token_hmac: bytes, principal: str, period_ms: int) -> int:
-        """Extend a token, up to its maximum; returns when it expires. period_ms: 0 or less for the broker's.
+        """Extend a token up to its maximum lifetime; return the expiry timestamp.
 
-        Raises BrokerError.
+        period_ms: 0 or less for the broker's default. Raises BrokerError.
         """
         token, now_ms = self._of_hmac(token_hmac), self._clock.now_ms()
         if token.has_expired(now_ms):
@@ -108,7 +108,7 @@ class DelegationTokens:
         return expires_at_ms
 
     def expire(self, token_hmac: bytes, principal: str, period_ms: int) -> int:
-        """Let a token expire after a time, a negative one for now; returns when. Raises BrokerError."""
+        """Expire a token after a period, immediately if negative; return the expiry timestamp. Raises BrokerError."""
         token, now_ms = self._of_hmac(token_hmac), self._clock.now_ms()
         check_owner(token, principal)
         if period_ms < 0:
@@ -121,12 +121,12 @@ class DelegationTokens:
         return expires_at_ms
 
     def remove_expired(self) -> None:
-        """Remove the tokens that have expired."""
+        """Delete expired tokens."""
         now_ms = self._clock.now_ms()
         self._remove(token for token in self if token.has_expired(now_ms))
 
     def clear(self) -> None:
-        """Remove all tokens."""
+        """Delete all tokens."""
         self._remove(self)
 
     def _remove(self, tokens: Iterable[DelegationToken]) -> None:
@@ -149,7 +149,7 @@ class DelegationTokens:
 
 
 def check_owner(token: DelegationToken, principal: str) -> None:
-    """Raises BrokerError unless the principal owns the token or may renew it."""
+    """Check that a principal owns a token or may renew it. Raises BrokerError."""
     if not token.is_owner_or_renewer(principal):
         what = "Specified Principal is not valid Owner/Renewer."
         raise refusal(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH, what)

@@ -1,4 +1,4 @@
-"""What ends an authentication."""
+"""Errors that end an authentication."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["AuthenticationFailed", "UnexpectedRequest"]
 
 
 class AuthenticationFailed(BrokerError):
-    """A client that is not let in.
+    """A failed authentication.
 
-    what: for the client; None says no more than that its credentials are invalid. is_silent: the connection ends
-    without a response.
+    what: the message for the client; None reports invalid credentials only. is_silent: the connection is closed without
+    a response.
     """
 
     def __init__(self, what: str | None = None, is_silent: bool = False) -> None:
@@ -22,7 +22,7 @@ class AuthenticationFailed(BrokerError):
 
 
 class UnexpectedRequest(BrokerError):
-    """A request in the middle of a login: it is refused with this error, and the connection ends."""
+    """A request during an authentication: it is rejected, and the connection is closed."""
 
     def __init__(self, api_key: int) -> None:
         what = f"Unexpected Kafka request with api key {api_key} during SASL authentication."

@@ -1,10 +1,10 @@
-"""Users in a broker's JAAS configuration.
+"""Users in the JAAS configuration of a broker.
 
     org.apache.kafka.common.security.plain.PlainLoginModule required username="admin" password="..." user_alice="...";
 
-PlainLoginModule: each option user_NAME is a user and its password; username and password are the broker's own login,
-which one node does not need. ScramLoginModule: username and password, which Kafka expects to be a user as well.
-Values are quoted where they hold more than letters, digits and the characters of a class name.
+PlainLoginModule: each option user_NAME is a user and its password. username and password are the broker's own login,
+which a single node does not need. ScramLoginModule: username and password, also a user in Kafka.
+Values with characters other than those of a class name are quoted.
 Source: org.apache.kafka.common.security.JaasConfig, plain.internals.PlainServerCallbackHandler.
 """
 
@@ -44,7 +44,7 @@ def users_of(text: str) -> dict[str, str]:
     """Return the users and passwords of a JAAS configuration. Raises OptionError, which never contains a value."""
     tokens = list(tokens_of(text))
     if not tokens or tokens[-1] != (";", True):
-        raise OptionError("the JAAS configuration does not end with ';'")
+        raise OptionError("JAAS configuration does not end with ';'")
     users: dict[str, str] = {}
     start = 0
     for end, token in enumerate(tokens):
@@ -60,7 +60,7 @@ def tokens_of(text: str) -> Iterator[tuple[str, bool]]:
     while text[pos:].strip():
         match = TOKEN.match(text, pos)
         if match is None:
-            raise OptionError(f"the JAAS configuration has a quote that is not closed, at character {pos}")
+            raise OptionError(f"JAAS configuration has an unclosed quote at character {pos}")
         double, single, sign, word = match.groups()
         quoted = double if double is not None else single
         yield (re.sub(r"\\(.)", r"\1", quoted), False) if quoted is not None else (sign or word, sign is not None)
@@ -71,12 +71,12 @@ def users_of_module(tokens: list[tuple[str, bool]]) -> dict[str, str]:
     """Return the users of one login module: a class, a flag, options as name, '=', value."""
     module, options = tokens[0][0] if tokens else "", tokens[2:]
     if len(tokens) < 2 or tokens[1][0].lower() not in FLAGS:
-        raise OptionError("a login module needs a control flag, such as 'required'")
+        raise OptionError("login module has no control flag; add 'required'")
     if len(options) % 3 or any(sign != ("=", True) for sign in options[1::3]):
-        raise OptionError("options of a login module are name=value")
+        raise OptionError("login module has an invalid option; use name=value")
     values = {name: value for (name, _), (value, _) in zip(options[::3], options[2::3], strict=True)}
     if module == PLAIN_MODULE:
         return {name.removeprefix(USER): value for name, value in values.items() if name.startswith(USER)}
     if module == SCRAM_MODULE:
         return {values["username"]: values.get("password", "")} if "username" in values else {}
-    raise OptionError(f"login module {module!r} is not supported. Available: {PLAIN_MODULE}, {SCRAM_MODULE}")
+    raise OptionError(f"login module {module!r} is not supported; available: {PLAIN_MODULE}, {SCRAM_MODULE}")

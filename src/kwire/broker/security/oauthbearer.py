@@ -1,9 +1,8 @@
-"""OAUTHBEARER: the user shows a token, and whoever validates it says whose it is.
+"""OAUTHBEARER: the client sends a token, and a validator returns its user.
 
     n,[a=authorization id],^A auth=Bearer TOKEN ^A [name=value ^A ...] ^A
 
-A token that is refused is answered with JSON; the client sends ^A then, and authentication
-fails.
+The response to an invalid token is JSON. The client then sends ^A, and the authentication fails.
 Source: RFC 7628; KIP-255; OAuthBearerSaslServer, OAuthBearerClientInitialResponse.
 """
 
@@ -37,7 +36,7 @@ class OauthBearerServer:
         self._refusal: str | None = None
 
     def step(self, message: bytes) -> bytes:
-        """No bytes, and `user` is set; or why the token is refused. Raises AuthenticationFailed."""
+        """Process a message: return no bytes and set `user`, or return the error. Raises AuthenticationFailed."""
         if self._refusal is not None and message == CONTROL_A.encode():
             raise AuthenticationFailed(self._refusal)
         matched = INITIAL.fullmatch(message.decode("utf-8", "replace"))

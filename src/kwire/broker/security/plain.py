@@ -1,4 +1,4 @@
-"""PLAIN: the user sends its password, which only TLS keeps from others.
+"""PLAIN: the client sends its password, which only TLS protects.
 
     [authorization id] NUL user NUL password
 
@@ -19,7 +19,7 @@ TOKENS = 3
 
 
 class PlainServer:
-    """One authentication. find: the password of a user; None for a user that is not there."""
+    """One authentication. find: returns the password of a user, None for an unknown one."""
 
     def __init__(self, find: Callable[[str], str | None]) -> None:
         self.user: str | None = None
@@ -28,7 +28,7 @@ class PlainServer:
         self._find = find
 
     def step(self, message: bytes) -> bytes:
-        """No bytes, and `user` is set. Raises AuthenticationFailed."""
+        """Process the message: return no bytes and set `user`. Raises AuthenticationFailed."""
         tokens = message.decode(errors="replace").split("\0")
         if len(tokens) != TOKENS:
             raise AuthenticationFailed(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(tokens)}")

@@ -1,7 +1,7 @@
-"""Quotas: validated, stored, found by filters and by client. kwire.broker.throttling enforces them.
+"""Client quotas: validated, stored, and found by filter or by client. kwire.broker.throttling enforces them.
 
-Each is a record of the metadata log (ClientQuotaRecord): an entity, which is a user, a client id, both, or an address,
-where a name of None is the default of its kind; a key; a number.
+Each quota is a record of the metadata log (ClientQuotaRecord) with an entity, a key and a value. An entity is a user, a
+client id, both, or an IP address; a name of None is the default entity.
 Source: org.apache.kafka.controller.ClientQuotaControlManager, org.apache.kafka.image.ClientQuotasImage; KIP-546.
 """
 
@@ -38,7 +38,7 @@ Commit = Callable[[Sequence[VersionedMessage]], object]
 
 
 class Quotas:
-    """All quotas by entity. commit: writes metadata records and applies them to the image; they come back from it."""
+    """The quotas of a cluster. commit: writes metadata records and applies them."""
 
     def __init__(self, cluster: ClusterState, commit: Commit) -> None:
         self._quotas, self._commit = cluster.quotas, commit
@@ -49,7 +49,7 @@ class Quotas:
         cluster.observe("ClientQuotaRecord", self._quota_changed)
 
     def alter(self, parts: Iterable[tuple[str, str | None]], ops: Iterable[Any], *, validate_only: bool) -> None:
-        """Set or remove quotas of one entity. ops: with key, value and remove. Raises BrokerError; nothing is done."""
+        """Set or remove quotas of one entity; ops have key, value and remove. Raises BrokerError."""
         pairs = list(parts)
         keys = check_entity(pairs)
         changes: dict[str, float | None] = {}
@@ -66,14 +66,14 @@ class Quotas:
             self._commit(records)
 
     def clear(self) -> None:
-        """Remove all of them."""
+        """Remove all quotas."""
         records = [(quota_record(entity, key, None), 0) for entity, quotas in self._quotas.items() for key in quotas]
         if records:
             self._commit(records)
         self._levels.clear()
 
     def find(self, components: Iterable[Any], *, strict: bool) -> dict[QuotaEntity, Mapping[str, float]]:
-        """Quotas of entities that fit a request's filter. Raises BrokerError."""
+        """Return the quotas of entities that match a request's filter. Raises BrokerError."""
         exact: dict[str, str | None] = {}
         some: set[str] = set()
         for component in components:
@@ -97,10 +97,10 @@ class Quotas:
         }
 
     def limit(self, key: str, user: str, client_id: str) -> tuple[tuple[str, str], float] | None:
-        """Find the quota of a client: ((user, client id) that share a measure, limit); None where there is none.
+        """Return the quota of a client as ((user, client id) that share it, limit); None without one.
 
-        An empty user or client id does not count. Which of the two count depends on the kinds of quotas that were ever
-        set for the key, and where those differ, on the most specific quota of the client.
+        An empty user or client id does not count. The kinds of quotas set for the key decide which of the two count; if
+        they differ, the most specific quota of the client does.
         """
         levels = self._levels.get(key)
         if not levels:
@@ -117,7 +117,7 @@ class Quotas:
         return None if limit is None else (tags, limit)
 
     def _tags(self, key: str, user: str, client_id: str) -> tuple[str, str]:
-        """What counts of a client that several kinds of quotas can match."""
+        """Return which of user and client id count if several kinds of quotas can match."""
         if self._first(key, [entity_of(user, client_id), entity_of(user, None)]) is not None:
             return user, client_id
         if self._first(key, [((USER, user),)]) is not None:
@@ -141,12 +141,12 @@ class Quotas:
 
 
 def entity_of(user: str | None, client_id: str | None) -> QuotaEntity:
-    """The entity of a user and a client id, None for the default of each."""
+    """Return the entity of a user and a client id, None for the default of each."""
     return ((CLIENT_ID, client_id), (USER, user))
 
 
 def candidates(user: str, client_id: str) -> list[QuotaEntity]:
-    """The entities whose quota a client can have, the most specific one first."""
+    """Return the entities whose quota may apply to a client, the most specific one first."""
     if user and client_id:
         return [entity_of(*each) for each in ((user, client_id), (user, None), (None, client_id), (None, None))]
     if user:
@@ -155,7 +155,7 @@ def candidates(user: str, client_id: str) -> list[QuotaEntity]:
 
 
 def check_entity(pairs: list[tuple[str, str | None]]) -> dict[str, int | None]:
-    """The keys that the entity can have. Raises BrokerError."""
+    """Check an entity, and return the keys it can have. Raises BrokerError."""
     if not pairs:
         raise invalid("Invalid empty client quota entity")
     kinds = set()
@@ -181,7 +181,7 @@ def check_entity(pairs: list[tuple[str, str | None]]) -> dict[str, int | None]:
 
 
 def check_value(keys: Mapping[str, int | None], key: str, value: float) -> None:
-    """Raises BrokerError."""
+    """Check the value of a key. Raises BrokerError."""
     if key not in keys:
         raise invalid(f"Invalid configuration key {key}")
     if not value > 0:
@@ -195,7 +195,7 @@ def check_value(keys: Mapping[str, int | None], key: str, value: float) -> None:
 
 
 def check_component(component: Any, before: set[str]) -> None:
-    """One part of a filter. Raises BrokerError."""
+    """Check one component of a filter. Raises BrokerError."""
     kind, match_type = component.entity_type, component.match_type
     if not kind:
         raise invalid("Invalid empty entity type.")

@@ -1,17 +1,17 @@
-"""SCRAM, the server's side: the user proves that it knows its password, the server that it knew it, and nobody says it.
+"""The server side of SCRAM: both sides prove that they know the password, and nobody sends it.
 
     client-first   gs2-header "," n=user "," r=client nonce
     server-first   r=both nonces "," s=salt "," i=iterations
     client-final   c=gs2-header in base64 "," r=both nonces "," p=proof
     server-final   v=signature
 
-Kept of a password: salt, iterations and two keys, neither of which lets anyone log in as the user. Channel binding is
-refused (a gs2-header of y or p), and so is its claim in the client's last message, which Kafka does not look at.
+The stored salt, iterations and two keys do not let anyone log in as the user. Channel binding is rejected (a gs2-header
+of y or p), and so is its claim in the client's last message, which Kafka does not check.
 
-With the extension tokenauth=true the name is the id of a delegation token, and the token's owner logs in.
+With the extension tokenauth=true the user name is the id of a delegation token, and the token's owner logs in.
 
-A name that nobody has goes the same way as one that is there, with a salt that stays the same for that name, and fails
-at the proof: neither what is sent nor how long it takes tells the two apart. Kafka fails at the name instead.
+An unknown user gets the same messages as a known one, with a salt that stays the same for the name, and fails at the
+proof: neither messages nor timing reveal which users exist. Kafka fails at the name instead.
 
 Source: RFC 5802, RFC 7677; org.apache.kafka.common.security.scram.internals.ScramSaslServer, ScramMessages.
 """
@@ -63,7 +63,7 @@ def new_credential(mechanism: ScramMechanism, password: str, *, iterations: int 
 
 
 def keys_of(mechanism: ScramMechanism, salted_password: bytes) -> tuple[bytes, bytes]:
-    """(stored key, server key)."""
+    """Return (stored key, server key)."""
     client_key = hmac.digest(salted_password, b"Client Key", mechanism.algorithm)
     return (
         hashlib.new(mechanism.algorithm, client_key).digest(),
@@ -72,10 +72,10 @@ def keys_of(mechanism: ScramMechanism, salted_password: bytes) -> tuple[bytes, b
 
 
 class ScramServer:
-    """One authentication. find: the credential of a user; None for an unknown user. find_token: of a token.
+    """One authentication.
 
-    pepper: what salts for users that are not there are made with; the same as long as the server runs. nonce: the
-    server's, random.
+    find: returns the credential of a user, None for an unknown one. find_token: the same for delegation tokens. pepper:
+    makes salts for unknown users; constant while the server runs. nonce: the server's, random by default.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class ScramServer:
         self._credential: ScramCredential | None = None
 
     def step(self, message: bytes) -> bytes:
-        """The answer to the client's next message; `user` is set after the last. Raises AuthenticationFailed."""
+        """Process a message and return the response; `user` is set after the last. Raises AuthenticationFailed."""
         try:
             text = message.decode("ascii")
         except UnicodeDecodeError:
@@ -145,7 +145,7 @@ class ScramServer:
         return b"v=" + base64.b64encode(hmac.digest(credential.server_key, signed, algorithm))
 
     def _nobody(self) -> ScramCredential:
-        """A credential that no password fits, the same salt every time for one name."""
+        """Return a credential that no password matches, with the same salt each time for a name."""
         salt = hmac.digest(self._pepper, self._name.encode(), "sha256")[:NONCE_BYTES]
         key = secrets.token_bytes(hashlib.new(self._mechanism.algorithm).digest_size)
         return ScramCredential(salt=salt, iterations=MIN_ITERATIONS, stored_key=key, server_key=key)
@@ -157,7 +157,7 @@ def unescape(name: str) -> str:
 
 
 def from_base64(text: str) -> bytes:
-    """Raises AuthenticationFailed for what is no base64."""
+    """Decode base64. Raises AuthenticationFailed."""
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error:

@@ -1,7 +1,7 @@
-"""Security of one node: who is on the other end, and what it may do.
+"""The security of a node: authentication and authorization.
 
-A connection asks `check_request` before a request is read further than its api key; on a listener without SASL that is
-always granted, and the principal is the client certificate's, if there is one. Handlers ask `Node.may`.
+A connection calls `check_request` before it reads more of a request than its API key. A listener without SASL allows
+every request, and the principal is that of the client certificate, if any. Handlers call `Node.may`.
 """
 
 from __future__ import annotations
@@ -36,14 +36,13 @@ logger = logging.getLogger(__name__)
 
 PLAIN, OAUTHBEARER = "PLAIN", "OAUTHBEARER"
 SCRAM = {mechanism.label: mechanism for mechanism in ScramMechanism}
-AUTHORIZERS = frozenset(
-    {"org.apache.kafka.metadata.authorizer.StandardAuthorizer", "kafka.security.authorizer.AclAuthorizer"}
-)
+AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+AUTHORIZERS = frozenset({AUTHORIZER, "kafka.security.authorizer.AclAuthorizer"})
 PEPPER_BYTES = 32
 
 
 class Security:
-    """Raises OptionError for settings that make no sense."""
+    """Authentication, authorization, tokens and quotas of a node. Raises OptionError for invalid settings."""
 
     def __init__(self, node: Node) -> None:
         settings = node.settings
@@ -51,7 +50,9 @@ class Security:
         names = [name.strip() for name in settings.sasl_enabled_mechanisms.split(",") if name.strip()]
         known = [PLAIN, *SCRAM, OAUTHBEARER]
         if unknown := [name for name in names if name not in known]:
-            raise OptionError(f"sasl_enabled_mechanisms: {unknown[0]!r} is none of {', '.join(known)}")
+            raise OptionError(
+                f"sasl_enabled_mechanisms: {unknown[0]!r} is not supported; available: {', '.join(known)}"
+            )
         cluster, commit = node.cluster, node.controller.commit
         self.acls = Acls(cluster, commit)
         self.quotas = Quotas(cluster, commit)
@@ -62,7 +63,7 @@ class Security:
         self.authorizer = self._make_authorizer()
 
     def may(self, context: RequestContext, operation: Operation, kind: ResourceType, name: str) -> bool:
-        """Whether the sender of a request may do that to a resource."""
+        """Return whether the sender of a request may perform an operation on a resource."""
         peer = context.peer
         if self.authorizer is None or self.authorizer.may(peer.principal, peer.host, operation, kind, name):
             return True
@@ -70,12 +71,12 @@ class Security:
         return False
 
     def may_on_any(self, context: RequestContext, operation: Operation, kind: ResourceType) -> bool:
-        """Whether the sender of a request may do that to any resource of the kind."""
+        """Return whether the sender of a request may perform an operation on any resource of a type."""
         peer = context.peer
         return self.authorizer is None or self.authorizer.may_on_any(peer.principal, peer.host, operation, kind)
 
     def session(self, peer: Peer) -> SaslSession | None:
-        """The connection's login; None where no login is asked for."""
+        """Return the SASL session of a connection; None for a listener without SASL."""
         if not peer.security_protocol.startswith("SASL"):
             return None
         if peer.authentication is None:
@@ -84,7 +85,7 @@ class Security:
         return peer.authentication
 
     def check_request(self, peer: Peer, api_key: int) -> None:
-        """Raises BrokerError for a request that must not be looked at; the connection has to end."""
+        """Check that a request may be read. Raises BrokerError; the connection must be closed then."""
         session = self.session(peer)
         if session is not None:
             session.check_request(api_key)
@@ -112,10 +113,10 @@ class Security:
         settings = self._settings
         name = settings.authorizer_class_name
         if name and name not in AUTHORIZERS:
-            raise OptionError(f"authorizer_class_name is {name!r}: org.apache.kafka...StandardAuthorizer or none")
+            raise OptionError(f"authorizer_class_name {name!r} is not supported; use {AUTHORIZER}")
         if not name and not settings.acls:
             return None
         principals = [text.strip() for text in settings.super_users.split(";") if text.strip()]
         if wrong := [text for text in principals if ":" not in text]:
-            raise OptionError(f"super_users: {wrong[0]!r} should look like User:{wrong[0]}")
+            raise OptionError(f"super_users: {wrong[0]!r} is not a principal; use 'User:{wrong[0]}'")
         return Authorizer(self.acls, principals, default=settings.allow_everyone_if_no_acl_found)

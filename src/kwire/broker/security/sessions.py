@@ -1,16 +1,16 @@
-"""Logging in on one connection: from the first request to the end of the session, and once more after it.
+"""SASL authentication of one connection, and its renewal.
 
-    state       comes                                   goes to
+    state       event                                   next state
     NEW         ApiVersions                             NEW
-                SaslHandshake                           TOKENS; a mechanism that is not offered ends the connection
-    TOKENS      SaslAuthenticate (after handshake 1)    itself, or DONE
-                bare tokens (after handshake 0)         itself, or DONE
-    DONE        anything                                itself, until the session is over
-                SaslHandshake, if sessions end          TOKENS, by the same mechanism, for the same user only (KIP-368)
+                SaslHandshake                           TOKENS; an unsupported mechanism closes the connection
+    TOKENS      SaslAuthenticate (after handshake 1)    TOKENS, or DONE
+                bare tokens (after handshake 0)         TOKENS, or DONE
+    DONE        any request                             DONE, until the session expires
+                SaslHandshake, if sessions expire       TOKENS, with the same mechanism and user (KIP-368)
 
-Anything else ends the connection: in TOKENS after an error response, otherwise without one. So a client that has begun
-to log in again gets nothing until it has finished. It may begin once a second. Bare tokens stand in frames of their
-own, without Kafka's headers, and a refusal has no response there.
+Anything else closes the connection: in TOKENS after an error response, otherwise without one. A client that has begun
+to renew its session gets no other response until it has finished, and may renew once per second. Bare tokens are sent
+in frames without Kafka's headers, so a failure has no response.
 Source: org.apache.kafka.common.security.authenticator.SaslServerAuthenticator; KIP-43, KIP-152, KIP-368.
 """
 
@@ -34,8 +34,9 @@ MIN_RENEWAL_INTERVAL_MS = 1000
 
 
 class SaslServer(Protocol):
-    """One authentication by one mechanism. expires_at_ms: when the credentials do, None for those that do not.
-    is_token_authenticated: whether they are a delegation token.
+    """One authentication by one mechanism.
+
+    expires_at_ms: of the credentials, None without expiry. is_token_authenticated: by a delegation token.
     """
 
     user: str | None
@@ -43,11 +44,11 @@ class SaslServer(Protocol):
     is_token_authenticated: bool
 
     def step(self, message: bytes) -> bytes:
-        """The answer to a message; sets user when that was the last. Raises AuthenticationFailed."""
+        """Process a message and return the response; sets user after the last. Raises AuthenticationFailed."""
 
 
 class State(Enum):
-    """See the table above."""
+    """States of the table above."""
 
     NEW = "new"
     TOKENS = "tokens"
@@ -55,14 +56,17 @@ class State(Enum):
 
 
 class Step(NamedTuple):
-    """An answer to a token. lifetime_ms: of the session that begins with it; 0 before that, or if it never ends."""
+    """The response to a token. lifetime_ms: of the session; 0 before its begin and for one without expiry."""
 
     token: bytes
     lifetime_ms: int
 
 
 class SaslSession:
-    """mechanisms: what is offered, and how each begins. max_lifetime_ms: connections.max.reauth.ms, 0 for no end."""
+    """The authentication of a connection.
+
+    mechanisms: the supported ones, with a factory each. max_lifetime_ms: connections.max.reauth.ms, 0 without expiry.
+    """
 
     def __init__(
         self, peer: Peer, clock: Clock, mechanisms: Mapping[str, Callable[[], SaslServer]], max_lifetime_ms: int
@@ -79,34 +83,35 @@ class SaslSession:
 
     @property
     def is_open(self) -> bool:
-        """Whether a token may come."""
+        """Whether a token is expected."""
         return self.state == State.TOKENS
 
     @property
     def is_over(self) -> bool:
-        """Whether the session has to be renewed before anything else is asked."""
+        """Whether the session has expired."""
         return self._ends_at_ms is not None and self._clock.now_ms() > self._ends_at_ms
 
     def check_request(self, api_key: int) -> None:
-        """Check that a request may come now.
+        """Check that a request is allowed in this state.
 
-        Raises UnexpectedRequest for one that is refused, another BrokerError for one that must not be read; the
-        connection has to end in both cases.
+        Raises UnexpectedRequest for a rejected one, another BrokerError for one that must not be read. The connection
+        must be closed in both cases.
         """
         if self.state == State.DONE:
             if self.is_over and api_key != SASL_HANDSHAKE:
-                raise refusal(ErrorCode.ILLEGAL_SASL_STATE, "the session is over and was not renewed")
+                raise refusal(ErrorCode.ILLEGAL_SASL_STATE, "session has expired and was not renewed")
         elif self.state == State.TOKENS:
             if api_key != SASL_AUTHENTICATE:
                 raise UnexpectedRequest(api_key)
         elif api_key not in BEFORE_LOGIN:
-            raise refusal(ErrorCode.ILLEGAL_SASL_STATE, f"request with api key {api_key} before authentication")
+            raise refusal(ErrorCode.ILLEGAL_SASL_STATE, f"request with API key {api_key} before authentication")
 
     def handshake(self, mechanism: str, version: int) -> None:
-        """Choose a mechanism.
+        """Select a mechanism.
 
-        Raises BrokerError: ILLEGAL_SASL_STATE, after which the session goes on; UNSUPPORTED_SASL_MECHANISM, and
-        AuthenticationFailed when it cannot be renewed by that mechanism, after which the connection has to end.
+        Raises BrokerError: ILLEGAL_SASL_STATE, which keeps the session; UNSUPPORTED_SASL_MECHANISM, and
+        AuthenticationFailed if the session cannot be renewed with this mechanism, after which the connection must be
+        closed.
         """
         begin = self._mechanisms.get(mechanism)
         renews = self.state == State.DONE
@@ -129,19 +134,19 @@ class SaslSession:
         self.takes_bare_tokens = version == 0
 
     def _begin_renewal(self) -> None:
-        """Raises BrokerError: ILLEGAL_SASL_STATE when the session cannot be renewed now."""
+        """Begin to renew the session. Raises BrokerError: ILLEGAL_SASL_STATE."""
         if self._ends_at_ms is None:
-            raise refusal(ErrorCode.ILLEGAL_SASL_STATE, "this session does not end, so it cannot be renewed")
+            raise refusal(ErrorCode.ILLEGAL_SASL_STATE, "session without expiry cannot be renewed")
         now_ms, began_ms = self._clock.now_ms(), self._renewal_began_ms
         if began_ms is not None and now_ms - began_ms < MIN_RENEWAL_INTERVAL_MS:
-            raise refusal(ErrorCode.ILLEGAL_SASL_STATE, "a session can be renewed once a second")
+            raise refusal(ErrorCode.ILLEGAL_SASL_STATE, "session was renewed less than a second ago")
         self._renewal_began_ms = now_ms
 
     def take(self, token: bytes) -> Step:
-        """The next token. Raises AuthenticationFailed with the text for the client; the connection has to end."""
+        """Process the next token. Raises AuthenticationFailed with the message for the client."""
         server = self._server
         if not self.is_open or server is None:
-            raise refusal(ErrorCode.ILLEGAL_SASL_STATE, "a token comes after a handshake")
+            raise refusal(ErrorCode.ILLEGAL_SASL_STATE, "token without a handshake")
         try:
             if self._problem is not None:
                 raise self._problem
@@ -162,7 +167,7 @@ class SaslSession:
         return self._ends_at_ms is not None
 
     def _log_in(self, principal: str, server: SaslServer) -> int:
-        """The principal is known; returns the length of its session in ms, at most that of its credentials."""
+        """Set the principal; return the lifetime of the session in ms, limited by the credentials."""
         peer = self._peer
         if self._is_renewal and principal != peer.principal:
             before, after = (name.replace(":", ".", 1) for name in (peer.principal, principal))

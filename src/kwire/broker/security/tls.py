@@ -1,4 +1,4 @@
-"""TLS: the server's context from PEM files, and the principal that a client's certificate stands for.
+"""TLS: the server's context from PEM files, and the principal of a client certificate.
 
 Source: org.apache.kafka.common.security.ssl.DefaultSslEngineFactory, authenticator.DefaultKafkaPrincipalBuilder;
 RFC 2253 for names, as javax.security.auth.x500.X500Principal.getName writes them.
@@ -48,14 +48,14 @@ SHORT_LENGTH = 0x80
 
 
 def server_context(settings: Settings) -> ssl.SSLContext:
-    """Raises OptionError naming the setting that is wrong; never what is in its files."""
+    """Return the TLS context of the settings. Raises OptionError, which never contains file contents."""
     if not settings.ssl_certfile:
-        raise OptionError("ssl_certfile: a TLS listener needs the broker's certificate (PEM)")
+        raise OptionError("ssl_certfile is missing; a TLS listener needs a certificate in PEM format")
     mode = CLIENT_AUTH.get(settings.ssl_client_auth.lower())
     if mode is None:
-        raise OptionError(f"ssl_client_auth is {settings.ssl_client_auth!r}: none, requested or required")
+        raise OptionError(f"ssl_client_auth {settings.ssl_client_auth!r} is invalid; use none, requested or required")
     if mode != ssl.CERT_NONE and not settings.ssl_cafile:
-        raise OptionError(f"ssl_client_auth={settings.ssl_client_auth} needs ssl_cafile, to tell whom to trust")
+        raise OptionError(f"ssl_client_auth={settings.ssl_client_auth} needs ssl_cafile with the trusted certificates")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     password = settings.ssl_key_password.text
@@ -79,12 +79,12 @@ def reason(error: Exception) -> str:
 
 
 def principal_of(certificate: Mapping[str, Any] | None) -> str:
-    """Of a client's verified certificate, as SSLSocket.getpeercert gives it; anonymous without one."""
+    """Return the principal of a certificate from SSLSocket.getpeercert; anonymous without one."""
     return f"User:{distinguished_name(certificate['subject'])}" if certificate else ANONYMOUS
 
 
 def distinguished_name(subject: Iterable[Iterable[tuple[str, str]]]) -> str:
-    """RFC 2253: the last part of the name first."""
+    """Return a name in the form of RFC 2253, its last part first."""
     parts = ("+".join(attribute(name, value) for name, value in part) for part in subject)
     return ",".join(reversed(list(parts)))
 
@@ -104,7 +104,7 @@ def attribute(name: str, value: str) -> str:
 
 
 def escape(value: str) -> str:
-    """A value between commas: signs that mean something, and spaces at both ends, behind a backslash."""
+    """Escape a value of a distinguished name with backslashes."""
     text = "".join(f"\\{char}" if char in ESCAPED else char for char in value)
     begin = len(value) - len(value.lstrip(" "))
     end = len(value.rstrip(" "))

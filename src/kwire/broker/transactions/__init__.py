@@ -1,7 +1,7 @@
-"""Transactions: the coordinator, its log, and the question whether data belongs to a transaction.
+"""Transactions: the coordinator, its log, and checks of transactional data.
 
 TransactionCoordinator      state machine over a TransactionLog and a MarkerWriter; no sockets, no files
-admit, produce_error        Produce and TxnOffsetCommit ask before they append
+admit, produce_error        checks of Produce and TxnOffsetCommit before they append
 """
 
 from kwire.broker.transactions.admission import ClientSupport, admit, produce_error

@@ -1,8 +1,8 @@
-"""May this transactional data be appended? Asked by Produce and TxnOffsetCommit before they write.
+"""Checks of transactional data before Produce and TxnOffsetCommit append it.
 
-A transaction that ended while a request was on its way must not be opened again by it (KIP-890). So data for a
-partition in which the producer has no open transaction yet is only taken if the coordinator knows it as part of the
-producer's transaction; newer clients do not add partitions themselves, so for them it is added here.
+A delayed request must not reopen a transaction that has ended (KIP-890). If the producer has no open transaction in a
+partition yet, its data is accepted only if the partition belongs to the producer's transaction by the coordinator.
+Newer clients do not add partitions themselves, so the check adds them.
 
     Produce    TxnOffsetCommit
     to 10      to 3               verified; an unknown partition is INVALID_TXN_STATE
@@ -35,7 +35,7 @@ BUSY = frozenset(
 
 
 class ClientSupport(Enum):
-    """What a client understands, from the version of its request."""
+    """What a client supports, by the version of its request."""
 
     VERIFY = "verify"
     VERIFY_ABORTABLE = "verify, TRANSACTION_ABORTABLE known"
@@ -59,7 +59,7 @@ def admit(
     partitions: frozenset[TopicPartition],
     support: ClientSupport,
 ) -> dict[TopicPartition, ErrorCode]:
-    """Partitions whose data must not be taken, with the reason; the others may be appended to.
+    """Return the partitions that must not be appended to, with an error code each.
 
     partitions: those in which the producer has no open transaction with this epoch.
     """
@@ -78,7 +78,7 @@ def admit(
 
 
 def produce_error(code: ErrorCode, support: ClientSupport) -> ErrorCode:
-    """An error of `admit` in a Produce response: what older clients do not try again becomes NOT_ENOUGH_REPLICAS."""
+    """Return the code for a Produce response: NOT_ENOUGH_REPLICAS for codes that older clients do not retry."""
     if code in BUSY or (code == ErrorCode.CONCURRENT_TRANSACTIONS and support != ClientSupport.ADD):
         return ErrorCode.NOT_ENOUGH_REPLICAS
     return code

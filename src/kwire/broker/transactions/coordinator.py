@@ -1,9 +1,9 @@
-"""The transaction coordinator: who may write under a transactional id, what a transaction touches, how it ends.
+"""The transaction coordinator: owners of transactional ids, partitions of transactions, commits and aborts.
 
 A transaction ends in three appends: the decision to `__transaction_state`, a marker to every partition, the completion
-to `__transaction_state`. After a crash the log is read again and what was decided is carried out. All three are done
-before the producer is answered, so on one node it meets CONCURRENT_TRANSACTIONS only while a partition cannot be
-written, or when it asks for an id while the transaction of its predecessor is still open.
+to `__transaction_state`. After a crash the log is replayed and decisions are carried out. All three happen before the
+response, so on one node a producer gets CONCURRENT_TRANSACTIONS only while a partition cannot be written, or when it
+initializes while the transaction of its predecessor is open.
 
 Source: kafka.coordinator.transaction.TransactionCoordinator, TransactionStateManager, TransactionMarkerChannelManager
 (3.9.1; transaction version 2 as of 4.0); KIP-98, KIP-360, KIP-664, KIP-890, KIP-994.
@@ -39,18 +39,18 @@ logger = logging.getLogger(__name__)
 MARKER_RETRY_MS = 100
 GONE = frozenset(
     {
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,  # deleted meanwhile
-        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,  # nothing can have been written there
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,  # deleted
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,  # it has no records of the transaction
         ErrorCode.UNSUPPORTED_VERSION,
         ErrorCode.INVALID_PRODUCER_EPOCH,  # a marker of a later epoch has been written there
         ErrorCode.TRANSACTION_COORDINATOR_FENCED,
     }
 )
-"""Errors with which a partition will never take the marker; the transaction ends without it."""
+"""Errors after which a partition never accepts the marker; the transaction ends without it."""
 
 
 class Marker(NamedTuple):
-    """The end of a transaction, as partitions are told."""
+    """A transaction marker."""
 
     producer_id: int
     producer_epoch: int
@@ -59,30 +59,30 @@ class Marker(NamedTuple):
 
 
 class TransactionLog(Protocol):
-    """`__transaction_state`, as the coordinator needs it."""
+    """The topic `__transaction_state`."""
 
     def append(self, transaction: TransactionMetadata) -> None:
-        """Write the transaction's new state. Raises BrokerError or LogError; then nothing is written."""
+        """Write the new state of a transaction. Raises BrokerError or LogError; nothing is written then."""
 
     def remove(self, transactional_id: str) -> None:
-        """Write that the transactional id is gone. Raises as append does."""
+        """Write the tombstone of a transactional id. Raises BrokerError or LogError; nothing is written then."""
 
     def replay(self) -> Iterator[TransactionMetadata]:
-        """The last state of every transactional id."""
+        """Yield the last state of every transactional id."""
 
     def coordinator_epoch(self, transactional_id: str) -> int:
-        """The leader epoch of its partition."""
+        """Return the leader epoch of the partition that holds a transactional id."""
 
 
 class MarkerWriter(Protocol):
-    """Partitions, as the coordinator needs them."""
+    """The partitions of transactions."""
 
     def write_marker(self, partition: TopicPartition, marker: Marker) -> None:
-        """Append the marker, and tell who waits for the transaction's end. Raises BrokerError or LogError."""
+        """Append a marker, and notify readers of the end of the transaction. Raises BrokerError or LogError."""
 
 
 class TransactionCoordinator:
-    """transaction_version: the finalized feature, 0 to 2: see metadata.bumps_epoch and log_records."""
+    """The coordinator. transaction_version: the finalized feature, 0 to 2; see metadata.bumps_epoch and log_records."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class TransactionCoordinator:
         self._periodic: dict[str, TimerHandle] = {}
 
     def start(self) -> None:
-        """Read the log, carry out what was decided, begin to look for transactions that took too long."""
+        """Replay the log, carry out decided transactions, and start the periodic checks."""
         for transaction in self._log.replay():
             self._transactions[transaction.transactional_id] = transaction
         for transaction in list(self._transactions.values()):
@@ -114,7 +114,7 @@ class TransactionCoordinator:
         self._repeat(settings.transaction_remove_expired_transaction_cleanup_interval_ms, self.remove_expired)
 
     def stop(self) -> None:
-        """Nothing happens by itself any more."""
+        """Cancel all timers."""
         for handle in (*self._retries.values(), *self._periodic.values()):
             handle.cancel()
         self._retries.clear()
@@ -123,20 +123,20 @@ class TransactionCoordinator:
     def init_producer_id(
         self, transactional_id: str | None, timeout_ms: int, expected: ProducerIdAndEpoch | None = None
     ) -> ProducerIdAndEpoch:
-        """A producer's id and epoch; whoever had the transactional id before is fenced.
+        """Return a producer id and epoch; earlier producers of the transactional id are fenced.
 
-        expected: what a producer that recovers from an error has (KIP-360); it is fenced itself if another took over.
-        timeout_ms: its transaction.timeout.ms. Raises BrokerError; CONCURRENT_TRANSACTIONS while (or because) the open
-        transaction of the one before is being aborted.
+        expected: id and epoch of a producer that recovers from an error (KIP-360); it is fenced if another took over.
+        timeout_ms: its transaction.timeout.ms. Raises BrokerError: CONCURRENT_TRANSACTIONS while the open transaction
+        of an earlier producer is aborted, and others.
         """
         if transactional_id is None:
             return ProducerIdAndEpoch(self._producer_ids.take(), 0)
         if not transactional_id:
-            raise refusal(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+            raise refusal(ErrorCode.INVALID_REQUEST, "transactional id is empty")
         if not 0 < timeout_ms <= self._settings.transaction_max_timeout_ms:
             raise refusal(
                 ErrorCode.INVALID_TRANSACTION_TIMEOUT,
-                f"transaction.timeout.ms {timeout_ms}: 1 to {self._settings.transaction_max_timeout_ms}",
+                f"transaction.timeout.ms {timeout_ms} is outside 1 to {self._settings.transaction_max_timeout_ms}",
             )
         now_ms = self._clock.now_ms()
         transaction = self._transactions.get(transactional_id) or TransactionMetadata(
@@ -169,7 +169,7 @@ class TransactionCoordinator:
         partitions: frozenset[TopicPartition],
         client_transaction_version: int = 0,
     ) -> None:
-        """Begin or continue the producer's transaction: it will write to these partitions. Raises BrokerError."""
+        """Begin or continue a transaction, and add partitions to it. Raises BrokerError."""
         transaction = self._of_producer(transactional_id, producer)
         if transaction.state == TransactionState.ONGOING and partitions <= transaction.partitions:
             return
@@ -178,7 +178,7 @@ class TransactionCoordinator:
     def missing_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: frozenset[TopicPartition]
     ) -> frozenset[TopicPartition]:
-        """Those that were not added to the producer's transaction (KIP-890). Raises BrokerError."""
+        """Return the partitions that were not added to the producer's transaction (KIP-890). Raises BrokerError."""
         return partitions - self._of_producer(transactional_id, producer).partitions
 
     def end(
@@ -188,7 +188,10 @@ class TransactionCoordinator:
         commit: bool,
         client_transaction_version: int = 0,
     ) -> ProducerIdAndEpoch:
-        """Commit or abort. What the producer goes on with (transaction version 2) or -1, -1. Raises BrokerError."""
+        """Commit or abort a transaction.
+
+        Returns the producer id and epoch for the next one (transaction version 2), or -1, -1. Raises BrokerError.
+        """
         transaction = self._find(transactional_id)
         if not bumps_epoch(client_transaction_version):
             if may_end(transaction, producer, commit):
@@ -204,15 +207,18 @@ class TransactionCoordinator:
         return transaction.producer
 
     def describe(self, transactional_id: str) -> TransactionMetadata:
-        """Raises BrokerError: INVALID_REQUEST, TRANSACTIONAL_ID_NOT_FOUND."""
+        """Return a transactional id.
+
+        Raises BrokerError: INVALID_REQUEST, TRANSACTIONAL_ID_NOT_FOUND.
+        """
         return self._find(transactional_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
 
     def __iter__(self) -> Iterator[TransactionMetadata]:
-        """All transactional ids, in their order."""
+        """Yield all transactional ids in order."""
         return iter([self._transactions[name] for name in sorted(self._transactions)])
 
     def abort_timed_out(self) -> None:
-        """End transactions that are open longer than their producers asked for; the producers are fenced."""
+        """Abort transactions that exceed their timeout, and fence their producers."""
         now_ms = self._clock.now_ms()
         for transaction in self:
             if transaction.is_timed_out(now_ms):
@@ -222,7 +228,7 @@ class TransactionCoordinator:
                     logger.warning("%r timed out and could not be aborted: %s", transaction.transactional_id, error)
 
     def remove_expired(self) -> None:
-        """Forget transactional ids that were not used for transactional.id.expiration.ms."""
+        """Remove transactional ids that were not used for transactional.id.expiration.ms."""
         oldest_ms = self._clock.now_ms() - self._settings.transactional_id_expiration_ms
         for transaction in self:
             if transaction.state.is_idle and transaction.last_update_ms <= oldest_ms:
@@ -237,14 +243,14 @@ class TransactionCoordinator:
         self, transactional_id: str, unknown: ErrorCode = ErrorCode.INVALID_PRODUCER_ID_MAPPING
     ) -> TransactionMetadata:
         if not transactional_id:
-            raise refusal(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+            raise refusal(ErrorCode.INVALID_REQUEST, "transactional id is empty")
         transaction = self._transactions.get(transactional_id)
         if transaction is None:
-            raise refusal(unknown, f"no transactional id {transactional_id!r}")
+            raise refusal(unknown, f"unknown transactional id {transactional_id!r}")
         return transaction
 
     def _of_producer(self, transactional_id: str, producer: ProducerIdAndEpoch) -> TransactionMetadata:
-        """The transaction, if the producer may still add to it."""
+        """Return the transaction if the producer may add to it."""
         transaction = self._find(transactional_id)
         check_producer_id(transaction, producer)
         if transaction.producer_epoch != producer.producer_epoch:
@@ -254,7 +260,7 @@ class TransactionCoordinator:
         return transaction
 
     def _abort_fenced(self, transaction: TransactionMetadata) -> None:
-        """End a transaction whose producer no longer counts."""
+        """Abort a transaction and fence its producer."""
         self._end(transaction.fenced().prepared(False, self._clock.now_ms(), self.transaction_version))
 
     def _end(self, prepared: TransactionMetadata) -> None:
@@ -262,7 +268,7 @@ class TransactionCoordinator:
         self._carry_out(prepared.transactional_id)
 
     def _keep(self, transaction: TransactionMetadata) -> None:
-        """Write the step, then take it. Raises BrokerError with the code a coordinator's client knows."""
+        """Write a step, then apply it. Raises BrokerError with a code for clients of a coordinator."""
         try:
             self._log.append(transaction)
         except LogError as error:
@@ -272,7 +278,7 @@ class TransactionCoordinator:
         self._transactions[transaction.transactional_id] = transaction
 
     def _carry_out(self, transactional_id: str) -> None:
-        """Write the markers of a transaction that is decided, then its completion; come back for what failed."""
+        """Write the markers of a decided transaction, then its completion; retry what failed later."""
         transaction = self._transactions[transactional_id]
         marker = Marker(
             *transaction.producer,
@@ -296,7 +302,7 @@ class TransactionCoordinator:
         )
 
     def _is_marked(self, partition: TopicPartition, marker: Marker) -> bool:
-        """Whether no marker is left to write there."""
+        """Write a marker; return whether the partition is done."""
         try:
             self._markers.write_marker(partition, marker)
         except LogError as error:
@@ -316,9 +322,9 @@ class TransactionCoordinator:
 
 
 def may_continue(transaction: TransactionMetadata, expected: ProducerIdAndEpoch) -> bool:
-    """Whether a producer that names its id may get an epoch. The epoch itself is looked at by next_epoch.
+    """Return whether a producer that names its id may get an epoch; next_epoch checks the epoch.
 
-    So may one whose answer got lost when its epochs were used up, and anyone while no epoch was given out yet.
+    Also True if the response with a new producer id was lost, and while no epoch was assigned yet.
     """
     return (
         transaction.producer_epoch == NO_PRODUCER_EPOCH
@@ -328,19 +334,22 @@ def may_continue(transaction: TransactionMetadata, expected: ProducerIdAndEpoch)
 
 
 def next_epoch(transaction: TransactionMetadata, expected: ProducerIdAndEpoch | None) -> tuple[int, int]:
-    """(producer epoch, last producer epoch) for a producer that begins. Raises BrokerError: PRODUCER_FENCED."""
+    """Return (producer epoch, last producer epoch) of an initializing producer.
+
+    Raises BrokerError: PRODUCER_FENCED.
+    """
     present = transaction.producer_epoch
     if expected is None:
         return present + 1, NO_PRODUCER_EPOCH
     if present in (NO_PRODUCER_EPOCH, expected.producer_epoch):
         return present + 1, present
-    if expected.producer_epoch == transaction.last_producer_epoch:  # the answer got lost: the same again
+    if expected.producer_epoch == transaction.last_producer_epoch:  # the response was lost: return the same epoch
         return present, transaction.last_producer_epoch
     raise fenced(transaction, expected)
 
 
 def for_clients(code: ErrorCode) -> ErrorCode:
-    """What a failed append to `__transaction_state` means to a client of the coordinator.
+    """Return the code for clients of the coordinator when `__transaction_state` cannot be written.
 
     Source: TransactionStateManager.appendTransactionToLog.
     """

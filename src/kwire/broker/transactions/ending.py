@@ -38,7 +38,10 @@ COMPLETED = {TransactionState.COMPLETE_COMMIT: True, TransactionState.COMPLETE_A
 
 
 def may_end(transaction: TransactionMetadata, producer: ProducerIdAndEpoch, commit: bool) -> bool:
-    """True: end it. False: it has been, in this way. Transaction versions 0 and 1. Raises BrokerError."""
+    """Return whether to end the transaction; False if it ended this way before. Transaction versions 0 and 1.
+
+    Raises BrokerError.
+    """
     check_producer_id(transaction, producer)
     if producer.producer_epoch != transaction.producer_epoch:
         raise fenced(transaction, producer)
@@ -53,7 +56,10 @@ def may_end(transaction: TransactionMetadata, producer: ProducerIdAndEpoch, comm
 
 
 def may_end_bumping(transaction: TransactionMetadata, producer: ProducerIdAndEpoch, commit: bool) -> bool:
-    """True: end it. False: it has been, in this way. Transaction version 2. Raises BrokerError."""
+    """Return whether to end the transaction; False if it ended this way before. Transaction version 2.
+
+    Raises BrokerError.
+    """
     state, epoch = transaction.state, producer.producer_epoch
     took_next_id = (
         transaction.previous_producer_id == producer.producer_id
@@ -84,7 +90,7 @@ def may_end_bumping(transaction: TransactionMetadata, producer: ProducerIdAndEpo
 
 
 def check_producer_id(transaction: TransactionMetadata, producer: ProducerIdAndEpoch) -> None:
-    """Raises BrokerError: INVALID_PRODUCER_ID_MAPPING."""
+    """Check the producer id of a transactional id. Raises BrokerError: INVALID_PRODUCER_ID_MAPPING."""
     if transaction.producer_id != producer.producer_id:
         raise refusal(
             ErrorCode.INVALID_PRODUCER_ID_MAPPING,
@@ -106,7 +112,7 @@ def concurrent(transaction: TransactionMetadata) -> Exception:
     """Return the error for a transaction that is still ending."""
     return refusal(
         ErrorCode.CONCURRENT_TRANSACTIONS,
-        f"the markers of {transaction.transactional_id!r}'s last transaction are not all written yet",
+        f"transactional id {transaction.transactional_id!r} has markers that are not written yet; retry",
     )
 
 
@@ -114,5 +120,6 @@ def out_of_turn(transaction: TransactionMetadata, commit: bool) -> Exception:
     """Return the error for a commit or abort that the state does not allow."""
     return refusal(
         ErrorCode.INVALID_TXN_STATE,
-        f"{'commit' if commit else 'abort'} of {transaction.transactional_id!r} in state {transaction.state.label}",
+        f"cannot {'commit' if commit else 'abort'} transactional id {transaction.transactional_id!r} in state "
+        f"{transaction.state.label}",
     )

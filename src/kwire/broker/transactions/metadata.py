@@ -1,7 +1,7 @@
-"""What the coordinator knows of one transactional id, and every step it can take.
+"""The metadata of a transactional id, and its transitions.
 
-A value: a step returns the next one, and the coordinator keeps it once it is in the log. Epochs end one below the
-largest int16, so that the coordinator can always bump once more to fence a producer.
+A value: a transition returns the next one, which the coordinator applies once it is in the log. Epochs end one below
+the largest int16, so the coordinator can always bump the epoch to fence a producer.
 Source: org.apache.kafka.coordinator.transaction.TransactionMetadata; KIP-98, KIP-360, KIP-890.
 """
 
@@ -41,12 +41,12 @@ NO_PRODUCER = ProducerIdAndEpoch(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
 
 def is_exhausted(producer_epoch: int) -> bool:
-    """No producer gets an epoch after this one; the next needs another producer id."""
+    """Return whether the next producer needs a new producer id, because the epochs are used up."""
     return producer_epoch >= LAST_EPOCH
 
 
 def bumps_epoch(transaction_version: int) -> bool:
-    """Transaction version 2: the epoch rises at the end of every transaction (KIP-890)."""
+    """Return whether the epoch rises at the end of every transaction: transaction version 2 (KIP-890)."""
     return transaction_version >= 2
 
 
@@ -54,10 +54,10 @@ def bumps_epoch(transaction_version: int) -> bool:
 class TransactionMetadata:
     """A transactional id and its latest transaction.
 
-    last_producer_epoch: what a producer that missed our answer still has; -1 if another producer took over.
-    previous_producer_id: before the latest step. next_producer_id: takes over when the markers are written.
-    timeout_ms: the producer's transaction.timeout.ms. partitions: while prepared, those whose marker is missing.
-    start_time_ms: of the transaction, -1 in EMPTY. client_transaction_version: of the client at the latest step.
+    last_producer_epoch: of a producer that missed a response; -1 if another producer took over. previous_producer_id:
+    before the latest transition. next_producer_id: used after all markers are written. timeout_ms: the producer's
+    transaction.timeout.ms. partitions: while prepared, those without a marker. start_time_ms: of the transaction, -1 in
+    EMPTY. client_transaction_version: of the client at the latest transition.
     """
 
     transactional_id: str
@@ -108,7 +108,7 @@ class TransactionMetadata:
     def initialized(
         self, producer_epoch: int, last_producer_epoch: int, timeout_ms: int, now_ms: int
     ) -> TransactionMetadata:
-        """A producer has begun with this epoch (InitProducerId)."""
+        """Transition for a new producer epoch (InitProducerId)."""
         assert 0 <= producer_epoch <= LAST_EPOCH
         return self._step(
             TransactionState.EMPTY,
@@ -121,7 +121,7 @@ class TransactionMetadata:
         )
 
     def rotated(self, producer_id: int, timeout_ms: int, now_ms: int, *, keep_last_epoch: bool) -> TransactionMetadata:
-        """A producer has begun with another producer id, as the epochs of this one are used up."""
+        """Transition for a new producer id, when the epochs are used up."""
         return self._step(
             TransactionState.EMPTY,
             now_ms,
@@ -136,7 +136,7 @@ class TransactionMetadata:
     def with_partitions(
         self, partitions: frozenset[TopicPartition], now_ms: int, client_transaction_version: int
     ) -> TransactionMetadata:
-        """The transaction, begun if there was none, writes to these too."""
+        """Transition to an open transaction with more partitions."""
         return self._step(
             TransactionState.ONGOING,
             now_ms,
@@ -146,7 +146,7 @@ class TransactionMetadata:
         )
 
     def fenced(self) -> TransactionMetadata:
-        """Still in its transaction, with an epoch that no producer has. Never kept or written: `prepared` follows."""
+        """Transition to an epoch that no producer has. Never logged by itself: `prepared` follows."""
         return replace(
             self, producer_epoch=min(self.producer_epoch + 1, MAX_EPOCH), last_producer_epoch=NO_PRODUCER_EPOCH
         )
@@ -154,9 +154,9 @@ class TransactionMetadata:
     def prepared(
         self, commit: bool, now_ms: int, client_transaction_version: int, next_producer_id: int = NO_PRODUCER_ID
     ) -> TransactionMetadata:
-        """Decided: from here on the transaction will end this way, whatever happens.
+        """Transition to a decided transaction: from here on it ends this way.
 
-        An epoch at its very end stays when aborting: only fencing gets there, and the next producer gets a new id.
+        The last epoch stays when aborting: only fencing reaches it, and the next producer gets a new id.
         """
         epochs: dict[str, int] = {}
         if bumps_epoch(client_transaction_version):
@@ -175,7 +175,7 @@ class TransactionMetadata:
         )
 
     def completed(self, now_ms: int) -> TransactionMetadata:
-        """All markers are written."""
+        """Transition after all markers are written."""
         producer = self.producer
         if bumps_epoch(self.client_transaction_version) and self.next_producer_id != NO_PRODUCER_ID:
             producer = ProducerIdAndEpoch(self.next_producer_id, 0)
@@ -190,7 +190,7 @@ class TransactionMetadata:
         )
 
     def marked(self, partition: TopicPartition) -> TransactionMetadata:
-        """One marker less to write; the log is not told."""
+        """Remove a partition whose marker is written; not logged."""
         assert self.state.is_prepared
         return replace(self, partitions=self.partitions - {partition})
 

@@ -1,4 +1,4 @@
-"""The coordinator on a node's partitions: its log, its markers, and data that claims to belong to a transaction."""
+"""The transaction coordinator on a node: its log, its markers, and checks of produced data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kwire.broker.coordinator_log import read_topic, warn_of_problems
 from kwire.broker.features import SUPPORTED, TRANSACTION_VERSION
 from kwire.broker.groups.placement import partition_for
-from kwire.broker.internal_topics import create_missing
+from kwire.broker.topic_creation import create_missing
 from kwire.broker.topics import Partition
 from kwire.broker.transactions.admission import ClientSupport, admit, produce_error
 from kwire.broker.transactions.coordinator import Marker, TransactionCoordinator
@@ -41,13 +41,13 @@ PRODUCER = struct.Struct(">qh")
 
 
 def open_coordinator(node: Node) -> TransactionCoordinator:
-    """The node's coordinator, started. The groups have to be there: completed transactions tell them.
+    """Start the node's coordinator; the group coordinator must be running.
 
-    Raises OptionError for a transaction version that there is not.
+    Raises OptionError for an unsupported transaction version.
     """
     version = node.settings.transaction_version
     if not 0 <= version <= HIGHEST_VERSION:
-        raise OptionError(f"transaction_version is {version}: 0 to {HIGHEST_VERSION}")
+        raise OptionError(f"transaction_version {version} is not supported; use 0 to {HIGHEST_VERSION}")
 
     def claim_producer_ids(size: int) -> int:
         first = max(node.cluster.next_producer_id, 0)
@@ -74,7 +74,7 @@ def open_coordinator(node: Node) -> TransactionCoordinator:
 
 
 class TransactionStateLog:
-    """`__transaction_state`, made when the first transactional id comes. transaction_version: see log_records."""
+    """The topic `__transaction_state`, created with the first transactional id."""
 
     def __init__(self, node: Node, transaction_version: int) -> None:
         self._node, self._transaction_version = node, transaction_version
@@ -116,7 +116,7 @@ class TransactionStateLog:
 
 
 class PartitionMarkers:
-    """Markers into a node's partitions."""
+    """Markers in the partitions of a node."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -127,12 +127,14 @@ class PartitionMarkers:
 
 
 def write_marker(node: Node, partition: TopicPartition, marker: Marker) -> None:
-    """End a transaction in one partition. Raises BrokerError or LogError; then nothing is written."""
+    """End a transaction in one partition. Raises BrokerError or LogError; nothing is written then."""
     found = node.topics.partition(*partition)
     if found is None:
-        raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no {partition[0]}-{partition[1]}")
+        raise refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"partition {partition[0]}-{partition[1]} does not exist")
     if found.opened.config.magic < 2:
-        raise refusal(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, f"{found.name} is older than transactions")
+        raise refusal(
+            ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, f"record format of {found.name} does not support transactions"
+        )
     found.append_marker(
         marker.producer_id,
         marker.producer_epoch,
@@ -147,9 +149,9 @@ def write_marker(node: Node, partition: TopicPartition, marker: Marker) -> None:
 def check_produced(
     node: Node, partition: Partition, records: bytes | memoryview, transactional_id: str | None, version: int
 ) -> None:
-    """Whether a Produce request of that version may append these records, as far as transactions go.
+    """Check that a Produce request may append these records to a transaction.
 
-    Only the first batch is looked at: a request that may be transactional has one. Raises BrokerError.
+    Only the first batch is checked: a transactional request has one. Raises BrokerError.
     """
     if (
         len(records) < DEFAULT_HEADER.size
@@ -169,5 +171,5 @@ def check_produced(
     this = (partition.topic.name, partition.index)
     code = admit(node.transactions, transactional_id, producer, frozenset({this}), support).get(this)
     if code is not None:
-        what = f"{partition.name} is not part of a transaction of producer {producer.producer_id} that may go on"
+        what = f"{partition.name} does not belong to an open transaction of producer {producer.producer_id}"
         raise refusal(produce_error(code, support), what)

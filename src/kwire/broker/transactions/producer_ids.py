@@ -1,4 +1,4 @@
-"""Producer ids: handed out one by one from blocks that are claimed, and thereby never handed out again, before use.
+"""Producer ids, allocated from blocks that the metadata log reserves, so that no id is used twice.
 
 Source: org.apache.kafka.coordinator.transaction.ProducerIdManager, org.apache.kafka.server.common.ProducerIdsBlock.
 """
@@ -14,14 +14,17 @@ BLOCK_SIZE = 1000
 
 
 class ProducerIds:
-    """claim_block: takes the size of a block, returns its first producer id once the claim is safe from a crash."""
+    """An allocator of producer ids.
+
+    claim_block: takes the size of a block and returns its first producer id, once the claim is durable.
+    """
 
     def __init__(self, claim_block: Callable[[int], int]) -> None:
         self._claim_block = claim_block
         self._next = self._end = 0
 
     def take(self) -> int:
-        """A producer id that nobody had before. Raises what claim_block raises; nothing is lost then."""
+        """Return an unused producer id. Raises the errors of claim_block; no id is lost then."""
         if self._next == self._end:
             self._next = self._claim_block(BLOCK_SIZE)
             self._end = self._next + BLOCK_SIZE

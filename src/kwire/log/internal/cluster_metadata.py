@@ -1,10 +1,10 @@
-"""The metadata log `__cluster_metadata-0` and the snapshots beside it.
+"""Reading the metadata log `__cluster_metadata-0` and its snapshots.
 
     00000000000000000401-0000000003.checkpoint    the state of all records below offset 401, written in epoch 3:
                                                   batches like a log's, SNAPSHOT_HEADER first, SNAPSHOT_FOOTER last
 
-The state at an offset or time starts from the newest snapshot at or below it, so a log whose beginning was deleted can
-still be replayed, from its oldest snapshot on. A snapshot without its footer was not finished and is passed over.
+The state at an offset or time is loaded from the newest snapshot at or below it, so a log whose beginning was deleted
+can be replayed from its oldest snapshot on. A snapshot without a footer is incomplete and ignored.
 Source: KIP-630; org.apache.kafka.snapshot.Snapshots, RecordsSnapshotReader.
 """
 
@@ -39,7 +39,7 @@ IN_SNAPSHOT = -1  # the partition of records in a snapshot: they are not of the 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """A snapshot file: the state below end_offset, as the leader of epoch wrote it."""
+    """A snapshot file: the state below end_offset, written in a leader epoch."""
 
     name: str
     end_offset: int
@@ -47,12 +47,12 @@ class Snapshot:
 
 
 def metadata_log(source: Source) -> PartitionLog:
-    """The metadata log of a directory. Raises LogError where there is none."""
+    """Return the metadata log of a directory. Raises LogError if it has none."""
     return partitions_of(source, METADATA_TOPIC)[0]
 
 
 def list_snapshots(source: Source) -> list[Snapshot]:
-    """The snapshots beside the metadata log, oldest first. Raises LogError."""
+    """Return the snapshots of the metadata log, oldest first. Raises LogError."""
     log = metadata_log(source)
     found = [
         Snapshot(name=entry.name, end_offset=int(match["offset"]), epoch=int(match["epoch"]))
@@ -65,14 +65,14 @@ def list_snapshots(source: Source) -> list[Snapshot]:
 def read_cluster_records(
     source: Source, *, start_offset: int = 0, at_offset: int | None = None, at_time: int | None = None
 ) -> Iterator[TypedRecord]:
-    """Every record of the metadata log in order, those of elections and voters too. Raises LogError."""
+    """Yield every record of the metadata log in order, control records included. Raises LogError."""
     return read_history(
         metadata_log(source), decode_metadata, start_offset=start_offset, at_offset=at_offset, at_time=at_time
     )
 
 
 def read_snapshot_records(source: Source, snapshot: Snapshot) -> Iterator[TypedRecord]:
-    """Every record of a snapshot in order, header and footer too; offsets count within the file. Raises LogError."""
+    """Yield every record of a snapshot, header and footer included; offsets count within the file. Raises LogError."""
     from kwire.records import read_batches
 
     log = metadata_log(source)
@@ -89,9 +89,10 @@ def read_snapshot_records(source: Source, snapshot: Snapshot) -> Iterator[TypedR
 
 
 def replay_cluster(source: Source, *, at_offset: int | None = None, at_time: int | None = None) -> ClusterState:
-    """The cluster at an offset or time, at the end of the log by default. Memory: the state, and a snapshot's file.
+    """Return the cluster at an offset or time, at the end of the log by default.
 
-    Raises LogError where there is no metadata log, or no snapshot to begin with although the log begins later.
+    Memory: the state, and one snapshot file. Raises LogError without a metadata log, or if its beginning was deleted
+    and no snapshot covers it.
     """
     log = metadata_log(source)
     cluster = ClusterState()
@@ -104,8 +105,7 @@ def replay_cluster(source: Source, *, at_offset: int | None = None, at_time: int
             break
     if log.log_start_offset > cluster.end_offset:
         raise LogError(
-            f"the metadata log begins at offset {log.log_start_offset}, and no snapshot up to there and to what was "
-            "asked for is beside it",
+            f"metadata log begins at offset {log.log_start_offset}, and no snapshot covers the records before it",
             log.url,
         )
     records = read_cluster_records(source, start_offset=cluster.end_offset, at_offset=at_offset, at_time=at_time)
@@ -117,7 +117,7 @@ def replay_cluster(source: Source, *, at_offset: int | None = None, at_time: int
 
 
 def _leader_before(log: PartitionLog, offset: int) -> int:
-    """The quorum's leader by the last election below offset, which snapshots do not tell; -1 where the log does not."""
+    """Return the leader of the last election below offset, which snapshots do not contain; -1 if unknown."""
     leader = -1
     for record in usable(_elections(log, offset), Problems()):
         if record.kind == "LEADER_CHANGE" and record.value is not None:
@@ -126,7 +126,7 @@ def _leader_before(log: PartitionLog, offset: int) -> int:
 
 
 def _elections(log: PartitionLog, offset: int) -> Iterator[TypedRecord]:
-    """The control records below offset; headers of other batches are all that is read."""
+    """Yield the control records below offset; of other batches only the headers are read."""
     try:
         for _, batch in log.batches(log.log_start_offset):
             if batch.base_offset >= offset:
@@ -138,7 +138,7 @@ def _elections(log: PartitionLog, offset: int) -> Iterator[TypedRecord]:
 
 
 def _from_snapshot(source: Source, snapshot: Snapshot, at_time: int | None) -> ClusterState | None:
-    """The cluster a snapshot has; None where it is not whole, or later than at_time."""
+    """Load the cluster from a snapshot; None if it is incomplete or later than at_time."""
     cluster = ClusterState()
     timestamp, finished = -1, False
     for record in usable(read_snapshot_records(source, snapshot), cluster.problems):

@@ -1,4 +1,4 @@
-"""Reading and replaying the coordinators' topics: groups and offsets, transactions, state of share groups."""
+"""Reading and replaying the coordinators' topics: groups and offsets, transactions, share groups."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def read_group_records(
     at_offset: int | None = None,
     at_time: int | None = None,
 ) -> Iterator[TypedRecord]:
-    """Every record of `__consumer_offsets`, partition by partition, each in order; of some groups alone if given.
+    """Yield every record of `__consumer_offsets`, partition by partition in order.
 
-    Markers of transactions and records that name no group are left out where groups are given.
-    Raises LogError without such a topic, or for files that cannot be read.
+    groups: only records of these groups, without transaction markers. Raises LogError if the topic is missing or its
+    files are unreadable.
     """
     for log in partitions_of(source, GROUPS_TOPIC):
         for record in read_history(log, decode_group, at_offset=at_offset, at_time=at_time):
@@ -47,10 +47,9 @@ def replay_groups(
     at_offset: int | None = None,
     at_time: int | None = None,
 ) -> GroupsState:
-    """The groups (those named, or all) at an offset or time, at the end by default. Memory: the groups.
+    """Return the groups (all, or those named) at an offset or time, at the end by default. Memory: the groups.
 
-    at_offset is of a partition: with several of them it makes sense for one group, which is in one alone.
-    Raises as read_group_records does.
+    at_offset counts in one partition: with several partitions it only makes sense for one group. Raises LogError.
     """
     state = GroupsState()
     for log in partitions_of(source, GROUPS_TOPIC):
@@ -63,7 +62,7 @@ def replay_groups(
 def read_transaction_records(
     source: Source, *, at_offset: int | None = None, at_time: int | None = None
 ) -> Iterator[TypedRecord]:
-    """Every record of `__transaction_state`, partition by partition. Raises LogError as read_history does."""
+    """Yield every record of `__transaction_state`, partition by partition. Raises LogError."""
     for log in partitions_of(source, TRANSACTIONS_TOPIC):
         yield from read_history(log, decode_transaction, at_offset=at_offset, at_time=at_time)
 
@@ -71,7 +70,7 @@ def read_transaction_records(
 def replay_transactions(
     source: Source, *, at_offset: int | None = None, at_time: int | None = None
 ) -> TransactionsState:
-    """Transactional ids at an offset (of each partition) or time, at the end by default. Raises LogError."""
+    """Return the transactional ids at an offset (of each partition) or time, at the end by default. Raises LogError."""
     state = TransactionsState()
     for record in usable(read_transaction_records(source, at_offset=at_offset, at_time=at_time), state.problems):
         state.apply(record)
@@ -81,13 +80,13 @@ def replay_transactions(
 def read_share_records(
     source: Source, *, at_offset: int | None = None, at_time: int | None = None
 ) -> Iterator[TypedRecord]:
-    """Every record of `__share_group_state`, partition by partition. Raises LogError as read_history does."""
+    """Yield every record of `__share_group_state`, partition by partition. Raises LogError."""
     for log in partitions_of(source, SHARE_STATE_TOPIC):
         yield from read_history(log, decode_share_state, at_offset=at_offset, at_time=at_time)
 
 
 def replay_share_state(source: Source, *, at_offset: int | None = None, at_time: int | None = None) -> ShareState:
-    """Share partitions at an offset (of each partition) or time, at the end by default. Raises LogError."""
+    """Return the share partitions at an offset (of each partition) or time, at the end by default. Raises LogError."""
     state = ShareState()
     for record in usable(read_share_records(source, at_offset=at_offset, at_time=at_time), state.problems):
         state.apply(record)

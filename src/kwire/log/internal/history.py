@@ -1,10 +1,10 @@
-"""Every record of an internal topic in order, typed; control records, tombstones and damage among them.
+"""Reading all records of an internal topic in order, with control records, tombstones and damage.
 
-State "at offset N" is made of the records below N; "at time T" of the records before the first one that is later than
-T, so it is a state that was. Times are those of the records, which brokers set.
+The state at an offset N consists of the records below N. The state at a time T consists of the records before the
+first one with a later timestamp, so it is a state that existed. Brokers set the timestamps.
 
-What cannot be read is a row, not an end: behind a batch with a wrong checksum reading goes on with the next batch,
-behind bytes that are no batch with the next segment.
+Unreadable records are rows. Reading continues with the next batch after a batch with a wrong checksum, and with the
+next segment after bytes that are not a batch.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Source: TypeAlias = "Mapping[TopicPartition, PartitionLog] | PartitionLog"
 
 
 def partitions_of(source: Source, topic: str) -> list[PartitionLog]:
-    """The logs of a topic in a directory, or the one log that is given. Raises LogError where there is none."""
+    """Return the logs of a topic in a directory, or the one log given. Raises LogError if there is none."""
     if not isinstance(source, Mapping):
         return [source]
     found = [log for (name, _), log in source.items() if name == topic]
     if not found:
         topics = ", ".join(sorted({name for name, _ in source}))[:500]
-        raise LogError(f"no partition of {topic} here; topics: {topics}", getattr(source, "url", None))
+        raise LogError(f"no partition of '{topic}'; available topics: {topics}", getattr(source, "url", None))
     return found
 
 
@@ -46,10 +46,10 @@ def read_history(
     at_offset: int | None = None,
     at_time: int | None = None,
 ) -> Iterator[TypedRecord]:
-    """The records from start_offset on, in order. Memory: a batch at a time.
+    """Yield the records from start_offset on, in order. Memory: one batch.
 
-    at_offset: stop before it. at_time: stop before the first record with a later timestamp (ms).
-    Raises LogError for files that are gone or unreadable.
+    at_offset: the end, exclusive. at_time: stop before the first record with a later timestamp (ms). Raises LogError
+    for missing or unreadable files.
     """
     start = max(start_offset, log.log_start_offset)
     end = log.log_end_offset if at_offset is None else at_offset

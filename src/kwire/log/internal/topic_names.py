@@ -1,4 +1,4 @@
-"""Names of the topic ids that records of newer groups have in place of names."""
+"""Names of the topic ids in records of newer groups."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = ["topic_names"]
 
 
 def topic_names(source: Source, *, deleted: bool = False) -> dict[UUID, str]:
-    """Topic id -> name, by the metadata log and the partitions' own `partition.metadata`, as far as they can be read.
+    """Return topic id -> name from the metadata log and the partitions' `partition.metadata`, if readable.
 
-    deleted: also of topics that were deleted since, as states of the past have them. No two topics have the same id.
-    Reads one small file a topic, and the metadata log where there is one: with `deleted` all of it and all snapshots.
+    deleted: include topics that were deleted since, for past states. No two topics have the same id. Reads one small
+    file per topic and the metadata log if there is one; with `deleted` all of it and all snapshots.
     """
     if not isinstance(source, Mapping):
         return {}
@@ -50,7 +50,7 @@ def topic_names(source: Source, *, deleted: bool = False) -> dict[UUID, str]:
 
 
 def _created_topics(source: Source) -> Iterator[tuple[UUID, str]]:
-    """(id, name) of every topic that a snapshot or the metadata log has a record of."""
+    """Yield (id, name) of every topic in a snapshot or the metadata log."""
     snapshots = (read_snapshot_records(source, snapshot) for snapshot in list_snapshots(source))
     for record in itertools.chain(*snapshots, read_cluster_records(source)):
         if isinstance(record.value, TopicRecord):

@@ -1,4 +1,4 @@
-"""Server-side assignors of the consumer protocol, by the names that members ask for."""
+"""Server-side assignors of the consumer protocol, by name."""
 
 from kwire.broker.groups.assignors.range_assignor import assign_ranges
 from kwire.broker.groups.assignors.specification import Assignor, GroupToAssign, MemberToAssign

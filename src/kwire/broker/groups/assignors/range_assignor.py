@@ -1,7 +1,7 @@
-"""Ranges: each topic's partitions are dealt out in order, one run of neighbours a member.
+"""The range assignor: each member gets a run of neighbouring partitions of each topic.
 
-Members come in order of instance id, then member id, so partition p of topics with the same number of partitions and
-subscribers lands on the same member: what joins of two topics rely on. It forgets what members had.
+Members are ordered by instance id, then member id, so partition p of topics with the same number of partitions and
+subscribers is assigned to the same member, as joins of two topics require. Earlier assignments do not count.
 
 Source: org.apache.kafka.coordinator.group.assignor.RangeAssignor.
 """
@@ -18,7 +18,7 @@ __all__ = ["assign_ranges"]
 
 
 def assign_ranges(group: GroupToAssign) -> dict[str, Assignment]:
-    """See the module's head. The first members of a topic get one partition more where it does not come out even."""
+    """Assign ranges; the first members of a topic get one partition more if it does not divide evenly."""
     subscribers = Counter(topic_id for member in group.members.values() for topic_id in member.topic_ids)
     next_partition: Counter[UUID] = Counter()
     next_member: Counter[UUID] = Counter()
@@ -38,5 +38,5 @@ def assign_ranges(group: GroupToAssign) -> dict[str, Assignment]:
 
 
 def _order(member_id: str, instance_id: str | None) -> tuple[bool, str]:
-    """Static members first."""
+    """Order static members first."""
     return (True, member_id) if instance_id is None else (False, instance_id)

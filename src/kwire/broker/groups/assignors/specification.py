@@ -1,4 +1,4 @@
-"""What an assignor is told and what it answers."""
+"""Input and output of assignors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Assignor", "GroupToAssign", "MemberToAssign"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberToAssign:
-    """topic_ids: the existing topics that it subscribes to, in order of their names. target: what it was to have."""
+    """A member. topic_ids: of existing topics it subscribes to, by topic name. target: its present target."""
 
     instance_id: str | None
     topic_ids: tuple[UUID, ...]
@@ -22,7 +22,7 @@ class MemberToAssign:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupToAssign:
-    """members: by member id. partition_counts: of every topic that a member subscribes to."""
+    """A group. members: by member id. partition_counts: of every topic that a member subscribes to."""
 
     members: Mapping[str, MemberToAssign]
     partition_counts: Mapping[UUID, int]

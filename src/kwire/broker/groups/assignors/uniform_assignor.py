@@ -1,12 +1,11 @@
-"""Evenly, and with as little movement as that allows.
+"""The uniform assignor: as even as possible, with as few moves as possible.
 
-When all members subscribe to the same topics, each gets the same number of partitions, give or take one, keeps what it
-had up to that number, and what is left over goes to those below it. Otherwise partitions are placed one at a time with
-the member that has least, and then moved until no move brings two members nearer to each other.
+When all members subscribe to the same topics, each gets the same number of partitions, give or take one. It keeps its
+partitions up to that number, and the remaining ones go to members with fewer. Otherwise partitions are assigned one at
+a time to the member with fewest, and then moved until no move brings two members closer to each other.
 
-Where several choices are as even, Kafka's depends on the order of a hash table; here the one partition more stays with
-members that had it, and otherwise the order of members and topics decides, so the same group always gets the same
-assignment.
+Where several choices are equally even, Kafka's depends on the order of a hash table. Here the extra partition stays
+with a member that had it; otherwise the order of members and topics decides, so assignments are reproducible.
 
 Source: org.apache.kafka.coordinator.group.assignor.UniformAssignor, UniformHomogeneousAssignmentBuilder,
 UniformHeterogeneousAssignmentBuilder.
@@ -26,7 +25,7 @@ TopicIdPartition = tuple[UUID, int]
 
 
 def assign_uniformly(group: GroupToAssign) -> dict[str, Assignment]:
-    """See the module's head."""
+    """Assign partitions evenly."""
     owned = _assign_alike(group) if group.is_homogeneous else _Mixed(group).assign()
     return {member_id: _by_topic(partitions) for member_id, partitions in owned.items()}
 
@@ -39,7 +38,7 @@ def _by_topic(partitions: list[TopicIdPartition]) -> Assignment:
 
 
 def _kept(group: GroupToAssign, taken: set[TopicIdPartition]) -> dict[str, list[TopicIdPartition]]:
-    """What members were to have and may keep, each partition with its first owner; collects all of it in taken."""
+    """Return the partitions that members keep, each with its first owner; collect them in taken."""
     kept: dict[str, list[TopicIdPartition]] = {}
     for member_id, member in group.members.items():
         mine = [
@@ -54,7 +53,7 @@ def _kept(group: GroupToAssign, taken: set[TopicIdPartition]) -> dict[str, list[
 
 
 def _assign_alike(group: GroupToAssign) -> dict[str, list[TopicIdPartition]]:
-    """All members subscribe to the same topics."""
+    """Assign to members that subscribe to the same topics."""
     taken: set[TopicIdPartition] = set()
     owned = _kept(group, taken)
     first = next(iter(group.members.values()), None)
@@ -75,7 +74,7 @@ def _assign_alike(group: GroupToAssign) -> dict[str, list[TopicIdPartition]]:
 
 
 class _Mixed:
-    """Members subscribe to different topics."""
+    """Assignment to members that subscribe to different topics."""
 
     def __init__(self, group: GroupToAssign) -> None:
         self.group = group
@@ -113,7 +112,7 @@ class _Mixed:
         return min(self.subscribers[partition[0]], key=lambda member: (len(self.owned[member]), self.rank[member]))
 
     def _hardest_first(self) -> list[TopicIdPartition]:
-        """All partitions: of topics with most partitions a subscriber first, then of those with fewest subscribers."""
+        """Return all partitions, those of topics with most partitions per subscriber first."""
         counts = self.group.partition_counts
         topics = sorted(
             self.subscribers, key=lambda t: (-counts[t] / len(self.subscribers[t]), len(self.subscribers[t]))
