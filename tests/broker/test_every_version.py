@@ -224,6 +224,13 @@ def test_what_is_offered_is_what_is_served(broker: Broker) -> None:
     assert {feature.name: feature.max_version_level for feature in offered.finalized_features}["metadata.version"] == 21
 
 
+def test_a_topic_without_name_and_id_is_invalid(broker: Broker) -> None:
+    cls = messages.MetadataRequest
+    with RawClient(broker) as client:
+        [topic] = client.ask(cls(topics=[cls.MetadataRequestTopic(name=None)]), 12).topics
+    assert topic.error_code == 17
+
+
 def test_a_version_of_the_future_is_answered_in_version_0(broker: Broker) -> None:
     with RawClient(broker) as client:
         frame = bytearray(client.protocol.send(api_versions(4, None), version=4))

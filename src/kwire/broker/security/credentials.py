@@ -7,8 +7,9 @@ Source: org.apache.kafka.controller.ScramControlManager, org.apache.kafka.image.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kwire.broker.secret_values import Users
 from kwire.broker.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, keys_of, new_credential
@@ -19,6 +20,9 @@ from kwire.internal_topics.metadata_records import VersionedMessage
 from kwire.messages import RemoveUserScramCredentialRecord, UserScramCredentialRecord
 from kwire.messages.base import Message
 from kwire.protocol.error_codes import ErrorCode, refusal
+
+if TYPE_CHECKING:
+    from kwire.messages.alter_user_scram_credentials_request import ScramCredentialDeletion, ScramCredentialUpsertion
 
 __all__ = ["Credentials"]
 
@@ -58,19 +62,22 @@ class Credentials:
             found.setdefault(user, {})[NUMBERS[name]] = known[user, name].iterations
         return found
 
-    def alter(self, deletions: Sequence[Any], upsertions: Sequence[Any]) -> dict[str, BrokerError | None]:
+    def alter(
+        self, deletions: Sequence[ScramCredentialDeletion], upsertions: Sequence[ScramCredentialUpsertion]
+    ) -> dict[str, BrokerError | None]:
         """Apply deletions and upsertions; return the error of each user, None without one. Raises BrokerError."""
         outcome: dict[str, BrokerError | None] = {}
         records: dict[str, VersionedMessage] = {}
-        for change, make in [(each, self._deletion) for each in deletions] + [(each, upsertion) for each in upsertions]:
-            user = change.name
+        changes = [(each.name, functools.partial(self._deletion, each)) for each in deletions]
+        changes += [(each.name, functools.partial(upsertion, each)) for each in upsertions]
+        for user, record in changes:
             if outcome.get(user) is not None:
                 continue
             try:
                 if user in outcome:
                     del records[user]
                     raise refusal(ErrorCode.DUPLICATE_RESOURCE, TWICE)
-                records[user] = (make(change), 0)
+                records[user] = (record(), 0)
                 outcome[user] = None
             except BrokerError as error:
                 outcome[user] = error
@@ -86,7 +93,7 @@ class Credentials:
         if records:
             self._commit(records)
 
-    def _deletion(self, change: Any) -> Message:
+    def _deletion(self, change: ScramCredentialDeletion) -> Message:
         mechanism = check(change.name, change.mechanism)
         if (change.name, mechanism.label) not in self._stored:
             raise refusal(ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist")
@@ -102,7 +109,7 @@ def check(user: str, number: int) -> ScramMechanism:
     return ScramMechanism(number)
 
 
-def upsertion(change: Any) -> Message:
+def upsertion(change: ScramCredentialUpsertion) -> Message:
     """Return the record that creates or replaces a credential. Raises BrokerError."""
     mechanism = check(change.name, change.mechanism)
     if change.iterations < MIN_ITERATIONS:

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kwire.internal_topics.cluster_records import quota_record
 from kwire.internal_topics.cluster_state import ClusterState, QuotaEntity
 from kwire.internal_topics.metadata_records import VersionedMessage
 from kwire.messages import ClientQuotaRecord
 from kwire.protocol.error_codes import ErrorCode, refusal
+
+if TYPE_CHECKING:
+    from kwire.messages.alter_client_quotas_request import OpData
+    from kwire.messages.describe_client_quotas_request import ComponentData
 
 __all__ = ["Quotas"]
 
@@ -48,7 +52,7 @@ class Quotas:
                 self._levels.setdefault(key, set()).add(frozenset(kind for kind, _ in entity))
         cluster.observe("ClientQuotaRecord", self._quota_changed)
 
-    def alter(self, parts: Iterable[tuple[str, str | None]], ops: Iterable[Any], *, validate_only: bool) -> None:
+    def alter(self, parts: Iterable[tuple[str, str | None]], ops: Iterable[OpData], *, validate_only: bool) -> None:
         """Set or remove quotas of one entity; ops have key, value and remove. Raises BrokerError."""
         pairs = list(parts)
         keys = check_entity(pairs)
@@ -72,7 +76,7 @@ class Quotas:
             self._commit(records)
         self._levels.clear()
 
-    def find(self, components: Iterable[Any], *, strict: bool) -> dict[QuotaEntity, Mapping[str, float]]:
+    def find(self, components: Iterable[ComponentData], *, strict: bool) -> dict[QuotaEntity, Mapping[str, float]]:
         """Return the quotas of entities that match a request's filter. Raises BrokerError."""
         exact: dict[str, str | None] = {}
         some: set[str] = set()
@@ -194,7 +198,7 @@ def check_value(keys: Mapping[str, int | None], key: str, value: float) -> None:
             raise invalid(f"{key} cannot be a fractional value.")
 
 
-def check_component(component: Any, before: set[str]) -> None:
+def check_component(component: ComponentData, before: set[str]) -> None:
     """Check one component of a filter. Raises BrokerError."""
     kind, match_type = component.entity_type, component.match_type
     if not kind:
