@@ -1,10 +1,10 @@
-"""Makes Spark find the source `kafka-capture` by name; see pyspark_kwire_log."""
+"""Registers the source `kafka-capture` with Spark; see pyspark_kwire_log."""
 
-from kwire.spark.releases import is_supported, refused_source
+from kwire.spark.releases import is_supported, unsupported_source
 
 if is_supported():
     from kwire.spark.capture.source import KafkaCaptureSource as DefaultSource
 else:
-    DefaultSource = refused_source("kafka-capture")  # type: ignore[assignment, misc]
+    DefaultSource = unsupported_source("kafka-capture")  # type: ignore[assignment, misc]
 
 __all__ = ["DefaultSource"]

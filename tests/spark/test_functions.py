@@ -268,7 +268,7 @@ def test_the_registry_functions_run_in_spark(spark: SparkSession) -> None:
         (("MetadataRespons", 9), OptionError, "did you mean 'MetadataResponse'"),
         (("MetadataResponse", 99), UnsupportedVersion, "MetadataResponse has versions 0-13, not 99"),
         (("MetadataResponse", None), OptionError, "requires option 'prefixed'"),
-        (("missing.json", 1), OptionError, "missing.json': the file cannot be read"),
+        (("missing.json", 1), OptionError, "missing.json': cannot read the file"),
         (('{ "type": "data" }', 1), SchemaError, "definition"),
         (("MetadataResponse", 9, {"mod": "x"}), OptionError, "did you mean 'mode'"),
         (("MetadataResponse", 9, {"mode": "x"}), OptionError, "Option 'mode': expected one of FAILFAST, PERMISSIVE"),

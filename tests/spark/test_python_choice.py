@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kwire.spark.python_choice import choose_python, spark_settings
+from kwire.spark.python_choice import choose_python, spark_properties
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_spark_defaults_count(elsewhere: dict[str, str], line: str) -> None:
     assert chosen(dict(elsewhere)) == sys.executable
     defaults.write_text(f"spark.ui.enabled false\n{line}\n")
     assert chosen(dict(elsewhere)) is None
-    assert len(dict(spark_settings({**elsewhere, "PYSPARK_SUBMIT_ARGS": "'"}))) == 2  # unbalanced quotes are Spark's
+    assert len(dict(spark_properties({**elsewhere, "PYSPARK_SUBMIT_ARGS": "'"}))) == 2  # unbalanced quotes are Spark's
     home = Path(elsewhere["SPARK_CONF_DIR"]).parent
     assert chosen({"PATH": elsewhere["PATH"], "SPARK_HOME": str(home)}) is None
 

@@ -9,7 +9,7 @@ pytest.importorskip("pyspark.sql.datasource")
 import pyspark
 
 from kwire.errors import OptionError
-from kwire.spark.releases import is_supported, refused_source
+from kwire.spark.releases import is_supported, unsupported_source
 
 
 def test_spark_4_1_is_the_first_release() -> None:
@@ -20,9 +20,9 @@ def test_spark_4_1_is_the_first_release() -> None:
 
 
 def test_a_refused_format_is_found_and_says_why() -> None:
-    source = refused_source("kafka-log")
+    source = unsupported_source("kafka-log")
     assert source.name() == "kafka-log"
     with pytest.raises(
-        OptionError, match=rf"kafka-log needs Spark 4\.1 or later, and this is Spark {pyspark.__version__}"
+        OptionError, match=rf"kafka-log requires Spark 4\.1 or later; this is Spark {pyspark.__version__}"
     ):
         source({})

@@ -1,10 +1,10 @@
-"""Spark's Python daemon, with what tasks need loaded before it starts the first one.
+"""Spark's Python daemon, with the modules and kernels of tasks preloaded.
 
     spark.python.daemon.module    kwire.spark.daemon
 
-Spark ends the Python worker of a task that is not read to its end (`limit`, `isEmpty()`), and the next task on that
-core gets a new one, which loads Arrow, numba and the kernels: half a second of CPU. Workers are forked from the daemon:
-what that has loaded, all of them have.
+Spark terminates the Python worker of a task that is not read to its end (`limit`, `isEmpty()`), and the next task on
+that core gets a new worker, which loads Arrow, numba and the kernels in half a second of CPU. Workers are forked from
+the daemon and share its modules.
 Source: Spark's PythonRunner (spark.python.daemon.module), pyspark.daemon.
 """
 
@@ -23,10 +23,10 @@ logger = logging.getLogger("kwire.spark")
 
 
 def load() -> None:
-    """Import what reading tasks use, and load their kernels.
+    """Import the modules of reading tasks and load their kernels.
 
-    The threads that come with it, of jemalloc and OpenBLAS, are stopped and started again around a fork by those
-    libraries; nothing else may start one, since threads do not survive a fork.
+    No thread may be started here, since threads do not survive a fork. jemalloc and OpenBLAS stop their threads before
+    a fork and restart them.
     """
     prepare_worker()
     import pyspark.sql.worker.plan_data_source_read
@@ -46,6 +46,6 @@ def load() -> None:
 if __name__ == "__main__":
     try:
         load()
-    except (ImportError, OSError, RuntimeError, KwireError) as error:  # workers then load it, or say what is missing
+    except (ImportError, OSError, RuntimeError, KwireError) as error:  # workers load them, or report the error
         logger.warning("Python workers start cold: %s", error)
     runpy.run_module("pyspark.daemon", run_name="__main__")

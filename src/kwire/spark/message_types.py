@@ -1,9 +1,9 @@
-"""Messages as Spark's planner sees them: the definition a user means, and its columns' types. No pyarrow, no numba.
+"""Message definitions and their column types, for Spark's planner. Imports neither pyarrow nor numba.
 
-A message is named in one of three ways:
+A message is specified in one of three forms:
 
-    MetadataResponse                    one of Kafka's, all releases together
-    definitions/Order.json              a file on the driver; its text travels to the executors
+    MetadataResponse                    the name of one of Kafka's, all releases together
+    definitions/Order.json              a file on the driver, whose text is sent to the executors
     { "type": "data", "name": ...       the text of a definition
 """
 
@@ -11,46 +11,47 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError, UnsupportedVersion
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
+    from kwire.messages.base import Message as MessageClass
     from kwire.schema import Field, Message, Struct
 
 __all__ = ["message_class", "portable_message", "struct_type"]
 
 
 def portable_message(message: str) -> str:
-    """What names the message on every machine: itself, or the text of the file it is.
+    """A form that is valid on every machine: the argument, or the text of the file it names.
 
-    Raises OptionError for a file that cannot be read.
+    Raises OptionError for an unreadable file.
     """
     if not message.strip().endswith(".json"):
         return message
     try:
         return Path(message.strip()).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise OptionError(f"message '{message}': the file cannot be read: {error}") from None
+        raise OptionError(f"Message '{message}': cannot read the file: {error}") from None
 
 
 @lru_cache(maxsize=64)
-def message_class(message: str) -> Any:
-    """The class of a portable message. Raises OptionError for an unknown name, SchemaError for a bad definition."""
+def message_class(message: str) -> type[MessageClass]:
+    """The class of a portable message. Raises OptionError for an unknown name, SchemaError for a definition."""
     from kwire import schema
     from kwire.messages import registry
 
     text = message.strip()
     if not text.startswith(("{", "//", "/*")):
         return registry.get(text)
-    spec = schema.parse(text, file="definition")
-    return schema.compile(spec)
+    compiled: type[MessageClass] = schema.compile(schema.parse(text, file="definition"))
+    return compiled
 
 
 def struct_type(message: Message, version: int | None) -> StructType:
-    """The columns of one version, with None those of all versions. Raises UnsupportedVersion."""
+    """The columns of one version, or with None of all versions. Raises UnsupportedVersion."""
     if version is not None and version not in message.valid:
         raise UnsupportedVersion(f"{message.name} has versions {message.valid}, not {version}")
     return _struct(message.struct, version)
@@ -59,8 +60,8 @@ def struct_type(message: Message, version: int | None) -> StructType:
 def _struct(struct: Struct, version: int | None) -> StructType:
     from pyspark.sql.types import StructField, StructType
 
-    there = (f for f in struct.fields if version is None or version in f.versions)
-    return StructType([StructField(f.attr, _field(f, version)) for f in there])
+    fields = (f for f in struct.fields if version is None or version in f.versions)
+    return StructType([StructField(f.attr, _field(f, version)) for f in fields])
 
 
 def _field(f: Field, version: int | None) -> DataType:

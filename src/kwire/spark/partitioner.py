@@ -1,14 +1,13 @@
-"""Which partition each row goes to: what its column says, else what its key hashes to, else one at a time.
+"""The partition of each row: that of its column, else the hash of its key, else sticky partitioning.
 
-Rows without a key stay in one partition until about a batch of them is together, and go on with the next one then
-(KIP-480's sticky partitioning): batches are large, and partitions get even shares.
+Rows without a key go to one partition until they fill about a batch, and then to the next (KIP-480): batches are large,
+and partitions get even shares.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +19,15 @@ from kwire.records.partitioner import partitions_of_keys
 
 __all__ = ["RowPartitioner"]
 
-ROW_BYTES = 16  # what a record costs beside key and value, about
+ROW_BYTES = 16  # approximate size of a record besides key and value
 
 
 class RowPartitioner:
     """Chooses partitions of one topic.
 
-    partitions: how many it has. available: those that rows without a key may go to, all of them by default.
-    batch_bytes: after so many bytes rows without a key go elsewhere. seed: of the order in which. named_below: a
-    partition that a row names has to be below it, `partitions` by default.
+    partitions: their number. batch_bytes: bytes without a key before the next partition is used. available: partitions
+    for rows without a key, all by default. named_below: upper bound of the column's values, `partitions` by default.
+    seed: of the order of partitions.
     """
 
     def __init__(
@@ -46,12 +45,12 @@ class RowPartitioner:
         order = list(available) or list(range(partitions))
         random.Random(seed).shuffle(order)
         self._order = np.array(order, np.int32)
-        self._bytes = 0  # without a key so far
+        self._bytes = 0  # without a key, so far
 
     def choose(self, rows: pa.RecordBatch) -> npt.NDArray[np.int32]:
-        """The partition of each row. rows: columns `value`, `key` and `partition` where there are.
+        """Choose the partition of each row. rows: `value`, and `key` and `partition` if they exist.
 
-        Raises OptionError for a partition that the topic does not have.
+        Raises OptionError for a partition that does not exist.
         """
         names = rows.schema.names
         if "partition" in names:
@@ -73,7 +72,7 @@ class RowPartitioner:
             found[keyless] = self._spread(rows.column("value"), keyless)
         return found
 
-    def _spread(self, values: Any, keyless: npt.NDArray[np.intp]) -> npt.NDArray[np.int32]:
+    def _spread(self, values: pa.Array, keyless: npt.NDArray[np.intp]) -> npt.NDArray[np.int32]:
         lengths = pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False)
         ends = self._bytes + np.cumsum(lengths[keyless].astype(np.int64) + ROW_BYTES)
         before = np.concatenate(([self._bytes], ends[:-1]))
@@ -84,6 +83,8 @@ class RowPartitioner:
     def _checked(self, named: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         wrong = named[(named < 0) | (named >= self._named_below)]
         if len(wrong):
-            there = f"0 to {self._named_below - 1}" if self._named_below > 1 else "only 0"
-            raise OptionError(f"column partition: topic {self.topic!r} has no partition {wrong[0]}, {there}")
+            available = f"0 to {self._named_below - 1}" if self._named_below > 1 else "0"
+            raise OptionError(
+                f"Column 'partition': topic {self.topic!r} has no partition {wrong[0]}; available: {available}"
+            )
         return named

@@ -1,17 +1,17 @@
-"""From the option `path` to log directories: globs, several paths, and no partition twice. Standard library only."""
+"""Resolve the option `path` to logs and files: globs, several paths. Standard library only."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
-from typing import Any
 
 from kwire.errors import LogError
 from kwire.identifiers import TopicPartition
 from kwire.log import LogDirectory, PartitionLog
 from kwire.log.file_names import MARKED_DIRECTORY
+from kwire.spark.options.values import StorageOptions
 from kwire.storage.cached_store import OpenStore
 from kwire.storage.open_store import open_store
 
@@ -20,51 +20,51 @@ _ALTERNATIVES = re.compile(r"\{([^{}]*)\}")
 
 
 def open_logs(
-    paths: Iterable[str], storage: Mapping[str, Any], opener: OpenStore = open_store, *, is_stream: bool = False
+    paths: Iterable[str], storage: StorageOptions, opener: OpenStore = open_store, *, is_stream: bool = False
 ) -> dict[TopicPartition, PartitionLog]:
-    """The partitions below all paths and globs.
+    """Open the partitions in all paths and globs.
 
-    is_stream: topics may come later, so log directories of a broker that has none yet are fine.
-    Raises LogError for a path without logs and for a partition twice.
+    is_stream: accept the log directory of a broker without topics, which may be created later.
+    Raises LogError for a path without logs, and for a partition in two of them.
     """
     found: dict[TopicPartition, PartitionLog] = {}
-    places = [place for path in paths for place in expand_glob(path, storage, opener)]
-    for place in places:
-        may_be_empty = is_stream or len(places) > 1  # one of several disks
-        directory = LogDirectory(place, opener=opener, may_be_empty=may_be_empty, **storage)
+    urls = [url for path in paths for url in expand_glob(path, storage, opener)]
+    for url in urls:
+        may_be_empty = is_stream or len(urls) > 1  # one of several disks
+        directory = LogDirectory(url, opener=opener, may_be_empty=may_be_empty, **storage)
         for key, log in directory.partitions.items():
             if key in found:
                 raise LogError(
-                    f"{key[0]}-{key[1]} is here and in {found[key].url}; read such places one at a time", log.url
+                    f"duplicate of {key[0]}-{key[1]} in {found[key].url}; read these directories separately", log.url
                 )
             found[key] = log
-    if places and not found and not is_stream:
-        raise LogError("no partition in any of these log directories", ", ".join(places))
+    if urls and not found and not is_stream:
+        raise LogError("no partitions in these log directories", ", ".join(urls))
     return found
 
 
-def expand_glob(path: str, storage: Mapping[str, Any], opener: OpenStore = open_store) -> list[str]:
-    """The places that a path means, sorted: itself, or what matches `*`, `?`, `[ab]` and `{a,b}` in its components.
+def expand_glob(path: str, storage: StorageOptions, opener: OpenStore = open_store) -> list[str]:
+    """Expand `*`, `?`, `[ab]` and `{a,b}` in the components of a path or URL; return sorted matches.
 
-    Works on local paths and URLs; of a chained URL (`zip://*::/tmp/logs.zip`) the first part may hold a pattern. What
-    a broker marked as deleted, stray or future is passed over, and so are files that are no segments. Raises LogError
-    when nothing matches.
+    A path without a pattern is returned as it is. In a chained URL (`zip://*::/tmp/logs.zip`) the first part may have a
+    pattern. Directories that a broker marked as deleted, stray or future are skipped, and so are files other than
+    segments. Raises LogError if nothing matches.
     """
     if not _MAGIC.search(path.partition("::")[0]) or ("://" not in path and os.path.exists(path)):
         return [path]
-    found = {place for variant in _variants(path) for place in _matches(variant, storage, opener)}
+    found = {url for variant in _variants(path) for url in _matches(variant, storage, opener)}
     if not found:
         raise LogError("nothing matches this pattern", path)
     return sorted(found)
 
 
-def expand_files(path: str, storage: Mapping[str, Any]) -> list[str]:
-    """The files that a path means, sorted: itself, those in a directory, or what matches a pattern in its last part.
+def expand_files(path: str, storage: StorageOptions) -> list[str]:
+    """Expand a path to files: the file, the files of a directory, or the matches of a pattern; sorted.
 
-    Names that begin with a dot or an underscore are passed over, as Spark does. Raises LogError where nothing is.
+    Names that start with a dot or an underscore are skipped, as in Spark. Raises LogError for no files.
     """
     if _MAGIC.search(path.partition("::")[0]) and not ("://" not in path and os.path.exists(path)):
-        found = {place for variant in _variants(path) for place in _matches(variant, storage, any_file=True)}
+        found = {url for variant in _variants(path) for url in _matches(variant, storage, any_file=True)}
         if not found:
             raise LogError("nothing matches this pattern", path)
         return sorted(found)
@@ -78,7 +78,7 @@ def expand_files(path: str, storage: Mapping[str, Any]) -> list[str]:
 
 
 def _variants(path: str) -> Iterator[str]:
-    """The path once for each of the alternatives in `{a,b}`."""
+    """A path for each of the alternatives in `{a,b}`."""
     alternatives = _ALTERNATIVES.search(path)
     if alternatives is None:
         yield path
@@ -88,7 +88,7 @@ def _variants(path: str) -> Iterator[str]:
 
 
 def _matches(
-    path: str, storage: Mapping[str, Any], opener: OpenStore = open_store, *, any_file: bool = False
+    path: str, storage: StorageOptions, opener: OpenStore = open_store, *, any_file: bool = False
 ) -> list[str]:
     head, separator, tail = path.partition("::")
     scheme, mark, rest = head.rpartition("://")
@@ -110,4 +110,4 @@ def _matches(
             and (not any_file or is_last != entry.is_directory)
             and (entry.is_directory or (is_last and (any_file or entry.name.endswith(".log"))))
         ]
-    return [store.url_of(place) for place in below]
+    return [store.url_of(name) for name in below]

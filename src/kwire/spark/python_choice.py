@@ -1,9 +1,9 @@
-"""Which Python Spark starts: the one that runs the program, where nothing else was chosen. Standard library only.
+"""Make Spark run the Python of this program, unless another one is configured. Standard library only.
 
-Spark's JVM starts `python3` of its PATH to find data sources, to plan queries and in tasks, unless PYSPARK_PYTHON or
-PYSPARK_DRIVER_PYTHON names another one. A program that is run as `environment/bin/python program.py`, without
-activating the environment, thereby gets a Python that has no kwire. The JVM takes these variables from its environment,
-so they have to be set before it starts.
+Spark's JVM starts `python3` from its PATH to find data sources, to plan queries and to run tasks, unless PYSPARK_PYTHON
+or PYSPARK_DRIVER_PYTHON is set. A program that runs as `environment/bin/python program.py`, without activating the
+environment, would therefore get a Python without kwire. The JVM reads these variables from its environment, so they
+must be set before it starts.
 Source: Spark's PythonUtils.defaultPythonExec; PySpark's launch_gateway, SparkContext.pythonExec.
 """
 
@@ -21,19 +21,19 @@ from pathlib import Path
 
 __all__ = ["choose_python"]
 
-CHOSEN = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
-# Set for processes that Spark starts: programs of spark-submit, shells, Python workers. Their JVM is there already.
+CONFIGURED = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+# Set in processes that Spark starts: programs of spark-submit, shells, Python workers. Their JVM is running.
 STARTED_BY_SPARK = ("PYSPARK_GATEWAY_PORT", "SPARK_ENV_LOADED")
 PROPERTY = re.compile(r"(?P<name>[^#!\s=:][^\s=:]*)[\s=:]+(?P<value>.*)")
 
 
 def choose_python(environ: MutableMapping[str, str] = os.environ) -> None:
-    """Set PYSPARK_PYTHON to this interpreter, for the JVM that PySpark starts next.
+    """Set PYSPARK_PYTHON to this interpreter, for the JVM that PySpark will start.
 
-    Does nothing where a Python was chosen, where `python3` is this one, where Spark runs already or has started this
-    process, and where the settings name a master that is not local, whose executors may have Python elsewhere.
+    Does nothing if a Python is configured, if `python3` is this interpreter, if Spark is running or has started this
+    process, or if the configuration names a master that is not local, whose executors may have Python elsewhere.
     """
-    if not sys.executable or any(environ.get(name) for name in (*CHOSEN, *STARTED_BY_SPARK)):
+    if not sys.executable or any(environ.get(name) for name in (*CONFIGURED, *STARTED_BY_SPARK)):
         return
     found = shutil.which("python3", path=environ.get("PATH"))
     if found is not None and os.path.dirname(os.path.abspath(found)) == os.path.dirname(sys.executable):
@@ -41,16 +41,16 @@ def choose_python(environ: MutableMapping[str, str] = os.environ) -> None:
     context = sys.modules.get("pyspark.core.context")
     if context is not None and context.SparkContext._gateway is not None:
         return
-    settings = dict(spark_settings(environ))
-    if "spark.pyspark.python" in settings or "spark.pyspark.driver.python" in settings:
+    properties = dict(spark_properties(environ))
+    if "spark.pyspark.python" in properties or "spark.pyspark.driver.python" in properties:
         return
-    master = environ.get("SPARK_REMOTE") or settings.get("spark.master") or environ.get("MASTER", "local")
+    master = environ.get("SPARK_REMOTE") or properties.get("spark.master") or environ.get("MASTER", "local")
     if master.startswith("local"):
         environ["PYSPARK_PYTHON"] = sys.executable
 
 
-def spark_settings(environ: MutableMapping[str, str]) -> Iterator[tuple[str, str]]:
-    """What spark-defaults.conf and PYSPARK_SUBMIT_ARGS set, the latter last since it wins."""
+def spark_properties(environ: MutableMapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The properties in spark-defaults.conf and, overriding them, in PYSPARK_SUBMIT_ARGS."""
     folder = environ.get("SPARK_CONF_DIR")
     home = environ.get("SPARK_HOME")
     if folder is None and home is None:

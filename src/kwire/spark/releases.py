@@ -1,7 +1,7 @@
-"""Which releases of Spark the formats work with.
+"""Supported releases of Spark.
 
-Spark 4.0 imports all pyspark_* packages at the first look-up of any Python data source, and finds none where one cannot
-be imported. So there the formats are found, and refuse to work.
+Spark 4.0 imports all pyspark_* packages at the first look-up of a Python data source, and finds no source at all if one
+package fails. The formats are therefore found in Spark 4.0, and raise an error when they are used.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from pyspark.sql.datasource import DataSource
 
 from kwire.errors import OptionError
 
-__all__ = ["FIRST_RELEASE", "is_supported", "refused_source"]
+__all__ = ["FIRST_RELEASE", "is_supported", "unsupported_source"]
 
 FIRST_RELEASE = (4, 1)
 
 
 def is_supported(version: str = pyspark.__version__) -> bool:
-    """Whether this release of Spark has what the formats need: Arrow batches in both directions, for streams too."""
+    """Whether a release of Spark supports Arrow batches in data sources, for reading, writing and streams."""
     return tuple(int(part) for part in version.split(".")[:2]) >= FIRST_RELEASE
 
 
-def refused_source(name: str) -> type[DataSource]:
-    """A data source of that name, whose every use raises OptionError."""
+def unsupported_source(name: str) -> type[DataSource]:
+    """A data source of that name that raises OptionError when it is used."""
 
-    class RefusedSource(DataSource):
+    class UnsupportedSource(DataSource):
         def __init__(self, options: dict[str, str]) -> None:
-            raise OptionError(f"{name} needs Spark 4.1 or later, and this is Spark {pyspark.__version__}")
+            raise OptionError(f"{name} requires Spark 4.1 or later; this is Spark {pyspark.__version__}")
 
         @classmethod
         def name(cls) -> str:
             return name
 
-    return RefusedSource
+    return UnsupportedSource

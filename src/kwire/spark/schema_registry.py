@@ -1,21 +1,20 @@
-"""What Confluent's serializers put before a payload: which schema of a registry it was written with. Arrow in and out.
+"""The schema ids that Confluent's serializers put before a payload. Arrow in and out.
 
     prefix form    byte 0, int32 id (big-endian), payload
                    byte 1, 16 bytes of GUID, payload
-    Protobuf       the same, then message indexes: zigzag varint count, that many zigzag varints; a 0 alone stands for
-                   the first message
+    Protobuf       the same, then message indexes: zigzag varint count, that many zigzag varints; a single 0 means the
+                   first message
     header form    the record's header `__key_schema_id` or `__value_schema_id` has one of the two prefixes (and
                    Protobuf's indexes), and the payload is the whole key or value
 
-Of equal headers the last one counts, as in Kafka's Headers.lastHeader.
+If a header occurs more than once, the last one counts, as in Kafka's Headers.lastHeader.
 Source: Confluent's "Wire format" of the schema registry; io.confluent.kafka.serializers.schema.id.SchemaId.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,6 +22,8 @@ from kwire.plan.kernels.columns_entry import gather
 from kwire.plan.nested_columns import Bytes, Int64Array, message_bounds
 
 __all__ = ["last_header", "payloads", "schema_ids"]
+
+BoolArray = npt.NDArray[np.bool_]
 
 ID, GUID = 0, 1
 PREFIX_BYTES = {ID: 5, GUID: 17}
@@ -34,9 +35,9 @@ MAX_INDEXES = 100  # messages inside messages; Protobuf's own readers nest no de
 
 
 def schema_ids(data: pa.Array, headers: pa.Array | None = None, header: str = "") -> pa.StringArray:
-    """The schema of each value: decimal id or GUID in lower case, null where there is neither.
+    """The schema id of each value: a decimal number or a GUID in lower case, or null.
 
-    data: binary. headers: list of struct<key, value>, in which the header of that name comes before data's prefix.
+    data: binary. headers: list of struct<key, value>; the header of that name takes precedence over data's prefix.
     """
     ids = _ids(data)
     return ids if headers is None else pc.coalesce(_ids(last_header(headers, header)), ids)
@@ -45,32 +46,32 @@ def schema_ids(data: pa.Array, headers: pa.Array | None = None, header: str = ""
 def payloads(
     data: pa.Array, headers: pa.Array | None = None, header: str = "", *, protobuf: bool = False
 ) -> pa.BinaryArray:
-    """What stands behind the prefix; the whole value where the header names the schema; null without either."""
+    """The payload after the prefix, or the whole value if the header has the schema id; null without either."""
     source, bounds = message_bounds(data)
     starts, ends = bounds[:, 0].copy(), bounds[:, 1]
-    there = _kinds(source, bounds) >= 0
-    starts[there] += np.where(source[starts[there]] == ID, PREFIX_BYTES[ID], PREFIX_BYTES[GUID])
+    valid = _kinds(source, bounds) >= 0
+    starts[valid] += np.where(source[starts[valid]] == ID, PREFIX_BYTES[ID], PREFIX_BYTES[GUID])
     if protobuf:
-        _skip_indexes(source, starts, ends, there)
+        _skip_indexes(source, starts, ends, valid)
     if headers is not None:
         whole = _ids(last_header(headers, header)).is_valid().to_numpy(zero_copy_only=False) & (bounds[:, 0] >= 0)
         starts[whole] = bounds[whole, 0]
-        there |= whole
-    return _cut(source, starts, ends, there)
+        valid |= whole
+    return _cut(source, starts, ends, valid)
 
 
 def last_header(headers: pa.Array, name: str) -> pa.BinaryArray:
-    """The value of the last header of that name in each row, null where there is none."""
+    """The value of the last header of that name in each row, or null."""
     structs = pc.list_flatten(headers)
     found = pc.equal(structs.field(0), name).fill_null(False)
     rows = pc.list_parent_indices(headers).filter(found).to_numpy()
     last = np.full(len(headers), -1, np.int64)
-    last[rows] = np.flatnonzero(found.to_numpy(zero_copy_only=False))  # of equal rows the last assignment stays
+    last[rows] = np.flatnonzero(found.to_numpy(zero_copy_only=False))  # the last assignment to a row wins
     return structs.field(1).take(pa.array(last, mask=last < 0))
 
 
 def _kinds(source: Bytes, bounds: Int64Array) -> Int64Array:
-    """ID or GUID of each value that is long enough for it, else -1."""
+    """ID or GUID for each value that is long enough for it, else -1."""
     sizes = np.where(bounds[:, 0] < 0, 0, bounds[:, 1] - bounds[:, 0])
     magic = np.full(len(bounds), -1, np.int64)
     magic[sizes > 0] = source[bounds[sizes > 0, 0]]
@@ -92,12 +93,12 @@ def _ids(data: pa.Array) -> pa.StringArray:
     if not is_guid.any():
         return ids
     guids = _guid_texts(source[starts[is_guid][:, None] + np.arange(16)])
-    places = np.cumsum(is_guid) - 1
-    return pc.coalesce(ids, guids.take(pa.array(places, mask=~is_guid)))
+    indexes = np.cumsum(is_guid) - 1
+    return pc.coalesce(ids, guids.take(pa.array(indexes, mask=~is_guid)))
 
 
-def _guid_texts(guids: Any) -> pa.StringArray:
-    """8-4-4-4-12 hexadecimal digits of uint8[n, 16]."""
+def _guid_texts(guids: Bytes) -> pa.StringArray:
+    """Render uint8[n, 16] as GUIDs, 8-4-4-4-12 hexadecimal digits."""
     count = len(guids)
     text = np.full((count, GUID_CHARACTERS), ord("-"), np.uint8)
     digits = np.stack([HEX[guids >> 4], HEX[guids & 15]], axis=2).reshape(count, 32)
@@ -106,26 +107,26 @@ def _guid_texts(guids: Any) -> pa.StringArray:
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
 
 
-def _skip_indexes(source: Bytes, starts: Int64Array, ends: Int64Array, there: Any) -> None:
-    """Move starts behind Protobuf's message indexes; rows in which they are cut or absurd are there no longer."""
-    counts = _read_varints(source, starts, ends, there)
-    there &= (counts >= 0) & (counts <= MAX_INDEXES)
-    for place in range(MAX_INDEXES):
-        active = there & (counts > place)
+def _skip_indexes(source: Bytes, starts: Int64Array, ends: Int64Array, valid: BoolArray) -> None:
+    """Move starts after Protobuf's message indexes; rows with truncated or invalid indexes become invalid."""
+    counts = _read_varints(source, starts, ends, valid)
+    valid &= (counts >= 0) & (counts <= MAX_INDEXES)
+    for index in range(MAX_INDEXES):
+        active = valid & (counts > index)
         if not active.any():
             break
-        there &= ~active | (_read_varints(source, starts, ends, active) >= 0)
+        valid &= ~active | (_read_varints(source, starts, ends, active) >= 0)
 
 
-def _read_varints(source: Bytes, starts: Int64Array, ends: Int64Array, active: Any) -> Int64Array:
-    """Zigzag varints at starts of the active rows, which move behind them; -1 where one is cut, and in other rows."""
+def _read_varints(source: Bytes, starts: Int64Array, ends: Int64Array, active: BoolArray) -> Int64Array:
+    """Read zigzag varints of the active rows and move starts after them; -1 for truncated ones and other rows."""
     numbers = np.zeros(len(starts), np.int64)
     going, whole = active.copy(), np.zeros(len(starts), np.bool_)
-    for place in range(MAX_VARINT_BYTES):
+    for index in range(MAX_VARINT_BYTES):
         rows = np.flatnonzero(going & (starts < ends))
         byte = source[starts[rows]].astype(np.int64)
         starts[rows] += 1
-        numbers[rows] |= (byte & 0x7F) << (7 * place)
+        numbers[rows] |= (byte & 0x7F) << (7 * index)
         whole[rows] = byte < 0x80
         going[:] = False
         going[rows] = byte >= 0x80
@@ -133,12 +134,12 @@ def _read_varints(source: Bytes, starts: Int64Array, ends: Int64Array, active: A
     return decoded
 
 
-def _cut(source: Bytes, starts: Int64Array, ends: Int64Array, there: Any) -> pa.BinaryArray:
-    """The bytes between starts and ends, null where they are not there."""
+def _cut(source: Bytes, starts: Int64Array, ends: Int64Array, valid: BoolArray) -> pa.BinaryArray:
+    """The bytes between starts and ends; null for invalid rows."""
     count = len(starts)
     slices = np.empty((count, 2), np.int64)
-    slices[:, 0] = np.where(there, starts, 0)
-    slices[:, 1] = np.where(there, ends - starts, -1)
+    slices[:, 0] = np.where(valid, starts, 0)
+    slices[:, 1] = np.where(valid, ends - starts, -1)
     offsets = np.empty(count + 1, np.int32)
     data = np.empty(int(np.maximum(slices[:, 1], 0).sum()), np.uint8)
     gather(
@@ -152,5 +153,5 @@ def _cut(source: Bytes, starts: Int64Array, ends: Int64Array, there: Any) -> pa.
         source.ctypes.data,
         0,
     )
-    validity = pa.array(there).buffers()[1]
+    validity = pa.array(valid).buffers()[1]
     return pa.Array.from_buffers(pa.binary(), count, [validity, pa.py_buffer(offsets), pa.py_buffer(data)])

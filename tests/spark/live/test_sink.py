@@ -216,7 +216,7 @@ def test_a_partition_column_wins_and_where_it_is_null_the_key_decides() -> None:
     mixed = partitioner.choose(batch(key=[b"a", b"b", b"c"], value=[b""] * 3, partition=[None, 7, None]))
     assert mixed.tolist() == [keyed[0], 7, keyed[2]]
     for wrong in (-1, 50):
-        with pytest.raises(OptionError, match=rf"topic 't' has no partition {wrong}, 0 to 49"):
+        with pytest.raises(OptionError, match=rf"topic 't' has no partition {wrong}; available: 0 to 49"):
             partitioner.choose(batch(key=[b"a", b"b"], value=[b"", b""], partition=[wrong, None]))
 
 
@@ -258,7 +258,7 @@ def test_many_rows_arrive_in_order_compressed_as_asked(servers: str, codec: str)
 def test_a_batch_that_a_topic_has_no_room_for_is_refused_with_what_to_do(servers: str) -> None:
     topic = create(servers, "narrow", max_message_bytes="1000")
     rows = batch(value=[b"v" * 100] * 50)
-    with pytest.raises(BrokerError, match=r"set the option\s+kafka.batch.size to less than"):
+    with pytest.raises(BrokerError, match=r"set kafka.batch.size below the topic"):
         write(rows, options(servers, topic=topic))
     write(rows, options(servers, topic=topic, **{"kafka.batch.size": "900"}))
     assert len(values(servers, topic)) == 50
@@ -321,7 +321,7 @@ def test_a_task_that_is_tried_again_counts_once_and_its_first_attempt_is_told(se
     given = options(servers, topic=topic, **{"kafka.transactional.id": "attempts"})
     first = write(batch(value=pa.array(["a"])), given)
     second = write(batch(value=pa.array(["a"])), given)
-    with pytest.raises(BrokerError, match="the transaction attempts-0 is not open any more"):
+    with pytest.raises(BrokerError, match="transaction 'attempts-0' is no longer open"):
         commit_all(given, [first])
     commit_all(given, [second])
     assert values(servers, topic) == ["a"]
@@ -360,7 +360,7 @@ def test_a_batch_that_was_committed_is_not_written_again(servers: str) -> None:
     commit_batch(given, run_batch(given, 0, other), 0, tasks=5)
     commit_batch(given, run_batch(given, 1, [["d"]]), 1, tasks=1)
     assert values(servers, topic) == ["a", "b", "c", "d"]
-    with pytest.raises(OptionError, match="the checkpoint is older than what is in Kafka"):
+    with pytest.raises(OptionError, match="the checkpoint is older than the data in Kafka"):
         run_batch(given, 0, rows)
     commit_batch(given, run_batch(given, 0, [["e"]], query="another"), 0, tasks=1)
     assert values(servers, topic) == ["a", "b", "c", "d", "e"]
@@ -389,7 +389,7 @@ def test_a_batch_that_was_committed_in_part_goes_on_with_the_rest(
     monkeypatch.undo()
     assert commits == ["part-0"]
     fewer = run_batch(given, 0, [["a", "b"], ["c"]])
-    with pytest.raises(OptionError, match=r"batch 0 was committed in part, 1 of 4 tasks, and has 2 tasks now"):
+    with pytest.raises(OptionError, match=r"batch 0 was committed in part, 1 of 4 tasks, and now has 2 tasks"):
         commit_batch(given, fewer, 0, tasks=2)
     abort_all(given, fewer)
     rest = run_batch(given, 0, rows)
@@ -614,5 +614,5 @@ def test_once_per_batch_needs_a_prefix_and_a_micro_batch(spark: SparkSession, se
     create(servers, "no.batch")
     given = {"kafka.bootstrap.servers": servers, "topic": "no.batch", "transactionalIdPrefix": "no-batch"}
     rows = spark.range(1).selectExpr("CAST(id AS string) AS value")
-    with pytest.raises(Exception, match="Spark names no micro-batch to this task"):
+    with pytest.raises(Exception, match="this task belongs to no micro-batch"):
         rows.write.format("kafka-live").options(**given, oncePerBatch=True).mode("append").save()

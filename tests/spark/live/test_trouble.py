@@ -141,7 +141,7 @@ def test_offsets_that_go_while_a_task_reads_are_told_or_stepped_over(broker: Bro
     assert rest[-50:] == list(range(350, 400))
     assert rest[:-50] in [[*range(1, end)] for end in (100, 200, 300)]  # answers were on their way
     assert list(offsets(broker.bootstrap_servers, 0, 400, strict=False)) == list(range(350, 400))
-    with pytest.raises(LogError, match=r"offsets from 0 on are gone \(the log begins at 350\)"):
+    with pytest.raises(LogError, match=r"offsets from 0 on were deleted \(the log starts at 350\)"):
         list(offsets(broker.bootstrap_servers, 0, 400))
 
 
@@ -152,10 +152,10 @@ def test_a_topic_that_was_made_anew_does_not_have_the_offsets_that_were_planned(
     delete(cluster, "t")
     cluster.create("t")
     cluster.write("t", 0, ["new"] * 10)
-    with pytest.raises(LogError, match=r"offsets from 50 on are gone \(the log ends at 10\)"):
+    with pytest.raises(LogError, match=r"offsets from 50 on were deleted \(the log ends at 10\)"):
         list(offsets(*planned))
     assert list(offsets(*planned, strict=False)) == []
-    assert "offsets from 50 on are gone (the log ends at 10)" in caplog.text
+    assert "offsets from 50 on were deleted (the log ends at 10)" in caplog.text
 
 
 def test_a_topic_that_is_deleted_while_a_query_reads_it_is_said(broker: Broker, cluster: Cluster) -> None:

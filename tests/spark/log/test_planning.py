@@ -318,7 +318,7 @@ def test_globs_alternatives_and_lists_of_places(modern: Path, tmp_path: Path) ->
     both = parse_options({"paths": json.dumps([f"{tmp_path}/a", f"{tmp_path}/b"])})
     several = plan_batch(both, PushedFilters())
     assert {row[:2] for row in read([list(task.splits) for task in several])} == {("ids", 0), ("ids", 1)}
-    with pytest.raises(LogError, match=r"ids-0 is here and in .*one at a time"):
+    with pytest.raises(LogError, match=r"duplicate of ids-0 in .*; read these directories separately"):
         tasks(f"{{{modern},{tmp_path}/a}}")
     with pytest.raises(LogError, match="nothing matches this pattern"):
         tasks(f"{modern}/nothing-*")

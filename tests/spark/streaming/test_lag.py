@@ -90,7 +90,7 @@ def test_a_listener_logs_and_commits_the_positions_of_its_query_alone(
         listener.onQueryProgress(Event(progress(ORDERS)))
         listener.onQueryProgress(Event(progress(ORDERS, name="other", number="id-2")))
     assert [record.getMessage() for record in caplog.records] == [
-        "query copy is behind on topic orders by 0 to 5 offsets a partition, 2.5 on average"
+        "query copy is behind on topic orders by 0 to 5 offsets per partition, 2.5 on average"
     ]
     committed = {key: each.offset for key, each in fetch_offsets(cluster.client, "spark-copy").items()}
     assert committed == {("orders", 0): 10, ("orders", 1): 20}
@@ -103,13 +103,13 @@ def test_a_cluster_that_is_gone_is_a_warning_and_the_query_goes_on(caplog: pytes
     gone = {"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.ms": "200"}
     listener: Any = LagListener(query="copy", group="g", **gone)
     listener.onQueryProgress(Event(progress(ORDERS)))
-    assert "positions of query id-1 are not committed to group g: 127.0.0.1:1" in caplog.text
+    assert "offsets of query id-1 are not committed to group g: 127.0.0.1:1" in caplog.text
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:
     for given, message in (
-        ({"group": "g", "bootstrap.servers": "a:1"}, "group needs query"),
-        ({"bootstrap.servers": "a:1"}, "'bootstrap.servers' has no effect without group"),
+        ({"group": "g", "bootstrap.servers": "a:1"}, "group requires query"),
+        ({"bootstrap.servers": "a:1"}, "'bootstrap.servers' requires group"),
         ({"query": "q", "group": "g"}, "'bootstrap.servers' is required"),
         ({"query": "q", "group": "g", "bootstrap.server": "a:1"}, "unknown config 'bootstrap.server'"),
     ):

@@ -1,4 +1,4 @@
-"""The rows of one task of `kafka-internal`, in Arrow batches. Runs in Spark's workers."""
+"""The tasks of `kafka-internal`: the rows of one partition of an internal topic as Arrow batches."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["read_task"]
 
 BATCH_ROWS = 2048
-LAST_MS = 253_402_300_799_999  # the end of the year 9999, where Spark's and Python's calendars still agree
+MAX_TIMESTAMP_MS = 253_402_300_799_999  # the end of the year 9999, the last that Spark and Python both support
 
 logger = logging.getLogger("kwire.spark")
 
@@ -43,12 +43,12 @@ Row = dict[str, Any]
 Logs = Mapping[TopicPartition, PartitionLog]
 
 
-def read_task(place: TopicPartition, options: InternalOptions, types: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-    """What one partition of an internal topic says, with the columns asked for. Raises LogError."""
+def read_task(key: TopicPartition, options: InternalOptions, types: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+    """Read the state or the records of one partition, with the given columns. Raises LogError."""
     logs = open_logs(options.paths, options.storage)
-    if place not in logs:
-        raise LogError(f"{place[0]}-{place[1]} is gone from {', '.join(options.paths)}")
-    rows = _history(logs[place], options) if options.mode == "history" else _current(logs, logs[place], options)
+    if key not in logs:
+        raise LogError(f"{key[0]}-{key[1]} was deleted from {', '.join(options.paths)} after planning")
+    rows = _history(logs[key], options) if options.mode == "history" else _current(logs, logs[key], options)
     schema = pa.schema([(name, arrow_type(kind)) for name, kind in types.items()])
     times = [name for name, kind in types.items() if kind == "timestamp"]
     rows = iter(rows)
@@ -57,12 +57,12 @@ def read_task(place: TopicPartition, options: InternalOptions, types: Mapping[st
 
 
 def _spark_row(row: Row, types: Mapping[str, str], times: Iterable[str]) -> Row:
-    """The columns asked for; times in us, null for Kafka's -1 and for what no calendar has."""
-    chosen = {name: row.get(name) for name in types}
+    """Select columns; convert times to microseconds, with null for Kafka's -1 and times out of range."""
+    selected = {name: row.get(name) for name in types}
     for name in times:
-        value = chosen[name]
-        chosen[name] = None if value is None or not 0 <= value <= LAST_MS else value * 1000
-    return chosen
+        value = selected[name]
+        selected[name] = None if value is None or not 0 <= value <= MAX_TIMESTAMP_MS else value * 1000
+    return selected
 
 
 def _history(log: PartitionLog, options: InternalOptions) -> Iterator[Row]:
@@ -107,7 +107,7 @@ def _current(logs: Logs, log: PartitionLog, options: InternalOptions) -> Iterato
 
 
 def _check(problems: Problems, options: InternalOptions) -> None:
-    """Raises LogError for a record that cannot be read, or warns of it."""
+    """Raise LogError for unreadable records, or with failOnDataLoss false log a warning."""
     if not problems.count:
         return
     first = problems.records[0]
@@ -116,5 +116,5 @@ def _check(problems: Problems, options: InternalOptions) -> None:
         f"the first at offset {first.offset}: {first.error}"
     )
     if options.fail_on_data_loss:
-        raise LogError(f"{what}; set the option failOnDataLoss to false to leave them out, mode to history to see them")
+        raise LogError(f"{what}; to skip them, set failOnDataLoss to false; to see them, set mode to history")
     logger.warning("%s", what)

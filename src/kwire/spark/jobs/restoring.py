@@ -11,7 +11,7 @@ import os
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError
@@ -26,7 +26,7 @@ from kwire.spark.options.values import StorageOptions
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from kwire.records import Compression
+    from kwire.maintenance.restore import RestoreOptions
 
 __all__ = ["Restored", "partitions_of_files", "restore"]
 
@@ -61,36 +61,6 @@ class Restored(JobResult):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RestoreConfig:
-    """The arguments of restore that decide what is written. offset_table: absolute path, or None."""
-
-    topic: str | None
-    codec: Compression
-    level: int | None
-    segment_bytes: int
-    new_offsets: bool
-    offset_table: str | None
-
-    def __post_init__(self) -> None:
-        table = self.offset_table
-        if table is not None and not self.new_offsets:
-            raise OptionError(f"{table}: offset_table requires new_offsets")
-        if table is not None and os.path.lexists(table):
-            raise OptionError(f"{table}: already exists")
-
-    def to_json(self) -> Row:
-        """For the journal."""
-        return {
-            "topic": self.topic,
-            "codec": self.codec.text,
-            "level": self.level,
-            "segment_bytes": self.segment_bytes,
-            "new_offsets": self.new_offsets,
-            "offset_table": self.offset_table,
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ListPartitions:
     """Lists the partitions of a file; subject: its path or URL."""
 
@@ -108,34 +78,24 @@ class ListPartitions:
 class RestorePartition:
     """Writes one partition; subject: (topic, partition, its files, topic id). offset_tables: a directory."""
 
-    config: RestoreConfig
+    options: RestoreOptions
     offset_tables: str
     now_ms: int
-    storage: StorageOptions = field(repr=False)
 
     def __call__(self, item: Item, attempt: str) -> Row:
-        from kwire.maintenance.restore import RestoreOptions, restore_directory
+        from kwire.maintenance.restore import restore_directory
         from kwire.storage.file_system import FileSystem
 
         topic, partition, inputs, topic_id = item.subject
         files, directory, table = FileSystem(), f"{attempt}/logs", f"{attempt}/offsets.parquet"
-        [restored] = restore_directory(
-            inputs,
-            directory,
-            RestoreOptions(
-                topic=self.config.topic,
-                codec=self.config.codec,
-                level=self.config.level,
-                segment_bytes=self.config.segment_bytes,
-                new_offsets=self.config.new_offsets,
-                offset_table=None if self.config.offset_table is None else table,
-                topic_ids={topic: parse_uuid(topic_id)},
-                only=[(topic, partition)],
-                storage_options=self.storage,
-            ),
-            now_ms=self.now_ms,
+        options = replace(
+            self.options,
+            offset_table=None if self.options.offset_table is None else table,
+            topic_ids={topic: parse_uuid(topic_id)},
+            only=[(topic, partition)],
         )
-        if self.config.offset_table is not None:
+        [restored] = restore_directory(inputs, directory, options, now_ms=self.now_ms)
+        if self.options.offset_table is not None:
             files.make_directory(self.offset_tables)
             files.rename(table, f"{self.offset_tables}/{item.name}.parquet")
         assert item.place is not None
@@ -176,33 +136,36 @@ def restore(
     topic_ids: ids of existing topics; other topics get random ids.
     Raises OptionError, LogError; JobFailed when all other partitions are complete, which the next call keeps.
     """
+    from kwire.maintenance.restore import RestoreOptions
     from kwire.maintenance.restore.directory import write_properties
     from kwire.records.compressor import check_level, parse_compression
 
-    codec, storage = parse_compression(compression), dict(storage or {})
-    config = RestoreConfig(
+    codec = parse_compression(compression)
+    options = RestoreOptions(
         topic=topic,
         codec=codec,
         level=check_level(codec, level),
         segment_bytes=segment_bytes,
         new_offsets=new_offsets,
         offset_table=None if offset_table is None else os.path.abspath(offset_table),
+        topic_ids=dict(topic_ids or {}),
+        node_id=node_id,
+        cluster_id=cluster_id,
+        storage_options=dict(storage or {}),
     )
     new = NewDirectory(target)
     new.check()
     inputs = as_list(source)
-    sizes = _file_sizes(inputs, storage)
-    files_of = _list_partitions(spark, sizes, config, progress, storage)
-    given_ids = {name: render_uuid(value) for name, value in (topic_ids or {}).items()}
+    sizes = _file_sizes(inputs, options.storage_options)
+    files_of = _list_partitions(spark, sizes, options, progress)
+    given_ids = {name: render_uuid(value) for name, value in options.topic_ids.items()}
     ids = {name: given_ids.get(name) or render_uuid(new_uuid()) for name in sorted({key[0] for key in files_of})}
     stored = new.begin(
-        {"job": "restore", "inputs": inputs, "topic_ids": given_ids} | config.to_json(),
+        {"job": "restore", "inputs": inputs, "topic_ids": given_ids} | _journal_config(options),
         files_of,
         {"now_ms": time.time_ns() // 1_000_000, "ids": ids},
     )
-    work = RestorePartition(
-        config=config, offset_tables=f"{new.journal.path}/offsets", now_ms=stored["now_ms"], storage=storage
-    )
+    work = RestorePartition(options=options, offset_tables=f"{new.journal.path}/offsets", now_ms=stored["now_ms"])
     items = _partition_items(files_of, sizes, ids | stored["ids"], new)
     run = run_items(spark, "restore", items, work, journal=new.journal, progress=progress)
     result = Restored(
@@ -211,13 +174,24 @@ def restore(
         seconds=run.seconds,
         columns=COLUMNS,
         session=spark,
-        offset_table=config.offset_table,
+        offset_table=options.offset_table,
     )
     raise_failures("restore", run, result, new.hint)
-    if config.offset_table is not None:
-        _join_tables([f"{work.offset_tables}/{item.name}.parquet" for item in items], config.offset_table)
+    if options.offset_table is not None:
+        _join_tables([f"{work.offset_tables}/{item.name}.parquet" for item in items], options.offset_table)
     new.publish(run, {}, lambda part: write_properties(new.journal.files, part, node_id, cluster_id, stored["now_ms"]))
     return result
+
+
+def _journal_config(options: RestoreOptions) -> Row:
+    return {
+        "topic": options.topic,
+        "codec": options.codec.text,
+        "level": options.level,
+        "segment_bytes": options.segment_bytes,
+        "new_offsets": options.new_offsets,
+        "offset_table": options.offset_table,
+    }
 
 
 def _file_sizes(inputs: Sequence[str], storage: StorageOptions) -> dict[str, int]:
@@ -232,17 +206,16 @@ def _file_sizes(inputs: Sequence[str], storage: StorageOptions) -> dict[str, int
 def _list_partitions(
     spark: SparkSession,
     sizes: Mapping[str, int],
-    config: RestoreConfig,
+    options: RestoreOptions,
     progress: ProgressCallback | None,
-    storage: StorageOptions,
 ) -> dict[TopicPartition, list[str]]:
     """The files of each partition, from a Spark job over the files."""
     items = [Item(name=path, size_bytes=size, subject=path) for path, size in sizes.items()]
-    work = ListPartitions(topic=config.topic, storage=storage)
+    work = ListPartitions(topic=options.topic, storage=options.storage_options)
     run = run_items(spark, "restore (list partitions)", items, work, progress=progress)
     raise_failures("restore", run, None, "no files were written")
     listed = [(each.item.name, each.row or {}) for each in run.outcomes]
-    return partitions_of_files(listed, translates=config.offset_table is not None)
+    return partitions_of_files(listed, translates=options.offset_table is not None)
 
 
 def partitions_of_files(listed: Sequence[tuple[str, Row]], *, translates: bool) -> dict[TopicPartition, list[str]]:

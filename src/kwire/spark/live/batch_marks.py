@@ -1,13 +1,12 @@
-"""What Kafka remembers of a transactional stream, so that a restart writes every row once. Standard library only.
+"""Marks of a transactional stream in Kafka, with which a restarted query writes every row once. Standard library only.
 
-    group `<prefix>-<task>`   offset: the last micro-batch whose rows of this task are committed. Part of the same
-                              transaction as those rows, so that both are there or neither
-    group `<prefix>`          offset: the micro-batch whose transactions the driver ends, or has ended; metadata: how
-                              many tasks it has, and how many of them have a transaction
+    group `<prefix>-<task>`   offset: the last micro-batch of this task that is committed, in the same transaction as
+                              its rows
+    group `<prefix>`          offset: the micro-batch that the driver is committing, or has committed; metadata: its
+                              numbers of tasks and of transactions
 
-The offsets stand at a partition that the task has written to: brokers take offsets of partitions that exist only. The
-groups are nobody else's, so nothing collides. metadata names the query, by Spark's id of it that its checkpoint keeps:
-marks of another query with the same prefix mean nothing.
+The offsets are committed for a partition that the task has written, since brokers accept offsets of existing partitions
+only. Metadata has the query's id from Spark's checkpoint; marks of another query with the same prefix are ignored.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from kwire.client import Client, Producer
 from kwire.client.group_offsets import commit_offsets, fetch_offsets
 from kwire.identifiers import TopicPartition
 
-__all__ = ["Mark", "find_mark", "leave_mark", "note_batch"]
+__all__ = ["Mark", "add_mark", "find_mark", "replace_mark"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A micro-batch of a query. tasks, transactions: how many it has; 0 where nobody knows yet."""
+    """A micro-batch of a query. tasks, transactions: their numbers; 0 in tasks, which do not know them."""
 
     query: str
     batch: int
@@ -34,12 +33,12 @@ class Mark:
 
     @property
     def metadata(self) -> str:
-        """What is written beside the offset."""
+        """The metadata of the committed offset."""
         return json.dumps({"query": self.query, "tasks": self.tasks, "transactions": self.transactions})
 
 
 def find_mark(client: Client, group: str, query: str) -> Mark | None:
-    """The newest mark of a query in a group. Raises BrokerError, ConnectionFailed."""
+    """Find the newest mark of a query in a group. Raises BrokerError, ConnectionFailed."""
     newest: Mark | None = None
     for committed in fetch_offsets(client, group).values():
         try:
@@ -54,12 +53,12 @@ def find_mark(client: Client, group: str, query: str) -> Mark | None:
     return newest
 
 
-def leave_mark(producer: Producer, group: str, mark: Mark, at: TopicPartition) -> None:
-    """Make a mark part of the producer's open transaction. at: a partition that it has written to."""
+def add_mark(producer: Producer, group: str, mark: Mark, at: TopicPartition) -> None:
+    """Add a mark to the producer's open transaction. at: a partition that it has written."""
     producer.send_offsets(group, {at: mark.batch}, mark.metadata)
 
 
-def note_batch(client: Client, group: str, mark: Mark, at: TopicPartition) -> None:
-    """Make a mark at once, in place of every one that the group has."""
-    places = {*fetch_offsets(client, group), at}
-    commit_offsets(client, group, dict.fromkeys(places, mark.batch), mark.metadata)
+def replace_mark(client: Client, group: str, mark: Mark, at: TopicPartition) -> None:
+    """Commit a mark, replacing all marks of the group."""
+    partitions = {*fetch_offsets(client, group), at}
+    commit_offsets(client, group, dict.fromkeys(partitions, mark.batch), mark.metadata)

@@ -1,10 +1,10 @@
-"""Writing to `kafka-live`: what Spark calls on the driver and in tasks, for batch and streaming queries.
+"""The writers of `kafka-live`, which Spark calls on the driver and in tasks.
 
-    plain            each task writes for good; a task that is tried again writes its rows again, as with Spark's sink
-    transactional    each task leaves a transaction open, the driver's commit() ends them all
+    without transactions    each task writes; a task that is retried writes its rows again, as with Spark's sink
+    with transactions       each task leaves a transaction open, and commit() on the driver commits all of them
 
-A transactional stream also keeps marks in Kafka (batch_marks): a batch that was committed in part goes on
-with the tasks that are missing. Planning imports neither numba nor pyarrow. docs/live.md.
+A transactional streaming query also stores marks in Kafka (batch_marks): after a partial commit, it continues with the
+missing tasks. Planning imports neither numba nor pyarrow. See docs/live.md.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 
 from kwire.client import Client, OpenTransaction, Producer
 from kwire.errors import BrokerError, ConnectionFailed, OptionError
-from kwire.spark.live.batch_marks import Mark, find_mark, leave_mark, note_batch
+from kwire.spark.live.batch_marks import Mark, add_mark, find_mark, replace_mark
 from kwire.spark.live.write_options import LiveWriteOptions
 from kwire.spark.worker import prepare_worker
 
@@ -32,13 +32,13 @@ __all__ = ["LiveStreamWriter", "LiveWriter", "TaskWritten", "abort_all", "commit
 
 logger = logging.getLogger("kwire.spark")
 
-# What Spark tells tasks of a streaming query: StreamExecution.QUERY_ID_KEY, MicroBatchExecution.BATCH_ID_KEY.
+# Local properties of a streaming query: StreamExecution.QUERY_ID_KEY, MicroBatchExecution.BATCH_ID_KEY.
 QUERY_ID, BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 
 
 @dataclass
 class TaskWritten(WriterCommitMessage):
-    """What a task tells the driver."""
+    """The message of a task to the driver."""
 
     written: Written
 
@@ -47,7 +47,7 @@ Messages = Sequence[WriterCommitMessage | None]
 
 
 class LiveWriter(DataSourceArrowWriter):
-    """Writes one batch query. columns: to take."""
+    """Writes one batch query. columns: the columns to write."""
 
     def __init__(self, options: LiveWriteOptions, columns: tuple[str, ...]) -> None:
         self.options, self.columns = options, columns
@@ -57,12 +57,12 @@ class LiveWriter(DataSourceArrowWriter):
         prepare_worker()
         from kwire.spark.live.writing import write_task
 
-        mark = mark_of_task() if self.options.once_per_batch else None
-        return TaskWritten(write_task(iterator, self.columns, self.options, task=task_number(), mark=mark))
+        mark = _task_mark() if self.options.once_per_batch else None
+        return TaskWritten(write_task(iterator, self.columns, self.options, task=_task_number(), mark=mark))
 
     def commit(self, messages: Messages) -> None:
-        """All tasks have written. Raises BrokerError where a transaction cannot be committed."""
-        written = written_by(messages)
+        """Commit the transactions of all tasks. Raises OptionError, BrokerError."""
+        written = _written(messages)
         if self.options.once_per_batch:
             batch = next((each.mark.batch for each in written if each.mark is not None), 0)
             commit_batch(self.options, written, batch, tasks=len(messages))
@@ -70,8 +70,8 @@ class LiveWriter(DataSourceArrowWriter):
             commit_all(self.options, written)
 
     def abort(self, messages: Messages) -> None:
-        """A task has failed: nothing of the others counts."""
-        abort_all(self.options, written_by(messages))
+        """Abort the transactions of all tasks; a task has failed."""
+        abort_all(self.options, _written(messages))
 
 
 class LiveStreamWriter(DataSourceStreamArrowWriter):
@@ -85,38 +85,38 @@ class LiveStreamWriter(DataSourceStreamArrowWriter):
         prepare_worker()
         from kwire.spark.live.writing import write_task
 
-        mark = None if self.options.transactional_prefix is None else mark_of_task()
-        return TaskWritten(write_task(iterator, self.columns, self.options, task=task_number(), mark=mark))
+        mark = None if self.options.transactional_prefix is None else _task_mark()
+        return TaskWritten(write_task(iterator, self.columns, self.options, task=_task_number(), mark=mark))
 
     def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803 (Spark's name)
-        """All tasks of the micro-batch have written. Raises OptionError, BrokerError."""
-        commit_batch(self.options, written_by(messages), batchId, tasks=len(messages))
+        """Commit the transactions of a micro-batch. Raises OptionError, BrokerError."""
+        commit_batch(self.options, _written(messages), batchId, tasks=len(messages))
 
     def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
-        """A task has failed: nothing of the others counts."""
-        abort_all(self.options, written_by(messages))
+        """Abort the transactions of all tasks; a task has failed."""
+        abort_all(self.options, _written(messages))
 
 
-def task_number() -> int:
+def _task_number() -> int:
     """The number of this task in its stage."""
     context = TaskContext.get()
     return 0 if context is None else int(context.partitionId())
 
 
-def mark_of_task() -> Mark:
-    """Which micro-batch of which query this task writes."""
+def _task_mark() -> Mark:
+    """The query and micro-batch of this task. Raises OptionError."""
     context: Any = TaskContext.get()
     query, batch = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)
     if not query or not batch:
         raise OptionError(
-            "Option 'transactional' or 'oncePerBatch': Spark names no micro-batch to this task; write with "
-            "writeStream, or within foreachBatch (not with Spark Connect)"
+            "Option 'transactional' or 'oncePerBatch': this task belongs to no micro-batch; use writeStream, or "
+            "foreachBatch without Spark Connect"
         )
     return Mark(query=query, batch=int(batch))
 
 
-def written_by(messages: Messages) -> list[Written]:
-    """What the tasks tell that have come to their end."""
+def _written(messages: Messages) -> list[Written]:
+    """The messages of completed tasks."""
     return [each.written for each in messages if isinstance(each, TaskWritten)]
 
 
@@ -124,50 +124,50 @@ def written_by(messages: Messages) -> list[Written]:
 
 
 def commit_all(options: LiveWriteOptions, written: Sequence[Written]) -> None:
-    """End the transactions of all tasks, after a look at each: one that is not open any more ends the write.
+    """Commit the transactions of all tasks, after checking that all of them are open.
 
-    Raises BrokerError; what was committed by then stays.
+    Raises BrokerError; transactions that are already committed stay so.
     """
     transactions = [each.transaction for each in written if each.transaction is not None]
     if transactions:
         with Client(**options.kafka) as client:
-            producers = [open_again(client, each) for each in transactions]
+            producers = [_resume(client, each) for each in transactions]
             for producer in producers:
                 producer.commit()
 
 
 def commit_batch(options: LiveWriteOptions, written: Sequence[Written], batch: int, *, tasks: int) -> None:
-    """End the transactions of a micro-batch, each together with the mark that it was.
+    """Commit the transactions of a micro-batch, each with its mark.
 
-    Raises OptionError where an earlier run has committed a part of the batch with another number of tasks.
+    Raises OptionError if an earlier run committed a part of the batch with another number of tasks.
     """
     if options.transactional_prefix is None or not written:
         return
     prefix = options.transactional_prefix
     marks = {each.mark for each in written if each.mark is not None}
     if len(marks) != 1 or next(iter(marks)).batch != batch:
-        raise OptionError(f"tasks have written {sorted(map(str, marks))}, and batch {batch} is to be committed")
+        raise OptionError(f"cannot commit batch {batch}: the tasks have written {sorted(map(str, marks))}")
     transactions = [each.transaction for each in written if each.transaction is not None]
     if not transactions and not any(each.is_done for each in written):
         return
     mark = replace(marks.pop(), tasks=tasks, transactions=len(transactions))
     with Client(**options.kafka) as client:
-        if was_committed(client, prefix, mark):
-            abort_all(options, written)  # with another number of tasks some did not see it
+        if _was_committed(client, prefix, mark):
+            abort_all(options, written)  # tasks that the earlier run did not have
             return
-        producers = [(open_again(client, each), each) for each in transactions]
+        producers = [(_resume(client, each), each) for each in transactions]
         if not any(each.is_done for each in written):
-            note_batch(client, prefix, mark, transactions[0].partitions[0])
+            replace_mark(client, prefix, mark, transactions[0].partitions[0])
         for producer, each in producers:
-            leave_mark(producer, each.transactional_id, mark, each.partitions[0])
+            add_mark(producer, each.transactional_id, mark, each.partitions[0])
         for producer, _ in producers:
             producer.commit()
 
 
-def was_committed(client: Client, prefix: str, mark: Mark) -> bool:
-    """Whether an earlier run has committed this batch, all of it.
+def _was_committed(client: Client, prefix: str, mark: Mark) -> bool:
+    """Whether an earlier run committed the whole batch.
 
-    Raises OptionError where it has committed a part of the batch, of another number of tasks.
+    Raises OptionError if it committed a part of the batch with another number of tasks.
     """
     begun = find_mark(client, prefix, mark.query)
     if begun is None or begun.batch != mark.batch:
@@ -181,30 +181,30 @@ def was_committed(client: Client, prefix: str, mark: Mark) -> bool:
         return True
     if done and begun.tasks != mark.tasks:
         raise OptionError(
-            f"batch {mark.batch} was committed in part, {len(done)} of {begun.tasks} tasks, and has {mark.tasks} tasks "
-            "now: which rows are missing cannot be told. Run the query with the settings of then until this batch is "
-            "done (spark.sql.shuffle.partitions, minPartitions, maxRecordsPerPartition, repartition), or give it "
-            f"another transactionalIdPrefix: the rows of those {len(done)} tasks then come twice"
+            f"batch {mark.batch} was committed in part, {len(done)} of {begun.tasks} tasks, and now has {mark.tasks} "
+            "tasks, so its missing rows are unknown; run the query with its earlier configuration until this batch is "
+            "complete (spark.sql.shuffle.partitions, minPartitions, maxRecordsPerPartition, repartition), or set "
+            f"another transactionalIdPrefix, which writes the rows of those {len(done)} tasks twice"
         )
     return False
 
 
-def open_again(client: Client, transaction: OpenTransaction) -> Producer:
-    """A producer that can end a task's transaction. Raises BrokerError where it is not open any more."""
+def _resume(client: Client, transaction: OpenTransaction) -> Producer:
+    """A producer that can commit a task's transaction. Raises BrokerError if the transaction is no longer open."""
     producer = Producer(client, resume=transaction)
     try:
         producer.check()
     except BrokerError as error:
         raise BrokerError(
-            f"the transaction {transaction.transactional_id} is not open any more ({error}): it took longer than "
-            "kafka.transaction.timeout.ms, or another query has the same transactionalIdPrefix",
+            f"transaction '{transaction.transactional_id}' is no longer open ({error}): it took longer than "
+            "kafka.transaction.timeout.ms, or another query uses the same transactionalIdPrefix",
             error.code,
         ) from error
     return producer
 
 
 def abort_all(options: LiveWriteOptions, written: Sequence[Written]) -> None:
-    """Abort the transactions of all tasks that have one. What cannot be aborted now is when its timeout is over."""
+    """Abort the transactions of all tasks; those that cannot be aborted end with their timeout."""
     transactions = [each.transaction for each in written if each.transaction is not None]
     if not transactions:
         return
@@ -213,7 +213,7 @@ def abort_all(options: LiveWriteOptions, written: Sequence[Written]) -> None:
             for each in transactions:
                 try:
                     Producer(client, resume=each).abort()
-                except BrokerError as error:  # committed, aborted, or another producer's by now
+                except BrokerError as error:  # already committed or aborted, or fenced
                     logger.warning("%s", error)
     except ConnectionFailed as error:
         logger.warning("transactions stay open until kafka.transaction.timeout.ms is over: %s", error)

@@ -1,10 +1,10 @@
-"""What a task that writes to `kafka-live` does: Arrow batches in, Kafka batches out.
+"""The tasks that write `kafka-live`: Arrow batches in, Kafka batches out.
 
-    rows        to their partitions; they wait there until there are enough
-    encode      the rows of each partition into batches
-    send        one batch of each partition, a request a broker; brokers work while the next ones are encoded
+    assign      rows to partitions, where they are buffered
+    encode      the rows of each partition as batches
+    send        one batch of each partition, one request per broker; brokers process it while the next ones are encoded
 
-In the transactional mode a task leaves its transaction open, for the driver to end.
+A transactional task leaves its transaction open for the driver.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from kwire.client import Client, OpenTransaction, OutgoingBatch, Producer
@@ -32,17 +32,17 @@ from kwire.spark.partitioner import RowPartitioner
 
 __all__ = ["NULL_TOPIC", "Written", "rows_by_partition", "rows_by_topic", "write_task"]
 
-WAITING_BYTES = 32 << 20  # rows of all partitions together; then they are written
-REQUEST_BYTES = 4 << 20  # of batches that are sent at one time
-BASE_OFFSET = b"\0" * 8  # brokers number batches, and want 0 from producers
+BUFFER_BYTES = 32 << 20  # rows of all partitions; a full buffer is written
+REQUEST_BYTES = 4 << 20  # batches that are sent together
+BASE_OFFSET = b"\0" * 8  # brokers assign offsets, and require 0 from producers
 NULL_TOPIC = "null topic present in the data. Use the topic option for setting a default topic."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What a task has done. transaction: left open, None without one or without rows.
+    """The result of a task. transaction: open; None without transactions and without rows.
 
-    mark: of the micro-batch in a transactional stream. is_done: an earlier run committed this task's rows.
+    mark: the micro-batch of a transactional stream. is_done: an earlier run committed this task's rows.
     """
 
     task: int
@@ -60,10 +60,10 @@ def write_task(
     task: int,
     mark: Mark | None = None,
 ) -> Written:
-    """Write the rows of one task and wait until brokers have them.
+    """Write the rows of one task and wait for the brokers' acknowledgments.
 
-    columns: to take of the batches. task: its number. mark: of the micro-batch, in a stream.
-    Raises OptionError for rows that cannot be written, BrokerError, ConnectionFailed; a transaction is aborted then.
+    columns: the columns to write. task: its number. mark: the micro-batch of a streaming query.
+    Raises OptionError for rows that cannot be written, BrokerError, ConnectionFailed, after aborting the transaction.
     """
     if options.transactional_prefix is None:
         with Client(**options.kafka) as client:
@@ -74,8 +74,8 @@ def write_task(
             found = find_mark(client, name, mark.query)
             if found is not None and found.batch > mark.batch:
                 raise OptionError(
-                    f"batch {mark.batch} is to be written, and {found.batch} of this query was already: the checkpoint "
-                    "is older than what is in Kafka. Restore a newer one, or start with a new checkpoint"
+                    f"batch {mark.batch} precedes batch {found.batch}, which this query has committed: the checkpoint "
+                    "is older than the data in Kafka; restore a newer checkpoint, or start with a new one"
                 )
             if found is not None and found.batch == mark.batch:
                 return Written(task=task, records=0, mark=mark, is_done=True)
@@ -87,7 +87,7 @@ def write_task(
 def write_rows(
     batches: Iterable[pa.RecordBatch], columns: tuple[str, ...], options: LiveWriteOptions, producer: Producer
 ) -> int:
-    """Write rows through a producer and wait until brokers have them; returns how many. Raises as write_task does."""
+    """Write rows with a producer and wait for acknowledgments; return their number. Raises as write_task does."""
     writer = TaskWriter(producer, options)
     for batch in batches:
         writer.add(batch.select(columns))
@@ -96,7 +96,7 @@ def write_rows(
 
 
 def rows_by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Rows of each topic. topic: of all of them, else the column says. Raises OptionError for a null."""
+    """The rows of each topic. topic: of all rows, or None to use the column. Raises OptionError for null."""
     if topic is not None:
         yield topic, batch
         return
@@ -110,17 +110,17 @@ def rows_by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[st
     if len(names) == 1:
         yield names[0], batch
         return
-    for code, rows in groups(encoded.indices.to_numpy(zero_copy_only=False)):
+    for code, rows in _groups(encoded.indices.to_numpy(zero_copy_only=False)):
         yield names[code], batch.take(pa.array(rows))
 
 
-def rows_by_partition(rows: pa.RecordBatch, chosen: Any) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Rows of each partition, in their order. chosen: the partition of each row."""
+def rows_by_partition(rows: pa.RecordBatch, chosen: npt.NDArray[np.int32]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of each partition, in order. chosen: the partition of each row."""
     first = int(chosen[0])
     if (chosen == first).all():
         yield first, rows
         return
-    # numpy sorts 16 bits by their digits, five times as fast as it merges 32
+    # numpy uses a radix sort for 16 bits, five times as fast as its merge sort for 32
     order = np.argsort(chosen if chosen.max() >= 1 << 16 else chosen.astype(np.uint16), kind="stable")
     sorted_rows = rows.take(pa.array(order))
     ends = [*(np.flatnonzero(np.diff(chosen[order])) + 1).tolist(), len(order)]
@@ -130,8 +130,8 @@ def rows_by_partition(rows: pa.RecordBatch, chosen: Any) -> Iterator[tuple[int, 
         start = end
 
 
-def groups(codes: Any) -> Iterator[tuple[int, Any]]:
-    """Each number among codes, with where it is."""
+def _groups(codes: npt.NDArray[np.integer]) -> Iterator[tuple[int, npt.NDArray[np.intp]]]:
+    """Each code with the indexes of its rows."""
     order = np.argsort(codes, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
         if len(rows):
@@ -139,17 +139,17 @@ def groups(codes: Any) -> Iterator[tuple[int, Any]]:
 
 
 class TaskWriter:
-    """Writes rows through a producer. Leave it by flush(): what waits is lost otherwise."""
+    """Writes rows with a producer. Call flush() at the end: buffered rows are lost otherwise."""
 
     def __init__(self, producer: Producer, options: LiveWriteOptions) -> None:
         self._producer, self._options = producer, options
         self._partitioners: dict[str, RowPartitioner] = {}
-        self._waiting: dict[TopicPartition, list[pa.RecordBatch]] = {}
-        self._waiting_bytes = 0
+        self._buffered: dict[TopicPartition, list[pa.RecordBatch]] = {}
+        self._buffered_bytes = 0
         self.records = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take rows; writes when many wait. Raises as write_task does."""
+        """Buffer rows; write a full buffer. Raises as write_task does."""
         if not len(batch):
             return
         for topic, rows in rows_by_topic(batch, self._options.topic):
@@ -158,22 +158,22 @@ class TaskWriter:
             now = pa.repeat(pa.scalar(time.time_ns() // 1_000_000, pa.int64()), len(rows))
             for partition, some in rows_by_partition(rows.select(names), chosen):
                 timed = some.append_column("timestamp", now[: len(some)])
-                self._waiting.setdefault((topic, partition), []).append(timed)
-                self._waiting_bytes += timed.nbytes
+                self._buffered.setdefault((topic, partition), []).append(timed)
+                self._buffered_bytes += timed.nbytes
         self.records += len(batch)
-        if self._waiting_bytes >= WAITING_BYTES:
-            self._send_waiting()
+        if self._buffered_bytes >= BUFFER_BYTES:
+            self._send_buffered()
 
     def flush(self) -> None:
-        """Write everything and wait until brokers have it."""
-        self._send_waiting()
+        """Write the buffered rows and wait for acknowledgments."""
+        self._send_buffered()
         with self._errors_explained():
             self._producer.flush()
 
     def _partitioner(self, topic: str) -> RowPartitioner:
         if topic not in self._partitioners:
             with self._errors_explained():
-                self._producer.flush()  # answers to other requests come behind those
+                self._producer.flush()  # responses arrive in order: complete these first
             found = find_topic(self._producer.client, topic)
             self._partitioners[topic] = RowPartitioner(
                 topic,
@@ -183,17 +183,17 @@ class TaskWriter:
             )
         return self._partitioners[topic]
 
-    def _send_waiting(self) -> None:
-        """Encode what waits, and send it round by round; the last rounds may be on their way still."""
-        left = {key: self._encoded(key, rows) for key, rows in self._waiting.items()}
-        self._waiting, self._waiting_bytes = {}, 0
-        while left:
+    def _send_buffered(self) -> None:
+        """Encode and send the buffered rows, a batch of each partition at a time; does not wait for responses."""
+        remaining = {key: self._encoded(key, rows) for key, rows in self._buffered.items()}
+        self._buffered, self._buffered_bytes = {}, 0
+        while remaining:
             together: list[OutgoingBatch] = []
             size = 0
-            for key in list(left):
-                batch = next(left[key], None)
+            for key in list(remaining):
+                batch = next(remaining[key], None)
                 if batch is None:
-                    del left[key]
+                    del remaining[key]
                     continue
                 together.append(batch)
                 size += len(batch.data)
@@ -209,16 +209,17 @@ class TaskWriter:
             batch_size=self._options.batch_bytes,
             **self._producer.fields(*key),
         )
-        for batch in pa.Table.from_batches(rows).combine_chunks().to_batches():  # few rows of many make small batches
+        table = pa.Table.from_batches(rows)
+        for batch in table.combine_chunks().to_batches():  # many short slices would become small batches
             try:
                 for piece in writer.write(batch):
                     for start, end in batch_spans(piece):
                         data = piece[start:end]
-                        data[: len(BASE_OFFSET)] = BASE_OFFSET  # outside of the checksum
+                        data[: len(BASE_OFFSET)] = BASE_OFFSET  # not covered by the checksum
                         count = DEFAULT_HEADER.unpack_from(data)[-1]
                         yield OutgoingBatch(*key, bytes(data), count)
             except EncodeError as error:
-                raise OptionError(f"a row for {key[0]}-{key[1]} has no place in Kafka's format: {error}") from error
+                raise OptionError(f"a row for {key[0]}-{key[1]} cannot be encoded: {error}") from error
 
     def _post(self, together: list[OutgoingBatch]) -> None:
         if together:
@@ -233,7 +234,7 @@ class TaskWriter:
             if error.code != ErrorCode.MESSAGE_TOO_LARGE:
                 raise
             raise BrokerError(
-                f"{error}; batches are of {self._options.batch_bytes} bytes before compression: set the option "
-                "kafka.batch.size to less than the topic's max.message.bytes, or raise that for large records",
+                f"{error}; batches have {self._options.batch_bytes} bytes before compression: set kafka.batch.size "
+                "below the topic's max.message.bytes, or increase max.message.bytes for large records",
                 error.code,
             ) from error

@@ -1,11 +1,12 @@
-"""Writing to `kafka-log`: a DataFrame as a log directory that a broker boots on.
+"""The writer of `kafka-log`: a DataFrame as a log directory on which a broker boots.
 
-    DIR.tasks-<job>/       what tasks have written: Parquet files, one for each attempt
-    DIR.new-<job>.part     the driver's commit: the files as logs, by kwire.maintenance.restore
-    DIR                    that, renamed when everything is on the disk
-    DIR.old-<job>          with overwrite: what was there, until the new one has its place
+    DIR.tasks-<job>/       the output of tasks: a Parquet file for each attempt
+    DIR.new-<job>.part     the driver's commit: the files converted to logs, by kwire.maintenance.restore
+    DIR                    renamed from it when everything is on disk
+    DIR.old-<job>          with overwrite: the previous directory, until it is replaced
 
-Nobody sees DIR half written. abort() leaves nothing. Planning imports neither numba nor pyarrow; docs/spark.md.
+DIR is never incomplete, and abort() removes all other files. Planning imports neither numba nor pyarrow. See
+docs/spark.md.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LogWriter", "TaskFile"]
 
-# What Kafka keeps beside the partitions: nothing else is ever removed.
+# Kafka's files besides partitions. A directory with any other file is not replaced.
 KNOWN_FILES = {
     CLEAN_SHUTDOWN,
     CLEANER_OFFSETS,
@@ -56,7 +57,7 @@ KNOWN_FILES = {
 
 @dataclass
 class TaskFile(WriterCommitMessage):
-    """What a task tells the driver. path: its file, None without rows."""
+    """The message of a task to the driver. path: its file; None without rows."""
 
     task: int
     path: str | None
@@ -67,9 +68,9 @@ Messages = Sequence[WriterCommitMessage | None]
 
 
 class LogWriter(DataSourceArrowWriter):
-    """Writes one DataFrame. columns: to take. overwrite: replace a log directory that is there.
+    """Writes one DataFrame. columns: the columns to write. overwrite: replace an existing log directory.
 
-    Raises OptionError where the target is there already and is not to be, or not to be replaced.
+    Raises OptionError if the target exists and overwrite is false, or if it is not a log directory.
     """
 
     def __init__(self, options: LogWriteOptions, columns: tuple[str, ...], *, overwrite: bool) -> None:
@@ -79,32 +80,32 @@ class LogWriter(DataSourceArrowWriter):
 
     @property
     def folder(self) -> str:
-        """Where tasks write."""
+        """The directory of the tasks' files."""
         return f"{self.options.path}.tasks-{self.job}"
 
     def check_target(self) -> None:
-        """Raise OptionError unless the target may be made, or replaced."""
+        """Raise OptionError unless the target can be created or replaced."""
         path = self.options.path
         if not os.path.isdir(os.path.dirname(path)):
-            raise OptionError(f"{os.path.dirname(path)}: no such directory")
+            raise OptionError(f"No such directory: {os.path.dirname(path)}")
         if not os.path.lexists(path):
             return
         if not os.path.isdir(path) or os.path.islink(path):
-            raise OptionError(f"{path}: not a directory")
+            raise OptionError(f"{path}: not a directory; choose another path")
         names = os.listdir(path)
         if names and not self.overwrite:
             raise OptionError(
-                f"{path}: not an empty directory. A log directory is written whole: use mode overwrite to replace "
-                "it, or another path"
+                f"{path}: not an empty directory, and a log directory cannot be extended; use mode overwrite to "
+                "replace it, or choose another path"
             )
         for name in names:
             if name in KNOWN_FILES or MARKED_DIRECTORY.fullmatch(name):
                 continue
             if parse_partition_directory(name) is None or not os.path.isdir(os.path.join(path, name)):
-                raise OptionError(f"{path}: not replaced, since {name!r} in it is no part of a log directory")
+                raise OptionError(f"{path}: not replaced, since {name!r} does not belong to a log directory; remove it")
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskFile:
-        """Write the rows of one task to a file of its own; called in a worker. Raises OptionError, LogError."""
+        """Write the rows of one task to a file; called in a worker. Raises OptionError, LogError."""
         prepare_worker()
         from kwire.spark.log.writing import write_rows
 
@@ -115,14 +116,14 @@ class LogWriter(DataSourceArrowWriter):
         return TaskFile(task=task, path=path if records else None, records=records)
 
     def commit(self, messages: Messages) -> None:
-        """Make the log directory of what tasks have written, in the order of tasks. Raises OptionError, LogError."""
+        """Create the log directory from the tasks' files, in the order of tasks. Raises OptionError, LogError."""
         written = sorted((each for each in messages if isinstance(each, TaskFile)), key=lambda each: each.task)
         paths = [each.path for each in written if each.path is not None]
         if not paths:
-            raise OptionError(f"{self.options.path}: the DataFrame has no rows, and a log directory needs partitions")
+            raise OptionError(f"{self.options.path}: the DataFrame has no rows, so there are no partitions to write")
         for path in paths:
             if not os.path.exists(path):
-                raise LogError("not here: driver and executors need a file system that all of them see", path)
+                raise LogError("missing: driver and executors must share a file system", path)
         prepare_worker()
         from kwire.maintenance.restore import RestoreOptions, restore_directory
         from kwire.records import Compression
@@ -139,27 +140,27 @@ class LogWriter(DataSourceArrowWriter):
                 ),
                 now_ms=time.time_ns() // 1_000_000,
             )
-            self._put_in_place(new)
+            self._publish(new)
         finally:
             if lock is not None:
                 lock.release()
         self._remove_temporary()
 
-    def _put_in_place(self, new: str) -> None:
+    def _publish(self, new: str) -> None:
         files, target = FileSystem(), self.options.path
         old = f"{target}.old-{self.job}"
-        is_there = os.path.isdir(target)
-        if is_there:
+        exists = os.path.isdir(target)
+        if exists:
             files.rename(target, old)
         files.rename(new, target)
         files.sync_directory(os.path.dirname(target))
-        if is_there:
+        if exists:
             from kwire.storage.staged_directory import remove_tree
 
             remove_tree(files, old)
 
     def abort(self, messages: Messages) -> None:
-        """A task, or the commit, has failed: the target is as it was."""
+        """Remove all temporary files; a task or the commit has failed, and the target is unchanged."""
         self._remove_temporary()
 
     def _remove_temporary(self) -> None:

@@ -1,6 +1,6 @@
-"""What a task that writes to `kafka-log` does: Arrow batches in, a Parquet file out that names topic and partition.
+"""The tasks that write `kafka-log`: Arrow batches in, a Parquet file with topic and partition out.
 
-The driver makes logs of the files (kwire.maintenance.restore), which knows these columns.
+The driver converts the files to logs (kwire.maintenance.restore), which knows these columns.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from kwire.storage.driver_errors import cause
 
 __all__ = ["write_rows"]
 
-STICKY_BYTES = 128 << 10  # rows without a key and partition stay together so long
+STICKY_BYTES = 128 << 10  # rows without key and partition that go to one partition before the next
 
 
 def write_rows(batches: Iterable[pa.RecordBatch], columns: tuple[str, ...], options: LogWriteOptions, path: str) -> int:
-    """Write the rows of one task; returns how many. Without rows there is no file.
+    """Write the rows of one task and return their number. Without rows no file is created.
 
-    columns: to take of the batches. Raises OptionError for rows that no log can have, LogError where writing fails.
+    columns: the columns to write. Raises OptionError for invalid rows, LogError for a failed write.
     """
     writer: parquet.ParquetWriter | None = None
     partitioners: dict[str, RowPartitioner] = {}
     records = 0
     try:
         for batch in batches:
-            for rows in placed(batch.select(columns), options, partitioners):
+            for rows in _partitioned(batch.select(columns), options, partitioners):
                 if writer is None:
                     os.makedirs(os.path.dirname(path), exist_ok=True)
                     writer = parquet.ParquetWriter(path, rows.schema, compression="lz4", use_dictionary=["topic"])
@@ -50,10 +50,10 @@ def write_rows(batches: Iterable[pa.RecordBatch], columns: tuple[str, ...], opti
     return records
 
 
-def placed(
+def _partitioned(
     batch: pa.RecordBatch, options: LogWriteOptions, partitioners: dict[str, RowPartitioner]
 ) -> Iterator[pa.RecordBatch]:
-    """Rows with their topic, partition and time, a batch for each topic. Raises OptionError."""
+    """The rows with topic, partition and timestamp, a batch per topic. Raises OptionError."""
     if not len(batch):
         return
     for topic, rows in rows_by_topic(batch, options.topic):
@@ -61,12 +61,12 @@ def placed(
             partitioners[topic] = RowPartitioner(
                 topic, options.partitions, batch_bytes=STICKY_BYTES, named_below=LARGEST_PARTITION + 1, seed=0
             )
-        taken = {name: rows.column(name) for name in ("offset", *TAKEN) if name in rows.schema.names}
-        if "offset" in taken and taken["offset"].null_count:
-            raise OptionError("column offset: null; leave the column out to number records from 0 on")
-        if "timestamp" not in taken:
+        columns = {name: rows.column(name) for name in ("offset", *TAKEN) if name in rows.schema.names}
+        if "offset" in columns and columns["offset"].null_count:
+            raise OptionError("Column 'offset': null values are not allowed; drop the column to number records from 0")
+        if "timestamp" not in columns:
             now = np.full(len(rows), time.time_ns() // 1_000_000, np.int64)
-            taken["timestamp"] = pa.array(now, pa.timestamp("ms", "UTC"))
-        taken["topic"] = pa.repeat(pa.scalar(topic, pa.string()), len(rows))
-        taken["partition"] = pa.array(partitioners[topic].choose(rows), pa.int32())
-        yield pa.RecordBatch.from_arrays(list(taken.values()), list(taken))
+            columns["timestamp"] = pa.array(now, pa.timestamp("ms", "UTC"))
+        columns["topic"] = pa.repeat(pa.scalar(topic, pa.string()), len(rows))
+        columns["partition"] = pa.array(partitioners[topic].choose(rows), pa.int32())
+        yield pa.RecordBatch.from_arrays(list(columns.values()), list(columns))

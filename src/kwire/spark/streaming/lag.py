@@ -1,10 +1,10 @@
-"""How far streaming queries are behind the newest offsets, from the progress that Spark reports of them.
+"""The lag of streaming queries, from their progress reports.
 
-    kwire.spark.lag(query)        a dict for each topic, with the names of the metrics of Spark's Kafka connector
-    LagListener                   logs the same with each progress report, and can commit positions to a consumer group
+    kwire.spark.lag(query)        a dict per topic, with the names of the metrics of Spark's Kafka connector
+    LagListener                   logs the lag after each micro-batch, and can commit offsets to a consumer group
 
-Spark gives Python sources no place for metrics of their own, but reports the offsets that they had read and those that
-they saw last. Works for kafka-live, kafka-log and Spark's own Kafka source.
+Python sources cannot add metrics to a progress report, but the report has their end offsets and latest offsets. Works
+for kafka-live, kafka-log and Spark's own Kafka source.
 Source: KafkaMicroBatchStream.metrics.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
@@ -32,6 +32,8 @@ from kwire.spark.streaming.position import Offsets, Position
 __all__ = ["Lag", "LagListener", "lag", "lag_of_progress"]
 
 Lag = dict[str, dict[str, float]]
+Progress = Mapping[str, Any]
+"""A StreamingQueryProgress, or its JSON as a dict."""
 
 MINIMUM, AVERAGE, MAXIMUM = "minOffsetsBehindLatest", "avgOffsetsBehindLatest", "maxOffsetsBehindLatest"
 
@@ -42,22 +44,22 @@ class Query(Protocol):
     """A StreamingQuery, of Spark or of Spark Connect."""
 
     @property
-    def lastProgress(self) -> Mapping[str, Any] | None:  # noqa: N802 (Spark's name)
-        """The last report."""
+    def lastProgress(self) -> Progress | None:  # noqa: N802 (Spark's name)
+        """The last progress report."""
 
 
 def lag(query: Query) -> Lag:
-    """Offsets that a query is behind, by topic, as its last progress report shows it; {} before the first one.
+    """The lag of a query by topic, from its last progress report; {} before the first report.
 
-    Values: the least, the mean and the most of all partitions, under the names minOffsetsBehindLatest,
-    avgOffsetsBehindLatest and maxOffsetsBehindLatest. Spark 4.1 reports no newest offsets: {} there.
+    Values: minimum, average and maximum over partitions, as minOffsetsBehindLatest, avgOffsetsBehindLatest and
+    maxOffsetsBehindLatest. Always {} in Spark 4.1, which does not report latest offsets.
     """
     progress = query.lastProgress
     return {} if progress is None else lag_of_progress(progress)
 
 
-def lag_of_progress(progress: Mapping[str, Any]) -> Lag:
-    """The same from one StreamingQueryProgress, or its JSON as a dict."""
+def lag_of_progress(progress: Progress) -> Lag:
+    """The lag from a StreamingQueryProgress, or its JSON as a dict."""
     behind: dict[str, list[int]] = {}
     for source in progress["sources"]:
         latest, read = parse_offsets(source.get("latestOffset")), parse_offsets(source.get("endOffset"))
@@ -73,7 +75,7 @@ def lag_of_progress(progress: Mapping[str, Any]) -> Lag:
 
 
 def parse_offsets(text: object) -> Offsets:
-    """The offsets in a progress report; {} for a source whose offsets are not those of partitions."""
+    """Parse the offsets in a progress report; {} for a source without partitions."""
     try:
         found = json.loads(text) if isinstance(text, str) else text
         return Position.parse(found).offsets if isinstance(found, dict) else {}
@@ -82,38 +84,40 @@ def parse_offsets(text: object) -> Offsets:
 
 
 class LagListener(StreamingQueryListener):
-    """Logs the lag of streaming queries at level INFO, logger kwire.spark; `spark.streams.addListener(LagListener())`.
+    """Logs the lag of streaming queries to the logger kwire.spark, at level INFO.
 
-    query: name or id of the only query to follow; None for all. group: a consumer group that receives the query's
-    positions after each micro-batch, so that tools that watch groups show it; needs query, and settings of the client
-    by Kafka's names. The group must have no members. What is committed is never read: Spark's checkpoint decides.
-    Raises OptionError for settings.
+    Register it with `spark.streams.addListener(LagListener())`.
+
+    query: name or id of a single query; None for all. group: a consumer group to which the query's offsets are
+    committed after each micro-batch, so that other tools can show its lag. Requires query, and client configurations as
+    keyword arguments. The group must not have members. Queries never read these offsets; they use the checkpoint.
+    Raises OptionError.
     """
 
-    def __init__(self, *, query: str | None = None, group: str | None = None, **settings: Any) -> None:
+    def __init__(self, *, query: str | None = None, group: str | None = None, **settings: object) -> None:
         if group is None and settings:
-            raise OptionError(f"LagListener: '{next(iter(settings))}' has no effect without group")
+            raise OptionError(f"LagListener: '{next(iter(settings))}' requires group")
         if group is not None:
             if query is None:
                 raise OptionError(
-                    "LagListener: group needs query, since queries would overwrite each other's positions"
+                    "LagListener: group requires query, because queries would overwrite each other's offsets"
                 )
             ClientSettings.parse(settings)
         self.query, self.group, self.settings = query, group, settings
         self._committed: Offsets = {}
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 (Spark's name)
-        """Nothing has been read yet."""
+        """Do nothing."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        """A micro-batch has ended: log the lag, and commit the positions where a group is given."""
-        progress: Mapping[str, Any] = event.progress
+        """Log the lag, and commit the offsets to the group."""
+        progress: Progress = event.progress
         if self.query is not None and self.query not in (progress["name"], str(progress["id"])):
             return
         name = progress["name"] or progress["id"]
         for topic, found in lag_of_progress(progress).items():
             logger.info(
-                "query %s is behind on topic %s by %d to %d offsets a partition, %.1f on average",
+                "query %s is behind on topic %s by %d to %d offsets per partition, %.1f on average",
                 name,
                 topic,
                 found[MINIMUM],
@@ -123,21 +127,21 @@ class LagListener(StreamingQueryListener):
         if self.group is not None:
             self._commit(self.group, progress)
 
-    def _commit(self, group: str, progress: Mapping[str, Any]) -> None:
+    def _commit(self, group: str, progress: Progress) -> None:
         position: dict[TopicPartition, int] = {}
         for source in progress["sources"]:
             position |= parse_offsets(source.get("endOffset"))
         if not position or position == self._committed:
             return
         try:
-            with Client(**self.settings) as client:
+            with Client(**cast("dict[str, str]", self.settings)) as client:
                 commit_offsets(client, group, position)
             self._committed = position
-        except KwireError as error:  # the query goes on, and so do its checkpoints
-            logger.warning("positions of query %s are not committed to group %s: %s", progress["id"], group, error)
+        except KwireError as error:  # the group is for display only
+            logger.warning("offsets of query %s are not committed to group %s: %s", progress["id"], group, error)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
-        """Nothing new."""
+        """Do nothing."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
-        """The query has ended."""
+        """Do nothing."""
