@@ -156,7 +156,7 @@ def test_directories_with_names_of_partitions_and_nothing_of_kafkas_in_them_are_
         (tmp_path / name).mkdir()
     (tmp_path / "polkit-1" / "rules.d").mkdir()
     (tmp_path / "dbus-1" / "system.conf").write_text("")
-    with pytest.raises(LogError, match=r"no Kafka logs here: .*; found dbus-1/, polkit-1/"):
+    with pytest.raises(LogError, match=r"no Kafka logs: .*; found dbus-1/, polkit-1/"):
         LogDirectory(tmp_path)
     (tmp_path / "polkit-1" / "00000000000000000000.log").touch()
     assert list(LogDirectory(tmp_path)) == [("dbus", 1), ("polkit", 1)]
@@ -175,9 +175,7 @@ def test_a_log_directory_of_a_broker_without_topics_is_empty_where_that_may_be(t
 
 
 def test_a_path_without_logs_says_what_was_expected_and_found(tmp_path: Path) -> None:
-    with pytest.raises(
-        LogError, match=r"no Kafka logs here: expected a Kafka log directory .*; found an empty directory"
-    ):
+    with pytest.raises(LogError, match=r"no Kafka logs: expected a Kafka log directory .*; found an empty directory"):
         LogDirectory(tmp_path)
     for i in range(7):
         (tmp_path / f"file{i}.csv").touch()
@@ -193,9 +191,9 @@ def test_a_path_without_logs_says_what_was_expected_and_found(tmp_path: Path) ->
 
 def test_a_partition_that_is_not_there_names_those_that_are(kafka_logs: dict[str, Path]) -> None:
     directory = LogDirectory(kafka_logs["modern"] / "data")
-    with pytest.raises(LogError, match=r"no partition 7 of topic 'orders'; its partitions here are \[0, 1, 2\]"):
+    with pytest.raises(LogError, match=r"no partition 7 of topic 'orders'; available partitions: \[0, 1, 2\]"):
         directory["orders", 7]
-    with pytest.raises(LogError, match=r"no partition 0 of topic 'ordres'; topics here: __cluster_metadata, "):
+    with pytest.raises(LogError, match=r"no partition 0 of topic 'ordres'; available topics: __cluster_metadata, "):
         directory["ordres", 0]
     assert ("orders", 7) not in directory
     assert list(directory) == sorted(directory)

@@ -133,7 +133,7 @@ def test_a_partition_without_segments_is_an_empty_log(copied: Copied) -> None:
 
 def test_wrong_arguments_are_refused(kafka_logs: dict[str, Path]) -> None:
     log = LogDirectory(kafka_logs["modern"] / "data")["txn", 0]
-    with pytest.raises(OptionError, match="isolation is 'committed', expected one of read_uncommitted"):
+    with pytest.raises(OptionError, match="isolation 'committed': expected one of read_uncommitted"):
         log.read(isolation="committed")  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="negative"):
         log.read(-1)

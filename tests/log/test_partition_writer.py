@@ -527,7 +527,7 @@ def test_a_failed_write_stops_all_writing(tmp_path: Path) -> None:
         with pytest.raises(LogError):
             log.append(numbered(0, 1), now_ms=NOW)
     assert log.log_end_offset == 30
-    with pytest.raises(LogError, match="an earlier write failed, open the log again"):
+    with pytest.raises(LogError, match="a write failed before; reopen the log"):
         log.append(numbered(0, 1), now_ms=NOW)
 
 

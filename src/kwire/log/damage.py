@@ -1,9 +1,8 @@
-"""What can be wrong in a log directory, how bad it is, and what to do.
+"""Damage in a log directory: kinds, severities and findings.
 
-A finding names a place (file, bytes, offsets), what is there instead of what should be, what a broker or consumer makes
-of it, and what to do. Kafka's own answer decides the severity, so the same flipped bit weighs differently below and
-above the recovery point: below it nobody looks until a consumer stops there; above it a starting broker cuts the log
-at that place and drops everything behind.
+A finding names the place (file, bytes, offsets), the cause, the effect on brokers and consumers, and the remedy. Its
+severity follows Kafka's behaviour, so the same flipped bit has another severity below and above the recovery point:
+below it, nothing happens until a consumer fails there; above it, a starting broker truncates the log there.
 Source: rules G-01 to G-14, F-02 to F-64, D-07; Kafka's LogLoader, LogSegment.recover, UnifiedLog.
 """
 
@@ -17,38 +16,38 @@ __all__ = ["Damage", "Kind", "Severity"]
 
 
 class Severity(enum.IntEnum):
-    """How bad a finding is, from nothing lost to nothing starts."""
+    """Severity of a finding, lowest first."""
 
-    NOTE = 0  # nothing is wrong: what a stop without shutdown, or work under way, leaves
-    RECOVERS = 1  # a broker puts it right by itself when it starts, and loses nothing
-    MISLEADS = 2  # nobody notices, and some answers are wrong
-    STOPS_CONSUMERS = 3  # readers end there with an error
-    LOSES_RECORDS = 4  # records are gone, or a starting broker will drop them
-    STOPS_BROKER = 5  # a broker does not start with it, or takes the directory offline
+    NOTE = 0  # no damage: traces of an unclean shutdown or of work in progress
+    RECOVERS = 1  # a starting broker repairs it without loss
+    MISLEADS = 2  # unnoticed, but some results are wrong
+    STOPS_CONSUMERS = 3  # consumers fail there with an error
+    LOSES_RECORDS = 4  # records are lost, or a starting broker drops them
+    STOPS_BROKER = 5  # a broker does not start, or takes the directory offline
 
     @property
     def text(self) -> str:
-        """The words that tables and JSON show."""
+        """The severity in lower-case words, as in tables and JSON."""
         return self.name.lower().replace("_", " ")
 
     @property
     def meaning(self) -> str:
-        """One sentence about it."""
+        """One sentence that explains the severity."""
         return MEANINGS[self]
 
 
 MEANINGS = {
-    Severity.NOTE: "nothing is wrong: what a stop without shutdown, or work that was under way, leaves behind",
-    Severity.RECOVERS: "a broker puts it right when it starts, and no record is lost",
-    Severity.MISLEADS: "nobody notices, and some answers are wrong",
-    Severity.STOPS_CONSUMERS: "consumers end there with an error",
-    Severity.LOSES_RECORDS: "records are gone, or a starting broker drops them",
+    Severity.NOTE: "no damage: traces of an unclean shutdown or of work in progress",
+    Severity.RECOVERS: "a starting broker repairs it; no record is lost",
+    Severity.MISLEADS: "unnoticed, but some results are wrong",
+    Severity.STOPS_CONSUMERS: "consumers fail there with an error",
+    Severity.LOSES_RECORDS: "records are lost, or a starting broker drops them",
     Severity.STOPS_BROKER: "a broker does not start, or takes the directory offline",
 }
 
 
 class Kind(enum.StrEnum):
-    """What a finding is about."""
+    """Kind of a finding: what it is about."""
 
     CHECKSUM = "checksum"  # of a batch
     HEADER = "header"  # no batch starts where one should

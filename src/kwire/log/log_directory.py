@@ -1,8 +1,8 @@
-"""A broker's log directory: which partitions are in it, and what its checkpoints say about them.
+"""Read a broker's log directory: its partitions and checkpoints.
 
-Accepted: the log directory itself or any directory of partition directories; one partition's directory; one `.log`
-file. Local, or any URL that fsspec opens. Nothing is ever written, and `.lock` is not looked at: reading beside a
-running broker is fine.
+Supported paths: a log directory or any directory of partition directories, one partition's directory, or one `.log`
+file; local or any URL that fsspec supports. Nothing is written and `.lock` is ignored, so a running broker does not
+matter.
 """
 
 from __future__ import annotations
@@ -52,13 +52,12 @@ EXPECTED = (
 
 
 class LogDirectory(Mapping[TopicPartition, PartitionLog]):
-    """The partitions below a path or URL; a mapping from (topic, partition), in that order.
+    """The partitions at a path or URL: a mapping from (topic, partition) to PartitionLog, sorted.
 
-    One listing is made when the object is made, one more for each partition that is looked into. To see topics or
-    segments that appeared since, make a new one.
+    The directory is listed at construction, and each partition on first use. Create a new object, or call reopened(),
+    to see newer topics and segments.
 
-    url: of the directory, absolute. ignored: directories here that are no logs, and why, and checkpoints that could not
-    be read.
+    url: of the directory, absolute. ignored: directories that are not logs and unreadable checkpoints, with reasons.
     """
 
     def __init__(
@@ -69,10 +68,10 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
         may_be_empty: bool = False,
         **storage_options: Any,
     ) -> None:
-        """path: local path, or URL for fsspec; storage_options go to its driver. opener: StoreCache.open, or none.
+        """path: a local path, or a URL for fsspec with storage_options. opener: StoreCache.open caches remote stores.
 
-        may_be_empty: whether what a broker has started in, before it had a topic, counts as a log directory.
-        Raises LogError when there is nothing at path, when it cannot be read, and when there are no logs in it.
+        may_be_empty: accept the directory of a broker that has no topics yet.
+        Raises LogError if path does not exist, cannot be read, or contains no logs.
         """
         self.storage_options = storage_options
         self._open_store = opener
@@ -95,24 +94,24 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
         if not self.partitions and not (may_be_empty and not KAFKAS_FILES.isdisjoint(self._names)):
             inside = self._log_directories_inside(entries)
             hint = f"; use {inside[0]}" if len(inside) == 1 else f"; use one of {', '.join(inside)}" if inside else ""
-            raise LogError(f"no Kafka logs here: {EXPECTED}; found {_describe(entries)}{hint}", self.url)
+            raise LogError(f"no Kafka logs: {EXPECTED}; found {_describe(entries)}{hint}", self.url)
 
     partitions: dict[TopicPartition, PartitionLog]
 
     def reopened(self) -> LogDirectory:
-        """The same directory, listed anew."""
+        """Return the same directory with a new listing."""
         return LogDirectory(self.url, opener=self._open_store, **self.storage_options)
 
     # ---- the mapping
 
     def __getitem__(self, key: TopicPartition) -> PartitionLog:
-        """The log of (topic, partition). Raises LogError, naming what there is, for one that is not here."""
+        """Return the log of (topic, partition). Raises LogError, naming those that exist, for a missing one."""
         try:
             return self.partitions[key]
         except KeyError:
             topic, partition = key
             there = [p for t, p in self.partitions if t == topic]
-            what = f"its partitions here are {there}" if there else f"topics here: {', '.join(self.topics)[:500]}"
+            what = f"available partitions: {there}" if there else f"available topics: {', '.join(self.topics)[:500]}"
             raise LogError(f"no partition {partition} of topic {topic!r}; {what}", self.url) from None
 
     def __contains__(self, key: object) -> bool:
@@ -129,29 +128,29 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
 
     @property
     def topics(self) -> list[str]:
-        """Names of the topics that have a partition here, sorted; internal ones too."""
+        """Names of the topics in this directory, sorted, internal topics included."""
         return sorted({topic for topic, _ in self.partitions})
 
     # ---- the directory's own files
 
     @cached_property
     def meta_properties(self) -> dict[str, str]:
-        """meta.properties as it stands: cluster.id, node.id (broker.id in version 0), directory.id; {} without it."""
+        """Properties in meta.properties: cluster.id, node.id (broker.id in version 0), directory.id; {} if missing."""
         return self._read(META_PROPERTIES, parse_properties, {})
 
     @property
     def is_clean_shutdown(self) -> bool:
-        """Whether the broker stopped cleanly and none has started here since (G-01)."""
+        """Whether the broker was shut down cleanly and has not been started since (G-01)."""
         return CLEAN_SHUTDOWN in self._names
 
     def verify(self) -> list[Damage]:
-        """Everything that is wrong in the directory and its logs, worst first; notes (`is_harmless`) are among it."""
+        """Find all damage in the directory and its logs, worst first, including notes (`is_harmless`)."""
         from kwire.log.verify import verify_directory
 
         return verify_directory(self).damages
 
     def _read(self, name: str, parse: Callable[[bytes], T], default: T) -> T:
-        """One of the directory's own files; one that is unreadable counts as empty (F-03) and is told in ignored."""
+        """Read one of the directory's files; an unreadable one counts as empty (F-03) and is listed in `ignored`."""
         if name not in self._names:
             return default
         try:
@@ -161,15 +160,15 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
             return default
 
     def _is_partition(self, log: PartitionLog) -> bool:
-        """Whether a file of Kafka's is in the directory: a name alone says little."""
+        """Return whether the directory has a file of Kafka's; its name alone is not enough."""
         try:
             entries = self._store.list(log.directory)
         except LogError:
-            return True  # reading it will say what is wrong
+            return True  # reading it raises a better error
         return any(SEGMENT_FILE.fullmatch(each.name) or each.name in PARTITIONS_FILES for each in entries)
 
     def _log_directories_inside(self, entries: list[Entry]) -> list[str]:
-        """The log directories among the first few directories here: a parent was named by mistake."""
+        """Return log directories among the first few subdirectories, in case the parent was given by mistake."""
         found = []
         for entry in [entry for entry in entries if entry.is_directory][:SEARCHED_DIRECTORIES]:
             try:
@@ -204,7 +203,7 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
         return dict(sorted(found.items()))
 
     def _one_partition(self, store: Store, only: int | None) -> dict[TopicPartition, PartitionLog]:
-        """A partition's own directory; the checkpoints stand one above, if anybody kept them."""
+        """Open a partition's own directory; its checkpoints, if they exist, are in the parent."""
         above = parent_of(store.url)
         name = above[1] if above else "log"
         key = parse_partition_directory(name) or (name, 0)
@@ -226,7 +225,7 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
         return {key: log}
 
     def _beside_file(self, store: Store) -> tuple[Store, int]:
-        """The directory of one `.log` file, and the file's base offset."""
+        """Return the directory of one `.log` file, and the file's base offset."""
         above = parent_of(store.url)
         match = SEGMENT_FILE.fullmatch(above[1]) if above else None
         if above is None or match is None or match["kind"] != "log" or match["suffix"]:
@@ -237,10 +236,10 @@ class LogDirectory(Mapping[TopicPartition, PartitionLog]):
 def open_tiered(
     url: str | os.PathLike[str], *, private_keys: Mapping[str, str] | None = None, **storage_options: Any
 ) -> LogDirectory:
-    """The partitions in tiered storage below a local path or URL, as a LogDirectory: read, read_arrow and all else.
+    """Open tiered storage at a local path or URL as a LogDirectory.
 
-    url: the bucket with the plugin's `key.prefix`, if that is a folder. private_keys: PEM files by the ids of the key
-    pairs, for encrypted segments. storage_options go to the driver of the URL.
+    url: the bucket, with the plugin's `key.prefix` if that is a folder. private_keys: PEM files by key pair id, for
+    encrypted segments. storage_options: for the URL's driver.
     Raises LogError, OptionError.
     """
     from kwire.storage.tiered.store import SCHEME
@@ -257,7 +256,7 @@ def _is_log(entry: Entry) -> bool:
 
 
 def _describe(entries: list[Entry]) -> str:
-    """What a directory holds, short enough for a message."""
+    """Summarize the entries of a directory for a message."""
     if not entries:
         return "an empty directory"
     names = [entry.name + "/" * entry.is_directory for entry in entries[:5]]

@@ -46,7 +46,7 @@ class OpenPartition:
     def __init__(
         self, file_system: FileSystem, directory: str, topic: str, partition: int, config: LogConfig, now_ms: int
     ) -> None:
-        """Use open()."""
+        """Internal: use open()."""
         self._files, self.directory, self.topic, self.partition = file_system, directory, topic, partition
         self.name = f"{topic}-{partition}"
         self.config = config
@@ -79,11 +79,12 @@ class OpenPartition:
         topic_id: uuid.UUID | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Open a partition's directory, or make it; directory: the whole path.
+        """Open a partition's directory, creating it if necessary. directory: its full path.
 
-        clean: the last stop was, so nothing is checked. log_start_offset, recovery_point: as checkpointed, else 0.
-        topic_id: written to partition.metadata where there is none. progress: told of segments that are recovered.
-        Raises OptionError on a name that no topic can have, LogError on files that cannot be used or another topic id.
+        clean: whether the last shutdown was clean; then nothing is recovered. log_start_offset, recovery_point: by the
+        checkpoints.
+        topic_id: written to partition.metadata if that is missing. progress: called as segments are recovered.
+        Raises OptionError for an invalid topic name, LogError for unusable files or another topic id.
         """
         check_topic(topic, partition)
         if not file_system.is_directory(directory):
@@ -124,14 +125,15 @@ class OpenPartition:
             except Malformed as error:
                 raise LogError(str(error), path) from error
             if topic_id is not None and topic_id != self.topic_id:
-                raise LogError(f"this is the log of another topic {self.topic!r}, its id is {self.topic_id}", path)
+                what = f"topic id is {self.topic_id}, expected {topic_id}: the log is of another topic {self.topic!r}"
+                raise LogError(what, path)
         elif topic_id is not None:
             self._files.write_atomically(path, render_partition_metadata(topic_id))
             self.topic_id = topic_id
 
     @property
     def config(self) -> LogConfig:
-        """The topic's settings; can be replaced at any time."""
+        """The topic's configs; can be replaced at any time."""
         return self._config
 
     @config.setter
@@ -140,11 +142,11 @@ class OpenPartition:
         self._use(config)
 
     def _use(self, config: LogConfig) -> None:
-        """Prepare what depends on the configs; for subclasses."""
+        """Apply new configs; overridden by subclasses."""
 
     @property
     def high_watermark(self) -> int:
-        """Consumers read below it. One node: what is appended is below it at once; it can be set lower."""
+        """Upper bound of what consumers read. On one node it follows every append; it can be set lower."""
         return self._high_watermark
 
     @high_watermark.setter
@@ -154,7 +156,7 @@ class OpenPartition:
 
     @property
     def last_stable_offset(self) -> int:
-        """Consumers of committed data read below it (P-06)."""
+        """Upper bound of what consumers with read_committed read (P-06)."""
         first = self.producers.first_unstable_offset
         if first is None or first >= self._high_watermark:
             return self._high_watermark
@@ -162,20 +164,20 @@ class OpenPartition:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of batches in all segments."""
+        """Size of the batches in all segments."""
         return self.segments.size_bytes
 
     # ---- rolling
 
     def roll(self, now_ms: int, at_least: int = 0) -> SegmentWriter:
-        """Begin a new segment at the log's end, or higher: at_least (F-61). Returns it.
+        """Roll: begin and return a new segment at the log end offset, or at at_least if that is higher (F-61).
 
-        The old one is flushed by the next flush_rolled() or flush().
+        The old segment is flushed by the next flush_rolled() or flush().
         """
         self._check_writable()
         base, active = max(at_least, self.log_end_offset), self.segments.active
         if base == active.base_offset and active.size_bytes == 0:
-            active.change_suffix(".deleted")  # its indexes had no room for one entry
+            active.change_suffix(".deleted")  # its indexes have no room for an entry
             self._removal.add(active, now_ms + self._config.file_delete_delay_ms)
         else:
             active.deactivate()
@@ -201,21 +203,21 @@ class OpenPartition:
 
     @property
     def has_failed(self) -> bool:
-        """Whether a write went wrong: what is there can be read; to be written the log has to be opened again."""
+        """Whether a write has failed: the log stays readable, and has to be reopened to be written."""
         return self._failure is not None
 
     def _check_writable(self) -> None:
         if self.is_closed:
-            raise LogError("the log is closed", self.directory)
+            raise LogError("log is closed", self.directory)
         if self._failure is not None:
-            raise LogError(f"an earlier write failed, open the log again: {self._failure.what}", self._failure.file)
+            raise LogError(f"a write failed before; reopen the log: {self._failure.what}", self._failure.file)
 
     # ---- flushing
 
     def flush_rolled(self, executor: Executor | None = None) -> None:
-        """Get all but the active segment on the disk; the recovery point moves to that one's base.
+        """Make all but the active segment durable; the recovery point advances to the active segment's base offset.
 
-        With an executor, another thread waits for the disk, and the recovery point moves in a later call.
+        With an executor, the sync runs in the background, and the recovery point advances in a later call.
         """
         if executor is None:
             self._finish_sync()
@@ -235,7 +237,7 @@ class OpenPartition:
                 file.close()
 
     def _finish_sync(self) -> None:
-        """Wait for the other thread, and remember what it has done."""
+        """Wait for the sync in the background, and advance the recovery point."""
         syncing, self._syncing = self._syncing, None
         if syncing is not None:
             syncing.finish()
@@ -251,7 +253,7 @@ class OpenPartition:
             self._sync(base, base)
 
     def flush(self, *, now_ms: int | None = None) -> None:
-        """Wait until everything is on the disk; the recovery point moves to the log's end."""
+        """Make everything durable; the recovery point advances to the log end offset."""
         self.flush_rolled()
         self._sync(MAX_OFFSET, self.log_end_offset)
         if now_ms is not None:
@@ -266,7 +268,7 @@ class OpenPartition:
         self.recovery_point = recovery_point
 
     def close(self) -> None:
-        """Flush, take a producer snapshot, trim the indexes: what a clean stop leaves. Nothing can be done after it."""
+        """Close cleanly: flush, take a producer snapshot, trim the indexes."""
         if self.is_closed:
             return
         self._check_writable()
@@ -279,7 +281,7 @@ class OpenPartition:
         self.is_closed = True
 
     def abandon(self) -> None:
-        """Let go of all files as they are, as a crash would; the next open has to recover."""
+        """Close all files without flushing, like a crash; the next open has to recover."""
         if self._syncing is not None:
             self._syncing.finish()
         for segment in self.segments:
@@ -290,9 +292,9 @@ class OpenPartition:
     # ---- truncating and deleting
 
     def truncate_to(self, offset: int, *, now_ms: int) -> bool:
-        """Cut off everything that ends at or above offset; False where that is nothing."""
+        """Remove everything that ends at or above offset; return whether there was anything to remove."""
         if offset < 0:
-            raise OptionError(f"offset {offset} to truncate to is negative")
+            raise OptionError(f"cannot truncate to offset {offset}: offsets are not negative")
         self._check_writable()
         self._finish_sync()
         if offset >= self.log_end_offset:
@@ -314,7 +316,7 @@ class OpenPartition:
         return True
 
     def truncate_fully_and_start_at(self, offset: int, *, now_ms: int) -> None:
-        """Remove all records: the log begins and ends at offset."""
+        """Remove all records; the log then begins and ends at offset."""
         self._check_writable()
         self._finish_sync()
         removed = list(self.segments)
@@ -348,14 +350,14 @@ class OpenPartition:
         )
 
     def delete_records(self, before_offset: int) -> int:
-        """Move the log start to before_offset, -1 for the high watermark; returns the log start.
+        """Advance the log start offset to before_offset (-1: the high watermark) and return it.
 
-        Raises BrokerError OFFSET_OUT_OF_RANGE above the high watermark. Files go with the next delete_old_segments().
+        Raises BrokerError OFFSET_OUT_OF_RANGE above the high watermark. delete_old_segments() removes the files.
         """
         offset = self._high_watermark if before_offset == -1 else before_offset
         if not 0 <= offset <= self._high_watermark:
             raise BrokerError(
-                f"cannot move the log start of {self.name} to {offset}, its high watermark is {self._high_watermark}",
+                f"log start of {self.name} cannot move to {offset}: its high watermark is {self._high_watermark}",
                 OFFSET_OUT_OF_RANGE,
             )
         self._check_writable()
@@ -369,9 +371,9 @@ class OpenPartition:
             self.snapshots.start_incremented(self.producers, offset)
 
     def delete_old_segments(self, now_ms: int) -> list[int]:
-        """Remove segments below the log start and, with cleanup.policy=delete, those over retention (F-62).
+        """Remove segments below the log start and, with cleanup.policy=delete, those beyond retention (F-62).
 
-        Returns their base offsets. The files keep `.deleted` names until delete_due_files() finds them due.
+        Returns their base offsets. The files are renamed to `.deleted` until delete_due_files() removes them.
         """
         self._check_writable()
         gone = self._delete(
@@ -411,19 +413,19 @@ class OpenPartition:
             self._removal.add(marked, now_ms + self._config.file_delete_delay_ms)
 
     def delete_due_files(self, now_ms: int) -> None:
-        """Remove `.deleted` files whose delay has passed (F-63)."""
+        """Remove `.deleted` files whose file.delete.delay.ms has passed (F-63)."""
         self._removal.remove_due(now_ms)
 
     # ---- cleaning
 
     def new_cleaned_segment(self, base_offset: int, *, now_ms: int) -> SegmentWriter:
-        """An empty segment with `.cleaned` names, for a cleaner or a split to append to; leftovers of one go first."""
+        """Create an empty `.cleaned` segment for a cleaner or a split, removing the remains of an earlier one."""
         return self._new_segment(base_offset, now_ms, ".cleaned")
 
     def replace_segments(self, old: Sequence[int], new: Sequence[int], *, now_ms: int) -> None:
-        """Put `.cleaned` segments in the place of old ones (X-35); both by base offset, none of them the active one.
+        """Replace old segments by `.cleaned` ones (X-35), given by base offsets; none may be active.
 
-        Whatever step a crash stops at, the next open has either the old segments or the new ones.
+        After a crash at any step, the next open finds either the old segments or the new ones.
         """
         self._check_writable()
         if not new or any(base not in self.segments for base in old):

@@ -1,9 +1,9 @@
-"""One partition: its segments as one sequence of records.
+"""Read one partition: its segments as one sequence of records.
 
-What a broker knows from memory comes from files here: the log start from `log-start-offset-checkpoint` or the first
-segment, the log end from the tail of the last one, open transactions from a producer snapshot and the records behind
-it. Reading goes to the log end, not to the checkpointed high watermark: that file is seconds old by design, and a
-broker that starts on this directory alone would take its log end as the new high watermark.
+State that brokers hold in memory is derived from files: the log start offset from `log-start-offset-checkpoint` or the
+first segment, the log end offset from the tail of the last segment, open transactions from a producer snapshot and the
+records after it. Reads extend to the log end offset, not to the checkpointed high watermark, which is seconds old by
+design; a broker that starts on this directory alone would use its log end offset as the high watermark.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ISOLATIONS = ("read_uncommitted", "read_committed")
 
 
 class AbortedBatches:
-    """Answers whether a batch belongs to an aborted transaction."""
+    """Tests whether batches belong to aborted transactions."""
 
     def __init__(self, aborted: Sequence[AbortedTransaction]) -> None:
         self._by_producer: dict[int, list[AbortedTransaction]] = {}
@@ -61,7 +61,7 @@ class AbortedBatches:
             self._by_producer.setdefault(each.producer_id, []).append(each)
 
     def has(self, batch: Batch) -> bool:
-        """Whether batch is transactional data of a transaction that was aborted (D-04)."""
+        """Return whether a batch is data of an aborted transaction (D-04)."""
         if not batch.is_transactional or batch.is_control:
             return False
         known = self._by_producer.get(batch.producer_id, [])
@@ -70,11 +70,10 @@ class AbortedBatches:
 
 
 class PartitionLog:
-    """The log of one partition, as one listing of its directory showed it.
+    """The log of one partition, as of one listing of its directory. Created by LogDirectory.
 
-    Made by LogDirectory. topic, partition: which one. store, directory: where its files are. The active segment may
-    grow while this object lives, and log_end_offset, last_stable_offset and reads see that; segments rolled later are
-    seen by a new LogDirectory.
+    topic, partition: its identity. store, directory: the location of its files. Growth of the active segment is visible
+    in log_end_offset, last_stable_offset and reads; segments rolled later are visible after reopened().
     """
 
     def __init__(
@@ -88,7 +87,7 @@ class PartitionLog:
         high_watermark_checkpoint: int | None = None,
         only_base_offset: int | None = None,
     ) -> None:
-        """directory: below store. only_base_offset: look at this one segment alone."""
+        """directory: path in the store. only_base_offset: use this segment only."""
         self.store, self.directory = store, directory
         self.topic, self.partition = topic, partition
         self._log_start_checkpoint = log_start_checkpoint
@@ -100,11 +99,11 @@ class PartitionLog:
 
     @property
     def url(self) -> str:
-        """The partition's directory."""
+        """The path or URL of the partition's directory."""
         return self.store.url_of(self.directory)
 
     def reopened(self) -> PartitionLog:
-        """The same partition, to be listed anew: with segments that were rolled since, without those deleted."""
+        """Return the same partition with a new listing, which has later segments and no deleted ones."""
         return PartitionLog(
             self.store,
             self.directory,
@@ -116,15 +115,15 @@ class PartitionLog:
         )
 
     def sibling(self, topic: str, partition: int) -> PartitionLog:
-        """Another partition of the same log directory, without its checkpoints; its files may be missing.
+        """Return another partition of the same log directory, without its checkpoints; its files may be missing.
 
-        Raises LogError when the directory above this one cannot be opened.
+        Raises LogError if the parent directory cannot be opened.
         """
         store = self.store
         if not self.directory:
             parent = parent_of(store.url)
             if parent is None:
-                raise LogError("has no directory above it", store.url)
+                raise LogError("has no parent directory", store.url)
             store = open_store(parent[0], store.options)
         return PartitionLog(store, f"{topic}-{partition}", topic, partition)
 
@@ -132,7 +131,7 @@ class PartitionLog:
 
     @property
     def listing(self) -> dict[str, Entry]:
-        """The files of the directory by name. Raises LogError when it cannot be listed."""
+        """The files of the directory, by name. Raises LogError if it cannot be listed."""
         return self._entries
 
     @cached_property
@@ -163,42 +162,42 @@ class PartitionLog:
 
     @cached_property
     def segments(self) -> list[Segment]:
-        """The segments a broker would keep, by base offset. Raises LogError when the directory cannot be listed."""
+        """The segments that a broker would load, by base offset. Raises LogError if the directory cannot be listed."""
         found = self._files.segments
         behind = [each.base_offset for each in found[1:]]
         return [self._segment(files, base) for files, base in zip(found, [*behind, None], strict=True)] if found else []
 
     @property
     def ignored(self) -> list[Ignored]:
-        """Files of this directory that are no part of the log, and why."""
+        """Files in this directory that are not part of the log, with reasons."""
         return self._files.ignored
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all `.log` files, as listed."""
+        """Total size of the `.log` files, as listed."""
         return sum(segment.size_bytes for segment in self.segments)
 
     @property
     def directory_bytes(self) -> int:
-        """Bytes of all files of the directory, as listed."""
+        """Total size of the files in the directory, as listed."""
         return sum(entry.size_bytes for entry in self.listing.values())
 
     def path_of(self, name: str) -> str:
-        """A file of this directory, relative to the store."""
+        """Return the path of a file in this directory, relative to the store."""
         return f"{self.directory}/{name}" if self.directory else name
 
     def has_file(self, name: str) -> bool:
-        """Whether the listing has a file of this name."""
+        """Return whether the listing contains a file."""
         return name in self._entries
 
     @property
     def file_names(self) -> list[str]:
-        """All files of this directory, as listed."""
+        """Names of the files in this directory, as listed."""
         return list(self._entries)
 
     @property
     def snapshots(self) -> dict[int, str]:
-        """Names of the producer snapshots by their offset."""
+        """Names of the producer snapshots, by offset."""
         return self._files.snapshots
 
     def _read_small(self, name: str) -> bytes | None:
@@ -206,7 +205,7 @@ class PartitionLog:
 
     @cached_property
     def topic_id(self) -> uuid.UUID | None:
-        """From partition.metadata; None without that file (before Kafka 2.8). Raises LogError where it is broken."""
+        """Topic id in partition.metadata; None without that file (before Kafka 2.8). Raises LogError if invalid."""
         data = self._read_small(PARTITION_METADATA)
         try:
             return None if data is None else parse_partition_metadata(data)
@@ -215,7 +214,7 @@ class PartitionLog:
 
     @cached_property
     def leader_epochs(self) -> list[LeaderEpoch]:
-        """From leader-epoch-checkpoint, oldest first; empty without it. Raises LogError where it is broken."""
+        """Entries of leader-epoch-checkpoint, oldest first; empty without it. Raises LogError if it is invalid."""
         data = self._read_small(LEADER_EPOCHS)
         try:
             return [] if data is None else parse_leader_epochs(data)
@@ -226,38 +225,38 @@ class PartitionLog:
 
     @property
     def log_start_offset(self) -> int:
-        """First offset that is kept: the checkpoint's, or the first segment's base where that is higher."""
+        """First available offset: the checkpoint's, or the first segment's base offset if that is higher."""
         first = self.segments[0].base_offset if self.segments else 0
         return max(first, self._log_start_checkpoint or 0)
 
     @property
     def log_end_offset(self) -> int:
-        """Offset the next record would get, found in the tail of the last segment; batches are not verified."""
+        """Offset of the next record, found in the tail of the last segment; batches are not verified."""
         end = self.segments[-1].end().next_offset if self.segments else 0
         return max(end, self.log_start_offset)  # G-09: a log that ends below its start restarts there
 
     @property
     def damage(self) -> CorruptBatch | None:
-        """What stands at the end of the active segment instead of a batch; None where it ends as logs do."""
+        """Damage at the end of the active segment; None if it ends normally."""
         return self.segments[-1].end().damage if self.segments else None
 
     @property
     def high_watermark(self) -> int | None:
-        """From replication-offset-checkpoint, None without an entry: what the broker knew up to five seconds before."""
+        """High watermark in replication-offset-checkpoint, up to five seconds old; None without an entry."""
         return self._high_watermark_checkpoint
 
     @property
     def known_end_offset(self) -> int:
-        """The highest log end that checkpoints and producer snapshots speak of, at least log_end_offset.
+        """The highest log end offset that checkpoints and producer snapshots imply, at least log_end_offset.
 
-        Above log_end_offset, records are missing at the end: lost with a torn or damaged tail, or written after the
-        segment was copied and before the checkpoint was.
+        If it is higher, records at the end are missing: lost with a damaged tail, or written between the copies of the
+        segment and of the checkpoint.
         """
         return max(self.log_end_offset, self._high_watermark_checkpoint or 0, *self._files.snapshots)
 
     @property
     def last_stable_offset(self) -> int:
-        """Start of the oldest open transaction, the log end without one (P-06, with the log end as high watermark)."""
+        """Start of the oldest open transaction, or the log end offset (P-06, which serves as high watermark here)."""
         if not self.segments:
             return self.log_end_offset
         open_now = open_transactions(self.segments, self._files.snapshots, self._snapshot, self.log_start_offset)
@@ -265,13 +264,13 @@ class PartitionLog:
         return self.log_end_offset if first is None else max(first, self.log_start_offset)
 
     def _snapshot(self, offset: int) -> dict[int, int] | None:
-        """Transactions open at offset, by the producer snapshot there; None without a valid one."""
+        """Return the transactions open at offset by its producer snapshot; None without a valid one."""
         name = self._files.snapshots.get(offset)
         try:
             data = None if name is None else self._read_small(name)
             producers = None if data is None else parse_producer_snapshot(data)
         except (LogError, Malformed):
-            return None  # F-42: an older one, or the log, answers
+            return None  # F-42: use an older one, or the log
         if producers is None:
             return None
         return {
@@ -283,10 +282,10 @@ class PartitionLog:
     def aborted_transactions(
         self, start_offset: int = 0, end_offset: int | None = None, *, may_walk: bool = True
     ) -> list[AbortedTransaction]:
-        """Aborted transactions with records in [start_offset, end_offset); default to the last stable offset.
+        """Return aborted transactions with records in [start_offset, end_offset); default: to the last stable offset.
 
-        first_offset may be cut to start_offset. may_walk=False raises `transactions.NeedsWalk` where `.txnindex` files
-        and producer snapshots alone do not tell.
+        Their first_offset may be cut to start_offset. may_walk=False raises `transactions.NeedsWalk` if `.txnindex`
+        files and producer snapshots are not sufficient.
         """
         end = self.last_stable_offset if end_offset is None else end_offset
         start = max(start_offset, self.log_start_offset)
@@ -295,19 +294,19 @@ class PartitionLog:
         return aborted_transactions(self.segments, start, end, snapshot=self._snapshot, may_walk=may_walk)
 
     def bounds(self, start_offset: int, end_offset: int | None, isolation: str) -> tuple[int, int]:
-        """[start, end) that a read gives: within the log, below the last stable offset for read_committed.
+        """Return the range [start, end) of a read: within the log, and below the last stable offset for read_committed.
 
-        Raises OptionError on another isolation or a negative start.
+        Raises OptionError for an unknown isolation or a negative start.
         """
         if isolation not in ISOLATIONS:
-            raise OptionError(f"isolation is {isolation!r}, expected one of {', '.join(ISOLATIONS)}")
+            raise OptionError(f"isolation {isolation!r}: expected one of {', '.join(ISOLATIONS)}")
         if start_offset < 0:
-            raise OptionError(f"start_offset is {start_offset}, offsets are not negative")
+            raise OptionError(f"start_offset {start_offset}: offsets are not negative")
         end = self.last_stable_offset if isolation == "read_committed" else self.log_end_offset
         return max(start_offset, self.log_start_offset), end if end_offset is None else min(end, end_offset)
 
     def segments_between(self, start_offset: int, end_offset: int) -> list[Segment]:
-        """The segments that may hold offsets in [start_offset, end_offset)."""
+        """Return the segments that may contain offsets in [start_offset, end_offset)."""
         return [
             segment
             for segment in self.segments
@@ -317,11 +316,11 @@ class PartitionLog:
     def offset_for_time(
         self, timestamp: int, *, isolation: Isolation = "read_uncommitted"
     ) -> TimestampAndOffset | None:
-        """The earliest record at or after `timestamp` (ms), as Kafka's ListOffsets answers it; None without one.
+        """Find the earliest record at or after `timestamp` (ms), like Kafka's ListOffsets; None if there is none.
 
-        LATEST_TIMESTAMP (-1), EARLIEST_TIMESTAMP (-2) and MAX_TIMESTAMP (-3) ask for the log's end (the last stable
-        offset for read_committed), its start, and the first record with the largest timestamp.
-        Raises CorruptBatch where the records that would tell are damaged.
+        LATEST_TIMESTAMP (-1), EARLIEST_TIMESTAMP (-2) and MAX_TIMESTAMP (-3) stand for the log end offset (the last
+        stable offset for read_committed), the log start offset, and the first record with the largest timestamp.
+        Raises CorruptBatch if the records in question are damaged.
         """
         start, end = self.bounds(0, None, isolation)
         if timestamp == EARLIEST_TIMESTAMP:
@@ -331,15 +330,15 @@ class PartitionLog:
         if timestamp == MAX_TIMESTAMP:
             answer = find_max_timestamp(self.segments)
         elif self.segments and self.segments[-1].end().magic == 0:
-            return None  # a broker that writes magic 0 refuses: UNSUPPORTED_FOR_MESSAGE_FORMAT
+            return None  # brokers respond UNSUPPORTED_FOR_MESSAGE_FORMAT to magic 0
         else:
             answer = find_timestamp(self.segments, timestamp, start)
         return answer if answer is not None and answer.offset < end else None
 
     def verify(self) -> list[Damage]:
-        """Everything that is wrong here: batches, indexes, snapshots, checkpoints; by file and position.
+        """Find all damage of batches, indexes, snapshots and checkpoints, by file and position.
 
-        Notes (`is_harmless`) are among them. Raises nothing for bad bytes.
+        Includes notes (`is_harmless`). Damaged bytes do not raise.
         """
         from kwire.log.verify import circumstances_of, verify_log
 
@@ -356,12 +355,12 @@ class PartitionLog:
         check_crc: bool = True,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     ) -> Iterator[Record]:
-        """The records a consumer would get from [start_offset, end_offset), in order; control records are left out.
+        """Read the records of [start_offset, end_offset) in order, like a consumer: without control records.
 
-        end_offset: exclusive; None reads to the log end, or the last stable offset for read_committed. Records below
-        log_start_offset are not returned.
-        Raises CorruptBatch at a damaged batch, after the records before it (D-07); LogError for files that are gone or
-        unreadable; OptionError for a wrong argument.
+        end_offset: exclusive; None reads to the log end offset, or to the last stable offset for read_committed.
+        Records below log_start_offset are not returned.
+        Raises CorruptBatch at a damaged batch, after the records before it (D-07); LogError for missing or unreadable
+        files; OptionError for a wrong argument.
         """
         start, end = self.bounds(start_offset, end_offset, isolation)
         committed = isolation == "read_committed"
@@ -381,17 +380,17 @@ class PartitionLog:
                     continue
                 if batch.is_control:
                     for _ in batch.records(check_crc=check_crc):
-                        pass  # nobody gets them; one that is malformed is refused as in Arrow and in Kafka's consumer
+                        pass  # not returned, but malformed ones raise, as in read_arrow and in Kafka's consumer
                     continue
                 for record in batch.records(check_crc=check_crc):
                     if start <= record.offset < end:
                         yield record
 
     def batches(self, start_offset: int = 0) -> Iterator[tuple[Segment, Batch]]:
-        """Every batch from the one that holds start_offset on, control batches too, each with its segment.
+        """Iterate over the batches from the one that contains start_offset on, with their segments.
 
-        Neither verified nor decoded: `batch.check()` and `batch.records()` do that.
-        Raises CorruptBatch where there is no batch to be found, LogError for files that are gone or unreadable.
+        Control batches are included. Batches are neither verified nor decoded: see `batch.check()`, `batch.records()`.
+        Raises CorruptBatch for bytes that are not a batch, LogError for missing or unreadable files.
         """
         for segment in self.segments:
             if segment.next_base is None or segment.next_base > start_offset:
@@ -408,10 +407,10 @@ class PartitionLog:
         check_crc: bool = True,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     ) -> pa.RecordBatchReader:
-        """The same records as Arrow batches with the columns of Spark's Kafka source.
+        """Read the same records as Arrow batches with the columns of Spark's Kafka source.
 
-        columns: names out of kwire.records.columns.COLUMNS, in the order wanted; None gives all but headers.
-        Raises as read does, while the reader is read.
+        columns: names of kwire.records.columns.COLUMNS, in this order; default: all but headers.
+        The returned reader raises the exceptions of read().
         """
         from kwire.log.arrow import read_arrow
 

@@ -75,11 +75,11 @@ class PartitionWriter(OpenPartition):
         origin: AppendOrigin = AppendOrigin.CLIENT,
         produce_version: int | None = None,
     ) -> Appended:
-        """Check produced records, number them and write them; all of them or, with an error, none.
+        """Check produced records, assign offsets and write them: all of them or, with an error, none.
 
-        leader_epoch: of this node as the partition's leader. produce_version: of the Produce request, where there is
-        one: it says what records may look like (U-01).
-        Raises RejectedRecords or BrokerError with Kafka's code (P-02 to P-05), LogError where writing fails.
+        leader_epoch: this node's as the partition's leader. produce_version: of the Produce request, if any; decides
+        which record formats are valid (U-01).
+        Raises RejectedRecords or BrokerError with Kafka's code (P-02 to P-05), LogError for failed writes.
         """
         prepared = self.prepare(
             data, now_ms=now_ms, leader_epoch=leader_epoch, origin=origin, produce_version=produce_version
@@ -117,7 +117,7 @@ class PartitionWriter(OpenPartition):
         )
 
     def append_prepared(self, prepared: Prepared) -> Appended:
-        """Write records that prepare() has checked, behind whatever was appended since; see append."""
+        """Write prepared records after everything appended since. Raises like append."""
         if self.log_end_offset != prepared.first_offset:
             prepared = self._move(prepared)
         now_ms, origin, first_offset = prepared.now_ms, prepared.origin, prepared.first_offset
@@ -131,7 +131,7 @@ class PartitionWriter(OpenPartition):
         return self._write(numbered(checked, first_offset), origin, now_ms, append_time, checked.records_converted)
 
     def _move(self, prepared: Prepared) -> Prepared:
-        """The same records at the log's present end."""
+        """Return the same records with offsets from the current log end on."""
         moved = prepared.moved_to(self.log_end_offset)
         if moved is None:
             return self.prepare(
@@ -144,9 +144,9 @@ class PartitionWriter(OpenPartition):
         return moved
 
     def append_as_given(self, data: Data, *, now_ms: int, origin: AppendOrigin = AppendOrigin.REPLICATION) -> Appended:
-        """Write batches with the offsets, epochs and times that they have; gaps between them are fine (A-05).
+        """Write batches unchanged, with their offsets, epochs and timestamps; gaps are allowed (A-05).
 
-        Raises RejectedRecords: offsets that do not rise or begin below the log's end, a wrong checksum.
+        Raises RejectedRecords for offsets that do not increase or begin below the log end, and wrong checksums.
         """
         info = analyze_append(data, origin=origin, topic_partition=self.name)
         if info.valid_bytes <= 0:
@@ -164,9 +164,9 @@ class PartitionWriter(OpenPartition):
         now_ms: int,
         leader_epoch: int = 0,
     ) -> Appended:
-        """Write the marker that ends a producer's transaction, whether it has one here or not.
+        """Write the marker that ends a producer's transaction, even if this partition has no part of it.
 
-        Raises BrokerError: an older epoch of the producer or of the coordinator than known (P-02, P-05).
+        Raises BrokerError for a stale epoch of the producer or the coordinator (P-02, P-05).
         """
         kind = ControlRecordType.COMMIT if commit else ControlRecordType.ABORT
         data = write_transaction_marker(
@@ -228,7 +228,7 @@ class PartitionWriter(OpenPartition):
         )
 
     def _learn_epochs(self, headers: Sequence[BatchHeader]) -> None:
-        """A-08."""
+        """Update the leader epochs (A-08)."""
         for header in headers:
             if header.magic >= 2:
                 self.leader_epochs.assign(header.leader_epoch, header.base_offset)
@@ -245,15 +245,15 @@ class PartitionWriter(OpenPartition):
     # ---- reading
 
     def fetch(self, offset: int, max_bytes: int, *, up_to: int | None = None, at_least_one: bool = True) -> Fetched:
-        """Batches from the one that has offset on, as parts of files; none that begins at or above up_to.
+        """Fetch batches, as ranges of files, from the one that contains offset up to up_to.
 
-        up_to: the high watermark (default) or the last stable offset. at_least_one: the first batch is given whole even
-        if it is larger than max_bytes; without, the last bytes may be a batch that is cut.
+        up_to: the high watermark (default) or the last stable offset. at_least_one: return the first batch whole even
+        if it is larger than max_bytes; otherwise the last batch may be cut.
         Raises BrokerError OFFSET_OUT_OF_RANGE outside of [log_start_offset, log_end_offset].
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise BrokerError(
-                f"offset {offset} of {self.name}, which has {self.log_start_offset} to {self.log_end_offset}",
+                f"offset {offset} of {self.name} is out of range {self.log_start_offset} to {self.log_end_offset}",
                 OFFSET_OUT_OF_RANGE,
             )
         limit = self._high_watermark if up_to is None else min(up_to, self.log_end_offset)
@@ -267,15 +267,15 @@ class PartitionWriter(OpenPartition):
         )
 
     def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTransaction]:
-        """Aborted transactions with data in [from_offset, to_offset); to_offset: next_offset_bound of a fetch."""
+        """Return aborted transactions with data in [from_offset, to_offset); to_offset: a fetch's next_offset_bound."""
         return log_reads.aborted_transactions(self.segments, from_offset, to_offset)
 
     def offset_for_time(self, timestamp: int, *, up_to: int | None = None) -> TimestampAndOffset | None:
-        """The earliest record at or after timestamp (ms), as ListOffsets answers it; None where none is below up_to.
+        """Find the earliest record at or after timestamp (ms), like ListOffsets; None if there is none below up_to.
 
-        EARLIEST_TIMESTAMP, LATEST_TIMESTAMP and MAX_TIMESTAMP as for PartitionLog. up_to: the high watermark (default)
-        or the last stable offset.
-        Raises BrokerError UNSUPPORTED_FOR_MESSAGE_FORMAT in a log of magic 0, CorruptBatch on damaged batches.
+        Special timestamps: EARLIEST_TIMESTAMP, LATEST_TIMESTAMP and MAX_TIMESTAMP, as for PartitionLog. up_to: the high
+        watermark (default) or the last stable offset.
+        Raises BrokerError UNSUPPORTED_FOR_MESSAGE_FORMAT in a log of magic 0, CorruptBatch for damaged batches.
         """
         limit = self._high_watermark if up_to is None else up_to
         if timestamp == EARLIEST_TIMESTAMP:
@@ -288,7 +288,7 @@ class PartitionWriter(OpenPartition):
             return TimestampAndOffset(limit, NO_TIMESTAMP, self.leader_epochs.latest)
         if self._config.magic == 0:
             raise BrokerError(
-                f"offsets of {self.name} cannot be searched by time: its message.format.version is "
+                f"{self.name} cannot be searched by timestamp: its message.format.version is "
                 f"{self._config.message_format_version}",
                 UNSUPPORTED_FOR_MESSAGE_FORMAT,
             )
@@ -299,5 +299,5 @@ class PartitionWriter(OpenPartition):
         return found if found is not None and found.offset < limit else None
 
     def end_offset_for(self, leader_epoch: int) -> tuple[int, int]:
-        """(leader epoch, end offset) as OffsetForLeaderEpoch answers it; (-1, -1) is undefined."""
+        """Return (leader epoch, end offset) as in OffsetForLeaderEpoch responses; (-1, -1) is undefined."""
         return self.leader_epochs.end_offset_for(leader_epoch, self.log_end_offset)

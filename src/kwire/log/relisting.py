@@ -1,7 +1,7 @@
-"""Reading beside a running broker, which rolls, deletes and compacts: list again when files have changed.
+"""List a directory again when files change during a read, because a broker rolls, deletes or compacts segments.
 
-A listing shows a moment. Behind it a closed segment is deleted or replaced by a compacted one of the same name, and the
-active one is closed. What a stale listing leads to, such as a file that is missing, says nothing about the log.
+After a listing, segments may be deleted, replaced by compacted ones of the same name, or rolled. An error that a stale
+listing causes, such as a missing file, says nothing about the log.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TRIES = 10
 
 
 def is_gone(log: PartitionLog) -> bool:
-    """Whether a partition's directory was removed, or renamed because its topic was deleted."""
+    """Return whether a partition's directory was removed, or renamed because its topic was deleted."""
     if not log.directory:
         return False
     try:
@@ -32,7 +32,7 @@ def is_gone(log: PartitionLog) -> bool:
 
 
 def has_changed(log: PartitionLog, again: PartitionLog) -> bool:
-    """Whether a new listing shows other files, sizes or times."""
+    """Return whether a new listing differs in files, sizes or times."""
     try:
         return log.listing != again.listing
     except LogError:
@@ -40,9 +40,9 @@ def has_changed(log: PartitionLog, again: PartitionLog) -> bool:
 
 
 def steady(log: PartitionLog, action: Callable[[PartitionLog], T]) -> T:
-    """Return action(log). Where it raises LogError and the files have changed since, try again with a new listing.
+    """Return action(log), retried with a new listing if it raises LogError and files have changed.
 
-    Raises what action raises: LogError where nothing has changed, or after TRIES attempts.
+    Raises the LogError if nothing has changed, or after TRIES attempts.
     """
     for _ in range(TRIES - 1):
         try:

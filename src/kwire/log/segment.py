@@ -1,8 +1,8 @@
-"""One segment: a `.log` file, its indexes, and how to find a place in it.
+"""One segment: a `.log` file, its indexes, and lookups of offsets in it.
 
-An index only saves a walk. What it points at must be the header of a batch that lies inside the segment and does not
-start above the offset that was looked for; otherwise, and without a usable index, headers are walked from the start of
-the file. So a missing, torn or lying index costs time and never a record.
+Indexes only save time. An entry is used if it points at the header of a batch inside the segment that does not start
+above the requested offset; otherwise, and without a usable index, headers are read from the start of the file. A
+missing, torn or wrong index therefore costs time and never a record.
 Source: rules F-10 to F-33, F-64; Kafka's LogSegment.
 """
 
@@ -22,16 +22,15 @@ from kwire.records.batch_header import DEFAULT_HEADER_BYTES, BatchHeader, parse_
 from kwire.storage.header_walk import HeaderWalk, is_zero_tail
 from kwire.storage.store import Store, StoredFile
 
-INDEX_TRIES = 8  # entries that may point nowhere before the index is not asked any more
+INDEX_TRIES = 8  # wrong entries after which the index is no longer used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """Where a segment's batches end.
+    """The end of a segment's batches.
 
-    next_offset: after the last whole batch, the base offset where there is none. magic: of that batch, None without it.
-    position: in the file. damage: what is there instead of a batch, None where the file ends cleanly, inside a batch
-    or in zeros.
+    next_offset: after the last whole batch, or the base offset if there is none. magic: of that batch, or None.
+    position: in the file. damage: of the bytes that follow; None if the file ends there, inside a batch or in zeros.
     """
 
     next_offset: int
@@ -41,11 +40,10 @@ class End:
 
 
 class Segment:
-    """A segment as one listing showed it. Methods open files when they are called and close them again.
+    """A segment as of one listing. Methods open and close the files they need.
 
-    base_offset: lower bound of its offsets. next_base: base offset of the segment behind it, None for the active one.
-    size_bytes: of the `.log` file when it was listed. modified_ms: of that file, None where the store cannot know.
-    url: of the `.log` file. has: kinds of files that are there (log, index, timeindex, txnindex).
+    base_offset: lower bound of its offsets. next_base: base offset of the next segment, None for the active one.
+    size_bytes: of the `.log` file when listed. modified_ms: its modification time, None if unknown to the store.
     """
 
     def __init__(
@@ -68,7 +66,7 @@ class Segment:
 
     @property
     def path(self) -> str:
-        """The `.log` file, relative to the store."""
+        """Path of the `.log` file, relative to the store."""
         return self._paths["log"]
 
     @property
@@ -82,35 +80,35 @@ class Segment:
         return frozenset(self._paths)
 
     def path_of(self, kind: str) -> str:
-        """A file of a kind that is there, relative to the store."""
+        """Return the path of an existing file by kind, relative to the store."""
         return self._paths[kind]
 
     @property
     def is_active(self) -> bool:
-        """Whether it is the last one, the one that grows."""
+        """Whether this is the last segment, which grows."""
         return self.next_base is None
 
     def open(self) -> StoredFile:
-        """The `.log` file. Raises LogError when it is gone."""
+        """Open the `.log` file. Raises LogError if it is missing."""
         return self._store.open(self.path)
 
     # ---- indexes
 
     @property
     def index(self) -> OffsetIndex | None:
-        """The offset index as it is now; None where it is missing, unreadable or of an impossible size."""
+        """The current offset index; None if it is missing, unreadable or of an invalid size."""
         with self._open_index("index") as file:
             return None if file is None else OffsetIndex.read(file, self.base_offset)
 
     @property
     def time_index(self) -> TimeIndex | None:
-        """The time index as it is now; None where it is missing, unreadable or not sane."""
+        """The current time index; None if it is missing, unreadable or invalid."""
         with self._open_index("timeindex") as file:
             return None if file is None else TimeIndex.read(file, self.base_offset)
 
     @property
     def transaction_index(self) -> list[TransactionIndexEntry] | None:
-        """The transaction index as it is now; None where it is missing, unreadable or not sane."""
+        """The current transaction index; None if it is missing, unreadable or invalid."""
         with self._open_index("txnindex") as file:
             if file is None:
                 return None
@@ -122,26 +120,26 @@ class Segment:
         try:
             file = self._store.open(path) if path else None
         except LogError:
-            file = None  # unreadable or gone since the listing: the log itself answers
+            file = None  # unreadable, or deleted since the listing: use the log itself
         if file is None:
             yield None
         else:
             with file:
                 yield file
 
-    # ---- places
+    # ---- positions
 
     def is_inside(self, header: BatchHeader) -> bool:
-        """Whether a batch's offsets lie between this segment's base and the next one's."""
+        """Return whether a batch's offsets are between this segment's base offset and the next one's."""
         return self.base_offset <= header.stored_offset and (
             self.next_base is None or header.last_offset < self.next_base
         )
 
     def landing(self, file: StoredFile, position: int, offset: int) -> BatchHeader | None:
-        """The header at position, if a batch may be read from there to find `offset`; else None.
+        """Return the header at position if a search for `offset` can start there; else None.
 
-        True where the bytes are a header, the batch ends inside the file and the segment, and nothing at or above
-        offset can stand before it. For magic 0 and 1 the stored offset is the last one, so the test is stricter there.
+        It can if the bytes are a header, the batch ends inside the file and the segment, and no offset at or above
+        `offset` can precede it. In magic 0 and 1 the stored offset is the last one, which makes the test stricter.
         """
         size = file.size()
         if not 0 <= position < size:
@@ -155,7 +153,7 @@ class Segment:
         return header if header.stored_offset <= offset else None
 
     def start_for(self, file: StoredFile, offset: int) -> int:
-        """A batch start from which a forward walk meets everything at or above offset: by the index, else 0."""
+        """Return a batch start before everything at or above offset: from the index, else 0."""
         if offset <= self.base_offset:
             return 0
         index = self.index
@@ -166,9 +164,9 @@ class Segment:
         return 0
 
     def position_of(self, file: StoredFile, offset: int) -> int:
-        """Position of the first batch that ends at or above offset; the end of the batches where there is none.
+        """Return the position of the first batch that ends at or above offset, or the end of the batches.
 
-        Raises CorruptBatch where the walk meets something that is no batch before it gets there.
+        Raises CorruptBatch for damage before that position.
         """
         if offset <= self.base_offset:
             return 0
@@ -180,7 +178,7 @@ class Segment:
         return walk.position
 
     def end_position(self, file: StoredFile, end_offset: int) -> int:
-        """A position at or behind the end of everything below end_offset: the file's size when in doubt."""
+        """Return a position at or after the end of everything below end_offset; the file's size if uncertain."""
         if self.next_base is not None and end_offset >= self.next_base:
             return file.size()
         next_offset = 0
@@ -189,7 +187,7 @@ class Segment:
             if above is not None:
                 if header.stored_offset > above.last_offset:
                     return above.position
-                above = None  # it was out of order itself: the reader has to meet it
+                above = None  # that batch was out of order: the reader has to see it
             if next_offset >= end_offset or (header.magic == 2 and header.stored_offset >= end_offset):
                 above = header
             next_offset = header.last_offset + 1

@@ -1,4 +1,4 @@
-"""The batches of one segment, for readers that look at batches or records as objects."""
+"""Read the batches of one segment as objects."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ CHUNK_BYTES = 1 << 20
 def segment_batches(
     segment: Segment, start_offset: int = 0, *, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
 ) -> Iterator[Batch]:
-    """The batches of a segment from the one that holds start_offset on.
+    """Iterate over the batches of a segment from the one that contains start_offset on.
 
-    Ends silently where a growing log ends: inside a batch or in zeros at the end of the active segment.
-    Raises CorruptBatch at anything else that is no batch, LogError.
+    Ends silently where a growing log ends: inside a batch, or in zeros at the end of the active segment.
+    Raises CorruptBatch for other bytes that are not a batch, LogError.
     """
     with segment.open() as file:
         position, size = segment.position_of(file, start_offset), file.size()
@@ -46,6 +46,6 @@ def segment_batches(
                 return
             if not chunks.advance(used):
                 break
-            chunks.buffer = bytearray()  # batches are views of it, and callers keep them
+            chunks.buffer = bytearray()  # batches are views of the old buffer, and callers may keep them
         if damage := chunks.refused or segment.cut(file, chunks.position, size):
             raise damage

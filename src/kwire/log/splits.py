@@ -1,4 +1,4 @@
-"""Cutting logs into ranges that tasks read on their own, and reading one of them.
+"""Split logs into ranges that tasks read independently, and read one range.
 
 Planning is standard library only (a Spark planner is a fresh process for every query): cut points come from `.index`
 and are checked to be batch starts; without a usable index headers are walked. A Split holds everything a task on
@@ -36,7 +36,7 @@ MODES = ("FAILFAST", "DROPMALFORMED", "PERMISSIVE")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """Batches that start in [start_position, stop_position) of one segment, and the offsets of them that count.
+    """A range of one segment: batches that start in [start_position, stop_position), and the offsets to keep.
 
     store_url, storage_options, path: where the `.log` file is; log_directory: the partition's directory in the store.
     base_offset, next_base: of the segment and the one behind it (None: the active one).
@@ -67,7 +67,7 @@ class Split:
 
     @property
     def url(self) -> str:
-        """The `.log` file."""
+        """The URL or path of the `.log` file."""
         return open_store(self.store_url, self.storage_options).url_of(self.path)
 
 
@@ -79,7 +79,7 @@ def plan_splits(
     split_bytes: int = DEFAULT_SPLIT_BYTES,
     max_records: int | None = None,
 ) -> list[Split]:
-    """Splits of about split_bytes, by topic, partition and offset; none larger unless a single batch is.
+    """Plan splits of at most about split_bytes, by topic, partition and offset; a larger batch is a split alone.
 
     ranges: offsets [start, end) per partition (end None: to the log's end, or last stable offset); partitions that are
     not in it are left out; None reads everything. max_records: no split spans more offsets than that; batches that
@@ -87,11 +87,11 @@ def plan_splits(
     Raises OptionError for a wrong argument, LogError for files that cannot be read.
     """
     if isolation not in ISOLATIONS:
-        raise OptionError(f"isolation is {isolation!r}, expected one of {', '.join(ISOLATIONS)}")
+        raise OptionError(f"isolation {isolation!r}: expected one of {', '.join(ISOLATIONS)}")
     if split_bytes < 1:
-        raise OptionError(f"split_bytes is {split_bytes}, expected at least 1")
+        raise OptionError(f"split_bytes {split_bytes}: expected at least 1")
     if max_records is not None and max_records < 1:
-        raise OptionError(f"max_records is {max_records}, expected at least 1")
+        raise OptionError(f"max_records {max_records}: expected at least 1")
     if isinstance(source, PartitionLog):
         logs: Iterable[PartitionLog] = [source]
     else:
@@ -111,7 +111,7 @@ def plan_splits(
 
 
 def _aborted(log: PartitionLog, start: int, end: int, isolation: str) -> Sequence[AbortedTransaction] | None:
-    """Aborted transactions of a range, None where only a walk over the log would tell."""
+    """Return the aborted transactions of a range; None if only a scan of the log can find them."""
     if isolation == "read_uncommitted":
         return ()
     try:
@@ -160,7 +160,7 @@ def _split_segment(
 
 
 def _stop_position(segment: Segment, file: StoredFile, end: int) -> int:
-    """Where reading stops: behind the last batch that is whole now, or the end of the file where damage must show."""
+    """Return where reading stops: after the last whole batch, or at the end of the file if there is damage."""
     if segment.is_active:
         size = file.size()
         now = segment.end()
@@ -170,7 +170,7 @@ def _stop_position(segment: Segment, file: StoredFile, end: int) -> int:
 
 
 def _cut_points(segment: Segment, file: StoredFile, start: int, stop: int, split_bytes: int) -> Iterator[BatchHeader]:
-    """Headers of the batches where [start, stop) is cut into parts of even size, none above split_bytes by much."""
+    """Yield the headers of the batches at which [start, stop) is cut into even parts of about split_bytes."""
     parts = -(-(stop - start) // split_bytes)
     index = segment.index if parts > 1 else None
     last = start
@@ -194,7 +194,7 @@ def _cut_points(segment: Segment, file: StoredFile, start: int, stop: int, split
 
 
 def split_segment(split: Split) -> Segment:
-    """The segment of a split, without listing its directory."""
+    """Return the segment of a split, without listing its directory."""
     name = split.path.removeprefix(f"{split.log_directory}/") if split.log_directory else split.path
     names = {"log": name, "index": name.replace(".log", ".index", 1)}
     store = open_store(split.store_url, split.storage_options)
@@ -203,7 +203,7 @@ def split_segment(split: Split) -> Segment:
 
 
 def split_log(split: Split) -> PartitionLog:
-    """The whole partition of a split."""
+    """Return the whole partition of a split."""
     return PartitionLog(
         open_store(split.store_url, split.storage_options),
         split.log_directory,
@@ -221,7 +221,7 @@ def read_split(
     check_crc: bool = True,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one split as Arrow batches.
+    """Read the rows of one split as Arrow batches.
 
     columns: names out of kwire.records.columns.COLUMNS and `_corrupt`, in the order wanted; None gives all but headers.
     mode: what happens at a batch that cannot be read. FAILFAST raises CorruptBatch; DROPMALFORMED leaves it out;
@@ -233,7 +233,7 @@ def read_split(
     from kwire.log.arrow import RangeReader, default_columns
 
     if mode not in MODES:
-        raise OptionError(f"mode is {mode!r}, expected one of {', '.join(MODES)}")
+        raise OptionError(f"mode {mode!r}: expected one of {', '.join(MODES)}")
     aborted = split.aborted
     if aborted is None:
         aborted = tuple(split_log(split).aborted_transactions(split.start_offset, split.end_offset))

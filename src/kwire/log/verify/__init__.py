@@ -1,4 +1,4 @@
-"""Everything that can be found wrong in a log directory, told place by place."""
+"""Verify log directories: find damaged batches, indexes, snapshots and checkpoints."""
 
 from kwire.log.verify.directory import DirectoryFindings, circumstances_of, verify_directory, verify_log
 from kwire.log.verify.findings import PartitionFindings, SegmentFindings

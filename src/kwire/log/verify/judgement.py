@@ -1,8 +1,7 @@
-"""What Kafka makes of a damaged place, and what to do about it.
+"""Severity, effect and remedy of damage, by Kafka's behaviour.
 
-Everything depends on who looks first. After a stop without shutdown a starting broker recovers each segment from the
-one with the recovery point on: it checks every batch there, cuts the log at the first bad one and drops all that is
-behind. Segments below are not looked at until somebody reads them.
+After an unclean shutdown, a starting broker recovers the segments from the recovery point on: it checks every batch and
+truncates the log at the first bad one. Earlier segments are not checked until they are read.
 Source: rules G-05, G-07, G-08, D-07; Kafka's LogLoader.recoverLog, LogSegment.recover, FileLogInputStream.
 """
 
@@ -23,7 +22,7 @@ REBUILD = "kwire log index rebuilds it"
 
 
 class Judgement(NamedTuple):
-    """The parts of a Damage that Kafka's behaviour decides."""
+    """The fields of a Damage that depend on Kafka's behaviour."""
 
     severity: Severity
     effect: str
@@ -32,11 +31,11 @@ class Judgement(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """What the directory's own files say about one partition.
+    """What the log directory records about one partition.
 
-    is_clean: whether the broker stopped cleanly, None where nothing tells (a partition's directory alone).
-    recovery_point: first offset not known to be flushed, None without an entry. is_compacted: the cleaner was here.
-    topic, facts: its topic, and what the metadata log says about topics, read when that is asked for.
+    is_clean: whether the shutdown was clean; None if unknown (a partition's directory alone). recovery_point: first
+    offset that may not be flushed, None without an entry. is_compacted: whether the cleaner has compacted it.
+    topic, facts: its topic, and the metadata log's facts about topics, read on first use.
     """
 
     is_clean: bool | None = None
@@ -47,13 +46,13 @@ class Circumstances:
 
     @property
     def is_compacted_topic(self) -> bool | None:
-        """Whether the topic's cleanup.policy has `compact`; None where nothing tells."""
+        """Whether the topic's cleanup.policy contains `compact`; None if unknown."""
         if self.topic == METADATA_TOPIC:
             return False
         return None if self.facts is None else self.facts.is_compacted(self.topic)
 
     def recovers(self, segment: Segment) -> bool | None:
-        """Whether a starting broker checks every batch of the segment; None where nothing tells (G-07)."""
+        """Return whether a starting broker checks every batch of the segment (G-07); None if unknown."""
         if self.is_clean is None:
             return None
         if self.is_clean:
@@ -64,10 +63,10 @@ class Circumstances:
 def judge_batch(
     kind: Kind, *, recovered: bool | None, is_active: bool, is_tail: bool, offsets_behind: int, known_lost: bool
 ) -> Judgement:
-    """Of bytes of a `.log` file that are no good batch.
+    """Judge bytes of a `.log` file that are not a valid batch.
 
-    offsets_behind: how many offsets of the log stand behind the place. is_tail: nothing good is behind it in the file.
-    known_lost: other files say that records were here.
+    offsets_behind: number of offsets of the log after the damage. is_tail: no valid batch follows in the file.
+    known_lost: other files show that records were here.
     """
     if is_tail and is_active and kind in (Kind.CUT, Kind.ZEROS):
         if known_lost:
@@ -109,7 +108,7 @@ def judge_batch(
 
 
 def judge_odd(kind: Kind) -> Judgement:
-    """Of a batch that can be read, and that no broker would have written so."""
+    """Judge a batch that is readable, but that no broker would have written."""
     effects = {
         Kind.TIMESTAMPS: ("time look-ups and retention go by the batch's own time", "none that keeps the bytes"),
         Kind.SEQUENCE: ("brokers do not look; records may be there twice", "look at the records around"),
@@ -124,7 +123,7 @@ def judge_odd(kind: Kind) -> Judgement:
 
 
 def judge_index(kind: Kind, *, recovered: bool | None, is_missing: bool, is_tail: bool, is_active: bool) -> Judgement:
-    """Of an index that is missing, wrong, or untrimmed (is_tail)."""
+    """Judge an index that is missing, wrong or untrimmed (is_tail)."""
     if is_tail and is_active and recovered is not False:
         return Judgement(Severity.NOTE, "the file of an active segment is allocated in advance", "nothing")
     if recovered or (kind is Kind.OFFSET_INDEX and is_missing) or (kind is Kind.TRANSACTION_INDEX and not is_missing):
