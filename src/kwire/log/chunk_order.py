@@ -1,6 +1,6 @@
-"""`offset_order` for a chunk of bytes at once: the header table of kwire.records and two comparisons.
+"""`offset_order` for whole chunks: two comparisons over the header table of kwire.records.
 
-Cost: one more scan over the headers of a chunk, under 1 ns a row for batches of 16 KB (benchmarks/log/read_arrow.py).
+Cost: one scan over the headers of a chunk, under 1 ns a row for batches of 16 KB (benchmarks/log/read_arrow.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TABLE_ROWS = 4096
 
 
 class Prefix(NamedTuple):
-    """What may be decoded of a chunk: its first size_bytes; damage is what stands behind them, damaged_bytes long."""
+    """The part of a chunk that is in order: its first size_bytes, followed by damaged_bytes of damage."""
 
     size_bytes: int
     damage: CorruptBatch | None = None
@@ -26,14 +26,14 @@ class Prefix(NamedTuple):
 
 
 class ChunkOrder:
-    """Follows the offsets of one segment through chunks that come one after another. Not for two threads at once."""
+    """Follows the offsets of one segment through consecutive chunks. Not thread-safe."""
 
     def __init__(self, segment: Segment) -> None:
         self._floor, self._ceiling = segment.base_offset, ceiling_of(segment)
         self._table = np.empty((TABLE_ROWS, t.COLUMN_COUNT), np.int64)
 
     def good_prefix(self, chunk: memoryview, position: int, file: str) -> Prefix:
-        """How much of a chunk, which starts with a batch at `position` in the file, is in order."""
+        """Return how much of a chunk is in order; the chunk starts with the batch at `position` of the file."""
         data = np.frombuffer(chunk, np.uint8)
         at, status, floor = 0, t.FULL, self._floor
         while status == t.FULL:
@@ -52,7 +52,7 @@ class ChunkOrder:
         return Prefix(len(chunk))
 
     def _prefix(self, i: int, floor: int, position: int, file: str) -> Prefix:
-        """The prefix before row i of the table, or before its neighbour where either of the two may be wrong."""
+        """Return the prefix before row i of the table, or before its neighbour if either of the two may be wrong."""
         table = self._table
         first, last = int(table[i, t.BASE_OFFSET]), int(table[i, t.LAST_OFFSET])
         until = i

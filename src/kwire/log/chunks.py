@@ -1,8 +1,7 @@
-"""A range of a segment in chunks, by pread into one buffer that is used again.
+"""Read a range of a segment in chunks, with pread into a reused buffer.
 
-Batches do not know chunks, so a chunk may end inside one: the caller says how much it could use and the next chunk
-begins there. A batch larger than a chunk makes the buffer grow, to what the file really holds of it: a length field
-alone allocates nothing.
+A chunk may end inside a batch: the caller reports how much it used, and the next chunk begins there. For a batch larger
+than a chunk, the buffer grows by what the file contains; a length field alone allocates nothing.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ from kwire.storage.store import StoredFile
 class Chunks:
     """Reads [position, stop) of a file.
 
-    while (chunk := chunks.next_chunk()) is not None: use it, then chunks.advance(bytes that were whole batches)
+    while (chunk := chunks.next_chunk()) is not None: use it, then chunks.advance(bytes of whole batches)
 
-    position: where the next chunk begins. After the last chunk position < stop means that the rest is no whole batch.
-    refused: the batch above max_batch_bytes that ended the reading, None without one.
+    position: start of the next chunk. After the last chunk, position < stop means that the rest is not a whole batch.
+    refused: the batch above max_batch_bytes that ended the reading, or None.
     """
 
     def __init__(
         self, file: StoredFile, position: int, stop: int, *, chunk_bytes: int, max_batch_bytes: int, buffer: bytearray
     ) -> None:
-        """buffer: reused, replaced where it is too small. max_batch_bytes: a larger batch is corrupt."""
+        """buffer: reused, replaced if too small. max_batch_bytes: larger batches count as corrupt."""
         self._file, self.position, self._stop = file, position, stop
         self._chunk_bytes = self._want = chunk_bytes
         self._max_batch_bytes = max_batch_bytes
@@ -33,7 +32,7 @@ class Chunks:
         self.refused: CorruptBatch | None = None
 
     def next_chunk(self) -> memoryview | None:
-        """The bytes from position on; None at the end. Valid until the next call."""
+        """Return the bytes from position on, valid until the next call; None at the end."""
         n = min(self._want, self._stop - self.position)
         if n <= 0:
             return None
@@ -44,7 +43,7 @@ class Chunks:
         return self._chunk if len(self._chunk) else None
 
     def advance(self, used_bytes: int) -> bool:
-        """Go on behind used_bytes of the chunk; False where nothing of it could be used and more will not help."""
+        """Continue after used_bytes of the chunk; return False if nothing was used and more bytes would not help."""
         self._want = self._chunk_bytes
         self.position += used_bytes
         if used_bytes:
@@ -62,6 +61,6 @@ class Chunks:
         return True
 
     def skip_to(self, position: int) -> None:
-        """Go on at a batch start further behind."""
+        """Continue at a later batch start."""
         self._want, self.refused = self._chunk_bytes, None
         self.position = position

@@ -1,12 +1,12 @@
-"""The indexes of a segment, written: `.index`, `.timeindex`, `.txnindex`. Layouts: the modules of those names.
+"""Write the indexes of a segment: `.index`, `.timeindex`, `.txnindex`. Layouts: `offset_index` and its siblings.
 
-    offset index       (last offset of an append, position where it begins), both rising; full once no entry fits
-    time index         (largest timestamp so far, its offset); one slot is kept free for the entry on roll
-    transaction index  aborted transactions by their markers; the file is made with its first entry
+    offset index       (last offset of an append, its position), both increasing; full when no entry fits
+    time index         (largest timestamp so far, its offset); one slot is reserved for the entry on roll
+    transaction index  aborted transactions by their markers; the file is created with its first entry
 
-The first two are made as long as `segment.index.bytes` lets, zeros behind the entries, and cut to their entries when
-their segment is closed (F-14). Entries are looked up in memory: those of an active segment are there, those of closed
-ones are read when they are asked for and can be dropped again.
+The first two are preallocated to `segment.index.bytes` with zeros, and trimmed when their segment is closed (F-14).
+Lookups use entries in memory: those of the active segment always are, those of closed segments are loaded on demand and
+can be unloaded.
 Source: rules F-10 to F-33; Kafka's AbstractIndex, OffsetIndex, TimeIndex, TransactionIndex.
 """
 
@@ -30,13 +30,13 @@ LARGEST_RELATIVE = (1 << 31) - 1
 
 
 class InvalidOffset(LogError):
-    """An index entry that is not behind the last one: the log's offsets do not rise (F-13, F-21)."""
+    """An index entry out of order: the offsets of the log do not increase (F-13, F-21)."""
 
 
 class IndexWriter:
-    """What both indexes of fixed size have in common. base_offset: of the segment. max_bytes: room of a growing file.
+    """Base of the two preallocated indexes. base_offset: of the segment. max_bytes: maximum size of the file.
 
-    count: entries in use. max_count: entries that fit into the file as it is.
+    count: entries in use. max_count: entries that fit into the file.
     """
 
     entry_bytes: int
@@ -47,19 +47,19 @@ class IndexWriter:
         self._loaded = self.count == 0
 
     def allocate(self) -> None:
-        """Give the file its full size, as that of an active segment has it."""
+        """Preallocate the file, as for an active segment."""
         self.max_count = self.max_bytes // self.entry_bytes
         self.file.end = self.count * self.entry_bytes
         self.file.allocate(max(self.max_count, self.count) * self.entry_bytes)
 
     def trim(self) -> None:
-        """Cut the file to the entries in use."""
+        """Trim the file to the entries in use."""
         self.file.end = self.count * self.entry_bytes
         self.file.trim()
         self.max_count = self.count
 
     def relative(self, offset: int) -> int:
-        """offset as the file has it. Raises InvalidOffset where it does not fit."""
+        """Return offset relative to the base offset. Raises InvalidOffset if it does not fit."""
         relative = offset - self.base_offset
         if not 0 <= relative <= LARGEST_RELATIVE:
             raise InvalidOffset(
@@ -73,7 +73,7 @@ class IndexWriter:
 
 
 class OffsetIndexWriter(IndexWriter):
-    """`.index`, growing."""
+    """The `.index` file of a segment that is written."""
 
     entry_bytes = offset_index.ENTRY.size
 
@@ -83,11 +83,11 @@ class OffsetIndexWriter(IndexWriter):
 
     @property
     def is_full(self) -> bool:
-        """Whether no entry fits any more."""
+        """Whether no further entry fits."""
         return self.count >= self.max_count
 
     def append(self, offset: int, position: int) -> None:
-        """Add an entry. Raises InvalidOffset unless offset is above that of the last one, LogError on a full index."""
+        """Add an entry. Raises InvalidOffset unless offset is above the last entry's, LogError if the index is full."""
         self.load()
         if self.is_full:
             raise LogError(f"the offset index is full with {self.count} entries", self.file.url)
@@ -100,7 +100,7 @@ class OffsetIndexWriter(IndexWriter):
         self.count += 1
 
     def load(self) -> None:
-        """Have the entries in memory."""
+        """Load the entries into memory."""
         if self._loaded:
             return
         flat = array("i", self.file.pread(0, self.count * self.entry_bytes))
@@ -111,7 +111,7 @@ class OffsetIndexWriter(IndexWriter):
         self._loaded = True
 
     def unload(self) -> None:
-        """Forget the entries until they are asked for."""
+        """Unload the entries until they are needed."""
         if self.count:
             self._offsets, self._positions = array("i"), array("i")
             self._loaded = False
@@ -123,7 +123,7 @@ class OffsetIndexWriter(IndexWriter):
         return self._positions[i - 1] if i else 0
 
     def offset_behind(self, position: int) -> int | None:
-        """Offset of the first entry at or behind position: above all that begins before it; None without one."""
+        """Return the offset of the first entry at or after position; None without one."""
         self.load()
         i = bisect_left(self._positions, position)
         return self.base_offset + self._offsets[i] if i < self.count else None
@@ -135,14 +135,14 @@ class OffsetIndexWriter(IndexWriter):
         return self._positions[-1] if self.count else 0
 
     def truncate_to(self, offset: int) -> None:
-        """Take away entries at or above offset (F-16)."""
+        """Remove entries at or above offset (F-16)."""
         self.load()
         count = bisect_left(self._offsets, offset - self.base_offset)
         del self._offsets[count:], self._positions[count:]
         self._cut(count)
 
     def reset(self) -> None:
-        """Take away all entries and give the file its full size."""
+        """Remove all entries and preallocate the file."""
         self._offsets, self._positions = array("i"), array("i")
         self._loaded = True
         self._cut(0)
@@ -151,7 +151,7 @@ class OffsetIndexWriter(IndexWriter):
 
 
 class TimeIndexWriter(IndexWriter):
-    """`.timeindex`, growing. last_timestamp, last_offset: of the last entry; -1 and the base offset without one."""
+    """The `.timeindex` file of a segment that is written. last_timestamp, last_offset: by default -1, base_offset."""
 
     entry_bytes = time_index.ENTRY.size
 
@@ -170,13 +170,13 @@ class TimeIndexWriter(IndexWriter):
 
     @property
     def is_full(self) -> bool:
-        """Whether only the slot for the entry on roll is left."""
+        """Whether only the slot reserved for the roll is free."""
         return self.count >= self.max_count - 1
 
     def append(self, timestamp: int, offset: int, *, may_take_last_slot: bool = False) -> None:
-        """Add an entry where timestamp (ms) is above the last one's (F-21).
+        """Add an entry if timestamp (ms) is above the last one's (F-21).
 
-        Raises InvalidOffset where offset or timestamp are below the last entry's, LogError on a full index.
+        Raises InvalidOffset if offset or timestamp is below the last entry's, LogError if the index is full.
         """
         if self.is_full and not may_take_last_slot:
             raise LogError(f"the time index is full with {self.count} entries", self.file.url)
@@ -193,14 +193,14 @@ class TimeIndexWriter(IndexWriter):
         self.last_timestamp, self.last_offset = timestamp, offset
 
     def load(self) -> None:
-        """Have the entries in memory."""
+        """Load the entries into memory."""
         if not self._loaded:
             data = self.file.pread(0, self.count * self.entry_bytes)
             self._entries = [(timestamp, offset) for timestamp, offset in time_index.ENTRY.iter_unpack(data)]
             self._loaded = True
 
     def unload(self) -> None:
-        """Forget the entries until they are asked for."""
+        """Unload the entries until they are needed."""
         if self.count:
             self._entries = []
             self._loaded = False
@@ -212,7 +212,7 @@ class TimeIndexWriter(IndexWriter):
         return self.base_offset + self._entries[i - 1][1] if i else self.base_offset
 
     def truncate_to(self, offset: int) -> None:
-        """Take away entries at or above offset (F-16)."""
+        """Remove entries at or above offset (F-16)."""
         self.load()
         count = bisect_left(self._entries, offset - self.base_offset, key=lambda entry: entry[1])
         del self._entries[count:]
@@ -224,7 +224,7 @@ class TimeIndexWriter(IndexWriter):
         self.last_timestamp, self.last_offset = timestamp, self.base_offset + relative
 
     def reset(self) -> None:
-        """Take away all entries and give the file its full size."""
+        """Remove all entries and preallocate the file."""
         self._entries = []
         self._loaded = True
         self._cut(0)
@@ -234,7 +234,7 @@ class TimeIndexWriter(IndexWriter):
 
 
 class TransactionIndexWriter:
-    """`.txnindex`: its entries, in memory too. path: of the file; file: None until there is one."""
+    """The `.txnindex` file of a segment that is written, also in memory. file: None until the first entry."""
 
     def __init__(self, file_system: FileSystem, path: str, base_offset: int) -> None:
         self._file_system, self.path, self.base_offset = file_system, path, base_offset
@@ -243,7 +243,7 @@ class TransactionIndexWriter:
 
     @property
     def entries(self) -> Sequence[TransactionIndexEntry]:
-        """All whole entries. Raises LogError on a version that is not known (F-31)."""
+        """Return all whole entries. Raises LogError for an unknown version (F-31)."""
         return self._load()
 
     def _load(self) -> list[TransactionIndexEntry]:
@@ -261,14 +261,14 @@ class TransactionIndexWriter:
 
     @property
     def is_sane(self) -> bool:
-        """Whether no marker is below the segment (F-33) and every version is known."""
+        """Return whether no marker is below the segment (F-33) and all versions are known."""
         try:
             return all(entry.last_offset >= self.base_offset for entry in self.entries)
         except (LogError, struct.error):
             return False
 
     def append(self, entry: TransactionIndexEntry) -> None:
-        """Add an entry. Raises InvalidOffset unless its marker is behind the last one's (F-31)."""
+        """Add an entry. Raises InvalidOffset unless its marker is after the last one's (F-31)."""
         entries = self._load()
         if entries and entry.last_offset <= entries[-1].last_offset:
             raise InvalidOffset(f"offset {entry.last_offset} is not above the last one of the index", self.path)
@@ -278,7 +278,7 @@ class TransactionIndexWriter:
         entries.append(entry)
 
     def truncate_to(self, offset: int) -> None:
-        """Take away entries from the first one on whose marker is at or above offset (F-16)."""
+        """Remove the entries whose marker is at or above offset (F-16)."""
         if self.file is None:
             return
         entries = self._load()
@@ -288,13 +288,13 @@ class TransactionIndexWriter:
             del entries[count:]
 
     def reset(self) -> None:
-        """Take away all entries; a file stays, empty."""
+        """Remove all entries; an existing file stays, empty."""
         self._entries = []
         if self.file is not None:
             self.file.truncate(0)
 
     def rename(self, path: str) -> None:
-        """Give the file another name."""
+        """Rename the file."""
         if self.file is not None:
             self.file.rename(path)
         self.path = path

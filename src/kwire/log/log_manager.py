@@ -1,15 +1,15 @@
-"""A whole log directory, open for writing: its partitions, checkpoints and clean stop.
+"""Open a log directory for writing: its partitions, checkpoints and clean shutdown.
 
-    meta.properties                    whose directory it is; made when there is none
-    .lock                              held while it is open
-    .kafka_cleanshutdown               there after close(): the next open checks nothing (G-01). Removed by open()
-    recovery-point-offset-checkpoint   per partition: what is below is on the disk
+    meta.properties                    cluster, node and directory ids; created if missing
+    .lock                              held while the directory is open
+    .kafka_cleanshutdown               written by close(), removed by open(): the next open skips recovery (G-01)
+    recovery-point-offset-checkpoint   per partition: records below are durable
     replication-offset-checkpoint      per partition: the high watermark
-    cleaner-offset-checkpoint          per partition: what is below is compacted; written by the cleaner
-    log-start-offset-checkpoint        of partitions whose log start is inside their first segment
+    cleaner-offset-checkpoint          per partition: records below are compacted; written by the cleaner
+    log-start-offset-checkpoint        of partitions whose log start offset is inside their first segment
 
-Kafka boots on what is written here, and what Kafka has left is opened here. One thread owns it; nothing runs by itself:
-the owner calls flush_due, write_checkpoints and apply_retention now and then.
+Kafka and kwire open each other's directories. One thread owns a LogManager, and nothing runs in the background: the
+owner calls flush_due, write_checkpoints and apply_retention periodically.
 Source: kafka.log.LogManager, ReplicaManager.checkpointHighWatermarks 3.9.1; rules F-01 to F-03, G-01, G-11, G-14.
 """
 
@@ -51,16 +51,16 @@ LONGEST_NAME = 255
 
 
 class LogManager:
-    """An open log directory. Made by open().
+    """An open log directory. Created by open().
 
-    path: the directory. logs: the partitions by topic and number. node_id, cluster_id, directory_id: of
-    meta.properties, directory_id "" where that has none. was_clean: how the last stop was. ignored: directories that
-    are left alone. cleaner_checkpoints: what the cleaner goes by.
-    default_config, configs: settings of topics without and with their own.
+    path: the directory. logs: the partitions, by topic and number. node_id, cluster_id, directory_id: of
+    meta.properties; directory_id is "" if missing. was_clean: whether the last shutdown was clean. ignored: directories
+    that are not opened. cleaner_checkpoints: the cleaner's progress.
+    default_config, configs: defaults, and the configs of topics that have their own.
     """
 
     def __init__(self, path: str, file_system: FileSystem, default_config: LogConfig, now_ms: int) -> None:
-        """Use open()."""
+        """Internal: use open()."""
         self.path, self._files, self.default_config = os.path.abspath(path), file_system, default_config
         self.configs: dict[str, LogConfig] = {}
         self.logs: dict[TopicPartition, PartitionWriter] = {}
@@ -90,12 +90,12 @@ class LogManager:
         only: Callable[[str, int], bool] | None = None,
         progress: Progress | None = None,
     ) -> LogManager:
-        """Lock and open a log directory, or make it; recover what a crash has left.
+        """Lock and open a log directory, creating it if necessary; recover it after a crash.
 
-        configs: of topics with settings of their own. node_id, cluster_id: for a new directory, 1 and a random one by
-        default; an old one must have the same where they are given. left_alone: topics that are not opened.
-        progress: told of segments that are recovered.
-        Raises LogError: in use, another node's, a directory that is none of a partition; OptionError.
+        configs: of topics that have their own. node_id, cluster_id: for a new directory, by default 1 and a random id;
+        an existing directory must match them if given. left_alone: topics that are not opened. progress: called as
+        segments are recovered.
+        Raises LogError for a directory in use, of another node, or with unknown subdirectories; OptionError.
         """
         manager = cls(os.fspath(path), file_system or FileSystem(), default_config or LogConfig(), now_ms)
         manager.configs, manager._only = dict(configs or {}), only
@@ -187,7 +187,7 @@ class LogManager:
                 )
 
     def _read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
-        """A checkpoint; one that cannot be read counts as empty (F-03)."""
+        """Read a checkpoint; an unreadable one counts as empty (F-03)."""
         path = self._path(name)
         if not self._files.exists(path):
             return {}
@@ -198,7 +198,7 @@ class LogManager:
         return dict(self._written[name])
 
     def _give_up(self) -> None:
-        """Close after a failed open, so that the next one finds what this one found."""
+        """Close after a failed open, leaving the directory as it was."""
         try:
             for log in self.logs.values():
                 log.close() if self.was_clean else log.abandon()
@@ -211,11 +211,11 @@ class LogManager:
     # ---- partitions
 
     def config_of(self, topic: str) -> LogConfig:
-        """The settings of a topic."""
+        """Return the configs of a topic."""
         return self.configs.get(topic, self.default_config)
 
     def set_config(self, topic: str, config: LogConfig | None) -> None:
-        """Give a topic other settings, None for the default ones; its open logs take them at once."""
+        """Set the configs of a topic, None for the defaults; they apply to its open logs immediately."""
         if config is None:
             self.configs.pop(topic, None)
         else:
@@ -233,7 +233,7 @@ class LogManager:
         topic_id: uuid.UUID | None = None,
         config: LogConfig | None = None,
     ) -> PartitionWriter:
-        """Make a partition. config: becomes the topic's. Raises OptionError on a wrong name or one that is there."""
+        """Create a partition. config: of the topic. Raises OptionError for an invalid name or an existing partition."""
         check_topic(topic, partition)
         if (topic, partition) in self.logs or self._files.exists(self._path(f"{topic}-{partition}")):
             raise OptionError(f"partition {partition} of {topic!r} exists")
@@ -252,9 +252,9 @@ class LogManager:
         return log
 
     def reopen(self, topic: str, partition: int, *, now_ms: int, topic_id: uuid.UUID | None = None) -> PartitionWriter:
-        """Recover a partition whose writing or making has failed, as after a crash.
+        """Recover a partition after a failed write or creation, as after a crash.
 
-        Raises LogError where it still cannot be done: the old one stays, to be read.
+        Raises LogError if that fails too; the old log stays readable.
         """
         old = self.logs.get((topic, partition))
         log = PartitionWriter.open(
@@ -274,7 +274,7 @@ class LogManager:
         return log
 
     def delete(self, topic: str, partition: int, *, now_ms: int) -> None:
-        """Remove a partition: its directory is renamed now and removed after file.delete.delay.ms."""
+        """Delete a partition: its directory is renamed now and removed after file.delete.delay.ms."""
         log = self.logs.pop((topic, partition), None)
         if log is None:
             raise OptionError(f"there is no partition {partition} of {topic!r}")
@@ -288,7 +288,7 @@ class LogManager:
         self.cleaner_checkpoints.remove((topic, partition))
 
     def truncate_to(self, topic: str, partition: int, offset: int, *, now_ms: int) -> bool:
-        """Cut a partition off at offset, and write at once that it is on the disk only up to there."""
+        """Truncate a partition to offset, and checkpoint its recovery point immediately."""
         cut = self.logs[topic, partition].truncate_to(offset, now_ms=now_ms)
         if cut:
             self.write_checkpoints()
@@ -298,9 +298,9 @@ class LogManager:
     # ---- from time to time
 
     def flush_due(self, now_ms: int, executor: Executor | None = None) -> None:
-        """Sync segments that were rolled, and logs whose flush.ms has passed.
+        """Sync rolled segments, and logs whose flush.ms has passed.
 
-        executor: waits for the disk in the owner's place where segments were rolled; one thread is enough.
+        executor: syncs rolled segments in the background; one thread is sufficient.
         """
         for log in self.logs.values():
             if now_ms - log.flushed_ms >= log.config.flush_ms:
@@ -309,7 +309,7 @@ class LogManager:
                 log.flush_rolled(executor)
 
     def write_checkpoints(self) -> None:
-        """Write recovery points, high watermarks and log starts, each file where something has changed."""
+        """Write the checkpoints of recovery points, high watermarks and log start offsets that have changed."""
         logs = self.logs
         self._write_checkpoint(RECOVERY_POINTS, {which: log.recovery_point for which, log in logs.items()})
         self._write_checkpoint(HIGH_WATERMARKS, {which: log.high_watermark for which, log in logs.items()})
@@ -327,9 +327,9 @@ class LogManager:
             self._written[name] = offsets
 
     def apply_retention(self, now_ms: int) -> dict[TopicPartition, list[int]]:
-        """Remove segments over retention, files and directories whose delay has passed, and idle producers.
+        """Remove segments beyond retention, files and directories whose delay has passed, and idle producers.
 
-        Returns the base offsets of the segments that went.
+        Returns the base offsets of the removed segments.
         """
         gone = {}
         for which, log in self.logs.items():
@@ -349,9 +349,9 @@ class LogManager:
     # ---- closing
 
     def close(self, *, clean: bool = True, broker_epoch: int = -1) -> None:
-        """Flush and close all logs, write the checkpoints and, last, the clean shutdown file; release the lock.
+        """Flush and close all logs, write the checkpoints and finally the clean shutdown file; release the lock.
 
-        clean=False leaves everything as a crash of this process would. broker_epoch: of KRaft, where there is one.
+        clean=False leaves the directory as a crash would. broker_epoch: of KRaft, if any.
         """
         if self._lock is None:
             return

@@ -1,8 +1,8 @@
-"""Whether the offsets of batches are believable: they rise, and stay inside their segment.
+"""Check that the offsets of batches increase and stay inside their segment.
 
-The offset field of a batch is outside its checksum (the broker sets it on append), so a flipped bit there passes every
-CRC and would give rows with wrong offsets, or lose rows to an offset filter. What does not fit between its neighbours
-is therefore damage. Only the very last batch of a log has no neighbour behind it.
+A batch's offset field is outside its checksum, because the broker sets it on append. A flipped bit there passes every
+CRC and would yield rows with wrong offsets, or drop rows in an offset filter. A batch that does not fit between its
+neighbours is therefore damage; only the last batch of a log has no next neighbour.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ LARGEST_OFFSET = (1 << 63) - 1
 
 
 def ceiling_of(segment: Segment) -> int:
-    """The offset that no batch of the segment reaches."""
+    """Return the exclusive upper bound of the segment's offsets."""
     return LARGEST_OFFSET if segment.next_base is None else segment.next_base
 
 
 def outside(floor: int, ceiling: int) -> str:
-    """The text for a batch that stands below what was before it or above its segment."""
+    """Describe a batch with offsets below the previous batch or above its segment."""
     return f"its offsets are not in [{floor}, {ceiling})"
 
 
 def overlapping(next_offset: int) -> str:
-    """The text for two neighbours of which one must be wrong."""
+    """Describe two overlapping neighbours, one of which must be wrong."""
     return f"its offsets reach into the next batch, which starts at offset {next_offset}"
 
 
 def in_order(segment: Segment, batches: Iterable[Batch]) -> Iterator[Batch]:
-    """The batches, each given once the one behind it is known to fit; raises CorruptBatch at one that does not."""
+    """Yield each batch after checking it against the next one. Raises CorruptBatch for one that does not fit."""
     floor, ceiling = segment.base_offset, ceiling_of(segment)
     held: Batch | None = None
     try:

@@ -1,9 +1,9 @@
-"""The offset for a timestamp, as a broker's ListOffsets answers it.
+"""Find the offset for a timestamp, like a broker's ListOffsets.
 
-The first segment whose largest timestamp is at or after the target decides: its earliest record at or above the log
-start with such a timestamp is the answer, and no record there means no answer. Two things surprise and are kept because
-Kafka does them: transaction markers count as records, and a segment without any timestamp counts as having its file's
-modification time, so it can end the search with nothing.
+The first segment whose largest timestamp is at or after the target decides: the result is its earliest record at or
+above the log start offset with such a timestamp, or nothing. Two details are surprising and match Kafka: transaction
+markers count as records, and a segment without timestamps counts with its file's modification time, so it can end the
+search without a result.
 Source: rules F-22, F-64, D-08; Kafka's UnifiedLog.fetchOffsetByTimestamp, LogSegment.findOffsetByTimestamp.
 """
 
@@ -25,7 +25,7 @@ MAX_TIMESTAMP = -3
 
 
 class TimestampAndOffset(NamedTuple):
-    """An answer. timestamp: of the record in ms, -1 for the log's ends. leader_epoch: of its batch, None if unknown."""
+    """Result of a lookup. timestamp: the record's in ms, -1 for log ends. leader_epoch: None if unknown."""
 
     offset: int
     timestamp: int
@@ -33,9 +33,9 @@ class TimestampAndOffset(NamedTuple):
 
 
 def find_timestamp(segments: Sequence[Segment], timestamp: int, log_start_offset: int) -> TimestampAndOffset | None:
-    """The earliest record with a timestamp at or after `timestamp` (ms), by Kafka's rules above; None without one.
+    """Find the earliest record with a timestamp at or after `timestamp` (ms) by the rules above; None without one.
 
-    Raises CorruptBatch where the records that would tell are damaged, LogError where files cannot be read.
+    Raises CorruptBatch if the records in question are damaged, LogError if files cannot be read.
     """
     for segment in segments:
         if segment.next_base is not None and segment.next_base <= log_start_offset:
@@ -50,7 +50,7 @@ def find_timestamp(segments: Sequence[Segment], timestamp: int, log_start_offset
 
 
 def find_max_timestamp(segments: Sequence[Segment]) -> TimestampAndOffset | None:
-    """The first record with the largest timestamp of the log; None where no record has one.
+    """Find the first record with the largest timestamp of the log; None if no record has one.
 
     Source: Kafka's UnifiedLog.fetchOffsetByTimestamp for MAX_TIMESTAMP (KIP-734).
     """
@@ -79,13 +79,13 @@ def _search(segment: Segment, file: StoredFile, timestamp: int, start_offset: in
 
 
 def batch_of(file: StoredFile, header: BatchHeader) -> Iterator[Batch]:
-    """The batch a header belongs to, read whole and checked."""
+    """Read and check the batch of a header."""
     for batch in read_batches(file.pread(header.position, header.size_bytes), position=header.position, file=file.url):
         batch.check()
         yield batch
 
 
 def records_of(file: StoredFile, header: BatchHeader) -> Iterator[Record]:
-    """The records of the batch a header belongs to, markers included. Raises CorruptBatch."""
+    """Return the records of the batch of a header, markers included. Raises CorruptBatch."""
     for batch in batch_of(file, header):
         yield from batch.records()

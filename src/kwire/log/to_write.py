@@ -1,6 +1,6 @@
-"""Batches on their way into a log: their bytes, and what their headers say.
+"""Batches that are about to be written: bytes and parsed headers.
 
-Validation gives a batch as new header and old payload, so nothing is joined that need not be.
+Validation returns a batch as new header and old payload, which are written without joining them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Data = bytes | bytearray | memoryview
 
 @dataclass(frozen=True, slots=True)
 class ToWrite:
-    """Batches that are ready to be written. first_offset: None where only magic 0 or 1 knows it."""
+    """Batches ready to be written. first_offset: None for compressed magic 0 or 1, where it is not in the header."""
 
     parts: Sequence[Data]
     size_bytes: int
@@ -33,7 +33,7 @@ class ToWrite:
 
 
 def numbered(checked: ValidatedRecords, first_offset: int) -> ToWrite:
-    """Batches that validation has numbered from first_offset on."""
+    """Return validated batches with offsets from first_offset on."""
     return ToWrite(
         checked.parts,
         checked.size_bytes,
@@ -46,7 +46,7 @@ def numbered(checked: ValidatedRecords, first_offset: int) -> ToWrite:
 
 
 def numbered_whole(data: Data, whole: WholeBatch, first_offset: int, leader_epoch: int) -> ToWrite:
-    """The one batch that data is, which goes the short way."""
+    """Return the single batch of the fast path."""
     header = BatchHeader(
         0, len(data), first_offset, whole.last_offset, 2, whole.attributes, whole.max_timestamp, whole.producer_id,
         leader_epoch, whole.producer_epoch, whole.base_sequence,
@@ -63,7 +63,7 @@ def numbered_whole(data: Data, whole: WholeBatch, first_offset: int, leader_epoc
 
 
 def headers_of(parts: Sequence[Data]) -> list[BatchHeader]:
-    """The headers of batches that stand in parts: each begins with a part or behind another batch in the same part."""
+    """Parse the headers of batches in parts: each begins with a part or after another batch in the same part."""
     headers, i, at, position = list[BatchHeader](), 0, 0, 0
     while i < len(parts):
         header = parse_header(memoryview(parts[i]), at, position, "")
@@ -78,7 +78,7 @@ def headers_of(parts: Sequence[Data]) -> list[BatchHeader]:
 
 
 def as_given(data: Data, info: AppendInfo) -> ToWrite:
-    """Batches that stay as they are."""
+    """Return batches that are written unchanged."""
     whole = memoryview(data)[: info.valid_bytes]
     headers = headers_of([whole])
     return ToWrite(
@@ -93,7 +93,7 @@ def as_given(data: Data, info: AppendInfo) -> ToWrite:
 
 
 def with_markers(new: ToWrite) -> Iterator[tuple[BatchHeader, ControlRecord | None]]:
-    """Headers of batches with a producer, each with its control record."""
+    """Yield the headers of batches that have a producer id, each with its control record if any."""
     for header in new.headers:
         if header.producer_id < 0:
             continue

@@ -1,11 +1,10 @@
-"""Which transactions were aborted, and which are still open, without a coordinator.
+"""Find aborted and open transactions without a coordinator.
 
-A consumer that reads committed data is told the aborted transactions by the broker, which knows them from `.txnindex`
-files. Here they come from the same files where they are present and sane. A segment without one usually holds no abort
-marker, but a copy may have lost the file, so its batch headers are walked instead: markers and transactional batches
-show in headers, and only markers themselves are decoded. Both ways give the same answer.
+Brokers send the aborted transactions, from `.txnindex` files, to consumers with read_committed. Here they come from the
+same files if they are valid. A segment without one usually has no abort marker, but a copy may have lost the file, so
+its batch headers are scanned instead; only markers are decoded. Both ways give the same result.
 
-Open transactions come from the newest producer snapshot and a walk over what was written after it.
+Open transactions come from the newest producer snapshot and a scan of the batches after it.
 Source: rules F-30 to F-44, P-05, P-06, G-13, D-04; Kafka's UnifiedLog.collectAbortedTransactions, ProducerStateManager.
 """
 
@@ -29,11 +28,11 @@ Open = dict[int, int]  # producer id -> first offset of its open transaction
 
 
 class NeedsWalk(LogError):
-    """Indexes and snapshots alone do not tell; raised only where walking was not allowed."""
+    """A scan of the log is required; raised with may_walk=False only."""
 
 
 def is_abort(file: StoredFile, header: BatchHeader) -> bool:
-    """Whether a transactional control batch is an abort marker; False for commits and types not known (R-40, R-41)."""
+    """Return whether a transactional control batch is an abort marker, not a commit or unknown (R-40, R-41)."""
     data = file.pread(header.position, header.size_bytes)
     for batch in read_batches(data, position=header.position, file=file.url):
         for record in batch.records():
@@ -44,10 +43,10 @@ def is_abort(file: StoredFile, header: BatchHeader) -> bool:
 def walk_transactions(
     segment: Segment, open_now: Open, *, from_offset: int = 0, to_offset: int | None = None
 ) -> Iterator[AbortedTransaction]:
-    """Walk a segment's headers; yield each abort of a transaction with data met, keep open_now up to date in place.
+    """Scan a segment's headers; yield each abort of a transaction with data, and update open_now in place.
 
-    A marker without data in [from_offset, its own offset] gives nothing (P-08). Ends early when no transaction with
-    data below to_offset is open any more. Raises CorruptBatch at a header that is none.
+    A marker without data in [from_offset, its own offset] yields nothing (P-08). Ends early once no transaction with
+    data below to_offset is open. Raises CorruptBatch for bytes that are not a header.
     """
     with closing(segment.open()) as file:
         walk = HeaderWalk(file, segment.start_for(file, from_offset))
@@ -69,7 +68,7 @@ def walk_transactions(
 
 
 def is_settled(open_now: Open, to_offset: int) -> bool:
-    """Whether nothing below to_offset waits for its marker."""
+    """Return whether no transaction with data below to_offset is open."""
     return all(first >= to_offset for first in open_now.values())
 
 
@@ -81,11 +80,12 @@ def aborted_transactions(
     snapshot: Callable[[int], Open | None],
     may_walk: bool = True,
 ) -> list[AbortedTransaction]:
-    """The aborted transactions with data in [from_offset, to_offset), as a broker would list them (F-32).
+    """Return the aborted transactions with data in [from_offset, to_offset), like a broker (F-32).
 
-    segments: those of the log, in order. snapshot(offset): transactions open there according to a valid producer
-    snapshot, else None. may_walk=False raises NeedsWalk where indexes and snapshots do not tell: for planners, whose
-    readers can find out themselves. first_offset may be cut to from_offset for transactions that began before it.
+    segments: of the log, in order. snapshot(offset): transactions open at offset by a valid producer snapshot, else
+    None. may_walk=False raises NeedsWalk if indexes and snapshots are not sufficient; planners leave the scan to
+    readers.
+    first_offset may be cut to from_offset for transactions that began before it.
     """
     found: list[AbortedTransaction] = []
     relevant = [s for s in segments if s.next_base is None or s.next_base > from_offset]
@@ -109,10 +109,10 @@ def aborted_transactions(
 
 
 def are_true(entries: Sequence[TransactionIndexEntry], segments: Sequence[Segment]) -> bool:
-    """Whether the log agrees: each entry's first offset and marker are batches of its producer.
+    """Return whether the log confirms the entries: first offset and marker are batches of the producer.
 
-    The file has no checksum, and a wrong producer id would hand out aborted records. A walk is cheaper than many
-    look-ups, so a long list is not believed.
+    The file has no checksum, and a wrong producer id would expose aborted records. For a long list a scan is cheaper
+    than lookups, so it is not confirmed.
     """
     return len(entries) <= MOST_ENTRIES_CHECKED and all(
         _belongs(segments, entry.first_offset, entry.producer_id, is_control=False)
@@ -137,7 +137,7 @@ def _belongs(segments: Sequence[Segment], offset: int, producer_id: int, *, is_c
 
 
 def _open_at(segments: Iterable[Segment], from_offset: int) -> Open:
-    """Transactions open behind these segments, by walking them."""
+    """Return the transactions open after these segments, by scanning them."""
     open_now: Open = {}
     for segment in segments:
         for _ in walk_transactions(segment, open_now, from_offset=from_offset):
@@ -148,7 +148,7 @@ def _open_at(segments: Iterable[Segment], from_offset: int) -> Open:
 def open_transactions(
     segments: Sequence[Segment], snapshots: Iterable[int], snapshot: Callable[[int], Open | None], log_start_offset: int
 ) -> Open:
-    """Transactions that are open at the end of the log: the newest valid snapshot, then a walk from there (G-13)."""
+    """Return the transactions open at the end of the log: the newest valid snapshot, then a scan from there (G-13)."""
     end = segments[-1].end().next_offset
     start, open_now = log_start_offset, Open()
     for offset in sorted(snapshots, reverse=True):
