@@ -34,7 +34,7 @@ def test_the_files_name_says_the_format(source: str, tmp_path: Path, capsys: pyt
     assert run([*arguments, "--offsets", "10:13", "--base64", "--headers"]) == 0
     assert [json.loads(line)["offset"] for line in target.read_text().splitlines()] == [10, 11, 12]
     assert run(arguments) == 2
-    assert "already" in capsys.readouterr().err
+    assert "file exists" in capsys.readouterr().err
 
 
 def test_a_name_like_a_files_is_a_directory_only_where_the_format_is_given(

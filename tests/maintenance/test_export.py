@@ -62,7 +62,7 @@ def test_one_file_for_all(modern: LogDirectory, tmp_path: Path) -> None:
     export_logs([modern["txn", 0], modern["txn", 1]], str(target), shape="parquet", one_file=True, headers=True)
     rows = rows_of(pq.read_table(target).to_batches())
     assert rows == read_objects(modern["txn", 0]) + read_objects(modern["txn", 1])
-    with pytest.raises(OptionError, match="already"):
+    with pytest.raises(OptionError, match="file exists"):
         export_logs([modern["txn", 0]], str(target), shape="parquet", one_file=True)
 
 
@@ -99,7 +99,7 @@ def test_json_lines_are_kcats_envelope(modern: LogDirectory, tmp_path: Path) -> 
 
 def test_bytes_that_are_no_text_want_base64(modern: LogDirectory, tmp_path: Path) -> None:
     with pytest.raises(
-        OptionError, match=r"__consumer_offsets-0 offset 0: the (key|value) is no UTF-8 text: use base64"
+        OptionError, match=r"__consumer_offsets-0 offset 0: (key|value) is not UTF-8 text; use base64"
     ):
         export_logs([modern["__consumer_offsets", 0]], str(tmp_path / "out"), shape="jsonl")
     assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
@@ -166,6 +166,6 @@ def test_a_directory_that_cannot_be_made_is_a_log_error(modern: LogDirectory, tm
 def test_a_topic_name_cannot_leave_the_target(modern: LogDirectory, tmp_path: Path) -> None:
     log = modern["txn", 0]
     log.topic = "../../escaped"
-    with pytest.raises(LogError, match="is not a topic name"):
+    with pytest.raises(LogError, match="is not a valid topic name"):
         export_logs([log], str(tmp_path / "a" / "b"), shape="parquet")
     assert not (tmp_path / "escaped").exists()

@@ -181,11 +181,11 @@ def test_stopped_at_any_step_nothing_is_lost_and_another_run_finishes(
 def test_a_target_that_is_there_is_refused(damaged: Path, tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "mine").touch()
-    with pytest.raises(LogError, match="not empty"):
+    with pytest.raises(LogError, match="not an empty directory"):
         repair_into(plan_for(damaged), str(tmp_path / "new"))
     (tmp_path / "other.part").mkdir()
     (tmp_path / "other.part" / "mine").touch()
-    with pytest.raises(LogError, match="no repair that was interrupted"):
+    with pytest.raises(LogError, match="not of an interrupted repair"):
         repair_into(plan_for(damaged), str(tmp_path / "other"))
     assert (tmp_path / "other.part" / "mine").exists()
 
@@ -251,7 +251,7 @@ def test_an_archive_is_repaired_into_a_directory(damaged: Path, tmp_path: Path) 
     plan = make_plan(directory, verify_directory(directory), Mode.SALVAGE)
     repair_into(plan, str(tmp_path / "from-archive"))
     assert tree(tmp_path / "from-archive") == tree(tmp_path / "new")
-    with pytest.raises(LogError, match="only a local directory"):
+    with pytest.raises(LogError, match="not a local directory"):
         repair_in_place(plan)
 
 

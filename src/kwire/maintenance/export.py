@@ -1,13 +1,12 @@
-"""Records of logs as Parquet, Arrow IPC or JSON lines, with the columns of Spark's Kafka source.
+"""Export of records to Parquet, Arrow IPC or JSON lines, with the columns of Spark's Kafka source.
 
-    TARGET/orders/partition=0/records.parquet       one directory a topic, one file a partition
-    TARGET (a file)                                 all partitions one after another
+    TARGET/orders/partition=0/records.parquet       one directory per topic, one file per partition
+    TARGET (a file)                                 all partitions
 
-A directory is written as `TARGET.part`, one file as `FILE.part`; they are synced and renamed, so what has its name is
-whole. `TARGET.part.json` lists the partitions that are done: an interrupted export continues there.
-Memory: one row group.
+A directory is written as `TARGET.part`, a file as `FILE.part`, then synced and renamed when complete.
+`TARGET.part.json` lists the finished partitions, to resume an interrupted export. Memory: one row group.
 JSON lines are kcat's envelope: topic, partition, offset, tstype, ts, headers (a flat list), key, payload; keys and
-payloads as text, or as base64, since JSON has no bytes.
+payloads as text or base64.
 Source: spec/conventions.md 2 and 5.
 """
 
@@ -49,7 +48,7 @@ TIMESTAMP_TYPES = {-1: "unknown", 0: "create", 1: "logappend"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """Which records: offsets in [start_offset, end_offset), times (ms) in [since_ms, until_ms); None is no bound."""
+    """Selected records: offsets in [start_offset, end_offset), timestamps in [since_ms, until_ms); None: unbounded."""
 
     start_offset: int = 0
     end_offset: int | None = None
@@ -59,7 +58,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """One partition, exported: where to, how many records, offsets [start_offset, end_offset) that were looked at."""
+    """Result of the export of a partition. start_offset, end_offset: the offsets read, [start, end)."""
 
     topic: str
     partition: int
@@ -70,16 +69,16 @@ class Exported:
 
 
 class RecordFile(Protocol):
-    """An output file: takes Arrow batches."""
+    """An output file of Arrow batches."""
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write rows."""
 
     def finish(self) -> None:
-        """Write what a whole file needs at its end."""
+        """Write the end of the file."""
 
     def abandon(self) -> None:
-        """Let go without writing anything more."""
+        """Close without writing anything more."""
 
 
 def export_logs(
@@ -97,10 +96,10 @@ def export_logs(
 ) -> list[Exported]:
     """Write the records of logs to a directory, or to one file.
 
-    target: a directory, which must be empty or not be there; with one_file a file that is not there. headers: that
-    column too. as_base64: keys, payloads and header values of JSON lines. progress: told bytes of logs that are done.
-    Raises OptionError on a target that is in use, and for bytes that are no text; CorruptBatch at damage; LogError
-    where files cannot be read or written. In `target`.part the partitions that are done by then stay for the next run.
+    target: an empty or missing directory; with one_file a missing file. headers: include the column. as_base64: keys,
+    payloads and header values of JSON lines. progress: called with bytes of finished logs.
+    Raises OptionError if the target is not empty, or for bytes that are not text; CorruptBatch for damage; LogError if
+    files cannot be read or written. Finished partitions stay in `target`.part for the next run.
     """
     columns = COLUMNS if headers else tuple(name for name in COLUMNS if name != "headers")
     files = file_system or FileSystem()
@@ -147,7 +146,7 @@ def export_logs(
 
 
 def remove_others(files: FileSystem, part: str, paths: set[str]) -> None:
-    """Remove what earlier runs exported of partitions that are not in `paths`."""
+    """Remove partitions of earlier runs that are not in `paths`."""
     for folder, _, names in os.walk(part, topdown=False):
         for name in names:
             if f"{folder}/{name}" not in paths:
@@ -157,23 +156,23 @@ def remove_others(files: FileSystem, part: str, paths: set[str]) -> None:
 
 
 def partition_file(target: str, log: PartitionLog, shape: Format) -> str:
-    """The file of a partition below target. Raises LogError for a name that is not a topic's, UnsafePath."""
+    """Return the file of a partition below target. Raises LogError for an invalid topic name, UnsafePath."""
     if not TOPIC.fullmatch(log.topic):
-        raise LogError(f"{log.topic[:300]!r} is not a topic name, so it cannot become a directory", log.url)
+        raise LogError(f"{log.topic[:300]!r} is not a valid topic name for a directory", log.url)
     return path_inside(target, f"{log.topic}/partition={log.partition}/records{SUFFIXES[shape]}")
 
 
 def check_target(target: str, one_file: bool) -> None:
-    """Raise OptionError on a target that something is in."""
+    """Raise OptionError if the target is not empty."""
     if one_file and os.path.lexists(target):
-        raise OptionError(f"{target}: there is a file of that name already")
+        raise OptionError(f"{target}: file exists")
     if not one_file and os.path.lexists(target) and not (os.path.isdir(target) and not os.listdir(target)):
         raise OptionError(f"{target}: not an empty directory")
 
 
 @contextmanager
 def whole_file(path: str, files: FileSystem) -> Iterator[BinaryIO]:
-    """A stream to a file that gets its name when it is complete and on the disk. Raises LogError."""
+    """Open a stream to a file that is renamed when it is complete and on disk. Raises LogError."""
     part = f"{path}.part"
     try:
         with open(part, "wb") as stream:
@@ -199,14 +198,14 @@ def export_partition(
     isolation: Isolation,
     progress: Callable[[int], None],
 ) -> Exported:
-    """Write the records of one log that are wanted."""
+    """Write the selected records of one log."""
 
     def bounds(log: PartitionLog) -> tuple[PartitionLog, int, int]:
         start, end = log.bounds(wanted.start_offset, wanted.end_offset, isolation)
         if wanted.since_ms is not None and wanted.since_ms > 0:
             first = log.offset_for_time(wanted.since_ms, isolation=isolation)
             if first is not None:
-                start = max(start, first.offset)  # no record before it is that late
+                start = max(start, first.offset)  # all earlier records are older
         return log, start, end
 
     log, start, end = steady(log.reopened(), bounds)
@@ -233,7 +232,7 @@ def export_partition(
 
 
 def in_time(batch: pa.RecordBatch, wanted: Range) -> pa.RecordBatch:
-    """The rows whose timestamp is wanted."""
+    """Return the rows with selected timestamps."""
     if wanted.since_ms is None and wanted.until_ms is None:
         return batch
     import pyarrow as pa
@@ -250,7 +249,7 @@ def in_time(batch: pa.RecordBatch, wanted: Range) -> pa.RecordBatch:
 
 @contextmanager
 def open_format(stream: BinaryIO, shape: Format, columns: Sequence[str], as_base64: bool) -> Iterator[RecordFile]:
-    """The writer of a format, finished where nothing was raised."""
+    """Open the writer of a format; it is finished unless an error is raised."""
     output: RecordFile = JsonLines(stream, as_base64) if shape == "jsonl" else RowGroups(stream, shape, columns)
     try:
         yield output
@@ -261,7 +260,7 @@ def open_format(stream: BinaryIO, shape: Format, columns: Sequence[str], as_base
 
 
 class RowGroups:
-    """Parquet or Arrow IPC: rows are collected to groups of some size."""
+    """Parquet or Arrow IPC file; rows are collected into row groups."""
 
     def __init__(self, stream: BinaryIO, shape: Format, columns: Sequence[str]) -> None:
         import pyarrow as pa
@@ -306,11 +305,11 @@ class RowGroups:
 
     def abandon(self) -> None:
         self._waiting.clear()
-        self._writer.is_open = False  # or pyarrow's ParquetWriter tries to write its footer when it is collected
+        self._writer.is_open = False  # otherwise pyarrow's ParquetWriter writes its footer when it is garbage collected
 
 
 class JsonLines:
-    """kcat's JSON envelope, a line a record."""
+    """JSON lines in kcat's envelope."""
 
     def __init__(self, stream: BinaryIO, as_base64: bool) -> None:
         import msgspec
@@ -348,14 +347,14 @@ class JsonLines:
 
 
 def as_base64_text(data: bytes | None, row: dict[str, Any], what: str) -> str | None:
-    """Bytes in base64; null stays null."""
+    """Return bytes in base64; null stays null."""
     return None if data is None else base64.b64encode(data).decode()
 
 
 def as_text(data: bytes | None, row: dict[str, Any], what: str) -> str | None:
-    """Bytes as UTF-8; raises OptionError, naming the record, where they are none."""
+    """Return bytes as UTF-8. Raises OptionError with the record if they are not."""
     try:
         return None if data is None else data.decode()
     except UnicodeDecodeError:
         where = f"{row['topic']}-{row['partition']} offset {row['offset']}"
-        raise OptionError(f"{where}: the {what} is no UTF-8 text: use base64") from None
+        raise OptionError(f"{where}: {what} is not UTF-8 text; use base64") from None

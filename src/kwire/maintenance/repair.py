@@ -1,11 +1,11 @@
-"""Repair of log directories: what is good is kept, what is not goes into quarantine byte for byte.
+"""Repair of log directories: valid bytes are kept, damaged ones are quarantined.
 
-    plan      repair_plan: per segment the ranges that stay, those that go, what is built again
-    build     the touched partitions, whole, in a new directory; the originals are only read
-    finish    by renaming: the new directory takes its name, or new files take the places of old ones
+    plan      repair_plan: for each segment the ranges to keep, to remove and to rebuild
+    build     the changed partitions in a new directory; the originals are only read
+    finish    by renaming the new directory, or new files over old ones
 
-Stopped at any moment, the originals are as they were: a new directory is called `<target>.part` until it is whole, and
-in place every file that will change is in the quarantine before the first one does.
+The originals survive a stop at any moment: a new directory is named `<target>.part` until it is complete, and in place
+every file is in the quarantine before the first one changes.
 Source: rules G-05 to G-12, F-02; Kafka's LogLoader.
 """
 
@@ -34,7 +34,7 @@ from kwire.target_paths import path_inside
 __all__ = ["repair_in_place", "repair_into"]
 
 PART, MARKER = ".part", ".kwire-repair"
-STAGING, FRESH = "staging", ".repaired"  # where files are built; a file of an ending that Kafka passes over
+STAGING, FRESH = "staging", ".repaired"  # where files are built; a suffix that Kafka ignores
 INDEX_SUFFIXES = ("index", "timeindex", "txnindex")
 NOT_COPIED = frozenset({".lock", MARKER})
 
@@ -42,7 +42,7 @@ Advance = Callable[[int], None]
 
 
 class _Builder:
-    """Writes repaired partitions; sources are read through their store only.
+    """Writer of repaired partitions. Sources are read through their store only.
 
     links: files that stay as they are become links to the originals, for a directory that is only worked in.
     """
@@ -54,7 +54,7 @@ class _Builder:
         self.advance = advance or (lambda amount: None)
 
     def build(self, partition: PartitionPlan, directory: str) -> None:
-        """All files of a touched partition, as they are to be, in `directory`."""
+        """Write all files of a changed partition to `directory`, repaired."""
         self.file_system.make_directory(directory)
         for segment, why in partition.dropped.values():
             for kind in sorted(segment.has):
@@ -76,7 +76,7 @@ class _Builder:
         self.file_system.sync_directory(directory)
 
     def _other_files(self, partition: PartitionPlan, directory: str) -> None:
-        """What is no segment's log or index: snapshots, checkpoints, files that nobody knows."""
+        """Copy files that are not logs or indexes of segments: snapshots, checkpoints, unknown files."""
         log = partition.log
         gone = {segment_file(offset, "snapshot") for offset in partition.snapshots_gone | partition.snapshots}
         gone |= {
@@ -89,9 +89,9 @@ class _Builder:
         for name in log.file_names:
             match = SEGMENT_FILE.fullmatch(name)
             if match is not None and name not in log.snapshots.values():
-                continue  # logs and indexes are done; the rest is what a starting broker would remove
+                continue  # logs and indexes are written; a starting broker removes the rest
             if name in partition.gone:
-                continue  # it is in another file
+                continue  # its records are in another file
             if name in gone:
                 self._quarantine(partition, name, "replaced, or about offsets above the end of the log")
             else:
@@ -147,7 +147,7 @@ class _Builder:
             self.file_system.set_modified(target, segment.modified_ms)
 
     def _keep(self, source: StoredFile, partition: PartitionPlan, base_offset: int, place: Bad | Odd) -> None:
-        """Bytes of a log that go, or change."""
+        """Quarantine removed and changed bytes of a log."""
         self.quarantine.add(
             source,
             partition.name,
@@ -169,12 +169,12 @@ class _Builder:
             try:
                 os.symlink(log.store.url_of(log.path_of(name)), target)
             except OSError as error:
-                raise LogError(f"cannot be made: {cause(error)}", target) from error
+                raise LogError(f"cannot be created: {cause(error)}", target) from error
         else:
             self.copy_file(log.store, log.path_of(name), target)
 
     def copy_file(self, store: Store, path: str, target: str) -> None:
-        """One file as it is."""
+        """Copy one file unchanged."""
         if isinstance(store, LocalStore):
             self.file_system.copy(store.url_of(path), target)
             return
@@ -184,7 +184,7 @@ class _Builder:
             out.sync()
 
     def copy_partition(self, partition: PartitionPlan, directory: str) -> None:
-        """A partition that is not touched."""
+        """Copy an unchanged partition."""
         self.file_system.make_directory(directory)
         for name in partition.log.file_names:
             self._copy(partition.log, name, path_inside(directory, name))
@@ -199,22 +199,24 @@ class _Builder:
 def repair_into(
     plan: Plan, target: str, *, file_system: FileSystem | None = None, advance: Advance | None = None
 ) -> Quarantine:
-    """Write the repaired directory at `target`, and the quarantine beside it as `<target>.quarantine`.
+    """Write the repaired directory to `target`, and the quarantine to `<target>.quarantine`.
 
-    Both are called `.part` until they are whole; what an interrupted run left under those names is written anew.
-    advance: told bytes of `.log` files as they are written.
-    Raises LogError where target or its quarantine is there and not empty, or a file cannot be read or written.
+    Both are named `.part` until they are complete; those of an interrupted run are replaced. advance: called with bytes
+    of `.log` files as they are written.
+    Raises LogError if target or its quarantine is not empty, or a file cannot be read or written.
     """
     files = file_system or FileSystem()
     target = os.path.abspath(target)
     quarantined = f"{target}.quarantine"
     if _is_log_directory(files, os.path.dirname(target)):
-        raise LogError("inside a broker's log directory, where a broker takes it for a partition; name another", target)
+        raise LogError(
+            "inside a broker's log directory, where it would be a partition; choose another directory", target
+        )
     for path in (target, quarantined):
         if files.exists(f"{path}/{MARKER}"):
-            _remove_tree(path)  # an interrupted run was about to finish
+            _remove_tree(path)  # an interrupted run was about to be published
         if files.exists(path) and (not files.is_directory(path) or files.list(path)):
-            raise LogError("it is there and not empty; name a directory that is not", path)
+            raise LogError("not an empty directory", path)
     need_space(files, target, sum(each.log.directory_bytes for each in plan.partitions))
     for path in (target, quarantined):
         _make_anew(files, path + PART)
@@ -238,10 +240,10 @@ def repair_into(
 
 
 def _make_anew(files: FileSystem, path: str) -> None:
-    """A directory of ours with nothing in it but the marker; one that is not ours is refused."""
+    """Create a directory with the marker only. Raises LogError if one without our marker exists."""
     if files.exists(path):
         if files.list(path) and not files.exists(f"{path}/{MARKER}"):
-            raise LogError("it is there, and no repair that was interrupted has left it; move it away", path)
+            raise LogError("exists and is not of an interrupted repair; move it away", path)
         _remove_tree(path)
     files.make_directory(path)
     files.open(f"{path}/{MARKER}", create=True).close()
@@ -255,7 +257,7 @@ def _remove_tree(path: str) -> None:
 
 
 def _copy_own_files(plan: Plan, builder: _Builder, part: str) -> None:
-    """The directory's own files, checkpoints as they are to be."""
+    """Write the files of the log directory itself, checkpoints repaired."""
     first = plan.partitions[0].log
     if not first.directory:
         return
@@ -272,23 +274,23 @@ def _copy_own_files(plan: Plan, builder: _Builder, part: str) -> None:
 
 
 def repair_in_place(plan: Plan, *, file_system: FileSystem | None = None, advance: Advance | None = None) -> Quarantine:
-    """Change the directory itself. Every file that changes is in the quarantine, whole, before the first one does.
+    """Repair the directory in place. Every changed file is quarantined as a whole before the first one changes.
 
-    The quarantine is `<log directory>.quarantine-<n>`, beside the log directory, also where the plan is of one
-    partition's directory: a broker takes whatever is in a log directory for a partition. Holds the directory's lock.
-    Raises LogError where a broker has the directory, it is no local one, or a file cannot be read or written.
+    The quarantine is `<log directory>.quarantine-<n>`, also if the plan is of one partition directory: a broker takes
+    every directory inside a log directory for a partition. Holds the lock of the directory. Raises LogError if a broker
+    has the directory open, it is not local, or a file cannot be read or written.
     """
     files = file_system or FileSystem()
     store = plan.partitions[0].log.store
     if not isinstance(store, LocalStore):
-        raise LogError("only a local directory can be changed in place; write a new one", plan.directory.url)
+        raise LogError("not a local directory, so it cannot be repaired in place; write a new one", plan.directory.url)
     place = store.url.rstrip("/")
     root = place if plan.partitions[0].log.directory else os.path.dirname(place)
     for each in plan.touched:
         if os.path.islink(each.log.url):
-            raise LogError("a symbolic link: repair the directory it leads to", each.log.url)
+            raise LogError("a symbolic link; repair the directory it points to", each.log.url)
     if root != place and not _is_log_directory(files, root):
-        return _in_place(plan, files, root, advance)  # a partition's directory alone, in no broker's
+        return _in_place(plan, files, root, advance)  # a single partition directory, not in a log directory
     lock = DirectoryLock(root)
     try:
         return _in_place(plan, files, root, advance)
@@ -338,7 +340,7 @@ def _in_place(plan: Plan, files: FileSystem, root: str, advance: Advance | None)
 
 
 def _bytes_in_place(segment: SegmentPlan) -> int:
-    """What one segment takes on the disk while it is repaired in place: built, kept in quarantine, and in its place."""
+    """Return the disk space for the repair of a segment in place: built, quarantined and in its place."""
     size = segment.found.segment.size_bytes
     if segment.rewrites:
         return 3 * size
@@ -346,7 +348,7 @@ def _bytes_in_place(segment: SegmentPlan) -> int:
 
 
 def _changed(files: FileSystem, built: str, partition: PartitionPlan) -> set[str]:
-    """Names of the files that are to take their places; a log whose indexes alone were built again is not."""
+    """Return the names of files that replace old ones, without logs whose indexes only were rebuilt."""
     same = {segment_file(each.base_offset, "log") for each in partition.segments if not each.rewrites}
     return {
         name
@@ -360,7 +362,7 @@ def _is_removed(name: str, staged: set[str], partition: PartitionPlan) -> bool:
 
 
 def _replace(files: FileSystem, built: str, partition: PartitionPlan) -> None:
-    """Put new files in the places of old ones, logs first; then take away what is no part of the log any more.
+    """Rename new files over old ones, logs first; then remove files that are no longer part of the log.
 
     All new files are beside the old ones before the first one takes a place: where segments change names, what one of
     them replaces may be another one's content, which the next run then finds under the other name.
@@ -376,6 +378,6 @@ def _replace(files: FileSystem, built: str, partition: PartitionPlan) -> None:
     for name in changed:
         files.rename(f"{directory}/{name}{FRESH}", f"{directory}/{name}")
     for name in partition.log.file_names:
-        if _is_removed(name, set(staged), partition) or name.endswith(FRESH):  # of a run that was interrupted
+        if _is_removed(name, set(staged), partition) or name.endswith(FRESH):  # of an interrupted run
             files.remove(f"{directory}/{name}")
     files.sync_directory(directory)

@@ -1,11 +1,11 @@
-"""A log directory in another format, written beside the old one.
+"""Conversion of a log directory into a new one.
 
-    DIR.part/           grows partition by partition
-    DIR.part.json       what is done, and of which source: an interrupted run goes on from there
-    DIR                 DIR.part, renamed when everything is on the disk
+    DIR.part/           the output, partition by partition
+    DIR.part.json       the finished partitions with their sources, to resume an interrupted run
+    DIR                 DIR.part, renamed when everything is on disk
 
-Checkpoints are written for what is there; meta.properties, bootstrap.checkpoint and the metadata log are copied as they
-are, so that a broker boots on it in place of the old one.
+Checkpoints are written for the converted partitions. meta.properties, bootstrap.checkpoint and the metadata log are
+copied unchanged, so a broker boots on the new directory.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ MANY_BYTES = 64 << 20  # worth a process of its own
 
 
 class LossRefused(OptionError):
-    """A conversion that would lose something, without leave to. The message says what."""
+    """A conversion that would lose data, without accept_loss. The message has the losses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One partition to convert, for a process of its own. directory: of the target, None to examine only."""
+    """One partition to convert, possibly in another process. directory: the target, None for a preview."""
 
     source: str
     options: Mapping[str, Any]
@@ -64,7 +64,7 @@ class Job:
 
 
 def convertible(source: LogDirectory, keys: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """The partitions among keys that can be converted: all but the metadata log, whose format is the controllers'."""
+    """Return the keys of partitions that can be converted: all except the metadata log, which controllers own."""
     return [key for key in keys if key[0] != METADATA_TOPIC]
 
 
@@ -76,14 +76,14 @@ def examine(
     jobs: int = 1,
     progress: ProgressCallback = lambda size_bytes: None,
 ) -> list[ConvertedPartition]:
-    """What converting partitions would do, found out by doing it in memory. Raises as convert_partition does."""
+    """Convert partitions in memory and return the results. Raises like convert_partition."""
     found: list[ConvertedPartition] = []
     run([job_of(source, key, target) for key in convertible(source, keys)], jobs, progress, FileSystem(), found.append)
     return sorted(found, key=lambda each: (each.topic, each.partition))
 
 
 def check_loss(converted: Iterable[ConvertedPartition]) -> None:
-    """Raise LossRefused where something is lost."""
+    """Raise LossRefused if a result has losses."""
     total = Loss()
     for each in converted:
         total.add(each.loss)
@@ -104,11 +104,12 @@ def convert_directory(
     progress: ProgressCallback = lambda size_bytes: None,
     file_system: FileSystem | None = None,
 ) -> list[ConvertedPartition]:
-    """Write partitions of source to a new log directory. whole: copy the metadata log and the directory's files too.
+    """Write partitions of source to a new log directory.
 
-    jobs: processes. progress: told bytes of the source that are done.
-    Raises LossRefused before anything is written; OptionError on a target in use or an unfinished one of other
-    settings; otherwise as convert_partition. What was done by then is kept for the next run.
+    whole: copy the metadata log and the files of the directory too. jobs: number of processes. progress: called with
+    finished bytes of the source.
+    Raises LossRefused before anything is written; OptionError if the target is not empty, or unfinished with other
+    settings; otherwise like convert_partition. Finished partitions are kept for the next run.
     """
     files = file_system or FileSystem()
     check_target(directory)
@@ -146,14 +147,14 @@ def convert_directory(
 
 
 def name_of(key: TopicPartition) -> str:
-    """orders-0."""
+    """Return the directory name of a partition: `orders-0`."""
     return f"{key[0]}-{key[1]}"
 
 
 def job_of(
     source: LogDirectory, key: TopicPartition, target: TargetFormat, part: str | None = None, now_ms: int = 0
 ) -> Job:
-    """The job for one partition."""
+    """Return the job for one partition."""
     return Job(
         source=source.url,
         options=source.storage_options,
@@ -168,13 +169,13 @@ def job_of(
 
 
 def settings_of(source: LogDirectory, target: TargetFormat) -> dict[str, Any]:
-    """What has to be the same for an interrupted run to be gone on with."""
+    """Return the settings that must be equal to resume an interrupted run."""
     codec = None if target.codec is None else target.codec.text
     return {"kind": "conversion", "source": source.url, "magic": target.magic, "codec": codec, "level": target.level}
 
 
 def copy_rest(source: LogDirectory, part: str, files: FileSystem) -> None:
-    """Copy the files of the directory itself that a broker needs, and the metadata log."""
+    """Copy the files of the log directory that a broker needs, and the metadata log."""
     for name in COPIED:
         data = own_file(source, name)
         if data is not None:
@@ -197,13 +198,13 @@ def copy_rest(source: LogDirectory, part: str, files: FileSystem) -> None:
 
 
 def own_file(source: LogDirectory, name: str) -> bytes | None:
-    """One of the files that stand beside the partitions; None where there is none."""
+    """Return the contents of a file of the log directory itself, None if missing."""
     store = open_store(source.url, source.storage_options)
     return store.read_all(name) if any(entry.name == name for entry in store.list("")) else None
 
 
 def cleaner_offsets(source: LogDirectory) -> dict[TopicPartition, int]:
-    """The source's cleaner checkpoint; {} where it is missing or broken: then everything is dirty."""
+    """Return the cleaner checkpoint of the source; {} (all dirty) if missing or invalid."""
     try:
         return parse_offset_checkpoint(own_file(source, CLEANER_OFFSETS) or b"")
     except Malformed:
@@ -211,7 +212,7 @@ def cleaner_offsets(source: LogDirectory) -> dict[TopicPartition, int]:
 
 
 class FinishedPartition(Protocol):
-    """A partition that is complete."""
+    """A complete partition."""
 
     @property
     def topic(self) -> str: ...
@@ -245,7 +246,7 @@ def finish_directory(
 
 # ---- processes
 
-_counter: Any = None  # bytes done, shared with the process that waits
+_counter: Any = None  # finished bytes, shared with the parent process
 
 
 def _take_counter(counter: Any) -> None:
@@ -277,7 +278,7 @@ def run(
     files: FileSystem,
     finished: Callable[[ConvertedPartition], None],
 ) -> None:
-    """Do all jobs, here or in processes; the first error ends it, after those that were begun."""
+    """Run all jobs, here or in processes. The first error ends the run after the jobs already started."""
     if processes <= 1 or len(jobs) <= 1:
         for job in jobs:
             finished(convert_job(job, progress, files))
@@ -302,5 +303,5 @@ def run(
 
 
 def good_processes(size_bytes: int, partitions: int) -> int:
-    """How many processes are worth their start for so much work."""
+    """Return the number of processes worth starting."""
     return max(min(os.cpu_count() or 1, partitions, 1 + size_bytes // MANY_BYTES), 1)

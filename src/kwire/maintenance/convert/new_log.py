@@ -1,8 +1,8 @@
-"""A partition that is written from its first batch to its last, through the writable log.
+"""A partition written from its first batch to its last.
 
-What comes is whole batches with their offsets, and where segments begin; indexes, snapshots, leader epochs and the roll
-at 2 GiB are the writable log's business. A piece is appended a few kilobytes at a time, since the offset index gets an
-entry an append (F-11).
+Input is complete batches with their offsets, and segment boundaries. PartitionWriter adds indexes, snapshots, leader
+epochs and the roll at 2 GiB. Data is appended a few kilobytes at a time, because the offset index gets one entry per
+append (F-11).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LARGEST_SEGMENT_BYTES = (1 << 31) - 1
 
 
 class NewLog:
-    """Writes one partition into a directory that is empty or not there.
+    """Writer of one partition into an empty or missing directory.
 
     first_offset: base offset of the first segment. segment_bytes: a segment that would get larger is followed by
     another one. topic_id: for partition.metadata. last_offset, size_bytes: of what was written.
@@ -41,7 +41,7 @@ class NewLog:
         topic_id: uuid.UUID | None = None,
     ) -> None:
         self._files, self._now_ms = file_system, now_ms
-        # segments are cut by size and where the caller says; times would cut them anew
+        # segments are cut by size and by the caller, not by time
         config = LogConfig(segment_bytes=segment_bytes, segment_ms=MAX_INT64)
         self._log = PartitionWriter.open(
             file_system,
@@ -58,7 +58,7 @@ class NewLog:
 
     @property
     def next_offset(self) -> int:
-        """The offset after the last one written."""
+        """Offset after the last one written."""
         return self._log.log_end_offset
 
     @property
@@ -67,7 +67,7 @@ class NewLog:
         return self._log.size_bytes
 
     def begin_segment(self, base_offset: int, modified_ms: int | None = None) -> None:
-        """Put what follows into a segment of its own; modified_ms: its modification time once it is complete."""
+        """Start a new segment. modified_ms: its modification time when it is complete."""
         self._modified_ms = modified_ms
         if self._log.segments.active.base_offset != base_offset:
             self._log.roll(self._now_ms, base_offset)
@@ -78,7 +78,7 @@ class NewLog:
             self._modified[self._log.segments.active.base_offset] = self._modified_ms
 
     def append(self, data: bytes | bytearray | memoryview) -> None:
-        """Write whole batches."""
+        """Write complete batches."""
         view = memoryview(data)
         for start, end in pieces(view):
             before = self._log.segments.active
@@ -87,17 +87,17 @@ class NewLog:
                 self._remember_time()
 
     def finish(self, *, log_start_offset: int, log_end_offset: int) -> None:
-        """Close as a clean stop does. log_end_offset: the next record's offset, at or behind what was written."""
+        """Close like a clean shutdown. log_end_offset: at or after the last offset written."""
         log = self._log
         if log.log_end_offset < log_end_offset:
-            log.roll(self._now_ms, log_end_offset)  # an empty segment: its base offset is the log's end
+            log.roll(self._now_ms, log_end_offset)  # an empty segment: its base offset is the log end offset
             log.log_end_offset = log.high_watermark = log_end_offset
             log.producers.end_offset = log_end_offset
         if log_start_offset > log.log_start_offset:
             log.high_watermark = log.log_end_offset
             log.delete_records(log_start_offset)
         log.close()
-        for name in self._files.list(log.directory):  # closing has trimmed indexes, which no sync has seen
+        for name in self._files.list(log.directory):  # indexes were trimmed by closing and are not synced yet
             with self._files.open(f"{log.directory}/{name}") as file:
                 file.sync()
         self._files.sync_directory(log.directory)
@@ -105,14 +105,16 @@ class NewLog:
             self._files.set_modified(f"{log.directory}/{base_offset:020}.log", modified_ms)
 
     def abandon(self) -> None:
-        """Let go of the files as they are."""
+        """Close the files without finishing them."""
         if not self._log.is_closed:
             self._log.abandon()
 
 
 def pieces(data: memoryview, at_least: int = 4096) -> Iterator[tuple[int, int]]:
-    """[start, end) of runs of batches of at least so many bytes, less at the end and where a marker ends one: what is
-    stable behind a marker (F-30) is asked when it is appended, and nothing behind it may be there by then."""
+    """Yield [start, end) of runs of batches of a minimum size. A run ends after a transaction marker.
+
+    The last stable offset is computed when a marker is appended (F-30), so nothing may follow it in the append.
+    """
     start = at = 0
     while at < len(data):
         header = header_at(data, at)
@@ -125,7 +127,7 @@ def pieces(data: memoryview, at_least: int = 4096) -> Iterator[tuple[int, int]]:
 
 
 def header_at(data: memoryview, at: int) -> BatchHeader:
-    """The batch header at a position of our own output."""
+    """Return the batch header at a position of our own output."""
     header = parse_header(data[at : at + 61], 0, at, "")
     assert header is not None
     return header
