@@ -25,7 +25,7 @@ __all__ = ["OPEN_COST_BYTES", "TASK_BYTES", "plan_batch", "plan_micro_batch"]
 # Small splits share a task up to TASK_BYTES; opening one costs as much as reading OPEN_COST_BYTES.
 TASK_BYTES = 32 << 20
 OPEN_COST_BYTES = 1 << 20
-# Of a micro-batch: offsets in a task, which short ranges share, at most so many of them.
+# Maximum offsets, and maximum ranges, in a task of a micro-batch; short ranges share a task.
 TASK_OFFSETS = 100_000
 TASK_RANGES = 32
 

@@ -1,6 +1,4 @@
-"""Which topics and partitions a query reads: `assign`, `subscribe`, `subscribePattern`, or everything.
-
-Standard library only: Spark plans a query in a Python process of its own, and a test runs this without Spark.
+"""The topics and partitions of a query: `assign`, `subscribe`, `subscribePattern`, or all. Standard library only.
 Source: Spark's KafkaSourceProvider, ConsumerStrategy and JsonUtils (spark-sql-kafka-0-10); Kafka's Topic.
 """
 
@@ -16,8 +14,8 @@ from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
 from kwire.internal_topics.names import COORDINATOR_TOPICS, METADATA_TOPIC, REMOTE_LOG_METADATA_TOPIC
 
-# Topics that Kafka itself writes. __cluster_metadata and __remote_log_metadata are not "internal" to Kafka's clients
-# (the former is no topic to them at all), and nobody who asks for all topics means them.
+# Topics that Kafka itself writes. Kafka's clients do not count __cluster_metadata and __remote_log_metadata as internal
+# (they cannot see the former), but a query of all topics should not read them.
 INTERNAL_TOPICS = COORDINATOR_TOPICS | {METADATA_TOPIC, REMOTE_LOG_METADATA_TOPIC}
 
 ASSIGN_EXAMPLE = '{"topicA":[0,1],"topicB":[0,1]}'
@@ -39,10 +37,10 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """`subscribePattern`, or no choice at all (pattern None): all topics that match.
+    """`subscribePattern`: all topics that match; with pattern None, all topics.
 
-    pattern: Python's form of the pattern. include_internal: whether INTERNAL_TOPICS take part. in_part: whether a match
-    of a part of the name is enough, as it is for Spark's Kafka source.
+    pattern: in Python's syntax. include_internal: whether to match INTERNAL_TOPICS. in_part: whether a match of a part
+    of the name suffices, as in Spark's Kafka source.
     """
 
     pattern: str | None
@@ -54,7 +52,7 @@ Selection = Assign | Subscribe | Matching
 
 
 def parse_assign(text: str) -> Assign:
-    """`{"topicA":[0,1]}` as an Assign; raises OptionError for anything else."""
+    """Parse `{"topicA":[0,1]}`. Raises OptionError."""
     if not text.strip().startswith("{"):
         raise OptionError(f"No topicpartitions to assign as specified value for option 'assign' is '{text}'")
     expected = OptionError(f"Option 'assign': expected e.g. {ASSIGN_EXAMPLE}, got {text}")
@@ -72,7 +70,7 @@ def parse_assign(text: str) -> Assign:
 
 
 def parse_subscribe(text: str) -> Subscribe:
-    """A comma separated list of topics as a Subscribe; raises OptionError when it names none."""
+    """Parse a comma-separated list of topics. Raises OptionError for an empty list."""
     topics = frozenset(name.strip() for name in text.split(",")) - {""}
     if not topics:
         raise OptionError(f"No topics to subscribe to as specified value for option 'subscribe' is '{text}'")
@@ -80,7 +78,7 @@ def parse_subscribe(text: str) -> Subscribe:
 
 
 def parse_pattern(text: str, *, include_internal: bool) -> Matching:
-    """A Java regular expression as a Matching; raises OptionError when it is empty, wrong, or not offered here."""
+    """Parse a Java regular expression. Raises OptionError if it is empty, invalid, or not supported."""
     if not text.strip():
         raise OptionError(f"Pattern to subscribe is empty as specified value for option 'subscribePattern' is '{text}'")
     pattern = translate_java_regex(text.strip())
@@ -92,15 +90,15 @@ def parse_pattern(text: str, *, include_internal: bool) -> Matching:
 
 
 def select(selection: Selection, available: Collection[TopicPartition]) -> tuple[list[TopicPartition], list[str]]:
-    """The partitions of `available` that the selection means, sorted, and what it names that is not there.
+    """The selected partitions of `available`, and the names of missing topics and partitions; both sorted.
 
-    The second list holds topic names and `topic-partition` names, sorted; empty for patterns, which name nothing.
+    Missing names have the form `topic` or `topic-partition`; patterns have none.
     """
     match selection:
         case Assign(partitions):
-            there = set(available)
-            missing = [f"{topic}-{partition}" for topic, partition in sorted(partitions - there)]
-            return sorted(partitions & there), missing
+            existing = set(available)
+            missing = [f"{topic}-{partition}" for topic, partition in sorted(partitions - existing)]
+            return sorted(partitions & existing), missing
         case Subscribe(topics):
             return (
                 sorted(key for key in available if key[0] in topics),
@@ -120,12 +118,12 @@ def select(selection: Selection, available: Collection[TopicPartition]) -> tuple
 
 
 def load_json_object(text: str, expected: OptionError) -> dict[str, Any]:
-    """The JSON object in `text`; raises `expected` when it is not one, or names something twice."""
+    """Parse a JSON object. Raises `expected` for anything else, and for duplicate names."""
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(items)
         if len(found) != len(items):
-            raise ValueError("a name stands there twice")
+            raise ValueError("duplicate name")
         return found
 
     try:
@@ -137,7 +135,7 @@ def load_json_object(text: str, expected: OptionError) -> dict[str, Any]:
     return value
 
 
-# Java's POSIX and java.lang.Character classes, for the characters that a topic's name can have at all (ASCII).
+# Java's POSIX and java.lang.Character classes, for the characters of topic names (ASCII).
 _NAMED_CLASSES = {
     "Lower": "a-z",
     "javaLowerCase": "a-z",
@@ -163,11 +161,11 @@ _FLAGS = re.compile(r"\(\?([a-zA-Z-]*)[:)]")
 
 
 def translate_java_regex(text: str) -> str:
-    r"""A java.util.regex pattern in Python's syntax, for matching topic names (ASCII letters, digits, `.`, `_`, `-`).
+    r"""Translate a java.util.regex pattern to Python's syntax, for topic names (ASCII letters, digits, `.`, `_`, `-`).
 
-    Translated: `\Q..\E`, `(?<name>..)`, `\k<name>`, `\z`, `\Z`, `\p{Alpha}` and kin. The rest of the common syntax is
-    the same in both, possessive and atomic groups included. Raises OptionError for what Python has not: nested
-    character classes and `&&`, flags `d` and `u` and `U`, `\G`, `\R`, `\X` and properties outside ASCII.
+    Translates `\Q..\E`, `(?<name>..)`, `\k<name>`, `\z`, `\Z` and properties such as `\p{Alpha}`. Other common syntax
+    is the same, possessive and atomic groups included. Raises OptionError for constructs that Python does not have:
+    nested character classes, `&&`, flags `d`, `u` and `U`, `\G`, `\R`, `\X` and properties outside ASCII.
     """
     out: list[str] = []
     position, in_class = 0, False
@@ -183,12 +181,12 @@ def translate_java_regex(text: str) -> str:
             out.append(piece)
             continue
         if in_class and (text[position] == "[" or text.startswith("&&", position)):
-            raise _not_offered(text, "nested character classes and &&")
+            raise _unsupported(text, "nested character classes and &&")
         if text[position] == "[":
             in_class = True
-            # "[]a]" and "[^]a]": a bracket right behind the opening one is an error to Java and a member to Python.
+            # "[]a]" and "[^]a]": a bracket after the opening one is an error in Java and a member in Python.
             if text.startswith(("[]", "[^]"), position):
-                raise _not_offered(text, "an empty character class")
+                raise _unsupported(text, "an empty character class")
         elif text[position] == "]":
             in_class = False
         elif not in_class and (named := _NAMED_GROUP.match(text, position)):
@@ -196,29 +194,29 @@ def translate_java_regex(text: str) -> str:
             position = named.end()
             continue
         elif not in_class and (flags := _FLAGS.match(text, position)) and set(flags[1]) - set("imsx-"):
-            raise _not_offered(text, f"the flags {flags[0]}")
+            raise _unsupported(text, f"the flags {flags[0]}")
         out.append(text[position])
         position += 1
     return "".join(out)
 
 
 def _translate_escape(text: str, position: int, in_class: bool) -> tuple[str, int]:
-    """One escape of a Java pattern at `position`; returns Python's form and the position behind it."""
+    """Translate the escape at `position`; return Python's form and the position after it."""
     letter = text[position + 1 : position + 2]
     if letter in ("p", "P"):
         named = _PROPERTY.match(text, position)
         members = _NAMED_CLASSES.get(named[1] or named[2]) if named else None
         if named is None or members is None or (in_class and letter == "P"):
-            raise _not_offered(text, named[0] if named else "this property")
+            raise _unsupported(text, named[0] if named else "this property")
         negation = "^" if letter == "P" else ""
         return (members if in_class else f"[{negation}{members}]"), named.end()
     if letter == "k":
         named = _NAMED_REFERENCE.match(text, position)
         if named is None:
-            raise _not_offered(text, r"\k without a name")
+            raise _unsupported(text, r"\k without a name")
         return f"(?P={named[1]})", named.end()
     if letter in ("G", "R", "X", "N", "c", "e", "h", "H", "V"):
-        raise _not_offered(text, "\\" + letter)
+        raise _unsupported(text, "\\" + letter)
     if letter == "z":
         return r"\Z", position + 2
     if letter == "Z":
@@ -226,5 +224,5 @@ def _translate_escape(text: str, position: int, in_class: bool) -> tuple[str, in
     return text[position : position + 2], position + 2
 
 
-def _not_offered(text: str, what: str) -> OptionError:
+def _unsupported(text: str, what: str) -> OptionError:
     return OptionError(f"Option 'subscribePattern': {what} in '{text}' cannot be translated from Java's syntax")
