@@ -98,9 +98,7 @@ def test_json_lines_are_kcats_envelope(modern: LogDirectory, tmp_path: Path) -> 
 
 
 def test_bytes_that_are_no_text_want_base64(modern: LogDirectory, tmp_path: Path) -> None:
-    with pytest.raises(
-        OptionError, match=r"__consumer_offsets-0 offset 0: (key|value) is not UTF-8 text; use base64"
-    ):
+    with pytest.raises(OptionError, match=r"__consumer_offsets-0 offset 0: (key|value) is not UTF-8 text; use base64"):
         export_logs([modern["__consumer_offsets", 0]], str(tmp_path / "out"), shape="jsonl")
     assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
 
