@@ -1,10 +1,10 @@
-"""Every batch of one segment, in stretches of good ones, with the damaged places between them.
+"""Check every batch of one segment: runs of valid batches, and the damage between them.
 
     table     headers of the batches of a chunk, by kwire.records' scan
-    check     checksums; a batch whose checksum fails ends at its length only if what follows agrees
-    order     offsets rise and stay in the segment; of two that overlap, the one that does not fit its neighbours
-    records   decompressed and decoded by the columnar kernels, offsets and timestamps of all records looked at
-    resync    behind a place whose length cannot be believed: the next bytes that are a batch with a good checksum
+    check     checksums; the length of a batch with a wrong checksum is used only if the next batch confirms it
+    order     offsets increase and stay in the segment; of two that overlap, the one that does not fit its neighbours
+    records   decompressed and decoded by the columnar kernels; offsets and timestamps of all records are checked
+    resync    after damage of unknown length: the next bytes that are a batch with a valid checksum
 
 Memory is one chunk (8 MiB, or the largest batch) and its tables, whatever the segment's size.
 Source: rules R-01 to R-04, D-05, D-07, G-08; Kafka's FileLogInputStream, LogSegment.recover.
@@ -68,11 +68,11 @@ EXTRA = np.dtype(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bad:
-    """Bytes [position, position + size_bytes) of a segment that are no good batch.
+    """Bytes [position, position + size_bytes) of a segment that are not a valid batch.
 
-    offsets: (first, last) that are lost with them, None where there are none or nobody can tell.
-    is_tail: nothing good follows in this segment. restored_offset: where only the offset field of a good batch is
-    wrong and its neighbours leave room for exactly one value, that value: of magic 0 and 1 the last record's offset.
+    offsets: (first, last) lost with them, None if there are none or they are unknown. is_tail: no valid batch follows
+    in this segment. restored_offset: the only value that fits between the neighbours if just the offset field of a
+    batch is wrong; in magic 0 and 1 the last record's offset.
     """
 
     position: int
@@ -85,14 +85,14 @@ class Bad:
 
     @property
     def end(self) -> int:
-        """The position behind it."""
+        """The position after it."""
         return self.position + self.size_bytes
 
 
 class Odd(NamedTuple):
-    """A batch that can be read, and that no broker would have written so. It is in a Good as well.
+    """A readable batch that no broker would have written. It is part of a Good as well.
 
-    restored_epoch: where only the leader epoch is wrong and both neighbours have the same, that one.
+    restored_epoch: the neighbours' leader epoch, if only this field is wrong and they agree.
     """
 
     position: int
@@ -105,7 +105,7 @@ class Odd(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Good:
-    """Good batches one behind the other: int64 columns, a row a batch; -1 where a format has no such field.
+    """A run of valid batches: int64 columns, one row per batch; -1 for fields that a format does not have.
 
     position: in the file. base: first offset (of magic 2; else as last). max_timestamp: ms; newest: that of
     the newest record, which a broker has put there. chunk,
@@ -129,9 +129,9 @@ class Good:
     chunk_position: int
 
     def has_holes(self, before: int | None) -> bool:
-        """Whether offsets are missing between these batches, or between `before`, the end of those before, and them.
+        """Return whether offsets are missing between these batches, or between `before`, the previous end, and them.
 
-        Compressed messages of magic 0 or 1 tell their last offset only, so nothing can be seen in front of one.
+        Compressed messages of magic 0 and 1 have their last offset only, so gaps before them are not visible.
         """
         if ((self.magic == 2) & (self.count != self.last - self.base + 1)).any():
             return True
@@ -146,9 +146,9 @@ class Good:
 
 
 class SegmentScan:
-    """Reads one segment: iterate over Good, Bad and Odd in file order. Not for two threads at once.
+    """Scan of one segment: iterate over Good, Bad and Odd in file order. Not thread-safe.
 
-    next_offset: after the last good batch so far, the segment's base before one. advance: told the bytes read.
+    next_offset: after the last valid batch so far, initially the base offset. advance: called with bytes read.
     """
 
     def __init__(self, segment: Segment, *, advance: Callable[[int], None] | None = None) -> None:
@@ -197,7 +197,7 @@ class SegmentScan:
     # ---- one chunk
 
     def _chunk(self, file: StoredFile, chunk: memoryview, position: int, size: int) -> Iterator[Good | Bad | Odd]:
-        """The batches of one chunk; self.position is left behind the last one told."""
+        """Yield the batches of one chunk; self.position is then after the last of them."""
         self.position = position
         data = np.frombuffer(chunk, np.uint8)
         at, status = 0, t.FULL
@@ -226,7 +226,7 @@ class SegmentScan:
             yield bad
 
     def _check(self, data: npt.NDArray[np.uint8], table: Int64s) -> None:
-        """Set FAULT of the rows whose checksum does not hold."""
+        """Set FAULT of the rows with a wrong checksum."""
         rows = len(table)
         if CRC_BY_KERNEL:
             crc32c_kernels.check_default_crcs(data.ctypes.data, table, rows)
@@ -248,7 +248,7 @@ class SegmentScan:
         position: int,
         size: int,
     ) -> Iterator[Good | Bad | Odd]:
-        """Good and Bad of the rows of a table but the last `held`, up to a bad one whose length cannot be believed."""
+        """Yield Good and Bad for the rows of a table except the last `held`, up to damage of unknown length."""
         bad_crc = table[:, t.FAULT] == t.BAD_CRC
         wrappers = ~bad_crc & (table[:, t.MAGIC] < 2) & (table[:, t.ATTRIBUTES] & CODEC_MASK != 0)
         self._is_exact = not wrappers.any()
@@ -279,7 +279,7 @@ class SegmentScan:
     # ---- compressed messages of magic 0 and 1: their offset is that of their last record
 
     def _rises(self, data: npt.NDArray[np.uint8], table: Int64s) -> bool:
-        """Whether the offsets of all records rise and each message has that of its last record."""
+        """Return whether the offsets of all records increase and each message has that of its last record."""
         start, end = int(table[0, t.POSITION]), int(table[-1, t.POSITION] + table[-1, t.SIZE])
         before = self.next_offset - 1
         lasts = table[:, t.LAST_OFFSET]
@@ -296,7 +296,7 @@ class SegmentScan:
         return seen == len(lasts)
 
     def _look_inside(self, data: npt.NDArray[np.uint8], table: Int64s, wrappers: npt.NDArray[np.intp]) -> Mask:
-        """Set BASE_OFFSET of compressed messages; returns those whose offset is not that of their last record."""
+        """Set BASE_OFFSET of compressed messages; return those whose offset is not that of their last record."""
         unlike = np.zeros(len(table), np.bool_)
         for i in wrappers.tolist():
             at = int(table[i, t.POSITION])
@@ -316,7 +316,7 @@ class SegmentScan:
     # ---- what is wrong with a row
 
     def _bad_checksum(self, file: StoredFile, table: Int64s, i: int, position: int, size: int) -> Bad:
-        """A batch whose checksum fails: it ends at its length if the next batch goes on where its offsets end."""
+        """Handle a batch with a wrong checksum: its length is right if the next batch continues its offsets."""
         start, end = position + int(table[i, t.POSITION]), position + int(table[i, t.POSITION] + table[i, t.SIZE])
         first, last = int(table[i, t.BASE_OFFSET]), int(table[i, t.LAST_OFFSET])
         data = file.pread(start, end - start)
@@ -349,7 +349,7 @@ class SegmentScan:
         claimed: tuple[int, int] | None = None,
         claimed_end: int | None = None,
     ) -> Bad:
-        """From here nothing can be read: up to the next batch whose checksum holds, or the end of the file."""
+        """Return the damage from here to the next batch with a valid checksum, or the end of the file."""
         if kind is Kind.HEADER and is_zero_tail(file, start):
             return Bad(
                 position=start,
@@ -370,12 +370,12 @@ class SegmentScan:
         return Bad(position=start, size_bytes=found.position - start, kind=kind, cause=what, offsets=offsets)
 
     def _lost_behind(self) -> tuple[int, int] | None:
-        """The offsets from here to the next segment, as far as anybody can tell."""
+        """Return the offsets from here to the next segment, if known."""
         end = self.segment.next_base
         return (self.next_offset, end - 1) if end is not None and end > self.next_offset else None
 
     def _tail(self, file: StoredFile, chunks: Chunks, size: int) -> Bad:
-        """What stands at the end where no batch is whole, or is too large to be one."""
+        """Return the damage at the end of the file: an incomplete or too large batch."""
         start = chunks.position
         if is_zero_tail(file, start):
             return self._unbelievable(file, start, size, Kind.HEADER, "")
@@ -399,7 +399,7 @@ class SegmentScan:
         return self._unbelievable(file, start, size, Kind.HEADER, what)
 
     def _out_of_order(self, table: Int64s, bad_crc: Mask) -> Mask:
-        """Which rows with a good checksum have offsets that do not fit between their neighbours."""
+        """Return which rows with a valid checksum have offsets that do not fit between their neighbours."""
         out = np.zeros(len(table), np.bool_)
         while True:
             rows = np.flatnonzero(~(out | bad_crc))
@@ -420,7 +420,7 @@ class SegmentScan:
             out[rows[i]] = True
 
     def _bad_order(self, table: Int64s, i: int, out: Mask, position: int) -> Bad:
-        """A good batch out of place. Its offset is outside the checksum; neighbours may tell the right one."""
+        """Return the damage of a batch with a wrong offset, which neighbours may determine."""
         first, last = int(table[i, t.BASE_OFFSET]), int(table[i, t.LAST_OFFSET])
         behind = int(table[i + 1, t.BASE_OFFSET]) if i + 1 < len(table) and not out[i + 1] else None
         span = last - first
@@ -450,7 +450,7 @@ class SegmentScan:
     def _decoded(
         self, file: StoredFile, data: npt.NDArray[np.uint8], chunk: memoryview, table: Int64s, position: int
     ) -> Iterator[Good | Bad | Odd]:
-        """Rows in order with good checksums: their records decoded, those that do not decode told as Bad."""
+        """Decode the records of rows with valid checksums and offsets; yield Bad for those that do not decode."""
         if not len(table):
             return
         legacy = bool((table[:, t.MAGIC] < 2).any())
@@ -494,7 +494,7 @@ class SegmentScan:
         self.next_offset = int(ends[-1]) + 1
 
     def _reader(self, check_crc: bool) -> ColumnReader:
-        """check_crc: for the inner messages of magic 0 and 1; the outer checksums are checked by now."""
+        """check_crc: of inner messages of magic 0 and 1; outer checksums have been checked."""
         if check_crc not in self._readers:
             self._readers[check_crc] = ColumnReader(
                 ("offset", "timestamp"), check_crc=check_crc, on_corrupt=self._errors.append, include_control=True
@@ -537,7 +537,7 @@ class SegmentScan:
 def _judge_records(
     offsets: Int64s, times: Int64s, before: int, table: Int64s, odd: dict[int, tuple[Kind, str]], newest: Int64s
 ) -> int:
-    """Note batches whose records' offsets do not rise; put the largest time of each into newest.
+    """Find batches whose records' offsets do not increase; store the largest timestamp of each in newest.
 
     before: offset of the record before these. Returns the last offset.
     """

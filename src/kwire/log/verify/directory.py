@@ -1,6 +1,6 @@
-"""A whole log directory: its own files against its logs, and every log against itself.
+"""Verify a log directory: its own files against its logs, and each log.
 
-Partitions are verified side by side in threads: the kernels that read and check them let go of the interpreter.
+Partitions are verified in parallel threads; the kernels release the GIL.
 Source: rules F-01 to F-03, G-01 to G-11; Kafka's LogManager, OffsetCheckpointFile, MetaProperties.
 """
 
@@ -62,9 +62,9 @@ Offsets = Mapping[TopicPartition, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootFiles:
-    """What the directory's own files say. store: where they are. names: those there are. offsets: by file name.
+    """The log directory's own files. store: their location. names: existing files. offsets: checkpoints by file name.
 
-    facts: what the metadata log says about topics.
+    facts: topics by the metadata log.
     """
 
     store: Store
@@ -75,7 +75,7 @@ class RootFiles:
 
     @property
     def is_clean(self) -> bool | None:
-        """Whether the broker stopped cleanly; None where these are no files of a broker."""
+        """Whether the shutdown was clean; None if these are not files of a broker."""
         return CLEAN_SHUTDOWN in self.names if self.names.intersection(OWN_FILES) else None
 
     def circumstances(self, key: TopicPartition) -> Circumstances:
@@ -93,14 +93,14 @@ class RootFiles:
 
 @dataclass(slots=True, kw_only=True)
 class DirectoryFindings:
-    """What verify_directory found: per partition, and all of it by severity, worst first."""
+    """Result of verify_directory: findings by partition, and all damages, worst first."""
 
     partitions: list[PartitionFindings] = field(default_factory=list)
     damages: list[Damage] = field(default_factory=list)
 
 
 def read_root_files(store: Store, facts: TopicFacts) -> RootFiles:
-    """The files of a directory of logs. Raises LogError when it cannot be listed."""
+    """Read the files of a log directory. Raises LogError if it cannot be listed."""
     names = frozenset(entry.name for entry in store.list("") if not entry.is_directory)
     offsets: dict[str, Offsets] = {}
     errors: list[tuple[str, KwireError]] = []
@@ -115,13 +115,13 @@ def read_root_files(store: Store, facts: TopicFacts) -> RootFiles:
 
 
 def root_files_above(log: PartitionLog) -> RootFiles:
-    """The files of the directory that a partition is in. Raises LogError when there is none, or it cannot be listed."""
+    """Read the files of a partition's log directory. Raises LogError if there is none, or it cannot be listed."""
     metadata_log = log.sibling(METADATA_TOPIC, 0)
     return read_root_files(metadata_log.store, TopicFacts(metadata_log))
 
 
 def circumstances_of(log: PartitionLog) -> Circumstances:
-    """What the directory above a partition says about it; nothing is known where there is none."""
+    """Return what a partition's log directory records about it; everything is unknown without one."""
     try:
         return root_files_above(log).circumstances((log.topic, log.partition))
     except LogError:
@@ -135,9 +135,9 @@ def verify_directory(
     advance: Callable[[int], None] | None = None,
     threads: int | None = None,
 ) -> DirectoryFindings:
-    """Everything wrong in a log directory. logs: only these partitions of it; the directory's own files always.
+    """Verify a log directory. logs: only these partitions; the directory's own files are always verified.
 
-    advance: told bytes of `.log` files as they are read, from several threads. threads: default, one a processor.
+    advance: called from several threads with bytes of `.log` files read. threads: default: one per processor.
     """
     chosen = list(directory.values()) if logs is None else list(logs)
     whole = len(chosen) == 1 and not chosen[0].directory  # a partition's own directory
@@ -161,10 +161,10 @@ def verify_directory(
 def verify_log(
     log: PartitionLog, circumstances: Circumstances, *, advance: Callable[[int], None] | None = None
 ) -> PartitionFindings:
-    """Everything wrong in one log, the metadata log's other files included.
+    """Verify one log, including the metadata log's other files.
 
-    A broker may be running on it: where the files have changed while they were read, what was found is looked for once
-    more in a new listing, and only what is there again is reported.
+    A broker may be running on it: if files have changed during the verification, it is repeated with a new listing, and
+    only findings that occur again are reported.
     """
     found = _verify_once(log, circumstances, advance)
     for _ in range(LOOKS - 1):
@@ -197,14 +197,14 @@ def _identity(damage: Damage) -> tuple[str, Kind, int | None, str]:
 def verify_root(
     directory: LogDirectory, root: RootFiles, partitions: list[PartitionFindings], *, is_whole: bool
 ) -> list[Damage]:
-    """Everything wrong in the directory's own files. partitions: found of its logs; is_whole: all of them are here."""
+    """Verify the directory's own files. partitions: findings of its logs; is_whole: whether these are all."""
     return _Root(directory, root, partitions, is_whole=is_whole).damages()
 
 
 def _verify_root_twice(
     directory: LogDirectory, root: RootFiles, partitions: list[PartitionFindings], *, is_whole: bool
 ) -> list[Damage]:
-    """verify_root, where something is found once more with the files of now: a broker may have written them since."""
+    """Run verify_root, and again with current files if it finds damage: a broker may have written them."""
     found = verify_root(directory, root, partitions, is_whole=is_whole)
     if all(each.is_harmless for each in found):
         return found

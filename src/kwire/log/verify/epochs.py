@@ -1,4 +1,4 @@
-"""Leader epochs of batches, which stand outside their checksums, held against leader-epoch-checkpoint.
+"""Check the leader epochs of batches, which their checksums do not cover, against leader-epoch-checkpoint.
 
 Source: rules F-04, F-05, G-12; Kafka's LeaderEpochFileCache.
 """
@@ -20,7 +20,7 @@ __all__ = ["LeaderEpochCheck"]
 
 
 class Run(NamedTuple):
-    """Neighbouring batches of one epoch: how many, and where the first one is."""
+    """A run of batches with the same epoch: their number and the first position."""
 
     epoch: int
     batches: int
@@ -31,10 +31,10 @@ class Run(NamedTuple):
 
 
 class LeaderEpochCheck:
-    """entries: of the checkpoint; None where there is no file or it cannot be read, so that only order counts.
+    """entries: of the checkpoint; None if it is missing or unreadable: then only the order is checked.
 
-    newest: the largest epoch met, -1 before any. missing: epoch -> first offset of batches that the checkpoint
-    gives another epoch.
+    newest: the largest epoch seen, initially -1. missing: epoch -> first offset of batches with another epoch in the
+    checkpoint.
     """
 
     def __init__(self, entries: Sequence[LeaderEpoch] | None, log_start_offset: int) -> None:
@@ -45,9 +45,9 @@ class LeaderEpochCheck:
         self.missing: dict[int, int] = {}
 
     def good(self, good: Good, file: str) -> list[tuple[str, Odd]]:
-        """Follow these batches of a file; returns those whose epoch cannot be, also of batches before, with their file.
+        """Track these batches; return those with an impossible epoch, with their file.
 
-        A batch is told when the one behind it is known.
+        A batch is reported once the next one is known, so they may belong to the previous file.
         """
         # below the log start the checkpoint knows nothing any more (F-04)
         rows = np.flatnonzero((good.leader_epoch >= 0) & (good.last >= self._log_start))
@@ -69,7 +69,7 @@ class LeaderEpochCheck:
         return found
 
     def finish(self, following: int | None = None) -> list[tuple[str, Odd]]:
-        """Judge what was held back. following: the epoch behind it, None at the end of the log."""
+        """Judge the last run. following: the next epoch, None at the end of the log."""
         if self._held is None:
             return []
         (file, run), self._held = self._held, None
@@ -85,9 +85,9 @@ class LeaderEpochCheck:
         return [(file, odd)]
 
     def _judge(self, run: Run, following: int | None) -> str | None:
-        """What is wrong with a run of batches; following: the epoch behind it.
+        """Return the fault of a run of batches. following: the next epoch.
 
-        Epochs rise through a log, so what goes down is wrong in itself; otherwise the checkpoint is, and not the log.
+        Epochs never decrease in a log, so a lower one is wrong; in other cases the checkpoint is wrong.
         """
         offset = max(run.base, self._log_start)
         if run.epoch < self.newest:
@@ -99,6 +99,6 @@ class LeaderEpochCheck:
         return None
 
     def _epoch_at(self, offset: int) -> int | None:
-        """The epoch of an offset by the checkpoint."""
+        """Return the epoch of an offset by the checkpoint."""
         i = bisect_right(self._starts, offset)
         return self._entries[i - 1].leader_epoch if i and self._entries else None

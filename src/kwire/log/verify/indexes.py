@@ -1,8 +1,8 @@
-"""`.index` and `.timeindex` held against the batches they speak of, in the same pass over the log.
+"""Check `.index` and `.timeindex` against the batches they refer to, in the same pass over the log.
 
-An offset index entry names a batch start and the last offset of what was appended there; a time index entry names the
-batch with the largest timestamp so far. Entries that point into a damaged place of the log are not judged.
-The entries are in memory (10 MiB a segment by Kafka's default); the batches pass by.
+An offset index entry refers to a batch start and the last offset of its append; a time index entry to the batch with
+the largest timestamp so far. Entries that point into damage of the log are not judged.
+Entries are held in memory (10 MiB per segment by Kafka's default); batches are streamed.
 Source: rules F-10 to F-23; Kafka's OffsetIndex, TimeIndex, AbstractIndex.
 """
 
@@ -26,9 +26,9 @@ MOST_BYTES = 256 << 20  # of entries; Kafka's largest index has 2 GiB by name an
 
 
 class IndexFault(NamedTuple):
-    """What is wrong with an index: at which bytes, in words.
+    """A fault of an index: position and cause.
 
-    is_tail: only zeros behind the entries. is_slow: the entries that are left are right, so it only costs time.
+    is_tail: only zeros follow the entries. is_slow: the remaining entries are right, so it only costs time.
     """
 
     position: int
@@ -39,7 +39,7 @@ class IndexFault(NamedTuple):
 
 
 class _Index:
-    """The entries of one index file, and which of them were found wrong."""
+    """The entries of one index file, and which of them are wrong."""
 
     entry_bytes: int
     names: tuple[str, str]
@@ -57,7 +57,7 @@ class _Index:
         self.judged_to = 0
 
     def faults(self) -> list[IndexFault]:
-        """Everything found, once the log has passed by."""
+        """Return all faults after the end of the log."""
         found = []
         if self.used > MOST_BYTES:
             found.append(IndexFault(MOST_BYTES, self.size - MOST_BYTES, "larger than any index is"))
@@ -80,13 +80,13 @@ class _Index:
         return found
 
     def blame(self, rows: Int64s, what: str) -> None:
-        """Note these entries, unless something was said about them before."""
+        """Report these entries unless they were reported before."""
         for row in rows.tolist():
             self.wrong.setdefault(row, what)
 
 
 class OffsetIndexCheck(_Index):
-    """One `.index` beside its log: call good() and bad() with what passes by, then finish()."""
+    """Check of one `.index`: call good() and bad() in log order, then finish()."""
 
     entry_bytes = 8
 
@@ -102,7 +102,7 @@ class OffsetIndexCheck(_Index):
         self._pending = np.empty(0, np.int64)  # entries whose append goes on behind what has passed
 
     def good(self, good: Good) -> None:
-        """Entries that point into these batches."""
+        """Check the entries that point into these batches."""
         start, end = int(good.position[0]), int(good.position[-1] + good.size[-1])
         low, high = np.searchsorted(self._sorted, (start, end))
         rows = self._order[low:high]
@@ -117,7 +117,7 @@ class OffsetIndexCheck(_Index):
         self._ends(rows, good)
 
     def _ends(self, rows: Int64s, good: Good) -> None:
-        """Entries have the last offset of a batch: an append may be several, and go on behind these."""
+        """Check that entries have the last offset of a batch; an append may extend beyond these batches."""
         offsets = self.offsets[rows]
         owner = np.minimum(np.searchsorted(good.last, offsets), len(good.last) - 1)
         later = offsets > good.last[-1]
@@ -125,7 +125,7 @@ class OffsetIndexCheck(_Index):
         self._pending = rows[later]
 
     def bad(self, bad: Bad) -> None:
-        """Entries that point into a damaged place are passed over, and appends that go on there."""
+        """Skip entries that point into damage, and appends that extend into it."""
         self._pending = np.empty(0, np.int64)
 
     def finish(self, end_position: int) -> list[IndexFault]:
@@ -140,7 +140,7 @@ class OffsetIndexCheck(_Index):
 
 
 class TimeIndexCheck(_Index):
-    """One `.timeindex` beside its log: call good() and bad() with what passes by, then finish()."""
+    """Check of one `.timeindex`: call good() and bad() in log order, then finish()."""
 
     entry_bytes = 12
 
@@ -159,7 +159,7 @@ class TimeIndexCheck(_Index):
         self._blind = False
 
     def good(self, good: Good) -> None:
-        """Entries whose offset lies in these batches."""
+        """Check the entries whose offset is in these batches."""
         low, high = np.searchsorted(self._sorted, (int(good.base[0]), int(good.last[-1]) + 1))
         # a batch may lie about its newest record: an index that was built from either is right
         certain = np.minimum(good.max_timestamp, good.newest)
@@ -176,7 +176,7 @@ class TimeIndexCheck(_Index):
         self.blame(rows[~is_its], "the batch at its offset has another timestamp")
 
     def bad(self, bad: Bad) -> None:
-        """Behind a damaged place the largest timestamp is not known any more."""
+        """Handle damage: the largest timestamp after it is unknown."""
         self._blind = True
 
     def finish(self, *, is_closed: bool) -> list[IndexFault]:
@@ -192,7 +192,7 @@ class TimeIndexCheck(_Index):
 
 
 def _used_bytes(file: StoredFile) -> int:
-    """Bytes before the zeros that end the file."""
+    """Return the bytes before the zeros at the end of the file."""
     size = position = file.size()
     while position > 0:
         start = max(position - BLOCK_BYTES, 0)

@@ -1,7 +1,7 @@
-"""Files of the metadata log that are no segments: snapshots (`.checkpoint`) and quorum-state.
+"""Check the other files of the metadata log: snapshots (`.checkpoint`) and quorum-state.
 
 A snapshot is a record set that begins with a SNAPSHOT_HEADER and ends with a SNAPSHOT_FOOTER control record;
-bootstrap.checkpoint, which formatting a directory writes, is one as well.
+bootstrap.checkpoint, written when a directory is formatted, is one as well.
 Source: rules F-50, R-42; Kafka's Snapshots, RecordsSnapshotReader, FileQuorumStateStore.
 """
 
@@ -35,7 +35,7 @@ VERSIONS = {
 
 
 def verify_metadata_files(log: PartitionLog) -> list[Damage]:
-    """What is wrong with the snapshots and quorum-state of `__cluster_metadata-0`; nothing for other logs."""
+    """Verify the snapshots and quorum-state of `__cluster_metadata-0`; other logs have none."""
     if log.topic != METADATA_TOPIC:
         return []
     found: list[Damage] = []
@@ -56,7 +56,7 @@ def verify_metadata_files(log: PartitionLog) -> list[Damage]:
 def verify_metadata_snapshot(
     store: Store, path: str, *, log: PartitionLog | None = None, is_newest: bool = True
 ) -> list[Damage]:
-    """What is wrong with one snapshot of the metadata log."""
+    """Verify one snapshot of the metadata log."""
     url = store.url_of(path)
     severity = Severity.STOPS_BROKER if is_newest else Severity.MISLEADS
     effect = "a starting broker cannot read the cluster's metadata" if is_newest else "a newer one is there"
@@ -72,7 +72,7 @@ def verify_metadata_snapshot(
 
 
 def _snapshot_faults(store: Store, path: str) -> Iterator[tuple[int, str]]:
-    """(position, what is wrong) of the first fault of a snapshot; small files, read whole."""
+    """Return (position, cause) of the first fault of a snapshot, which is read whole."""
     data = store.read_all(path)
     position = 0
     first = last = None

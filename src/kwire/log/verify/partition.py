@@ -1,6 +1,6 @@
-"""One partition held against itself: its batches, its indexes, its snapshots, its checkpoints.
+"""Verify one partition: batches, indexes, snapshots and checkpoints, against each other.
 
-One pass over each segment; everything that speaks of the log is checked while its batches pass by.
+Each segment is read once; files that refer to its batches are checked in the same pass.
 Source: rules F-04 to F-44, F-64, G-02 to G-13.
 """
 
@@ -67,9 +67,9 @@ SEGMENT_ENDINGS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
 def verify_partition(
     log: PartitionLog, circumstances: Circumstances, *, advance: Callable[[int], None] | None = None
 ) -> PartitionFindings:
-    """Everything wrong in one partition's directory. advance: told bytes of `.log` files as they are read.
+    """Verify one partition's directory. advance: called with bytes of `.log` files read.
 
-    Raises nothing for bad bytes; a file that cannot be read is a finding.
+    Damaged bytes do not raise; an unreadable file is a finding.
     """
     return _Verifier(log, circumstances, advance).run()
 
@@ -153,7 +153,7 @@ class _Verifier:
     # ---- files
 
     def _layout(self, epochs: list[LeaderEpoch] | None) -> Layout:
-        """Which file is which segment; by name where that cannot be read."""
+        """Assign files to segments, by name if they cannot be read."""
         start = min((entry.start_offset for entry in epochs or ()), default=MAX_OFFSET)
         known = start, self._known_end(0)
         try:
@@ -167,7 +167,7 @@ class _Verifier:
         return True if self.circumstances.is_compacted else self.circumstances.is_compacted_topic
 
     def _gaps(self) -> None:
-        """Tell offsets that are in no segment."""
+        """Report offsets that are in no segment."""
         segments = self.found.segments
         borders = itertools.pairwise(segments)
         if all(before.next_offset >= behind.segment.base_offset for before, behind in borders):
@@ -247,7 +247,7 @@ class _Verifier:
             self._odd(segment.url, each)
 
     def _wrong_epochs(self, odds: list[tuple[str, Odd]]) -> None:
-        """Tell batches with a wrong leader epoch; they may be of the segment before."""
+        """Report batches with a wrong leader epoch, which may be of the previous segment."""
         for file, odd in odds:
             self._odd(file, odd)
             if odd.restored_epoch is not None:
@@ -260,7 +260,7 @@ class _Verifier:
             self.tell(file, odd.kind, judge_odd(odd.kind), odd.cause, offsets=odd.offsets, **place)
 
     def _bad_places(self, segment: Segment, found: SegmentFindings) -> None:
-        """Tell the damaged places of a segment; a tail of the log swallows what other files say was behind it."""
+        """Report the damage of a segment; a tail of the log includes the records that other files imply after it."""
         if not found.bad:
             return
         if segment.is_active and found.bad[-1].is_tail:
@@ -286,7 +286,7 @@ class _Verifier:
             self.tell(segment.url, bad.kind, judgement, bad.cause, offsets=bad.offsets, **place)
 
     def _fill(self, found: SegmentFindings) -> None:
-        """Look in copies and loose files for the batches of bad places."""
+        """Search copies and loose files for the batches lost to damage."""
         for bad in found.bad:
             if bad.offsets is None or bad.restored_offset is not None:
                 continue
@@ -301,18 +301,18 @@ class _Verifier:
                     break
 
     def _recovers(self, segment: Segment) -> bool | None:
-        """Whether a starting broker checks every batch of a segment; one without offset index always (G-05)."""
+        """Return whether a starting broker checks every batch of a segment; without an offset index it does (G-05)."""
         is_new = "index" not in segment.has and self._has_own_indexes(segment)
         return is_new or self.circumstances.recovers(segment)
 
     def _has_own_indexes(self, segment: Segment) -> bool:
-        """Whether indexes beside a segment are about it: those of a misnamed one are not looked at."""
+        """Return whether a segment's indexes belong to it: those of a misnamed segment are ignored."""
         return segment.base_offset not in self.found.layout.misnamed
 
     # ---- indexes
 
     def _index_fault(self, segment: Segment, kind: Kind, suffix: str, fault: IndexFault | None) -> None:
-        """Tell what is wrong with an index; None stands for a file that is not there."""
+        """Report the fault of an index; None: the file is missing."""
         judgement = judge_index(
             kind,
             recovered=self._recovers(segment),
@@ -353,7 +353,7 @@ class _Verifier:
             self._index_fault(segment, Kind.TIME_INDEX, "timeindex", fault)
 
     def _transaction_index(self, segment: Segment, found: SegmentFindings) -> None:
-        """The file against the aborted transactions whose markers were met."""
+        """Check the file against the aborted transactions found in the log."""
         met = self.producers.take_aborted()
         if "txnindex" not in segment.has:
             if met:
@@ -390,7 +390,7 @@ class _Verifier:
     def _wrong_aborts(
         self, entries: list[TransactionIndexEntry], met: list[TransactionIndexEntry]
     ) -> list[tuple[int, str]]:
-        """(row, what is wrong with it); a row behind the last one is an entry that is missing."""
+        """Yield (row, cause); a row after the last one is a missing entry."""
         found = []
         by_marker = {entry.last_offset: entry for entry in met}
         listed = {entry.last_offset for entry in entries}
@@ -412,7 +412,7 @@ class _Verifier:
     # ---- snapshots
 
     def _snapshot(self, offset: int) -> None:
-        """The producer snapshot at a place of the log, against what was seen so far."""
+        """Check the producer snapshot at an offset against the log before it."""
         name = self.log.snapshots.get(offset)
         if name is None:
             return
@@ -429,7 +429,7 @@ class _Verifier:
             self.tell(file, Kind.SNAPSHOT, SNAPSHOT_WRONG, what)
 
     def _snapshots_otherwise(self, segments: list[Segment]) -> None:
-        """Snapshots that are not at a segment's start, and those that are missing."""
+        """Check snapshots that are not at a segment's start, and report missing ones."""
         starts = {segment.base_offset for segment in segments[1:]}
         end = self.found.log_end_offset
         for offset, name in self.log.snapshots.items():
@@ -485,13 +485,13 @@ class _Verifier:
             self.tell(self.log.store.url_of(path), Kind.METADATA, METADATA_CORRUPT, error.what)
 
     def _known_end(self, log_end: int) -> int:
-        """The highest log end that files other than the log speak of."""
+        """Return the highest log end offset that other files imply."""
         if self.log.only_base_offset is not None:
             return log_end
         return max(log_end, self.log.high_watermark or 0, self.circumstances.recovery_point or 0, *self.log.snapshots)
 
     def _log_end(self, segments: list[Segment], epochs: list[LeaderEpoch] | None) -> None:
-        """What speaks of records above the log's end, or of a log start above it (G-09)."""
+        """Report files that imply records above the log end offset, or a log start offset above it (G-09)."""
         end, last = self.found.log_end_offset, self.found.segments[-1]
         start = self.log.log_start_offset
         if start > max(end, segments[0].base_offset) and not last.is_unreadable:
@@ -543,7 +543,7 @@ class _Verifier:
 
 
 def _runs(bad: list[Bad]) -> Iterator[Bad]:
-    """Bad places as findings: batches one behind the other whose offsets do not belong there are one."""
+    """Merge consecutive batches with wrong offsets into one finding each."""
     held: Bad | None = None
     count = 1
     for each in [*bad, None]:

@@ -1,8 +1,8 @@
-"""What the log itself says about producers and transactions, to hold snapshots and `.txnindex` files against.
+"""Derive producers and transactions from the log, to check snapshots and `.txnindex` files.
 
-Followed batch by batch: the last sequence of each idempotent producer, which transactions are open, which were
-aborted. A log may begin in the middle (retention), have holes (compaction) or damage; what happened there is not known,
-and nothing is told that might be explained by it.
+Tracked batch by batch: the last sequence of each idempotent producer, and open and aborted transactions. A log may
+begin in the middle (retention) or have holes (compaction) or damage; findings that these could explain are not
+reported.
 Source: rules F-30 to F-44, P-01 to P-08; Kafka's ProducerStateManager, ProducerAppendInfo.
 """
 
@@ -29,7 +29,7 @@ SEQUENCES = 1 << 31
 
 @dataclass(slots=True)
 class Producer:
-    """The last that was seen of a producer. last_sequence, last_offset: -1 before data."""
+    """Latest state of a producer. last_sequence, last_offset: -1 before data."""
 
     epoch: int
     last_sequence: int = -1
@@ -37,17 +37,17 @@ class Producer:
 
 
 class Marker(NamedTuple):
-    """What a control batch says; abort is None where it is no transaction marker."""
+    """A control batch; abort is None unless it is a transaction marker."""
 
     abort: bool | None
     fault: str | None = None
 
 
 class Producers:
-    """Follows a partition's batches: call good() for each stretch, lost() for each damaged place.
+    """Tracks a partition's batches: call good() for each run of batches, lost() for damage.
 
-    known_from: what stands at or above this offset was seen without a gap. has_holes: compaction was here.
-    aborted: of the segment since take_aborted() was called last.
+    known_from: batches at or above this offset were seen without a gap. has_holes: whether compaction left gaps.
+    aborted: transactions of the segment since the last take_aborted().
     """
 
     def __init__(self, known_from: int, *, is_compacted: bool) -> None:
@@ -59,22 +59,22 @@ class Producers:
         self._next = known_from
 
     def lost(self) -> None:
-        """A damaged place: nobody knows what was in it."""
+        """Handle damage, whose contents are unknown."""
         self.known.clear()
         self.open.clear()
         self.known_from = None
 
     def saw_all_since(self, offset: int) -> bool:
-        """Whether every batch from offset on was seen."""
+        """Return whether every batch from offset on was seen."""
         return self.known_from is not None and offset >= self.known_from
 
     def take_aborted(self) -> list[TransactionIndexEntry]:
-        """The aborted transactions whose marker was met since the last call."""
+        """Return the aborted transactions whose marker was seen since the last call."""
         taken, self._aborted = self._aborted, []
         return taken
 
     def good(self, good: Good) -> list[Odd]:
-        """Follow these batches; returns those that no producer would have written."""
+        """Track these batches; return those that no producer would have written."""
         if self.known_from is None:
             self.known_from = self._next = int(good.base[0])
         before = np.concatenate(([self._next], good.last[:-1] + 1))
@@ -139,9 +139,9 @@ class Producers:
         return marker.fault
 
     def disagreements(self, snapshot: list[ProducerState], offset: int) -> list[str]:
-        """What a snapshot at `offset` says otherwise than the log up to here.
+        """Return how a snapshot at `offset` differs from the log.
 
-        A producer that the log knows may have expired from the snapshot, so only the other way round is told.
+        Producers missing from the snapshot are not reported, since they may have expired.
         """
         if self.has_holes or self.known_from is None or self._next != offset:
             return []

@@ -1,7 +1,7 @@
-"""The next good batch behind a damaged place: bytes that look like a header, and whose checksum holds.
+"""Find the next valid batch after damage: bytes that parse as a header, with a valid checksum.
 
-A length field that is wrong leads nowhere, so nothing behind it can be believed before a checksum says so. Every byte
-is looked at; the `.index` would be quicker and would pass over good batches that stand before the next entry.
+A wrong length field makes everything after it uncertain until a checksum matches. Every byte is tried; the `.index`
+would be faster, but would skip valid batches before its next entry.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Range(NamedTuple):
 
 
 def valid_batch(file: StoredFile, position: int, stop: int, offsets: Range) -> BatchHeader | None:
-    """The header of the batch at position if its offsets are in range and its checksum holds, else None."""
+    """Return the header of the batch at position if its offsets are in range and its checksum is valid, else None."""
     try:
         header = parse_header(file.pread(position, DEFAULT_HEADER_BYTES), 0, position, file.url)
     except CorruptBatch:
@@ -49,7 +49,7 @@ def valid_batch(file: StoredFile, position: int, stop: int, offsets: Range) -> B
 
 
 def next_good(file: StoredFile, position: int, stop: int, offsets: Range) -> BatchHeader | None:
-    """The first batch in [position, stop) whose offsets are in range and whose checksum holds; None without one."""
+    """Find the first batch in [position, stop) with offsets in range and a valid checksum; None without one."""
     budget = FREE_CHECKS_BYTES
     while position < stop:
         window = file.pread(position, min(WINDOW_BYTES + DEFAULT_HEADER_BYTES, stop - position))
