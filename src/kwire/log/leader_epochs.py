@@ -1,4 +1,4 @@
-"""Where each leader's records begin: leader-epoch-checkpoint, kept while a log is written.
+"""Maintain leader-epoch-checkpoint, the start offset of each leader epoch, while a log is written.
 
 Source: rules F-04, F-05, A-08; Kafka's LeaderEpochFileCache.
 """
@@ -22,9 +22,9 @@ __all__ = ["LeaderEpochs"]
 
 
 class LeaderEpochs:
-    """The leader epochs of one partition. Every change is written at once, as Kafka does; truncations wait for flush().
+    """The leader epochs of one partition. Changes are written immediately, as in Kafka; truncations with flush().
 
-    directory: the partition's. A file that cannot be read counts as empty: the epochs come back with the recovery.
+    directory: the partition's. An unreadable file counts as empty; recovery restores the epochs.
     """
 
     def __init__(self, file_system: FileSystem, directory: str) -> None:
@@ -53,7 +53,7 @@ class LeaderEpochs:
         return self._entries[0] if self._entries else None
 
     def assign(self, leader_epoch: int, start_offset: int) -> None:
-        """Records of leader_epoch begin at start_offset; writes the file if that is new (F-04)."""
+        """Record that leader_epoch begins at start_offset, writing the file if that is new (F-04)."""
         last = self._entries[-1] if self._entries else None
         if last is not None and last.leader_epoch == leader_epoch and start_offset >= last.start_offset:
             return
@@ -67,21 +67,21 @@ class LeaderEpochs:
         self._write()
 
     def epoch_of(self, offset: int) -> int | None:
-        """The epoch that the record at offset belongs to, None where that is not known."""
+        """Return the epoch of the record at offset, None if unknown."""
         return next((entry.leader_epoch for entry in reversed(self._entries) if entry.start_offset <= offset), None)
 
     def end_offset_for(self, leader_epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """(leader epoch, end offset) as OffsetForLeaderEpoch answers it; (-1, -1) is undefined (F-05)."""
+        """Return (leader epoch, end offset) as in OffsetForLeaderEpoch responses; (-1, -1) is undefined (F-05)."""
         return end_offset_for(leader_epoch, self._entries, log_end_offset)
 
     def truncate_from_end(self, end_offset: int) -> None:
-        """Take away entries that begin at or after end_offset."""
+        """Remove entries that begin at or after end_offset."""
         kept = [entry for entry in self._entries if entry.start_offset < end_offset]
         if len(kept) != len(self._entries) and end_offset >= 0:
             self._entries, self._is_written = kept, False
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """Take away what is below start_offset: the newest entry at or below it begins there then."""
+        """Remove entries below start_offset; the newest of them then begins there."""
         below = [entry for entry in self._entries if entry.start_offset <= start_offset]
         if not below or (len(below) == 1 and below[0].start_offset == start_offset):
             return
@@ -89,18 +89,18 @@ class LeaderEpochs:
         self._entries, self._is_written = [moved, *self._entries[len(below) :]], False
 
     def clear(self) -> None:
-        """Take all entries away and write that."""
+        """Remove all entries and write the file."""
         if self._entries:
             self._entries = []
             self._write()
 
     def discard(self) -> None:
-        """Take all entries and the file away: a log below magic 2 has none."""
+        """Remove all entries and the file: a log below magic 2 has none."""
         self._entries, self._is_written = [], False
         self._file_system.remove(self._path)
 
     def flush(self) -> None:
-        """Write the file if truncations are not in it yet."""
+        """Write the file if it lacks truncations."""
         if not self._is_written and (self._entries or self._file_system.exists(self._path)):
             self._write()
 

@@ -1,7 +1,7 @@
-"""What a log knows about producers: who may write next, what is a duplicate, which transactions are open.
+"""State of a log's producers: expected sequences, duplicates and open transactions.
 
-    prepare(batches)   checks them against the state and tells what would become of it; nothing changes
-    commit(update)     makes it so, once the batches are in the log
+    prepare(batches)   checks them against the state and returns the update; nothing changes
+    commit(update)     applies it once the batches are in the log
 
 A transaction is open from its first batch to its marker, and unstable until its marker is below the high watermark.
 Source: rules P-01 to P-08, F-40 to F-43; Kafka's ProducerStateManager, ProducerAppendInfo, ProducerStateEntry.
@@ -70,7 +70,7 @@ class RememberedBatch(NamedTuple):
 
 
 class Duplicate(NamedTuple):
-    """Where a batch that comes again is in the log. timestamp: its largest, ms."""
+    """Position in the log of a duplicate batch. timestamp: its largest, in ms."""
 
     first_offset: int
     last_offset: int
@@ -78,7 +78,7 @@ class Duplicate(NamedTuple):
 
 
 class CompletedTransaction(NamedTuple):
-    """A transaction whose marker came. last_offset: the marker's."""
+    """A completed transaction. last_offset: the marker's."""
 
     producer_id: int
     first_offset: int
@@ -111,13 +111,13 @@ class ProducerEntry:
         return self.batches[-1].last_offset if self.batches else -1
 
     def begin_epoch(self, producer_epoch: int) -> None:
-        """Forget the batches of another epoch."""
+        """Drop the batches of another epoch."""
         if self.producer_epoch != producer_epoch:
             self.batches.clear()
             self.producer_epoch = producer_epoch
 
     def add(self, batch: RememberedBatch) -> None:
-        """Remember a batch, in the place of the oldest when there are five."""
+        """Add a batch, replacing the oldest of five."""
         if len(self.batches) == REMEMBERED_BATCHES:
             del self.batches[0]
         self.batches.append(batch)
@@ -156,12 +156,12 @@ class ProducerStates:
 
     @property
     def entries(self) -> Mapping[int, ProducerEntry]:
-        """The producers by id, not to be changed."""
+        """The producers by id; read-only."""
         return self._entries
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is known of any producer."""
+        """Whether there are no producers."""
         return not self._entries and not self._unreplicated
 
     @property
@@ -219,7 +219,7 @@ class ProducerStates:
         )
 
     def _duplicate_of(self, batch: ProducerBatch) -> Duplicate | None:
-        """Where the same batch is already (P-01)."""
+        """Return the position of the same batch if it is a duplicate (P-01)."""
         entry = self._entries.get(batch.producer_id)
         if entry is None or entry.producer_epoch != batch.producer_epoch:
             return None
@@ -238,7 +238,7 @@ class ProducerStates:
             )
 
     def _check_sequence(self, entry: ProducerEntry, batch: ProducerBatch) -> None:
-        """P-03."""
+        """Check the sequence (P-03)."""
         first = batch.base_sequence
         if batch.producer_epoch != entry.producer_epoch:
             if first and entry.producer_epoch != NO_EPOCH:
@@ -311,7 +311,7 @@ class ProducerStates:
         entry.last_timestamp = batch.max_timestamp
 
     def commit(self, update: ProducerUpdate) -> None:
-        """Take over what prepare found. complete() is called by itself for each completed transaction."""
+        """Apply an update of prepare. The caller calls complete() for each completed transaction."""
         for producer_id, new in update.entries.items():
             known = self._entries.get(producer_id)
             if known is None:
@@ -328,7 +328,7 @@ class ProducerStates:
             self._open[first_offset] = producer_id
 
     def last_stable_offset(self, completed: CompletedTransaction) -> int:
-        """The last stable offset once a transaction is complete, as its transaction index entry has it."""
+        """Return the last stable offset after a transaction completes, for its transaction index entry."""
         others = (first for first, producer_id in self._open.items() if producer_id != completed.producer_id)
         return next(others, completed.last_offset + 1)
 
@@ -338,12 +338,12 @@ class ProducerStates:
         self._unreplicated[completed.first_offset] = completed.last_offset
 
     def replicated_to(self, offset: int) -> None:
-        """The high watermark, or the log start, is offset now."""
+        """Handle a new high watermark or log start offset."""
         if self._unreplicated:
             self._unreplicated = {first: last for first, last in self._unreplicated.items() if last >= offset}
 
     def remove_expired(self, now_ms: int) -> None:
-        """Forget idle producers without an open transaction (P-07)."""
+        """Remove idle producers without an open transaction (P-07)."""
         expired = [producer_id for producer_id, entry in self._entries.items() if self._is_expired(entry, now_ms)]
         for producer_id in expired:
             del self._entries[producer_id]
@@ -354,14 +354,14 @@ class ProducerStates:
     # ---- snapshots
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all producers."""
         self._entries.clear()
         self._open.clear()
         self._unreplicated.clear()
         self._most_entries = 0
 
     def snapshot(self) -> bytes:
-        """The state as a snapshot file has it; of each producer's batches only the last one (F-41)."""
+        """Render the state as a snapshot, with only the last batch of each producer (F-41)."""
         states = [
             ProducerState(
                 producer_id=entry.producer_id,
@@ -380,7 +380,7 @@ class ProducerStates:
         return render_producer_snapshot(in_hash_order(states, self._most_entries))
 
     def load(self, data: bytes, now_ms: int) -> None:
-        """Take a snapshot's producers over, without those that have expired. Raises Malformed (F-42)."""
+        """Load the producers of a snapshot, except expired ones. Raises Malformed (F-42)."""
         for state in parse_producer_snapshot(data):
             first = state.current_transaction_first_offset
             entry = ProducerEntry(
@@ -401,7 +401,7 @@ class ProducerStates:
 
 
 def in_hash_order(states: Iterable[ProducerState], most_entries: int) -> list[ProducerState]:
-    """The order in which Kafka writes producers: that of a Java hash map which held most_entries at its fullest."""
+    """Return producer ids in Kafka's order: that of a Java hash map whose largest size was most_entries."""
     size = 16
     while most_entries > size * 3 // 4:
         size *= 2

@@ -1,13 +1,13 @@
-"""Opening a partition's directory: interrupted swaps, lost indexes, torn tails, producer state.
+"""Recover a partition's directory: interrupted swaps, lost indexes, torn tails, producer state.
 
-    1  *.deleted and unfinished *.cleaned go, with the .swap files of a split that was not finished     G-02
-    2  what complete .swap files replace goes                                                          G-03
-    3  .swap files take their names                                                                    G-04
-    4  indexes without a log go; logs are opened; a missing or broken index is built again             G-05
-    5  after a crash, segments from the recovery point on are checked batch by batch and cut at the
-       first that is not whole; segments behind a cut go                                               G-07, G-08
-    6  a log that ends below its start begins again there; without a segment there is a new one        G-09, G-10
-    7  leader epochs are cut to the log; producer state comes from snapshots and the records behind    G-12, G-13
+    1  remove *.deleted, unfinished *.cleaned, and the .swap files of an unfinished split               G-02
+    2  remove the files that complete .swap files replace                                              G-03
+    3  rename .swap files to their final names                                                         G-04
+    4  remove indexes without a log; open the logs; rebuild missing or invalid indexes                 G-05
+    5  after a crash, check segments from the recovery point on batch by batch, truncate at the first
+       incomplete or corrupt batch, and remove the segments after it                                   G-07, G-08
+    6  restart a log that ends below its start; create a segment if there is none                      G-09, G-10
+    7  truncate leader epochs to the log; rebuild producer state from snapshots and later records      G-12, G-13
 
 Source: kafka.log.LogLoader, LogSegment.recover, UnifiedLog.rebuildProducerState 3.9.1.
 """
@@ -59,9 +59,9 @@ class OffsetOverflow(Exception):
 
 
 def checked_batches(log: OpenFile, position: int = 0) -> Iterator[Batch]:
-    """The batches from position on, whole and with the right checksum; ends where the file does, inside one or not.
+    """Iterate over the valid batches from position on, until the file ends, possibly inside a batch.
 
-    Raises CorruptBatch at the first that is not right.
+    Raises CorruptBatch at the first invalid batch.
     """
     want = CHUNK_BYTES
     while position < log.end:
@@ -92,10 +92,10 @@ def control_record_of(batch: Batch) -> ControlRecord | None:
 
 
 def recover_segment(segment: SegmentWriter, producers: ProducerStates, epochs: LeaderEpochs | None) -> int:
-    """Build a segment's indexes anew from its batches and cut it where they end; returns the bytes cut off (G-08).
+    """Rebuild a segment's indexes from its batches and truncate it after them; return the bytes removed (G-08).
 
-    producers, epochs: learn what is in the batches. Raises InvalidOffset on offsets that do not rise, OffsetOverflow
-    on one that does not fit (G-06).
+    producers, epochs: updated from the batches. Raises InvalidOffset for offsets that do not increase, OffsetOverflow
+    for one that does not fit (G-06).
     """
     segment.remove_indexes()
     largest, last_entry, position = (-1, segment.base_offset), 0, 0
@@ -128,7 +128,7 @@ def recover_segment(segment: SegmentWriter, producers: ProducerStates, epochs: L
 
 
 def learn(producers: ProducerStates, batch: Batch, segment: SegmentWriter | None = None) -> None:
-    """Take a batch of the log into the state of producers; segment: gets the entries of aborted transactions."""
+    """Apply a batch of the log to the producer state; segment: receives the entries of aborted transactions."""
     if batch.producer_id < 0:
         return
     update = producers.prepare([(batch, control_record_of(batch))], AppendOrigin.REPLICATION)
@@ -153,7 +153,7 @@ def rebuild_producer_state(
     is_clean: bool,
     now_ms: int,
 ) -> None:
-    """Bring producers to what was known at end_offset (G-13)."""
+    """Rebuild the producer state at end_offset (G-13)."""
     bases = segments.base_offsets[-2:]
     if magic < 2 or (snapshots.latest is None and is_clean):
         for offset in [*bases, end_offset]:  # nothing is scanned, now or when the log is truncated
@@ -174,7 +174,7 @@ def rebuild_producer_state(
 
 
 def replay(producers: ProducerStates, segment: SegmentWriter, start_offset: int, end_offset: int) -> None:
-    """Take the batches of a segment that end in [start_offset, end_offset) into the state of producers."""
+    """Apply the batches of a segment that end in [start_offset, end_offset) to the producer state."""
     place = segment.place_of(start_offset)
     if place is None:
         return
@@ -192,7 +192,7 @@ def replay(producers: ProducerStates, segment: SegmentWriter, start_offset: int,
 
 @dataclass(slots=True, kw_only=True)
 class Loaded:
-    """What was found: the segments, [log_start_offset, log_end_offset), and what is known to be on the disk."""
+    """Result of loading: segments, [log_start_offset, log_end_offset), and the recovery point."""
 
     segments: SegmentList
     log_start_offset: int
@@ -202,10 +202,10 @@ class Loaded:
 
 @dataclass(slots=True, kw_only=True)
 class Loader:
-    """Opens one partition's directory. is_clean: the last stop was; nothing is checked then.
+    """Opens one partition's directory. is_clean: whether the shutdown was clean; then batches are not checked.
 
-    log_start_offset, recovery_point: of the checkpoints, 0 without one. remove_later: takes segments and snapshots with
-    their `.deleted` names.
+    log_start_offset, recovery_point: of the checkpoints, default 0. remove_later: receives segments and snapshots that
+    were renamed to `.deleted`.
     """
 
     file_system: FileSystem
@@ -223,7 +223,7 @@ class Loader:
     remove_later: Callable[[SegmentWriter | str], None]
 
     def load(self) -> Loaded:
-        """All passes. Raises LogError where files cannot be read or changed."""
+        """Run all passes. Raises LogError if files cannot be read or changed."""
         self.finish_swaps()
         segments = self.open_and_recover()
         end_offset = self.check_end(segments)
@@ -274,7 +274,7 @@ class Loader:
     # ---- passes 1 to 3
 
     def finish_swaps(self) -> None:
-        """Finish or undo what a crash has interrupted (G-02 to G-04)."""
+        """Finish or undo interrupted swaps (G-02 to G-04)."""
         files = self.file_system
         cleaned, swap, plain = list[tuple[int, str]](), list[tuple[int, str]](), list[tuple[int, str]]()
         for name in files.list(self.directory):
@@ -311,7 +311,7 @@ class Loader:
         return end
 
     def open_and_recover(self) -> SegmentList:
-        """Passes 4 and 5, again and again until no segment had to be split (G-06)."""
+        """Run passes 4 and 5 until no segment has to be split (G-06)."""
         while True:
             try:
                 segments = self.open_segments()
@@ -332,7 +332,7 @@ class Loader:
     # ---- pass 4
 
     def open_segments(self) -> SegmentList:
-        """Open every log; build missing or broken indexes again (G-05)."""
+        """Open every log; rebuild missing or invalid indexes (G-05)."""
         segments = SegmentList()
         found: dict[int, set[str]] = {}
         for name in self.file_system.list(self.directory):
@@ -351,7 +351,7 @@ class Loader:
         return segments
 
     def _recover(self, before: SegmentList, segment: SegmentWriter) -> int:
-        """Recover one segment, with the producer state that the segments before it leave."""
+        """Recover one segment, with the producer state after the previous segments."""
         snapshots = SnapshotFiles(self.file_system, self.directory)
         producers = ProducerStates(self.name, expiration_ms=self.producers.expiration_ms)
         rebuild_producer_state(
@@ -371,7 +371,7 @@ class Loader:
     # ---- pass 5
 
     def recover(self, segments: SegmentList) -> None:
-        """Check what may not have reached the disk (G-07)."""
+        """Check the batches that may not be durable (G-07)."""
         unflushed = segments.between(self.recovery_point, MAX_OFFSET)
         for done, segment in enumerate(unflushed):
             if self.progress is not None:
@@ -402,7 +402,7 @@ class Loader:
     # ---- pass 6
 
     def check_end(self, segments: SegmentList) -> int | None:
-        """The log's end; None, and no segment left, where that is below the log's start (G-09)."""
+        """Return the log end offset; None, with all segments removed, if it is below the log start offset (G-09)."""
         if not len(segments):
             return None
         end_offset = segments.active.read_next_offset()

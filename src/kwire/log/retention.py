@@ -1,4 +1,4 @@
-"""Which segments are too old or too many. Source: rule F-62; kafka.log.UnifiedLog.deleteOldSegments."""
+"""Select the segments beyond retention. Source: rule F-62; kafka.log.UnifiedLog.deleteOldSegments."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Condition = Callable[[SegmentWriter, int | None], bool]  # (segment, base offset
 
 
 def below_log_start(segments: SegmentList, log_start_offset: int, high_watermark: int, end: int) -> list[SegmentWriter]:
-    """Segments that end at or below the log start."""
+    """Return the segments that end at or below the log start offset."""
     return oldest(segments, high_watermark, end, lambda _, behind: behind is not None and behind <= log_start_offset)
 
 
 def over_size(segments: SegmentList, config: LogConfig, high_watermark: int, end: int) -> list[SegmentWriter]:
-    """Segments without which the log still holds retention.bytes."""
+    """Return the segments without which the log still has retention.bytes."""
     left = segments.size_bytes - config.retention_bytes
     if config.retention_bytes < 0 or left < 0:
         return []
@@ -37,7 +37,7 @@ def over_size(segments: SegmentList, config: LogConfig, high_watermark: int, end
 def over_time(
     segments: SegmentList, config: LogConfig, high_watermark: int, end: int, now_ms: int
 ) -> list[SegmentWriter]:
-    """Segments whose newest record is older than retention.ms."""
+    """Return the segments whose newest record is older than retention.ms."""
     keep_ms = config.retention_ms
     if keep_ms < 0:
         return []
@@ -45,9 +45,9 @@ def over_time(
 
 
 def oldest(segments: SegmentList, high_watermark: int, end: int, condition: Condition) -> list[SegmentWriter]:
-    """Segments from the first one on as long as the condition holds and they are below the high watermark.
+    """Return the leading segments that satisfy the condition and are below the high watermark.
 
-    end: of the log. A last segment that is empty stays.
+    end: log end offset. An empty last segment stays.
     """
     found = []
     for i, segment in enumerate(segments):

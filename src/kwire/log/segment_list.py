@@ -39,7 +39,7 @@ class SegmentList:
 
     @property
     def base_offsets(self) -> list[int]:
-        """All base offsets, rising."""
+        """All base offsets, ascending."""
         return list(self._bases)
 
     @property
@@ -48,7 +48,7 @@ class SegmentList:
         return sum(segment.size_bytes for segment in self._segments)
 
     def add(self, segment: SegmentWriter) -> None:
-        """Put a segment in, in the place of one with the same base offset."""
+        """Add a segment, replacing one with the same base offset."""
         i = bisect_left(self._bases, segment.base_offset)
         if i < len(self._bases) and self._bases[i] == segment.base_offset:
             self._segments[i] = segment
@@ -57,7 +57,7 @@ class SegmentList:
             self._segments.insert(i, segment)
 
     def remove(self, base_offset: int) -> None:
-        """Take a segment out; its files stay."""
+        """Remove a segment from the list; its files stay."""
         i = bisect_left(self._bases, base_offset)
         del self._bases[i], self._segments[i]
 
@@ -67,21 +67,21 @@ class SegmentList:
         return self._segments[i] if i < len(self._bases) and self._bases[i] == base_offset else None
 
     def number_of(self, offset: int) -> int:
-        """Number of the segment whose range has offset: the last one that begins at or below it, -1 without one."""
+        """Return the index of the last segment that begins at or below offset, -1 without one."""
         return bisect_right(self._bases, offset) - 1
 
     def next_base(self, i: int) -> int | None:
-        """Base offset of the segment behind number i, None for the active one."""
+        """Return the base offset of the segment after index i, None for the active one."""
         return self._bases[i + 1] if i + 1 < len(self._bases) else None
 
     def between(self, from_offset: int, to_offset: int) -> list[SegmentWriter]:
-        """The segment that has from_offset, or the first one, and all behind it that begin below to_offset."""
+        """Return the segments from the one that contains from_offset, or the first, up to to_offset."""
         if from_offset >= to_offset:
             return []
         return self._segments[max(self.number_of(from_offset), 0) : bisect_left(self._bases, to_offset)]
 
     def reading(self, segment: SegmentWriter) -> None:
-        """Remember that a segment's indexes are asked; those of the closed one that was not for longest are dropped."""
+        """Mark a segment's indexes as used, and unload those of the least recently used closed segment."""
         if segment is self._segments[-1] or (self._loaded and self._loaded[-1] is segment):
             return
         if segment in self._loaded:

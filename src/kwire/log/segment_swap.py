@@ -1,10 +1,10 @@
-"""Segments put in the place of others, so that a crash at any step leaves the old ones or the new ones.
+"""Replace segments by others, so that a crash at any step leaves either the old or the new ones.
 
-    .cleaned -> .swap      highest base first: from the lowest on, all of them are there (G-02)
+    .cleaned -> .swap      highest base offset first: once the lowest is renamed, all are (G-02)
     old ones -> .deleted
-    .swap -> their names   a start in between removes what they replace and goes on (G-03, G-04)
+    .swap -> final names   a restart in between removes the replaced segments and continues (G-03, G-04)
 
-Segments whose offsets do not fit an index (written by brokers before 2.0) are split that way when they are met.
+Segments whose offsets do not fit an index (written by brokers before 2.0) are split the same way when opened.
 Source: rules X-35, G-06; kafka.log.LocalLog.replaceSegments, splitOverflowedSegment.
 """
 
@@ -29,9 +29,9 @@ def swap(
     new: Sequence[SegmentWriter],
     removed: Callable[[SegmentWriter], None],
 ) -> None:
-    """Put segments with `.cleaned` names, in offset order, in the place of those with the base offsets `old`.
+    """Replace the segments with the base offsets `old` by `.cleaned` ones, which are in offset order.
 
-    removed: gives a segment that was taken out its `.deleted` name.
+    removed: renames a replaced segment to `.deleted`.
     """
     for segment in new:
         segment.sync()
@@ -51,9 +51,9 @@ def swap(
 
 
 def split(segment: SegmentWriter, make: Callable[[int], SegmentWriter]) -> list[SegmentWriter]:
-    """Write a segment's batches into new ones that begin where offsets stop to fit.
+    """Copy a segment's batches into new segments whose offsets fit an index.
 
-    make(base_offset): an empty segment with `.cleaned` names. Raises CorruptBatch.
+    make(base_offset): creates an empty `.cleaned` segment. Raises CorruptBatch.
     """
     made: list[SegmentWriter] = []
     for header in segment.batches():

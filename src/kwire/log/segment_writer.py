@@ -1,8 +1,8 @@
-"""One segment, written: a `.log` file that grows, and its indexes.
+"""Write one segment: a growing `.log` file and its indexes.
 
-An append adds an index entry first when more than `index.interval.bytes` were appended since the last one: (last offset
-of this append, position where it begins). So the first append has none, and an entry says where to begin to read, not
-where an offset is (F-11, F-12).
+Before an append, an index entry is added if more than `index.interval.bytes` were appended since the last one: (last
+offset of this append, its position). The first append therefore has none, and an entry is where to start reading for an
+offset, not the offset's position (F-11, F-12).
 Source: rules F-11 to F-22, F-60, F-64; Kafka's LogSegment.
 """
 
@@ -33,7 +33,7 @@ Data = bytes | bytearray | memoryview
 
 
 class BatchPlace(NamedTuple):
-    """Where a batch is in its segment."""
+    """The position of a batch in its segment."""
 
     position: int
     size_bytes: int
@@ -44,9 +44,9 @@ class BatchPlace(NamedTuple):
 class SegmentWriter:
     """A segment of an open partition.
 
-    directory: the partition's. suffix: behind the files' names, ".cleaned" for what waits to be swapped in.
-    base_offset: lower bound of its offsets. log: the `.log` file; its end is the segment's size. created_ms: when this
-    object was made, for a segment whose records have no time.
+    directory: the partition's. suffix: of the file names, ".cleaned" before the segment is swapped in. base_offset:
+    lower bound of its offsets. log: the `.log` file; its end is the segment's size. created_ms: time of construction,
+    used for segments whose records have no timestamp.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class SegmentWriter:
         suffix: str = "",
         is_new: bool = False,
     ) -> None:
-        """is_new: make the files, indexes at their full size; otherwise indexes are taken as they are: closed."""
+        """is_new: create the files, with preallocated indexes; otherwise the segment is opened as closed."""
         self._file_system, self.directory, self.base_offset, self.suffix = file_system, directory, base_offset, suffix
         self.index_interval_bytes = config.index_interval_bytes
         self.created_ms = now_ms
@@ -116,11 +116,11 @@ class SegmentWriter:
         *,
         only_base_offset: int | None = None,
     ) -> int:
-        """Write batches, with index entries where they are due; returns the position where they begin.
+        """Append batches, and index entries if due; return the position of the first batch.
 
-        last_offset: of the last of them. max_timestamp (ms), offset_of_max_timestamp: as validation found them.
-        only_base_offset: of the batch if it is only one, of magic 2.
-        Raises InvalidOffset, before anything is written, where last_offset does not fit the segment.
+        last_offset: of the last batch. max_timestamp (ms), offset_of_max_timestamp: from validation. only_base_offset:
+        base offset of a single batch of magic 2.
+        Raises InvalidOffset, before anything is written, if last_offset does not fit the segment.
         """
         if not 0 <= last_offset - self.base_offset <= LARGEST_RELATIVE:
             raise InvalidOffset(
@@ -147,9 +147,9 @@ class SegmentWriter:
 
     @property
     def largest(self) -> tuple[int, int]:
-        """(largest timestamp in ms, last offset of the earliest batch that has it); -1 without one.
+        """(largest timestamp in ms, last offset of the earliest batch with it); -1 without one.
 
-        Of a segment that was opened, what its time index says: that is all of it where it was closed.
+        For an opened segment, from its time index, which is complete if the segment was closed.
         """
         if self._largest is None:
             self._largest = self.time_index.last_timestamp, self.time_index.last_offset
@@ -157,12 +157,12 @@ class SegmentWriter:
 
     @property
     def largest_timestamp(self) -> int:
-        """Largest timestamp in ms, that of the file where no record has one (F-64)."""
+        """Largest timestamp in ms; the file's modification time if no record has one (F-64)."""
         largest = self.largest[0]
         return largest if largest >= 0 else self.log.modified_ms()
 
     def waited_ms(self, now_ms: int, timestamp: int) -> int:
-        """How long this segment has waited for its roll, by the time of new records or, without times, by the clock."""
+        """Return the age of this segment by the timestamps of records or, without them, by the clock."""
         first = self.first_timestamp
         return timestamp - first if first >= 0 else now_ms - self.created_ms
 
@@ -179,7 +179,7 @@ class SegmentWriter:
     def should_roll(
         self, config: LogConfig, now_ms: int, size_bytes: int, last_offset: int, max_timestamp: int
     ) -> bool:
-        """Whether new batches belong into a new segment (F-60)."""
+        """Return whether new batches require a new segment (F-60)."""
         size = self.log.end
         if size > config.max_segment_bytes - size_bytes:
             return True
@@ -190,12 +190,12 @@ class SegmentWriter:
         return not 0 <= last_offset - self.base_offset <= LARGEST_RELATIVE
 
     def activate(self) -> None:
-        """Give the indexes room: this segment is appended to from now on."""
+        """Become the active segment: preallocate the indexes."""
         self.offset_index.allocate()
         self.time_index.allocate()
 
     def deactivate(self) -> None:
-        """Write the last time index entry and trim the files: nothing is appended any more."""
+        """Become a closed segment: write the last time index entry and trim the files."""
         self.time_index.append(*self.largest, may_take_last_slot=True)
         self.offset_index.trim()
         self.time_index.trim()
@@ -204,7 +204,7 @@ class SegmentWriter:
     # ---- reading
 
     def batches(self, position: int = 0) -> Iterator[BatchHeader]:
-        """Headers from position on. Raises CorruptBatch where the bytes are none."""
+        """Iterate over the headers from position on. Raises CorruptBatch for bytes that are not a header."""
         walk = HeaderWalk(self.log, position)
         yield from walk
         if walk.damage:
@@ -250,9 +250,9 @@ class SegmentWriter:
     # ---- changing
 
     def truncate_to(self, offset: int, now_ms: int) -> int:
-        """Cut off batches that end at or above offset, with their index entries; returns the bytes cut off.
+        """Remove batches that end at or above offset, and their index entries; return the number of bytes removed.
 
-        The indexes get their full size: what is truncated is active from then on.
+        The indexes are preallocated, since a truncated segment becomes active.
         """
         place = self.place_of(offset)
         self._last_place = None
@@ -278,11 +278,11 @@ class SegmentWriter:
         return largest
 
     def set_largest(self, largest: tuple[int, int]) -> None:
-        """Take (timestamp in ms, offset) for the largest so far: who rebuilds the indexes counts anew."""
+        """Set the largest (timestamp in ms, offset), when indexes are rebuilt."""
         self._largest = largest
 
     def sync(self) -> None:
-        """Wait until all files are on the disk."""
+        """Make all files durable."""
         for file in self.files:
             file.sync()
 
@@ -300,7 +300,7 @@ class SegmentWriter:
             self._file_system.set_modified(self.path(kind), modified_ms)
 
     def unload(self) -> None:
-        """Forget index entries until they are asked for."""
+        """Unload the index entries until they are needed."""
         self.offset_index.unload()
         self.time_index.unload()
 
@@ -314,14 +314,14 @@ class SegmentWriter:
         self.close_files()
 
     def close_files(self) -> None:
-        """Let the descriptors go and leave the files as they are."""
+        """Close the descriptors without changing the files."""
         self.log.close()
         self.offset_index.file.close()
         self.time_index.file.close()
         self.transaction_index.close()
 
     def remove(self) -> None:
-        """Close and remove the files under their present names."""
+        """Close and remove the files under their current names."""
         if self._removed:
             return
         self._removed = True
@@ -330,7 +330,7 @@ class SegmentWriter:
             self._file_system.remove(self.path(kind))
 
     def remove_indexes(self) -> None:
-        """Take all index entries away and give the indexes their full size."""
+        """Remove all index entries and preallocate the indexes."""
         self.offset_index.reset()
         self.time_index.reset()
         self.transaction_index.reset()

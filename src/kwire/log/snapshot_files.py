@@ -1,7 +1,7 @@
-"""The producer snapshots of a partition's directory: taken, loaded, removed.
+"""Take, load and remove the producer snapshots of a partition.
 
-    <offset>.snapshot     what was known of producers before that offset: at each segment's base and, after a clean
-                          stop, at the end of the log
+    <offset>.snapshot     state of the producers before that offset: at each segment's base offset and, after a clean
+                          shutdown, at the log end offset
 
 Source: rules F-42 to F-44; Kafka's ProducerStateManager, SnapshotFile.
 """
@@ -27,7 +27,7 @@ class SnapshotFiles:
         self.reload()
 
     def reload(self) -> None:
-        """Look at the directory again."""
+        """List the directory again."""
         found = (SEGMENT_FILE.fullmatch(name) for name in self._file_system.list(self._directory))
         self._offsets = {
             int(match["base"]) for match in found if match and match["kind"] == "snapshot" and not match["suffix"]
@@ -39,7 +39,7 @@ class SnapshotFiles:
 
     @property
     def offsets(self) -> list[int]:
-        """Of all snapshots, rising."""
+        """Offsets of all snapshots, ascending."""
         return sorted(self._offsets)
 
     @property
@@ -65,19 +65,19 @@ class SnapshotFiles:
         return offset
 
     def sync(self, offset: int) -> None:
-        """Wait until the snapshot at offset is on the disk, if it still is there."""
+        """Make the snapshot at offset durable, if it still exists."""
         for file in self.opened([offset]):
             with file:
                 file.sync()
 
     def opened(self, offsets: Iterable[int]) -> list[OpenFile]:
-        """The files of snapshots that are still there."""
+        """Open the snapshots that still exist."""
         return [self._file_system.open(self.path(offset)) for offset in offsets if offset in self._offsets]
 
     def load_latest(self, producers: ProducerStates, log_start_offset: int, now_ms: int) -> None:
-        """Fill producers from the newest snapshot that is whole; broken ones are removed (F-42).
+        """Load the newest valid snapshot into producers, removing invalid ones (F-42).
 
-        Without one, nothing is known from log_start_offset on.
+        Without one, the state is empty at log_start_offset.
         """
         while (offset := self.latest) is not None:
             try:
@@ -93,7 +93,7 @@ class SnapshotFiles:
     def truncate_and_reload(
         self, producers: ProducerStates, log_start_offset: int, log_end_offset: int, now_ms: int
     ) -> None:
-        """Remove snapshots outside of (log start, log end], and take producers back to the newest one left (G-13)."""
+        """Remove snapshots outside of (log start, log end], and reset producers to the newest remaining one (G-13)."""
         for offset in self.offsets:
             if not log_start_offset < offset <= log_end_offset:
                 self.remove(offset)
@@ -111,7 +111,7 @@ class SnapshotFiles:
         producers.snapshot_offset = log_start_offset if latest is None else latest
 
     def remove_stray(self, base_offsets: Collection[int]) -> None:
-        """Remove snapshots at offsets that no segment has as its base, except one above all of them (F-44)."""
+        """Remove snapshots at offsets that are no segment's base offset, except one above all segments (F-44)."""
         self.reload()
         stray = sorted(self._offsets - set(base_offsets))
         keep = stray[-1] if stray and base_offsets and stray[-1] >= max(base_offsets) else None
