@@ -13,13 +13,46 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Protocol, cast
 from uuid import UUID
 
 from kwire.internal_topics.consumer_protocol import PROTOCOL_TYPE, read_assignment, read_subscription
 from kwire.internal_topics.enums import StateNumber, label
 
+if TYPE_CHECKING:
+    from kwire import messages as m
+    from kwire.messages.base import Message
+    from kwire.messages.group_metadata_value import MemberMetadata
+
+    IdentityValue = (
+        m.ConsumerGroupMemberMetadataValue | m.ShareGroupMemberMetadataValue | m.StreamsGroupMemberMetadataValue
+    )
+    TargetValue = (
+        m.ConsumerGroupTargetAssignmentMemberValue
+        | m.ShareGroupTargetAssignmentMemberValue
+        | m.StreamsGroupTargetAssignmentMemberValue
+    )
+    CurrentValue = (
+        m.ConsumerGroupCurrentMemberAssignmentValue
+        | m.ShareGroupCurrentMemberAssignmentValue
+        | m.StreamsGroupCurrentMemberAssignmentValue
+    )
+
 __all__ = ["AssignedPartitions", "Member", "MemberState", "Tasks", "classic_member", "fill_member"]
+
+
+class TopicPartitions(Protocol):
+    """Partitions of a topic in a record."""
+
+    topic_id: UUID
+    partitions: list[int]
+
+
+class TaskIds(Protocol):
+    """Tasks of a subtopology in a record."""
+
+    subtopology_id: str
+    partitions: list[int]
 
 
 class MemberState(StateNumber):
@@ -100,7 +133,7 @@ class Member:
         return label(self.state)
 
 
-def classic_member(member: Any, protocol_type: str) -> Member:
+def classic_member(member: MemberMetadata, protocol_type: str) -> Member:
     """Return a member from a GroupMetadataValue."""
     found = Member(
         member_id=member.member_id,
@@ -123,17 +156,17 @@ def classic_member(member: Any, protocol_type: str) -> Member:
     return found
 
 
-def fill_member(member: Member, kind: str, value: Any) -> None:
+def fill_member(member: Member, kind: str, value: Message | None) -> None:
     """Apply a record about a member of a consumer, share or streams group. value: None for a tombstone."""
     if kind.endswith("MemberMetadata"):
-        _identity(member, value)
+        _identity(member, cast("IdentityValue", value))
     elif kind.endswith("TargetAssignmentMember"):
-        _target(member, value)
+        _target(member, cast("TargetValue | None", value))
     else:
-        _current(member, value)
+        _current(member, cast("CurrentValue | None", value))
 
 
-def _identity(member: Member, value: Any) -> None:
+def _identity(member: Member, value: IdentityValue) -> None:
     member.instance_id = getattr(value, "instance_id", None)
     member.rack_id, member.client_id, member.client_host = value.rack_id, value.client_id, value.client_host
     member.subscribed_topics = tuple(getattr(value, "subscribed_topic_names", ()))
@@ -148,14 +181,14 @@ def _identity(member: Member, value: Any) -> None:
     )
 
 
-def _target(member: Member, value: Any) -> None:
+def _target(member: Member, value: TargetValue | None) -> None:
     if value is None:
         member.target = None
     elif hasattr(value, "topic_partitions"):
         member.target = _by_id(value.topic_partitions)
 
 
-def _current(member: Member, value: Any) -> None:
+def _current(member: Member, value: CurrentValue | None) -> None:
     if value is None:
         member.epoch, member.previous_epoch, member.state, member.assigned, member.revoking = -1, -1, STABLE, (), ()
         member.active_tasks, member.standby_tasks, member.warmup_tasks = {}, {}, {}
@@ -163,9 +196,10 @@ def _current(member: Member, value: Any) -> None:
     member.epoch, member.previous_epoch = value.member_epoch, value.previous_member_epoch
     member.state = MemberState.of(value.state)
     if hasattr(value, "active_tasks"):
-        member.active_tasks = _tasks(value.active_tasks)
-        member.standby_tasks = _tasks(value.standby_tasks)
-        member.warmup_tasks = _tasks(value.warmup_tasks)
+        streams = cast("m.StreamsGroupCurrentMemberAssignmentValue", value)
+        member.active_tasks = _tasks(streams.active_tasks)
+        member.standby_tasks = _tasks(streams.standby_tasks)
+        member.warmup_tasks = _tasks(streams.warmup_tasks)
     else:
         member.assigned = _by_id(value.assigned_partitions)
         member.revoking = _by_id(getattr(value, "partitions_pending_revocation", ()))
@@ -175,9 +209,9 @@ def _named(topic: str, partitions: Iterable[int]) -> AssignedPartitions:
     return AssignedPartitions(topic=topic, partitions=tuple(partitions))
 
 
-def _by_id(topics: Iterable[Any]) -> tuple[AssignedPartitions, ...]:
+def _by_id(topics: Iterable[TopicPartitions]) -> tuple[AssignedPartitions, ...]:
     return tuple(AssignedPartitions(topic_id=each.topic_id, partitions=tuple(each.partitions)) for each in topics)
 
 
-def _tasks(tasks: Iterable[Any]) -> Tasks:
+def _tasks(tasks: Iterable[TaskIds]) -> Tasks:
     return {each.subtopology_id: tuple(each.partitions) for each in tasks}

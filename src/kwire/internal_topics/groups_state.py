@@ -17,16 +17,33 @@ Source: GroupCoordinatorShard.replay, GroupMetadataManager, OffsetMetadataManage
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
 from kwire.identifiers import TopicPartition
 from kwire.internal_topics.group_members import AssignedPartitions, Member, classic_member, fill_member
 from kwire.internal_topics.typed_record import Problems, TypedRecord
 
+if TYPE_CHECKING:
+    from kwire import messages as m
+    from kwire.messages.base import Message
+
+    EpochValue = m.ConsumerGroupMetadataValue | m.ShareGroupMetadataValue | m.StreamsGroupMetadataValue
+    AssignmentEpochValue = (
+        m.ConsumerGroupTargetAssignmentMetadataValue
+        | m.ShareGroupTargetAssignmentMetadataValue
+        | m.StreamsGroupTargetAssignmentMetadataValue
+    )
+
 __all__ = ["CommittedOffset", "Group", "GroupsState", "ResolvedRegex", "TopicMetadata", "group_of"]
+
+
+class MemberKey(Protocol):
+    """The key of a record about a member."""
+
+    member_id: str
 
 
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
@@ -103,7 +120,7 @@ class Group:
     topics: dict[str, TopicMetadata] = field(default_factory=dict)
     topic_names: dict[UUID, str] = field(default_factory=dict)
     share_partitions: dict[str, tuple[AssignedPartitions, ...]] = field(default_factory=dict)
-    topology: Any = None
+    topology: m.StreamsGroupTopologyValue | None = None
     last_offset: int = -1
     last_timestamp: int = -1
 
@@ -200,17 +217,20 @@ class GroupsState:
 
 def group_of(record: TypedRecord) -> str | None:
     """Return the name of the group in a record; None for control records, unknown types and malformed keys."""
-    key: Any = record.key
-    if key is None:
+    if record.key is None:
         return None
-    name: str = key.group if record.kind in ("OffsetCommit", "GroupMetadata") else key.group_id
+    name: str = getattr(record.key, "group" if record.kind in ("OffsetCommit", "GroupMetadata") else "group_id")
     return name
 
 
-# ---- what each record changes; value None is a tombstone
+# ---- One function a record; a value of None is a tombstone
+
+Change = Callable[["Group", Any, Any, TypedRecord], None]
 
 
-def _offset_commit(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
+def _offset_commit(
+    group: Group, key: m.OffsetCommitKey, value: m.OffsetCommitValue | None, record: TypedRecord
+) -> None:
     place = (key.topic, key.partition)
     if value is None:
         group.offsets.pop(place, None)
@@ -236,7 +256,7 @@ def _offset_commit(group: Group, key: Any, value: Any, record: TypedRecord) -> N
         group.offsets[place] = committed
 
 
-def _classic(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
+def _classic(group: Group, key: m.GroupMetadataKey, value: m.GroupMetadataValue | None, record: TypedRecord) -> None:
     if value is None:
         if group.kind == CLASSIC:
             group.forget()
@@ -247,8 +267,8 @@ def _classic(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
     group.members = {each.member_id: classic_member(each, value.protocol_type) for each in value.members}
 
 
-def _group_epoch(kind: str) -> Any:
-    def change(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
+def _group_epoch(kind: str) -> Change:
+    def change(group: Group, key: object, value: EpochValue | None, record: TypedRecord) -> None:
         if value is None:
             if group.kind == kind:
                 group.forget()
@@ -258,8 +278,8 @@ def _group_epoch(kind: str) -> Any:
     return change
 
 
-def _assignment_epoch(kind: str) -> Any:
-    def change(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
+def _assignment_epoch(kind: str) -> Change:
+    def change(group: Group, key: object, value: AssignmentEpochValue | None, record: TypedRecord) -> None:
         if value is not None:
             group.kind, group.assignment_epoch = kind, value.assignment_epoch
         elif group.kind == kind:
@@ -268,8 +288,8 @@ def _assignment_epoch(kind: str) -> Any:
     return change
 
 
-def _member(kind: str) -> Any:
-    def change(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
+def _member(kind: str) -> Change:
+    def change(group: Group, key: MemberKey, value: Message | None, record: TypedRecord) -> None:
         if value is None:
             group.members.pop(key.member_id, None)
             return
@@ -280,10 +300,10 @@ def _member(kind: str) -> Any:
     return change
 
 
-def _member_part(kind: str) -> Any:
+def _member_part(kind: str) -> Change:
     """A record about a member that another record makes and removes."""
 
-    def change(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
+    def change(group: Group, key: MemberKey, value: Message | None, record: TypedRecord) -> None:
         if value is not None:
             _member(kind)(group, key, value, record)
         elif (member := group.members.get(key.member_id)) is not None:
@@ -292,7 +312,9 @@ def _member_part(kind: str) -> Any:
     return change
 
 
-def _topics(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
+def _topics(
+    group: Group, key: object, value: m.ConsumerGroupPartitionMetadataValue | None, record: TypedRecord
+) -> None:
     group.topics, group.topic_names = {}, {}
     if value is None:
         return
@@ -308,7 +330,12 @@ def _topics(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
         )
 
 
-def _expression(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
+def _regex(
+    group: Group,
+    key: m.ConsumerGroupRegularExpressionKey,
+    value: m.ConsumerGroupRegularExpressionValue | None,
+    record: TypedRecord,
+) -> None:
     if value is None:
         group.regexes.pop(key.regular_expression, None)
     else:
@@ -318,7 +345,9 @@ def _expression(group: Group, key: Any, value: Any, record: TypedRecord) -> None
         )
 
 
-def _share_partitions(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
+def _share_partitions(
+    group: Group, key: object, value: m.ShareGroupStatePartitionMetadataValue | None, record: TypedRecord
+) -> None:
     group.share_partitions, group.topic_names = {}, {}
     if value is None:
         return
@@ -332,13 +361,13 @@ def _share_partitions(group: Group, key: Any, value: Any, record: TypedRecord) -
         )
 
 
-def _topology(group: Group, key: Any, value: Any, record: TypedRecord) -> None:
+def _topology(group: Group, key: object, value: m.StreamsGroupTopologyValue | None, record: TypedRecord) -> None:
     group.topology = value
     if value is not None:
         group.kind = STREAMS
 
 
-CHANGES = {
+CHANGES: dict[str, Change] = {
     "OffsetCommit": _offset_commit,
     "GroupMetadata": _classic,
     "ConsumerGroupMetadata": _group_epoch(CONSUMER),
@@ -347,7 +376,7 @@ CHANGES = {
     "ConsumerGroupTargetAssignmentMetadata": _assignment_epoch(CONSUMER),
     "ConsumerGroupTargetAssignmentMember": _member_part(CONSUMER),
     "ConsumerGroupCurrentMemberAssignment": _member_part(CONSUMER),
-    "ConsumerGroupRegularExpression": _expression,
+    "ConsumerGroupRegularExpression": _regex,
     "ShareGroupMetadata": _group_epoch(SHARE),
     "ShareGroupMemberMetadata": _member(SHARE),
     "ShareGroupTargetAssignmentMetadata": _assignment_epoch(SHARE),

@@ -13,11 +13,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 from uuid import UUID
 
 from kwire.internal_topics.enums import StateNumber, label
 from kwire.internal_topics.typed_record import Problems, TypedRecord
+
+if TYPE_CHECKING:
+    from kwire import messages as m
 
 __all__ = [
     "DeliveredRange",
@@ -88,9 +91,9 @@ class ShareState:
 
     def apply(self, record: TypedRecord) -> None:
         """Apply one usable record."""
-        key: Any = record.key
-        if key is None:
+        if record.key is None:
             return
+        key = cast("m.ShareSnapshotKey | m.ShareUpdateKey", record.key)
         place = (key.group_id, key.topic_id, key.partition)
         if record.value is None:
             self.partitions.pop(place, None)
@@ -102,7 +105,7 @@ class ShareState:
 
 
 def _from_snapshot(place: tuple[str, UUID, int], record: TypedRecord) -> SharePartition:
-    value: Any = record.value
+    value = cast("m.ShareSnapshotValue", record.value)
     return SharePartition(
         group_id=place[0],
         topic_id=place[1],
@@ -122,7 +125,7 @@ def _from_snapshot(place: tuple[str, UUID, int], record: TypedRecord) -> SharePa
 
 
 def _update(partition: SharePartition, record: TypedRecord) -> None:
-    value: Any = record.value
+    value = cast("m.ShareUpdateValue", record.value)
     partition.record_offset, partition.timestamp = record.offset, record.timestamp
     if value.leader_epoch != UNSET:
         partition.leader_epoch = value.leader_epoch
@@ -133,7 +136,7 @@ def _update(partition: SharePartition, record: TypedRecord) -> None:
     partition.ranges = merge_ranges((*partition.ranges, *_ranges(value)), partition.start_offset)
 
 
-def _ranges(value: Any) -> tuple[DeliveredRange, ...]:
+def _ranges(value: m.ShareSnapshotValue | m.ShareUpdateValue) -> tuple[DeliveredRange, ...]:
     return tuple(
         DeliveredRange(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
         for each in value.state_batches
