@@ -61,7 +61,7 @@ def test_the_example_prints_what_the_page_shows(
 
 
 def test_every_rule_is_in_the_table_with_its_verdict() -> None:
-    table = PAGE[PAGE.index("## The rules") : PAGE.index("## Tags are for ever")]
+    table = PAGE[PAGE.index("## The rules") : PAGE.index("## Tags are forever")]
     listed = set(re.findall(r"V-\d+", "".join(line.split("|")[1] for line in table.splitlines() if line[:1] == "|")))
     assert listed == {rule for rule in RULES if rule.startswith("V-")}
 
