@@ -45,7 +45,7 @@ def coordinator_decoder(module: str, *, kafka: str | None = None, types: range |
             key = registry.find("coordinator-key", record_type, module=module)
         except UnsupportedVersion:
             return None
-        # type 0 is an offset commit like type 1, as brokers of 0.8 wrote it; 4.x gives it classes of its own
+        # type 0 is the offset commit of 0.8 brokers, like type 1; 4.x has separate classes for it
         kind = key.__name__.removesuffix("Key").removeprefix("Legacy")
         return kind, key, registry.get(f"{kind}Value", kafka=kafka)
 

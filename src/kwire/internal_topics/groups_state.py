@@ -137,7 +137,7 @@ class Group:
         return "Stable"
 
     @property
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         """Whether anything of the group exists."""
         numbered = self.epoch >= 0 or self.assignment_epoch >= 0
         parts = (self.members, self.offsets, self.pending_offsets, self.regexes, self.topic_names)
@@ -172,14 +172,14 @@ class GroupsState:
         group = self.groups.get(name)
         if group is None:
             if record.value is None:
-                return  # a tombstone of what is not there
+                return  # the tombstone of an unknown group
             group = self.groups[name] = Group(group_id=name, partition=record.partition)
         group.last_offset, group.last_timestamp = record.offset, record.timestamp
         if record.is_transactional and record.value is not None:
             self._open.setdefault((record.partition, record.producer_id), set()).add(name)
         CHANGES[record.kind](group, record.key, record.value, record)
         # compaction leaves a group's records in any order, so only a tombstone can have removed the last of it
-        if record.value is None and not group.is_there:
+        if record.value is None and not group.exists:
             del self.groups[name]
 
     def offsets_of(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
@@ -211,7 +211,7 @@ class GroupsState:
                 before = group.offsets.get(key[1:])
                 if commit and (before is None or before.record_offset < pending.record_offset):
                     group.offsets[key[1:]] = pending
-            if not group.is_there:
+            if not group.exists:
                 del self.groups[name]
 
 

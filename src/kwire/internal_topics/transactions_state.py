@@ -49,7 +49,7 @@ class TransactionState(StateNumber):
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is no transaction: one may begin, and the transactional id may expire."""
+        """Whether a transaction may begin and the transactional id may expire."""
         return self in IDLE
 
     @property

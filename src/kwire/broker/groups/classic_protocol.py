@@ -25,7 +25,7 @@ __all__ = ["MEMBER_ID_REQUIRED_VERSION", "ClassicProtocol", "protocols_of"]
 MEMBER_ID_REQUIRED_VERSION = 4
 """From this version of JoinGroup on, a member without an id is given one and has to come back with it (KIP-394)."""
 SKIP_ASSIGNMENT_VERSION = 9
-"""From this version on, a static leader that comes back can be told not to assign anew (KIP-814)."""
+"""From this version on, the response tells a returning static leader not to assign again (KIP-814)."""
 
 
 def protocols_of(request: JoinGroupRequest) -> Protocols:
@@ -139,7 +139,7 @@ class ClassicProtocol:
         unchanged = member.protocols == protocols_of(request)
         is_leader = group.leader == member.member_id
         if group.state is ClassicState.COMPLETING_REBALANCE and unchanged:
-            answer(group.joined_response(member.member_id, with_members=is_leader))  # its answer was lost
+            answer(group.joined_response(member.member_id, with_members=is_leader))  # its response was lost
         elif group.state is ClassicState.STABLE and unchanged and not is_leader:
             answer(group.joined_response(member.member_id, with_members=False))
         elif group.state is ClassicState.EMPTY:
@@ -180,14 +180,14 @@ class ClassicProtocol:
             except BrokerError:
                 member.awaiting_join = None
                 group.replace_static(request.group_instance_id, new_id, old_id)
-                group.members[old_id] = old  # with what it offered
+                group.members[old_id] = old  # with its protocols
                 self.rebalance.restart_session(group, old)
                 self.store.timers.cancel(("session", group.group_id, new_id))
                 raise
             is_leader = group.leader == new_id
             if context.api_version >= SKIP_ASSIGNMENT_VERSION:
                 response = group.joined_response(new_id, with_members=is_leader, skip_assignment=is_leader)
-            else:  # the leader it is told of is its own old id, so it does not take itself for it
+            else:  # names its old id as the leader, so it does not act as one
                 response = group.joined_response(new_id, with_members=False)
                 response.leader = leader_before or ""
             group.answer_join(member, response)

@@ -49,7 +49,7 @@ ASSIGNORS: dict[str, assignors.Assignor] = {
     "range": assignors.assign_ranges,
 }
 CLIENT_MADE_MEMBER_ID_VERSION = 1
-"""From this version on, members bring an id that they made themselves, so a lost answer leaves no ghost behind."""
+"""From this version on, members bring an id that they made themselves, so a lost response leaves no dead member."""
 
 log = logging.getLogger(__name__)
 
@@ -312,7 +312,7 @@ class ConsumerProtocol:
             try:
                 compiled = TopicRegex(pattern)
                 matching = frozenset(topic.name for topic in self.store.topics if compiled.matches(topic.name))
-            except BrokerError:  # too much work for the topics there are by now; whoever brings a new one is told
+            except BrokerError:  # too expensive for the topics that exist by now; only new patterns report it
                 if known is None:
                     raise
                 matching = known.topics

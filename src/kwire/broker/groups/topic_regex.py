@@ -1,17 +1,16 @@
-"""Regular expressions over topic names: RE2's language, matched in time that grows with the name alone.
+"""Regular expressions over topic names: RE2's syntax, matched in time linear in the name.
 
-Members of a consumer group subscribe by patterns that a stranger wrote, so the matcher must not be one that can be made
-to search for ever, as backtracking ones can: see regex_machine. Topics' names have only the characters a-z, A-Z, 0-9,
-'.', '_' and '-', so a character class is the subset of those that it holds.
+Any client may subscribe with a pattern, so matching must not backtrack: see regex_machine. Topic names consist of a-z,
+A-Z, 0-9, '.', '_' and '-', so a character class is a subset of these.
 
     literals, escapes       \\. \\x41 \\x{41} \\101 \\Q...\\E and \\a \\f \\n \\r \\t \\v
     any, classes            . [a-z] [^a-z] [[:alpha:]] \\d \\w \\s \\D \\W \\S \\pL \\p{Lu} \\P{Greek}
     groups, alternatives    (...) (?:...) (?P<name>...) (?<name>...) (?i) (?i:...) a|b
-    repetition              * + ? {n} {n,} {n,m}, also with ? behind it, which changes nothing for a whole match
-    places                  ^ $ \\A \\z \\b \\B
+    repetition              * + ? {n} {n,} {n,m}, also lazy with ?, which makes no difference for a whole match
+    positions               ^ $ \\A \\z \\b \\B
 
-As in RE2 there are no back references and no looking around, and a repetition counts to 1000 at most. A pattern is
-matched against the whole name.
+As in RE2, back references and lookarounds are not supported, and repetition counts are at most 1000. A pattern matches
+the whole name.
 
 Source: com.google.re2j's syntax; org.apache.kafka.coordinator.group.modern.consumer.TopicRegexResolver.
 """
@@ -63,13 +62,13 @@ POSIX = {
 CONTROLS = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 Fragment = tuple[int, list[int]]
-"""Where a part of the machine begins, and its states whose next is still open."""
+"""The first state of a part of the machine, and its states without a successor."""
 
 
 class TopicRegex:
-    """A pattern, ready to match. Raises BrokerError: INVALID_REGULAR_EXPRESSION, with what is wrong and where.
+    """A compiled pattern.
 
-    alphabet: all characters that the names to be matched can have.
+    alphabet: all characters of the names to match. Raises BrokerError: INVALID_REGULAR_EXPRESSION, with the position.
     """
 
     def __init__(self, pattern: str, alphabet: frozenset[str] = ALPHABET) -> None:
@@ -89,7 +88,10 @@ class TopicRegex:
         self._machine.finish(start)
 
     def matches(self, name: str) -> bool:
-        """Whether the whole name matches. Raises BrokerError: INVALID_REGULAR_EXPRESSION for too much work."""
+        """Return whether the whole name matches.
+
+        Raises BrokerError: INVALID_REGULAR_EXPRESSION if the match takes too many steps.
+        """
         try:
             return self._machine.matches(name)
         except TooExpensive as error:
@@ -138,7 +140,7 @@ class TopicRegex:
         return self._pattern[self._pos - 1]
 
     def _alternatives(self) -> Fragment:
-        """a|b|c; flags that are set inside hold to its end."""
+        """Parse a|b|c; flags that are set inside apply to the end."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise self._wrong("nested too deeply")
@@ -164,7 +166,7 @@ class TopicRegex:
         return start, opens
 
     def _repeated(self, part: Fragment, begin: tuple[int, bool]) -> Fragment:
-        """What stands behind an atom. Counted repetition reads the atom again, from where it begins."""
+        """Parse the repetition after an atom. Counted repetition parses the atom again from its beginning."""
         atom_end = self._pos
         for sign, least, most in (("*", 0, None), ("+", 1, None), ("?", 0, 1)):
             if self._take(sign):
@@ -176,7 +178,7 @@ class TopicRegex:
         return part
 
     def _counts(self) -> tuple[int, int | None] | None:
-        """{n}, {n,} or {n,m}; None where the brace is only a brace."""
+        """Parse {n}, {n,} or {n,m}; None for a literal brace."""
         end = self._pattern.find("}", self._pos)
         least, comma, most = self._pattern[self._pos + 1 : max(end, 0)].partition(",")
         if end < 0 or not is_number(least) or not (most == "" or is_number(most)):
@@ -214,10 +216,10 @@ class TopicRegex:
         return start, opens + skipped
 
     def _again(self, begin: tuple[int, bool], atom_end: int) -> Fragment:
-        """Another copy of the atom that stands there."""
+        """Parse the same atom again, for another copy of it."""
         self._pos, self._ignore_case = begin
         part = self._atom()
-        assert self._pos == atom_end  # the same text is the same atom
+        assert self._pos == atom_end  # the atom is parsed again from the same position
         return part
 
     def _atom(self) -> Fragment:
@@ -256,7 +258,7 @@ class TopicRegex:
         return part
 
     def _flags(self) -> bool:
-        """What stands between (? and ) or a colon; whether it was ), so that the flags hold for what follows."""
+        """Parse flags from (? to ) or a colon; return whether it was ), so the flags apply to the rest of the group."""
         on = True
         while True:
             flag = self._next()
@@ -268,7 +270,7 @@ class TopicRegex:
                 return False
             elif flag == ")":
                 return True
-            elif flag not in "msU":  # they change nothing for one line that matches or does not
+            elif flag not in "msU":  # no effect on a match of one line
                 raise self._wrong("invalid or unsupported Perl syntax: (?")
 
     def _escape(self) -> Fragment:
@@ -308,7 +310,7 @@ class TopicRegex:
         return None
 
     def _unicode_class(self, name: str) -> frozenset[str]:
-        """A general category or a script, as far as topic names can tell: they have no letters but Latin ones."""
+        """Parse a general category or script; topic names have no letters but Latin ones."""
         if name == "Any":
             return self._alphabet
         if name == "Latin":
@@ -389,5 +391,5 @@ class TopicRegex:
 
 
 def is_number(text: str) -> bool:
-    """Whether these are ASCII digits, few enough to be a count."""
+    """Return whether these are ASCII digits, few enough for a count."""
     return 0 < len(text) < 6 and text.isascii() and text.isdigit()

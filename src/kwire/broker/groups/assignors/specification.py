@@ -35,4 +35,4 @@ class GroupToAssign:
 
 
 Assignor = Callable[[GroupToAssign], dict[str, Assignment]]
-"""What each member is to have; a member that is left out is to have nothing."""
+"""Target assignments by member id; missing members get no partitions."""
