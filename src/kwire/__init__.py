@@ -35,4 +35,21 @@ Errors and pages
 The command `kwire` does most of this in a shell: `kwire --help`.
 """
 
+import typing as _typing
+
+from kwire.schema.compiling import provide_classes as _provide_classes
+
+if _typing.TYPE_CHECKING:
+    from kwire.messages.base import Message as _Message
+    from kwire.schema import Message as _Definition
+
 __version__ = "0.1.0"
+
+
+def _message_class(definition: "_Definition") -> "type[_Message]":
+    from kwire.messages.runtime import message_class
+
+    return message_class(definition)
+
+
+_provide_classes(_message_class)
