@@ -116,7 +116,7 @@ def test_an_error_is_shown_behind_what_could_be_read(kwire: Call, foo: Path) -> 
     result = kwire("decode", foo, "--version", "9", "--annotate", "--hex", FOO.hex() + "ffee")
     assert result.code == 1
     assert result.out.splitlines()[-1] == "00000010  ff ee                                            not read"
-    assert "2 bytes left over, at byte 16" in result.err
+    assert "2 bytes remaining after the message, at byte 16" in result.err
     plain = kwire("decode", foo, "--version", "9", "--hex", FOO.hex() + "ff")
     assert (plain.code, plain.out) == (1, "")
 

@@ -126,14 +126,14 @@ def test_a_value_that_the_version_lacks_is_lost_only_if_it_is_ignorable() -> Non
         ({"t2": Probe.Ns()}, ("t2",)),
         ({"ls": [Probe.El()]}, ("ls",)),
     ]:
-        with pytest.raises(EncodeError, match="version 0 has no such field") as caught:
+        with pytest.raises(EncodeError, match="version 0 does not have this field") as caught:
             Probe(**values).to_json(version=0)
         assert caught.value.path == path
 
 
 @pytest.mark.requirement("J-04", "W-18", "SDEF-58", "SDEF-59")
 def test_null_where_it_is_not_allowed_names_the_field() -> None:
-    with pytest.raises(EncodeError, match=r"^s: null in version 1"):
+    with pytest.raises(EncodeError, match=r"^s: null is not allowed in version 1"):
         Probe(s=None).to_json(version=1)
     assert Probe(s=None).to_json(version=2)["s"] is None
 
@@ -149,17 +149,17 @@ def test_versions_that_are_not_valid_are_refused() -> None:
 
 BAD_VALUES = [
     ({"a": 128}, "a: 128 does not fit int8"),
-    ({"a": True}, "a: True is no int8"),
-    ({"a": 1.0}, "a: 1.0 is no int8"),
+    ({"a": True}, "a: True is not a valid int8 value"),
+    ({"a": 1.0}, "a: 1.0 is not a valid int8 value"),
     ({"l": 2**63}, "l: .* does not fit int64"),
-    ({"s": b"x"}, "s: b'x' is no string"),
-    ({"by": "x"}, "by: 'x' is no bytes"),
-    ({"u": "x"}, "u: 'x' is no uuid"),
-    ({"ls": {}}, "ls: {} is no list"),
-    ({"ls": [Probe.El(), 5]}, r"ls\[1\]: 5 is no El"),
-    ({"ls": [Probe.El(v="1")]}, r"ls\[0\].v: '1' is no float64"),
+    ({"s": b"x"}, "s: b'x' is not a valid string value"),
+    ({"by": "x"}, "by: 'x' is not a valid bytes value"),
+    ({"u": "x"}, "u: 'x' is not a valid uuid value"),
+    ({"ls": {}}, "ls: {} is not a list"),
+    ({"ls": [Probe.El(), 5]}, r"ls\[1\]: 5 is not a valid El value"),
+    ({"ls": [Probe.El(v="1")]}, r"ls\[0\].v: '1' is not a valid float64 value"),
     ({"ls": [Probe.El(k=2**31)]}, r"ls\[0\].k: 2147483648 does not fit int32"),
-    ({"isr": [0, None]}, r"isr\[1\]: None is no int32"),
+    ({"isr": [0, None]}, r"isr\[1\]: None is not a valid int32 value"),
 ]
 
 
@@ -171,29 +171,29 @@ def test_a_value_of_a_wrong_type_is_named_by_its_path(values: dict[str, Any], er
 
 
 BAD_JSON = [
-    ("J-10", {"a": ...}, "a: 'a' is missing, which version 1 must have"),
+    ("J-10", {"a": ...}, "a: 'a' is missing; version 1 requires it"),
     ("J-10", {"iSR": ...}, "isr: 'iSR' is missing"),
     ("J-19", {"ls": [{"k": 1}]}, r"ls\[0\].v: 'v' is missing"),
-    ("J-11", {"only2": 5}, r"only2: version 1 has no such field \(it has versions 2\)"),
-    ("J-11", {"t3": 5}, "t3: version 1 has no such field"),
-    ("J-13", {"a": None}, "a: None is no int8"),
-    ("J-13", {"ls": None}, "ls: None is no JSON array"),
-    ("J-14", {"s": 5}, "s: 5 is no string"),
-    ("J-14", {"u": ZERO + "AAA"}, "u: .* is no uuid"),
-    ("J-14", {"u": "AAAA"}, "u: 'AAAA' is no uuid"),
-    ("J-14", {"iSR": {}}, "isr: {} is no JSON array"),
-    ("J-14", {"ls": [5]}, r"ls\[0\]: 5 is no JSON object"),
-    ("J-15", {"l": "5"}, "l: '5' is no int64"),
-    ("J-15", {"l": 5.0}, "l: 5.0 is no int64"),
+    ("J-11", {"only2": 5}, r"only2: version 1 does not have this field \(its versions are 2\)"),
+    ("J-11", {"t3": 5}, "t3: version 1 does not have this field"),
+    ("J-13", {"a": None}, "a: None is not a valid int8 value"),
+    ("J-13", {"ls": None}, "ls: None is not a JSON array"),
+    ("J-14", {"s": 5}, "s: 5 is not a valid string value"),
+    ("J-14", {"u": ZERO + "AAA"}, "u: .* is not a valid uuid value"),
+    ("J-14", {"u": "AAAA"}, "u: 'AAAA' is not a valid uuid value"),
+    ("J-14", {"iSR": {}}, "isr: {} is not a JSON array"),
+    ("J-14", {"ls": [5]}, r"ls\[0\]: 5 is not a JSON object"),
+    ("J-15", {"l": "5"}, "l: '5' is not a valid int64 value"),
+    ("J-15", {"l": 5.0}, "l: 5.0 is not a valid int64 value"),
     ("J-15", {"t0": 32768}, "t0: 32768 does not fit int16"),
     ("J-15", {"iSR": [2**31]}, r"isr\[0\]: 2147483648 does not fit int32"),
     ("J-16", {"a": 128}, "a: 128 does not fit int8"),
-    ("J-16", {"a": "1"}, "a: '1' is no int8"),
-    ("J-17", {"ls": [{"k": 1, "v": 1}]}, r"ls\[0\].v: 1 is no float64: Kafka reads 1.0"),
-    ("J-18", {"by": "//4"}, "by: '//4' is no bytes: not base64"),
-    ("J-18", {"by": "__4B"}, "by: '__4B' is no bytes"),
-    ("J-18", {"by": 5}, "by: 5 is no bytes"),
-    ("J-18", {"r": "="}, "r: '=' is no records"),
+    ("J-16", {"a": "1"}, "a: '1' is not a valid int8 value"),
+    ("J-17", {"ls": [{"k": 1, "v": 1}]}, r"ls\[0\].v: 1 is not a valid float64 value; write 1.0"),
+    ("J-18", {"by": "//4"}, "by: '//4' is not a valid bytes value: not base64"),
+    ("J-18", {"by": "__4B"}, "by: '__4B' is not a valid bytes value"),
+    ("J-18", {"by": 5}, "by: 5 is not a valid bytes value"),
+    ("J-18", {"r": "="}, "r: '=' is not a valid records value"),
 ]
 
 
@@ -233,7 +233,7 @@ def test_a_missing_tagged_field_has_its_default() -> None:
 
 @pytest.mark.parametrize("obj", [None, [], "x", 5])
 def test_a_message_is_a_json_object(obj: Any) -> None:
-    with pytest.raises(EncodeError, match="is no JSON object"):
+    with pytest.raises(EncodeError, match="is not a JSON object"):
         Probe.from_json(obj, version=1)
 
 

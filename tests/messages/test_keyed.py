@@ -120,7 +120,7 @@ def test_several_keys_go_by_order_or_by_name() -> None:
     assert made.items.find("a", partition=1).count == 10
     assert made.items.find(partition=1, name="a").count == 10
     for keys, named in [(("a",), {}), (("a", 1, 2), {}), (("a",), {"name": "a"}), (("a",), {"count": 1}), ((), {})]:
-        with pytest.raises(TypeError, match="find takes the keys name, partition, each once"):
+        with pytest.raises(TypeError, match="find needs each of the keys name, partition once"):
             made.items.find(*keys, **named)
 
 

@@ -239,7 +239,7 @@ def test_the_path_of_a_bad_element_has_its_index(codec_of: CodecOf) -> None:
     with pytest.raises(EncodeError, match=r"None|null") as refused:
         codec_of(Lists, NAMES.index("packed64")).encode(Lists(numbers=[1, None]))
     assert refused.value.path == ("numbers", 1)
-    with pytest.raises(EncodeError, match="'x' is no packed64") as refused:
+    with pytest.raises(EncodeError, match="'x' is not a valid packed64 value") as refused:
         codec_of(Lists, NAMES.index("packed64")).encode(Lists(numbers=["x"]))
 
 

@@ -304,12 +304,12 @@ def test_what_does_not_fit_a_version_is_an_error_with_row_and_path() -> None:
     with pytest.raises(EncodeError, match=r"topics\[1\].name: .*MetadataResponse version 9\), in row 1") as caught:
         writer.write(pa.array([{"topics": topics[:1]}, {"topics": topics}]))
     assert caught.value.path == ("topics", 1, "name")
-    with pytest.raises(OptionError, match=r"MetadataResponse\.topics: there is no field nam"):
+    with pytest.raises(OptionError, match=r"MetadataResponse\.topics: unknown field nam"):
         writer.write(pa.array([{"topics": [{"nam": "a"}]}]))
     for wrong, told in (
-        ({"topics": 5}, "topics: int64 is no list"),
-        ({"controller_id": {"a": 1}}, "controller_id: .* is no int32"),
-        ({"topics": [1]}, "topics: int64 is no struct"),
+        ({"topics": 5}, "topics: int64 is not a list"),
+        ({"controller_id": {"a": 1}}, "controller_id: .* cannot hold int32"),
+        ({"topics": [1]}, "topics: int64 is not a struct"),
     ):
         with pytest.raises(OptionError, match=told):
             writer.write(pa.array([wrong]))

@@ -226,7 +226,7 @@ def test_offsets_ascend_stay_in_int64_and_close_enough_for_their_field() -> None
         builder.append(None, b"c")
     far = BatchBuilder(base_offset=10)
     far.append(None, b"a", offset=12)
-    for offset, what in ((12, "does not come after"), (9, "does not come after"), (10 + 2**31, "offset delta")):
+    for offset, what in ((12, "is not above"), (9, "is not above"), (10 + 2**31, "offset delta")):
         with pytest.raises(EncodeError, match=what):
             far.append(None, b"b", offset=offset)
     assert far.append(None, b"b", offset=10 + 2**31 - 1)

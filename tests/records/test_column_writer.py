@@ -219,7 +219,7 @@ def test_offsets_that_do_not_ascend_or_do_not_fit(magic: int) -> None:
     for offsets, row in (([5, 5], 1), ([5, 4], 1), ([-1, 0], 0)):
         with pytest.raises(EncodeError, match=f"row {row}: offset"):
             from_arrow(table(value=[b"a", b"b"], offset=pa.array(offsets)), keep_offsets=True, magic=magic)
-    with pytest.raises(EncodeError, match="an offset is null"):
+    with pytest.raises(EncodeError, match="column 'offset' contains a null"):
         from_arrow(table(value=[b"a"], offset=pa.array([None], pa.int64())), keep_offsets=True, magic=magic)
     with pytest.raises(EncodeError, match="overflow"):
         from_arrow(table(value=[b"a", b"b"]), base_offset=2**63 - 1, magic=magic)
@@ -227,7 +227,7 @@ def test_offsets_that_do_not_ascend_or_do_not_fit(magic: int) -> None:
 
 
 WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
-    "no value": ({"key": [b"a"]}, {}, "no column 'value'"),
+    "no value": ({"key": [b"a"]}, {}, "column 'value' is missing"),
     "numbers": ({"value": pa.array([1])}, {}, "'value' is int64"),
     "text timestamps": ({"value": [b"a"], "timestamp": pa.array(["now"])}, {}, "'timestamp' is string"),
     "flat headers": ({"value": [b"a"], "headers": pa.array(["h"])}, {}, "'headers' is string"),

@@ -45,7 +45,7 @@ def test_types_that_do_not_belong_are_refused() -> None:
     for kind in (ControlRecordType.UNKNOWN, ControlRecordType.ABORT, ControlRecordType.COMMIT):
         with pytest.raises(EncodeError, match="no control record"):
             write_control_batch([(kind, b"")], timestamp=1)
-    with pytest.raises(EncodeError, match="ends no transaction"):
+    with pytest.raises(EncodeError, match="not a transaction marker"):
         write_transaction_marker(ControlRecordType.LEADER_CHANGE, **MARKER)
     for epoch in (-1, 2**31):
         with pytest.raises(EncodeError, match="coordinator_epoch"):

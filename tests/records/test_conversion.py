@@ -162,7 +162,7 @@ def test_messages_join_one_batch_only_if_one_batch_can_say_what_they_say() -> No
 
 def test_a_batch_that_no_writer_makes_is_corrupt_not_an_encode_error() -> None:
     backwards = batch(record(1) + record(0), count=2, last_offset_delta=1)
-    with pytest.raises(CorruptBatch, match="does not come after"):
+    with pytest.raises(CorruptBatch, match="is not above the previous one"):
         down_convert(backwards, 1)
     early = batch(record(0, -2000), count=1)
     with pytest.raises(CorruptBatch, match="timestamp -1000"):

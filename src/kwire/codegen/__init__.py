@@ -1,4 +1,4 @@
-"""Model -> Python source of message classes; runs when kwire is built and for users' own definitions."""
+"""Code generation: message classes as Python source, for Kafka's definitions and users' own."""
 
 from kwire.codegen.classes import message_source, module_name
 from kwire.codegen.package import catalogue_files, package_files, stale_files, write_files

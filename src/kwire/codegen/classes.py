@@ -1,4 +1,4 @@
-"""Model -> Python source of one message's classes. Classes only: the codec is the plan.
+"""Generate the Python source of a message's classes. Classes only: the codec is the plan.
 
     class FetchTopic(base.Struct, kw_only=True):        one class a struct, all versions inside, inner ones first
         topic: str = ""
@@ -34,10 +34,10 @@ NO_FORMER: Final[Mapping[str, Sequence[FormerName]]] = MappingProxyType({})
 
 
 class _Names:
-    """How the classes of a module call what they use, when an attribute or a class in it may have the same name.
+    """Names for what the classes of a module use, avoiding those that attributes or classes hide.
 
-    In a class, an attribute hides what has its name outside: a field called Type would hide `type`. In the module, so
-    does a message called `list`.
+    In a class, an attribute hides the same name outside: a field called Type would hide `type`. In a module,
+    so does a message called `list`.
     """
 
     def __init__(self, message: Message) -> None:
@@ -47,7 +47,7 @@ class _Names:
 
     @property
     def class_var(self) -> str:
-        """ClassVar as msgspec knows it, which looks for one of these two texts."""
+        """ClassVar in one of the two forms that msgspec recognizes."""
         return "typing.ClassVar" if "ClassVar" in self.hidden else "ClassVar"
 
     @property
@@ -55,11 +55,11 @@ class _Names:
         return "import typing" if "ClassVar" in self.hidden else "from typing import ClassVar"
 
     def builtin(self, name: str) -> str:
-        """bool, list, type and so on."""
+        """Return the name of a builtin such as bool."""
         return f"{self.module('builtins')}.{name}" if name in self.hidden else name
 
     def module(self, name: str) -> str:
-        """An imported module; notes that it is used."""
+        """Return the name of an imported module, and add its import."""
         self.imports.add(name)
         return f"_{name}" if name in self.hidden else name
 
@@ -69,13 +69,13 @@ class _Names:
 
 
 def module_name(message: Message) -> str:
-    """The module of a message's classes: fetch_request for FetchRequest."""
+    """Return the name of a message's module: fetch_request for FetchRequest."""
     name = snake_name(message.name)
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def message_source(message: Message, origin: str, former: Mapping[str, Sequence[FormerName]] = NO_FORMER) -> str:
-    """The module with the classes of a message.
+    """Generate the module with the classes of a message.
 
     origin: the Kafka releases, or nothing: "Kafka 4.4.0"; former: names of fields in other releases, by struct.
     """
@@ -99,7 +99,7 @@ def message_source(message: Message, origin: str, former: Mapping[str, Sequence[
 
 
 def listing(name: str, texts: Sequence[str]) -> str:
-    """`name = [...]`, on one line if it fits."""
+    """Format `name = [...]`, on one line if it fits."""
     line = f"{name} = [{', '.join(json.dumps(text) for text in texts)}]"
     if len(line) <= LINE_LENGTH:
         return line
@@ -125,7 +125,7 @@ def _clipped(versions: Versions, valid: Versions) -> str:
 
 
 def struct_source(struct: Struct, message: Message, names: _Names, former: Sequence[FormerName] = ()) -> str:
-    """The class of a struct that is not the message's own."""
+    """Generate the class of a nested struct."""
     versions = _clipped(struct.versions, message.valid)
     lines = [*_decorator(struct, names), f"class {struct.name}({names.module('base')}.Struct, kw_only=True):"]
     lines.append(f'    """{"Common struct; v" if struct.is_common else "V"}ersions {versions}."""\n')
@@ -158,7 +158,7 @@ def _message_class(message: Message, names: _Names, former: Sequence[FormerName]
         *_fields(message.struct, message, names),
         "",
     ]
-    # Behind the fields: in front of them the alias would hide the class from a type checker.
+    # After the fields: before them the alias would hide the class from type checkers.
     lines += [_alias(struct.name, names) for struct in message.structs]
     if message.api_key is not None:
         lines.append(f"    API_KEY: {class_var}[{names.builtin('int')} | None] = {message.api_key}")
@@ -181,7 +181,7 @@ def _range(versions: Versions, base: str) -> str:
 
 
 def keyed_fields(struct: Struct) -> list[str]:
-    """The attributes that are arrays with map keys."""
+    """Return the attributes that are arrays with map keys."""
     return [f.attr for f in struct.class_fields if f.is_array and f.struct is not None and f.struct.map_keys]
 
 

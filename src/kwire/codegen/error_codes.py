@@ -1,4 +1,4 @@
-"""Kafka's protocol error codes -> Python source of their enum. The facts: errors.csv of the newest release."""
+"""Generate the enum of Kafka's protocol error codes from errors.csv of the newest release."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["ErrorCode"]
 
 
 class ErrorCode(IntEnum):
-    """What an `error_code` field means. A code of a newer broker keeps its number and is called ERROR_nnn."""
+    """Meaning of an `error_code` field. Codes of newer brokers keep their number and are named ERROR_nnn."""
 
 '''
 _TAIL = '''
     @property
     def retriable(self) -> bool:
-        """A client may send the request again: Kafka's exception for it is a RetriableException."""
+        """Whether a client may retry the request: Kafka's exception is a RetriableException."""
         return self in _RETRIABLE
 
     @classmethod
@@ -42,7 +42,7 @@ _RETRIABLE = frozenset(
 
 
 def error_codes_source(facts: str, release: str) -> str:
-    """The module with the enum. facts: the text of errors.csv (code, name, retriable); release: of which Kafka."""
+    """Generate the module with the enum. facts: the text of errors.csv (code, name, retriable); release: of Kafka."""
     errors = sorted((int(row["code"]), row["name"], row["retriable"]) for row in csv.DictReader(io.StringIO(facts)))
     members = "".join(f"    {name} = {code}\n" for code, name, _ in errors)
     retriable = "".join(f"        ErrorCode.{name},\n" for _, name, again in errors if again == "true")

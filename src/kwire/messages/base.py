@@ -1,4 +1,4 @@
-"""What every generated class is made of.
+"""Base classes of all messages.
 
 A class stands for one struct of a definition in all its versions. The codec relies on this layout:
 
@@ -12,7 +12,7 @@ A class stands for one struct of a definition in all its versions. The codec rel
 * a Message also has SPEC (`kwire.schema.model.Message`, built from the definition's text at first use), API_KEY,
   VALID_VERSIONS, FLEXIBLE_VERSIONS, and its other structs' classes as attributes under their names.
 
-Messages know their codec only as `kwire.plan.codec(spec, version, cls)`, asked for at the first use of a version:
+Messages get their codec from `kwire.plan.codec(spec, version, cls)` at the first use of a version:
 
     .decode(data, views=False, lenient=False) -> object         all of data
     .decode_from(data, pos, views=False, lenient=False) -> (object, position after it)
@@ -60,20 +60,30 @@ Buffer = bytes | bytearray | memoryview
 
 ZERO_UUID = UUID(int=0)
 
+FieldValue = Any
+"""The value of a field, or an object of a message; its type is the definition's."""
+
 
 class Codec(Protocol):
-    """Bytes to object and back, for one version of one message; what `kwire.plan.codec` gives."""
+    """The codec of one version of a message, which `kwire.plan.codec` makes."""
 
-    def decode(self, data: Buffer, views: bool = False, lenient: bool = False) -> Any: ...
-    def decode_from(self, data: Buffer, pos: int, views: bool = False, lenient: bool = False) -> tuple[Any, int]: ...
-    def encode(self, obj: Any) -> bytes: ...
-    def encoded_size(self, obj: Any) -> int: ...
+    def decode(self, data: Buffer, views: bool = False, lenient: bool = False) -> FieldValue:
+        """Decode an object from all of data."""
+
+    def decode_from(self, data: Buffer, pos: int, views: bool = False, lenient: bool = False) -> tuple[FieldValue, int]:
+        """Decode an object at pos; returns it and the position after it."""
+
+    def encode(self, obj: object) -> bytes:
+        """Encode an object."""
+
+    def encoded_size(self, obj: object) -> int:
+        """Return len(encode(obj))."""
 
 
 class Struct(msgspec.Struct, array_like=True, gc=False):
-    """A struct of a message. Equal if all fields of all versions are, unknown tagged fields included (W-70).
+    """A struct of a message. Equality compares all fields of all versions and unknown tagged fields (W-70).
 
-    Its repr shows the fields that do not have their default.
+    The repr shows the fields that differ from their default.
     """
 
     MAP_KEYS: ClassVar[tuple[str, ...]] = ()
@@ -95,8 +105,8 @@ class Struct(msgspec.Struct, array_like=True, gc=False):
 
 
 @cache
-def defaults(cls: type[Struct]) -> tuple[tuple[str, Any], ...]:
-    """(attribute, default) of a class, in its order."""
+def defaults(cls: type[Struct]) -> tuple[tuple[str, FieldValue], ...]:
+    """Return (attribute, default) of a class, in order."""
     return tuple(
         (field.name, field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory())
         for field in msgspec.structs.fields(cls)
@@ -104,7 +114,7 @@ def defaults(cls: type[Struct]) -> tuple[tuple[str, Any], ...]:
 
 
 class _Spec:
-    """The checked definition of a message class: built when first asked for, then kept on the class."""
+    """The checked definition of a message class, built on first use."""
 
     @overload
     def __get__(self, message: None, owner: type[Message]) -> MessageSpec: ...
@@ -119,7 +129,7 @@ class _Spec:
 
 
 class Message(Struct):
-    """A message: a request, response, header, or data struct. Holds the fields of every version, and no version."""
+    """A request, response, header or data struct, with the fields of every version and without a version."""
 
     DEFINITION: ClassVar[str] = ""
     """The definition in Kafka's language (JSON), facts only."""
@@ -138,10 +148,10 @@ class Message(Struct):
 
     @classmethod
     def decode(cls, data: Buffer, *, version: int, views: bool = False, lenient: bool = False) -> Self:
-        """Read a message that fills data.
+        """Decode a message that fills data.
 
         views: bytes and records as memoryviews of data instead of copies.
-        lenient: take what Kafka takes and the protocol forbids (the list stands in docs/messages.md).
+        lenient: accept what Kafka accepts and the protocol forbids (listed in docs/plan.md).
         Raises DecodeError with position and path; bytes left over are one. UnsupportedVersion outside VALID_VERSIONS.
         """
         message: Self = cls._codec(version).decode(data, views, lenient)
@@ -151,25 +161,25 @@ class Message(Struct):
     def decode_from(
         cls, data: Buffer, pos: int, *, version: int, views: bool = False, lenient: bool = False
     ) -> tuple[Self, int]:
-        """Read a message at pos; returns it and the position after it. Raises as `decode` does."""
+        """Decode a message at pos; returns it and the position after it. Raises the errors of `decode`."""
         found: tuple[Self, int] = cls._codec(version).decode_from(data, pos, views, lenient)
         return found
 
     def encode(self, *, version: int) -> bytes:
-        """Write the message. Raises EncodeError with the path of a value that does not fit this version.
+        """Encode the message. Raises EncodeError with the path of a value that does not fit this version.
 
-        A field that this version lacks must hold its default, unless the definition calls it ignorable (W-30, W-31).
+        A field that this version does not have must have its default, unless it is ignorable (W-30, W-31).
         """
         return self._codec(version).encode(self)
 
     def encoded_size(self, *, version: int) -> int:
-        """len(encode(version=version)), in bytes. Raises as `encode` does."""
+        """Return len(encode(version=version)). Raises the errors of `encode`."""
         return self._codec(version).encoded_size(self)
 
     def to_json(self, *, version: int) -> dict[str, Any]:
-        """Kafka's JSON form as a dict; bytes and records in base64. Unknown tagged fields are not part of it (J-06).
+        """Convert to Kafka's JSON form, a dict with bytes and records in base64, without unknown tagged fields (J-06).
 
-        Raises EncodeError as `encode` does.
+        Raises the errors of `encode`.
         """
         from kwire.messages.json_form import write_message
 
@@ -177,10 +187,10 @@ class Message(Struct):
 
     @classmethod
     def from_json(cls, obj: Any, *, version: int, lenient: bool = False) -> Self:
-        """The message from Kafka's JSON form, as json.load gives it.
+        """Create a message from Kafka's JSON form, as parsed by json.load.
 
-        lenient: keep values of fields that this version lacks (T-17), and read int8 from 128 as Kafka does (T-18).
-        Raises EncodeError with the path of a missing or wrong value.
+        lenient: keep values of fields that this version does not have (T-17), and read int8 from 128 as Kafka (T-18).
+        Raises EncodeError with the path of a missing or invalid value.
         """
         from kwire.messages.json_form import read_message
 
@@ -200,6 +210,6 @@ class Message(Struct):
 
     @classmethod
     def check_version(cls, version: int) -> None:
-        """Raises UnsupportedVersion unless the version is one of VALID_VERSIONS."""
+        """Raise UnsupportedVersion unless the version is one of VALID_VERSIONS."""
         if version not in cls.VALID_VERSIONS:
             raise UnsupportedVersion(f"{cls.__name__} has versions {cls.VALID_VERSIONS}, not {version}")

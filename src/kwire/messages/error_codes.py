@@ -11,7 +11,7 @@ __all__ = ["ErrorCode"]
 
 
 class ErrorCode(IntEnum):
-    """What an `error_code` field means. A code of a newer broker keeps its number and is called ERROR_nnn."""
+    """Meaning of an `error_code` field. Codes of newer brokers keep their number and are named ERROR_nnn."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -154,7 +154,7 @@ class ErrorCode(IntEnum):
 
     @property
     def retriable(self) -> bool:
-        """A client may send the request again: Kafka's exception for it is a RetriableException."""
+        """Whether a client may retry the request: Kafka's exception is a RetriableException."""
         return self in _RETRIABLE
 
     @classmethod

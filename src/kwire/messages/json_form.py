@@ -1,10 +1,10 @@
-"""Kafka's JSON form of messages, both ways (rules J-01 to J-19).
+"""Conversion between messages and Kafka's JSON form (rules J-01 to J-19).
 
 Keys are the definition's names with the first letter lowered, in the definition's order. bytes are standard base64,
-uuids URL-safe base64 without padding, int64 plain numbers. Tagged fields are there when they differ from their default;
-unknown tagged fields are never. Records are base64 like bytes, where Kafka's converter leaves them out (J-08).
+uuids URL-safe base64 without padding, int64 plain numbers. Tagged fields are present if they differ from their default;
+unknown tagged fields never are. Records are base64 like bytes, where Kafka's converter omits them (J-08).
 
-Where Kafka stores or changes what the version cannot hold, this refuses: a key of a field that the version lacks
+Where Kafka stores or changes what the version cannot hold, this raises an error: a key of a field that the version lacks
 (T-17), int8 from 128 (T-18). `lenient` does as Kafka does. Keys by which other releases call a field in that version
 are read as well (Struct.FORMER_NAMES); written are the newest ones. An integer must fit its type, and its encoding in that
 version where KIP-625 has made that narrower (I-20).
@@ -17,7 +17,7 @@ import base64
 import binascii
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import UUID
 
 from kwire.errors import EncodeError, Path
@@ -28,24 +28,30 @@ from kwire.wire.integer_encoding import ENCODINGS
 
 if TYPE_CHECKING:
     from kwire.messages.base import Message
+    from kwire.messages.base import Struct as MessageStruct
 
     M = TypeVar("M", bound=Message)
 
+Json = Any
+"""A decoded JSON value."""
+JsonObject = dict[str, Any]
+FieldValue = Any
+"""The value of a field; its type is the definition's."""
 
-def write_message(message: Message, version: int) -> dict[str, Any]:
-    """The JSON form of a message, as a dict. Raises EncodeError with the path of what the version cannot hold."""
+
+def write_message(message: Message, version: int) -> JsonObject:
+    """Convert a message to its JSON form, a dict. Raises EncodeError with the path of what the version cannot hold."""
     message.check_version(version)
     return _write_struct(message.SPEC.struct, message, version, ())
 
 
-def read_message(cls: type[M], obj: Any, version: int, lenient: bool = False) -> M:
-    """The message that a JSON form describes. Raises EncodeError with the path of what is missing or wrong."""
+def read_message(cls: type[M], obj: Json, version: int, lenient: bool = False) -> M:
+    """Create a message from its JSON form. Raises EncodeError with the path of what is missing or invalid."""
     cls.check_version(version)
-    message: M = _Reader(cls, version, lenient).struct(cls.SPEC.struct, cls, obj, ())
-    return message
+    return cast("M", _Reader(cls, version, lenient).struct(cls.SPEC.struct, cls, obj, ()))
 
 
-def is_default(field: Field, value: Any) -> bool:
+def is_default(field: Field, value: FieldValue) -> bool:
     """Whether a value is the field's default, as the codec judges it (W-21).
 
     float64 compares as IEEE does: NaN never is the default, -0.0 equals 0.0.
@@ -66,51 +72,51 @@ def is_default(field: Field, value: Any) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _rows(struct: Struct, version: int) -> tuple[tuple[Field, str, str, bool, bool], ...]:
-    """What a version makes of a struct's fields: (field, attribute, JSON key, is in the version, is tagged there)."""
+    """Return a struct's fields in a version: (field, attribute, JSON key, is in the version, is tagged there)."""
     return tuple((f, f.attr, f.json_name, version in f.versions, version in f.tagged) for f in struct.fields)
 
 
-def _write_struct(struct: Struct, value: Any, version: int, path: Path) -> dict[str, Any]:
-    out: dict[str, Any] = {}
+def _write_struct(struct: Struct, value: FieldValue, version: int, path: Path) -> JsonObject:
+    out: JsonObject = {}
     for field, attr, key, present, tagged in _rows(struct, version):
         item = getattr(value, attr)
         if not present:
             if not field.ignorable and not is_default(field, item):
-                what = f"version {version} has no such field, and {_short(item)} would be lost"
+                what = f"version {version} does not have this field, and {_short(item)} would be lost"
                 raise EncodeError(what, (*path, attr))
         elif not tagged or not is_default(field, item):
             out[key] = _write_value(field, item, version, (*path, attr))
     return out
 
 
-def _write_value(field: Field, value: Any, version: int, path: Path) -> Any:
+def _write_value(field: Field, value: FieldValue, version: int, path: Path) -> Json:
     if value is None:
         if version not in field.nullable and field.type != "records":
-            raise EncodeError(f"null in version {version}, where the field is not nullable", path)
+            raise EncodeError(f"null is not allowed in version {version}", path)
         return None
     if not field.is_array:
         return _write_element(field, value, version, path)
     if not isinstance(value, list | tuple):
-        raise EncodeError(f"{_short(value)} is no list", path)
+        raise EncodeError(f"{_short(value)} is not a list", path)
     return [_write_element(field, element, version, (*path, i)) for i, element in enumerate(value)]
 
 
-def _write_element(field: Field, value: Any, version: int, path: Path) -> Any:
+def _write_element(field: Field, value: FieldValue, version: int, path: Path) -> Json:
     if field.struct is not None:
         if not hasattr(value, "unknown_tagged_fields"):
-            raise EncodeError(f"{_short(value)} is no {field.type}", path)
+            raise EncodeError(f"{_short(value)} is not a valid {field.type} value", path)
         return _write_struct(field.struct, value, version, path)
     if field.type in INTEGERS:
         return _integer(field.type, value, path, field.encoding(version))
     write, wanted = _WRITERS[field.type]
     if not isinstance(value, wanted) or (isinstance(value, bool) and field.type == "float64"):
-        raise EncodeError(f"{_short(value)} is no {field.type}", path)
+        raise EncodeError(f"{_short(value)} is not a valid {field.type} value", path)
     return write(value)
 
 
-def _integer(type_name: str, value: Any, path: Path, encoding: str | None = None) -> int:
+def _integer(type_name: str, value: FieldValue, path: Path, encoding: str | None = None) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise EncodeError(f"{_short(value)} is no {type_name}", path)
+        raise EncodeError(f"{_short(value)} is not a valid {type_name} value", path)
     smallest, largest = INTEGERS[type_name]
     if not smallest <= value <= largest:
         raise EncodeError(f"{value} does not fit {type_name}, {smallest} to {largest}", path)
@@ -138,9 +144,10 @@ class _Reader:
     def __init__(self, message: type[Message], version: int, lenient: bool) -> None:
         self.message, self.version, self.lenient = message, version, lenient
 
-    def struct(self, struct: Struct, cls: Any, obj: Any, path: Path) -> Any:
+    def struct(self, struct: Struct, cls: type[MessageStruct], obj: Json, path: Path) -> MessageStruct:
+        """Read a struct of class cls."""
         if not isinstance(obj, dict):
-            raise EncodeError(f"{_short(obj)} is no JSON object", path)
+            raise EncodeError(f"{_short(obj)} is not a JSON object", path)
         values: dict[str, Any] = {}
         former = {attr: key for key, attr, low, high in cls.FORMER_NAMES if low <= self.version <= high and key in obj}
         for field, attr, key, present, tagged in _rows(struct, self.version):
@@ -149,26 +156,30 @@ class _Reader:
                 key = former.get(attr, key)
             if key not in obj:
                 if present and not tagged:
-                    raise EncodeError(f"{key!r} is missing, which version {self.version} must have", here)
+                    raise EncodeError(f"{key!r} is missing; version {self.version} requires it", here)
                 continue
             if not present and key in former.values():
                 continue  # in this version it was the name of another field
             if not present and not self.lenient:
-                raise EncodeError(f"version {self.version} has no such field (it has versions {field.versions})", here)
+                raise EncodeError(
+                    f"version {self.version} does not have this field (its versions are {field.versions})", here
+                )
             values[attr] = self.value(field, obj[key], here)
         return cls(**values)
 
-    def value(self, field: Field, obj: Any, path: Path) -> Any:
+    def value(self, field: Field, obj: Json, path: Path) -> FieldValue:
+        """Read the value of a field."""
         # Nullable in any version is enough, as in Kafka (J-13); encoding knows which.
         if obj is None and field.may_be_null:
             return None
         if not field.is_array:
             return self.element(field, obj, path)
         if not isinstance(obj, list):
-            raise EncodeError(f"{_short(obj)} is no JSON array", path)
+            raise EncodeError(f"{_short(obj)} is not a JSON array", path)
         return [self.element(field, element, (*path, i)) for i, element in enumerate(obj)]
 
-    def element(self, field: Field, obj: Any, path: Path) -> Any:
+    def element(self, field: Field, obj: Json, path: Path) -> FieldValue:
+        """Read a value that is not an array, or an element of one."""
         if field.struct is not None:
             return self.struct(field.struct, getattr(self.message, field.struct.name), obj, path)
         if field.type in INTEGERS:
@@ -177,12 +188,12 @@ class _Reader:
             return _integer(field.type, obj, path, field.encoding(self.version))
         wanted, read = _READERS[field.type]
         if type(obj) is not wanted:
-            more = ": Kafka reads 1.0 here, and no 1" if field.type == "float64" and type(obj) is int else ""
-            raise EncodeError(f"{_short(obj)} is no {field.type}{more}", path)
+            more = "; write 1.0 instead of 1" if field.type == "float64" and type(obj) is int else ""
+            raise EncodeError(f"{_short(obj)} is not a valid {field.type} value{more}", path)
         try:
             return read(obj)
         except ValueError as error:
-            raise EncodeError(f"{_short(obj)} is no {field.type}: {error}", path) from error
+            raise EncodeError(f"{_short(obj)} is not a valid {field.type} value: {error}", path) from error
 
 
 def _decode_base64(text: str) -> bytes:
@@ -202,6 +213,6 @@ _READERS: dict[str, tuple[type, Callable[[Any], Any]]] = {
 }
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

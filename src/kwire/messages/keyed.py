@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import msgspec
 
+from kwire.messages.unknown_fields import Slot
+
 T = TypeVar("T")
 
 
@@ -18,7 +20,7 @@ class KeyedList(list[T]):
     """A list of structs with map keys.
 
     The index is built by the first `find` and again after the list has changed. An element's keys must not change while
-    it is in the list (W-74); the index is not told.
+    it is in the list (W-74), because the index would not notice.
     """
 
     __slots__ = ("_index",)
@@ -45,7 +47,7 @@ class KeyedList(list[T]):
             return []
         names: tuple[str, ...] = self[0].MAP_KEYS  # type: ignore[attr-defined]
         if len(keys) + len(named) != len(names) or named.keys() - set(names[len(keys) :]):
-            raise TypeError(f"find takes the keys {', '.join(names)}, each once")
+            raise TypeError(f"find needs each of the keys {', '.join(names)} once")
         wanted = (*keys, *(named[name] for name in names[len(keys) :]))
         if self._index is None:
             index: dict[tuple[object, ...], list[T]] = {}
@@ -66,7 +68,7 @@ class KeyedList(list[T]):
 
 
 def _forgetting(name: str) -> Callable[..., Any]:
-    """list's own method, after which the index is built anew."""
+    """Wrap a method of list so that it drops the index."""
     method = getattr(list, name)
 
     def change(self: KeyedList[Any], *args: Any, **options: Any) -> Any:
@@ -96,7 +98,7 @@ if TYPE_CHECKING:
         def __set__(self, message: object, value: list[T]) -> None: ...
 
     class NullableKeyed(Generic[T]):
-        """The same for an array that may be null."""
+        """Keyed, for a nullable array."""
 
         @overload
         def __get__(self, message: None, owner: type) -> NullableKeyed[T]: ...
@@ -116,23 +118,27 @@ else:
             return list[element] | None
 
 
-def keyed(*default: None) -> Any:
+FieldDefault = Any
+"""What msgspec.field returns; a type checker must accept it for any field."""
+
+
+def keyed(*default: None) -> FieldDefault:
     """Default of a Keyed attribute: a new empty list, or `keyed(None)`."""
     return msgspec.field(default=None) if default else msgspec.field(default_factory=list)
 
 
 class KeyedAttribute:
-    """Stands before the slot of a Keyed attribute: turns the plain list in it into a KeyedList at the first reading.
+    """Descriptor of a Keyed attribute: replaces the plain list by a KeyedList on first access.
 
-    msgspec reads and writes the slot itself, so neither decoding nor encoding pays for it.
+    msgspec reads and writes the slot itself, so this costs nothing in decoding and encoding.
     """
 
     __slots__ = ("slot",)
 
-    def __init__(self, slot: Any) -> None:
+    def __init__(self, slot: Slot) -> None:
         self.slot = slot
 
-    def __get__(self, message: object, owner: type | None = None) -> Any:
+    def __get__(self, message: object, owner: type | None = None) -> object:
         if message is None:
             return self
         value = self.slot.__get__(message)
@@ -141,7 +147,7 @@ class KeyedAttribute:
             self.slot.__set__(message, value)
         return value
 
-    def __set__(self, message: object, value: Any) -> None:
+    def __set__(self, message: object, value: object) -> None:
         self.slot.__set__(message, value)
 
 
@@ -149,7 +155,7 @@ C = TypeVar("C", bound=type)
 
 
 def with_find(*attributes: str) -> Callable[[C], C]:
-    """Class decorator: the named attributes, arrays with map keys, give a KeyedList."""
+    """Decorate a class: the named attributes, arrays with map keys, return a KeyedList."""
 
     def install(cls: C) -> C:
         for name in attributes:

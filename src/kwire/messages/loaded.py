@@ -1,4 +1,4 @@
-"""Message classes of definitions from anywhere: another Kafka release's jars, a folder of one's own.
+"""Message classes of any definitions: the jars of another Kafka release, or a folder.
 
 kafka = registry.load("kafka-clients-4.0.1.jar", "kafka-metadata-4.0.1.jar")
 kafka.get("FetchRequest"), kafka.request(1), kafka.find("metadata", 3), kafka.names()
@@ -15,7 +15,7 @@ from kwire.schema.model import Message as MessageSpec
 
 
 class Loaded:
-    """The messages of some definitions by name, and by kind and key. Classes are compiled when they are asked for."""
+    """The messages of some definitions by name, and by kind and key. Classes are compiled on demand."""
 
     def __init__(self, specs: Mapping[str, MessageSpec]) -> None:
         self._specs = {name: specs[name] for name in sorted(specs)}
@@ -24,30 +24,30 @@ class Loaded:
         return iter(self.names())
 
     def names(self) -> list[str]:
-        """The names of the messages that have a version, sorted."""
+        """Return the names of the messages that have a version, sorted."""
         return [name for name, spec in self._specs.items() if spec.valid]
 
     def get(self, name: str) -> type[Message]:
-        """The class of a message. Raises OptionError for an unknown name."""
+        """Return the class of a message. Raises OptionError for an unknown name."""
         if name not in self._specs:
             raise OptionError(f"unknown message {name!r}{did_you_mean(name, self._specs)}")
         return message_class(self._specs[name])
 
     def find(self, kind: str, api_key: int) -> type[Message]:
-        """The message of a kind with that key. Raises UnsupportedVersion if there is none, OptionError for several."""
+        """Find the message of a kind with a key. Raises UnsupportedVersion if there is none, OptionError for several."""
         found = [spec.name for spec in self._specs.values() if (spec.kind, spec.api_key) == (kind, api_key)]
         if len(found) > 1:
-            raise OptionError(f"{kind} {api_key} is the key of {', '.join(found)}: get one by its name")
+            raise OptionError(f"{kind} {api_key} is the key of {', '.join(found)}; use get with one of the names")
         if not found:
-            raise UnsupportedVersion(f"there is no {kind} with key {api_key}")
+            raise UnsupportedVersion(f"no {kind} with key {api_key}")
         return self.get(found[0])
 
     def request(self, api_key: int) -> type[Message]:
-        """The request with that api key. Raises UnsupportedVersion for an unknown one."""
+        """Return the request with an API key. Raises UnsupportedVersion for an unknown one."""
         return self.find("request", api_key)
 
     def response(self, api_key: int) -> type[Message]:
-        """The response with that api key. Raises UnsupportedVersion for an unknown one."""
+        """Return the response with an API key. Raises UnsupportedVersion for an unknown one."""
         return self.find("response", api_key)
 
 
@@ -60,5 +60,5 @@ def load_sources(sources: Sequence[str]) -> Loaded:
         for name, definition in read_source(str(source), dialect="kafka").definitions.items():
             known = specs.setdefault(name, definition.message)
             if known is not definition.message:
-                raise OptionError(f"{definition.file}: {known.file} has the message {name} already")
+                raise OptionError(f"{definition.file}: message {name} is already defined in {known.file}")
     return Loaded(specs)

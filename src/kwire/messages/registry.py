@@ -9,7 +9,7 @@
     registry.load("kafka-clients-4.0.1.jar")        the classes of any release: jars, folders, a folder of the catalogue
 
 A release is named in full, or by its minor version for the newest patch: "3.7" is "3.7.2".
-Nothing is imported but the message that is asked for.
+Imports only the requested message.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = [
 
 
 def names(kafka: str | None = None) -> list[str]:
-    """The names of all messages, or of those that a Kafka release has in any version; sorted."""
+    """Return the names of all messages, or of those of a Kafka release, sorted."""
     if kafka is None:
         return list(MESSAGES)
     release = _release(kafka)
@@ -53,7 +53,7 @@ def names(kafka: str | None = None) -> list[str]:
 
 @functools.cache
 def releases(name: str) -> tuple[str, ...]:
-    """The releases that have a message in any version, newest first. Raises OptionError for an unknown name."""
+    """Return the releases that have a message, newest first. Raises OptionError for an unknown name."""
     _check_name(name)
     found: list[str] = []
     for run in reversed(MESSAGES[name][3].split(", ")):
@@ -63,9 +63,9 @@ def releases(name: str) -> tuple[str, ...]:
 
 
 def get(name: str, kafka: str | None = None) -> type[Message]:
-    """The class of a message; with kafka, of its definition in that release.
+    """Return the class of a message; with kafka, of its definition in that release.
 
-    Where a release has the message as the merged class has it, that class is returned. Raises OptionError for an unknown
+    This is the merged class unless the release differs from it. Raises OptionError for an unknown
     name or release.
     """
     _check_name(name)
@@ -80,7 +80,7 @@ def get(name: str, kafka: str | None = None) -> type[Message]:
 
 
 def find(kind: str, api_key: int, *, module: str | None = None, kafka: str | None = None) -> type[Message]:
-    """The message of a kind (request, response, metadata, coordinator-key, coordinator-value) with that key.
+    """Find the message of a kind (request, response, metadata, coordinator-key, coordinator-value) with a key.
 
     module: the part of Kafka, such as metadata, group-coordinator or storage: each counts its record types from 0.
     kafka: that release, else the newest that has such a message. Kinds are the merged classes'; before 4.0 the
@@ -91,37 +91,37 @@ def find(kind: str, api_key: int, *, module: str | None = None, kafka: str | Non
         names = _keys(release).get((kind, api_key), {})
         found = [name for here, name in names.items() if module in (None, here)]
         if len(found) > 1:
-            raise OptionError(f"{kind} {api_key} is in several modules: choose one of {', '.join(names)}")
+            raise OptionError(f"{kind} {api_key} is in several modules; pass module=, one of {', '.join(names)}")
         if found:
             return get(found[0], kafka)
     where = (f" in module {module}" if module else "") + (f" in Kafka {kafka}" if kafka else "")
-    raise UnsupportedVersion(f"there is no {kind} with key {api_key}{where}")
+    raise UnsupportedVersion(f"no {kind} with key {api_key}{where}")
 
 
 def request(api_key: int, kafka: str | None = None) -> type[Message]:
-    """The request with that api key. Raises UnsupportedVersion for an unknown one."""
+    """Return the request with an API key. Raises UnsupportedVersion for an unknown one."""
     return find("request", api_key, kafka=kafka)
 
 
 def response(api_key: int, kafka: str | None = None) -> type[Message]:
-    """The response with that api key. Raises UnsupportedVersion for an unknown one."""
+    """Return the response with an API key. Raises UnsupportedVersion for an unknown one."""
     return find("response", api_key, kafka=kafka)
 
 
 def request_header_version(api_key: int, version: int) -> int:
-    """Version of the header before that version of a request. Raises UnsupportedVersion for an unknown one."""
+    """Return the header version of a request version. Raises UnsupportedVersion for an unknown one."""
     return _header_version(request(api_key), version)
 
 
 def response_header_version(api_key: int, version: int) -> int:
-    """Version of the header before that version of a response. Raises UnsupportedVersion for an unknown one."""
+    """Return the header version of a response version. Raises UnsupportedVersion for an unknown one."""
     return _header_version(response(api_key), version)
 
 
 def decode(name: str, data: Buffer, version: int, kafka: str | None = None) -> Message:
-    """The message in the bytes of a body.
+    """Decode a body.
 
-    Raises DecodeError for bytes that are none; it says which releases they fit, since a few versions changed after
+    The DecodeError of a body that does not decode names the releases that it fits, because a few versions changed after
     their first release. Raises UnsupportedVersion, OptionError.
     """
     try:
@@ -135,7 +135,7 @@ def decode(name: str, data: Buffer, version: int, kafka: str | None = None) -> M
 
 
 def fitting(name: str, data: Buffer, version: int) -> list[str]:
-    """The releases, newest first, whose definition of that version decodes a body and encodes it to the same bytes.
+    """Return the releases, newest first, whose definition decodes a body and encodes it to the same bytes.
 
     Compiles the definition of each release that has its own. Raises OptionError for an unknown name.
     """
@@ -148,7 +148,7 @@ def fitting(name: str, data: Buffer, version: int) -> list[str]:
 
 
 def load(*sources: str) -> Loaded:
-    """The classes of any definitions, compiled when they are asked for.
+    """Load any definitions; their classes are compiled on demand.
 
     sources: jars of one Kafka release, folders with definitions, or a release's folder in a catalogue.
     Raises OptionError for a source that is missing or has no definitions, ExceptionGroup of SchemaError for wrong ones.

@@ -1,7 +1,7 @@
-"""Classes for a definition while the program runs: what `schema.compile` gives.
+"""Classes compiled from definitions at run time, for `schema.compile`.
 
-The same bases and layout as generated classes. They have no module to be imported from, so their objects pickle with
-the definition's text, and the class is made again where they arrive; equal definitions share one class.
+They have the bases and layout of generated classes but no module to be imported from, so their objects pickle with the
+text of the definition, which is compiled again when unpickling. Equal definitions share one class.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TYPES: dict[str, Any] = {
 
 
 def message_class(spec: Message) -> type[base.Message]:
-    """The class of a definition."""
+    """Return the class of a definition."""
     definition = render(spec)
     known = _classes.get(definition)
     if known is not None:
@@ -93,7 +93,7 @@ def _reduce(obj: Any) -> tuple[Any, ...]:
 
 
 def _rebuild(definition: str, name: str, values: dict[str, Any]) -> base.Struct:
-    """An unpickled object. The text was checked where the class was first made."""
+    """Unpickle an object. The text of the definition was checked when the class was first made."""
     message = _classes.get(definition) or message_class(parse(definition))
     cls = message if name == message.__name__ else getattr(message, name)
     obj: base.Struct = cls(**values)

@@ -80,7 +80,7 @@ class _Column:
     """A wanted field. level: the innermost array around it. row: of the plan; -1 when the version lacks the field.
 
     code: of a number as the kernel stores it, or of the elements of a list; 0 for strings and bytes.
-    optional: may be left out of a message.
+    optional: may be omitted from a message.
     nullable_struct: the field of the struct around it that may be null, None if there is none.
     """
 
@@ -99,14 +99,14 @@ class _Column:
 
     @property
     def struct_is_null(self) -> bool:
-        """Whether the struct around it is null when it is left out."""
+        """Whether its struct is null when it is omitted."""
         return self.nullable_struct is not None and self.nullable_struct.default is None
 
 
 class ColumnReader:
     """Reads columns of one version of one message.
 
-    paths: the columns, in the order of the table. Raises OptionError for a path that is not there, ends in an array of
+    paths: the columns, in the order of the table. Raises OptionError for an unknown path, one that ends in an array of
     structs, or leaves the line of arrays of the others; UnsupportedVersion outside spec.valid.
     """
 
@@ -131,7 +131,7 @@ class ColumnReader:
         """
         bounds = np.ascontiguousarray(starts, np.int64)
         if len(bounds) and (bounds[0] < 0 or bounds[-1] > len(data) or (np.diff(bounds) < 0).any()):
-            raise OptionError("starts do not rise from 0 to the length of the data")
+            raise OptionError("starts must ascend from 0 to the length of the data")
         count = max(0, len(bounds) - 1)
         source = np.frombuffer(data, np.uint8)
         room = [count] + [len(data) // 32 + 64] * (len(self._levels) - 1)
@@ -180,14 +180,12 @@ class ColumnReader:
             name = step.removesuffix("[]")
             found = next((f for f in inside.fields if f.attr == name), None) if inside is not None else None
             if found is None:
-                raise OptionError(f"{path}: there is no field {'.'.join(steps[: i + 1])}")
+                raise OptionError(f"{path}: unknown field {'.'.join(steps[: i + 1])}")
             present = present and version in found.versions
             unfolded = step.endswith("[]")
             last = i == len(steps) - 1
             if unfolded != (found.is_array and found.struct is not None) or (last and found.struct is not None):
-                raise OptionError(
-                    f"{path}: [] stands behind each array of structs, and a field of such a struct ends it"
-                )
+                raise OptionError(f"{path}: write [] after each array of structs, and end the path with a field")
             optional = optional or version in found.tagged
             way = (*way, step)
             if unfolded:
@@ -245,7 +243,7 @@ class ColumnReader:
         return captured
 
     def _below_struct(self, captured: list[_Column], name: tuple[str, ...]) -> tuple[int, int]:
-        """The range of the columns that are null when the struct is: those of its own level."""
+        """Return the range of columns that are null when the struct is: those of its level."""
         level = max(i for i, level in enumerate(self._levels) if name[: len(level)] == level)
         own = [i for i, column in enumerate(captured) if _is_below(column, name) and column.level == level]
         return (own[0], own[-1] + 1) if own else (0, 0)
@@ -373,7 +371,7 @@ class _Arena:
         self._used = 0
 
     def take(self, kind: np.dtype[np.generic], count: int) -> ColumnArray:
-        """The next array. Its content is whatever was there."""
+        """Return the next array, uninitialized."""
         size = kind.itemsize * count
         array = self._memory[self._used : self._used + size].view(kind)
         self._used += _aligned(size)

@@ -31,7 +31,7 @@ WAITING_BYTES = 4 << 20  # bodies of one message and version that are read as co
 
 @dataclass(slots=True, kw_only=True)
 class MessageTally:
-    """One version of one message. size_bytes: of the bodies counted; unreadable: those that do not decode, left out."""
+    """One version of one message. size_bytes: of the bodies counted; unreadable: the number that do not decode."""
 
     bodies: int = 0
     size_bytes: int = 0
@@ -124,7 +124,7 @@ def count_bodies(spec: Message, version: int, bodies: list[bytes]) -> MessageTal
 def advice_row(each: IntegerField, version: int, counts: IntegerCounts) -> Row:
     """What a field holds and what each encoding would take, in JSON's types.
 
-    best: of the field's own width, the one with fewest bytes; what is there now wins a draw, then the simpler one.
+    best: the smallest of the field's width; on a tie the current one, then the simplest.
     saved_bytes: by it. encodings: bytes by name, None where a number does not fit.
     """
     field = each.field

@@ -1,4 +1,4 @@
-"""Which interpreter runs the plans: the walker, which is there at once, or the kernels, which have to be loaded.
+"""The choice of interpreter: the walker, available immediately, or the kernels, which must be loaded.
 
 Loading takes half a second of CPU (numba itself, then the machine code from its cache), ten without the cache. So a
 process starts with the walker. One that goes on calling codecs gets the kernels in the background: after
@@ -25,7 +25,7 @@ VARIABLE = "KWIRE_KERNEL"
 CALLS_BEFORE_LOADING = 500
 """Walker calls of the process: some 50 ms of work, which a command that reads one message does not reach."""
 BYTES_OF_A_CALL = 512
-"""So many bytes of messages count as one more call: a large one takes the walker 0.2 us a byte."""
+"""This many bytes of messages count as one more call: the walker takes 0.2 us per byte."""
 
 _loading = threading.Lock()  # held for as long as loading takes
 _starting = threading.Lock()
@@ -76,10 +76,10 @@ def problem() -> Exception | None:
 
 
 def count_call() -> ModuleType | None:
-    """Called by a codec for each call that the walker serves; the kernels once they are there."""
+    """Count a call that the walker serves; returns the kernels once they are loaded."""
     global _calls
     _calls += 1
-    if _calls >= CALLS_BEFORE_LOADING and _thread is None:  # not ==: threads that count at once may skip a number
+    if _calls >= CALLS_BEFORE_LOADING and _thread is None:  # not ==: concurrent threads may skip a number
         load_in_background()
     return _loaded
 
@@ -93,5 +93,5 @@ def count_bytes(size_bytes: int) -> None:
 
 
 def _load_quietly() -> None:
-    with contextlib.suppress(ImportError):  # the walker goes on serving; problem() tells
+    with contextlib.suppress(ImportError):  # the walker continues; problem() has the reason
         load()

@@ -16,7 +16,7 @@ class FieldBytes:
     """One field, or one part of the structure around fields. path: `[]` behind arrays; empty for the message's own.
 
     type: as in `Note`: of the definition, an encoding's name, or "count", "presence" and the like.
-    times: how often it is there; bytes: of all of them; values: those of the notes.
+    times: number of occurrences; bytes: of all of them; values: those of the notes.
     """
 
     path: str

@@ -49,7 +49,7 @@ def _fields(struct: Struct, version: int, way: str) -> Iterator[IntegerField]:
 def count_fields(
     spec: Message, version: int, fields: Sequence[IntegerField], bodies: Sequence[bytes | bytearray | memoryview]
 ) -> dict[str, IntegerCounts]:
-    """What each field holds in the bodies, by path. Fields that are no columns (see `ColumnReader`) are missing.
+    """Count the integers of each field in the bodies, by path. Fields that cannot be a column are missing.
 
     Of a tagged field only what was sent counts: its default never is. Fields inside a tagged struct that was not sent
     cannot be told from sent ones, and count with their defaults.

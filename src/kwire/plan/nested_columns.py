@@ -173,7 +173,7 @@ class NestedReader:
         return self.read_bounds(*message_bounds(array), permissive=permissive)
 
     def read_bounds(self, data: Bytes, bounds: Int64Array, *, permissive: bool = False) -> pa.StructArray:
-        """The same for messages at [bounds[i, 0], bounds[i, 1]) of data; one that starts below 0 is null."""
+        """Read messages at [bounds[i, 0], bounds[i, 1]) of data; one with a negative start is null."""
         left = np.array(bounds, np.int64, order="C")
         there = left[:, 0] >= 0
         if (there & ((left[:, 1] < left[:, 0]) | (left[:, 1] > len(data)))).any():
@@ -255,7 +255,7 @@ class NestedReader:
         return path
 
     def _struct(self, struct: Struct, path: tuple[str, ...], level: int, name: str, optional: bool) -> list[_Node]:
-        """The fields of a struct. optional: its rows may be left out."""
+        """Add the fields of a struct. optional: its rows may be omitted."""
         there = (f for f in struct.fields if self.version in f.versions)
         return [self._field(f, path, level, name + f.attr, optional or self.version in f.tagged) for f in there]
 
@@ -327,7 +327,7 @@ def _validity(present: ColumnArray) -> pa.Buffer:
 
 
 def _offsets(counts: Int64Array) -> tuple[pa.Buffer | None, ColumnArray]:
-    """(validity, offsets) of lists with so many elements, a negative number being null."""
+    """Return (validity, offsets) of lists with these counts, negative ones being null."""
     offsets = np.zeros(len(counts) + 1, np.int32)
     if len(counts) == 0 or counts.min() >= 0:
         np.cumsum(counts, out=offsets[1:])
@@ -359,7 +359,7 @@ def _uuids(values: ColumnArray) -> pa.Array:
     sextets = np.stack([a >> 2, (a & 3) << 4 | b >> 4, (b & 15) << 2 | c >> 6, c & 63], axis=2).reshape(count, 24)
     text = np.ascontiguousarray(BASE64[sextets[:, :UUID_CHARACTERS]])
     if text.size > MAX_ARROW_OFFSET:
-        raise OptionError(f"{count} uuids in one column; read fewer messages at once")
+        raise OptionError(f"{count} uuids in one column; read fewer messages per call")
     offsets = np.arange(0, text.size + 1, UUID_CHARACTERS, dtype=np.int32)
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
 

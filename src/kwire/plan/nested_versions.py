@@ -3,7 +3,7 @@
     VersionsReader     the caller knows each message's version
     PrefixedReader     an int16 before each message tells it, as in the records of internal topics
 
-Each version is read by a `NestedReader` of its own; a field that a message's version lacks is null in its row.
+Each version has its own `NestedReader`; a field that a message's version does not have is null in its row.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ __all__ = ["NestedWriter"]
 class NestedWriter:
     """Writes one version of one message from columns.
 
-    cls: the message's class. Raises UnsupportedVersion where there is no such version.
+    cls: the message's class. Raises UnsupportedVersion for an unknown version.
     """
 
     def __init__(self, spec: Message, version: int, cls: type) -> None:
@@ -41,7 +41,7 @@ class NestedWriter:
         with the row and the path for a value that does not fit.
         """
         if not pa.types.is_struct(structs.type):
-            raise OptionError(f"{self.spec.name}: a column of {structs.type} is no struct")
+            raise OptionError(f"{self.spec.name}: a column of {structs.type} is not a struct")
         made: list[bytes | None] = []
         for row, values in enumerate(self._structs(structs, self.spec.struct, self.spec.name)):
             try:
@@ -55,7 +55,7 @@ class NestedWriter:
         names = {f.attr for f in struct.fields}
         for given in array.type.names:
             if given not in names:
-                raise OptionError(f"{where}: there is no field {given}")
+                raise OptionError(f"{where}: unknown field {given}")
         columns = []
         for f in struct.class_fields:
             if array.type.get_field_index(f.attr) < 0:
@@ -76,7 +76,7 @@ class NestedWriter:
         if not f.is_array:
             return self._elements(array, f, where)
         if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
-            raise OptionError(f"{where}: {array.type} is no list")
+            raise OptionError(f"{where}: {array.type} is not a list")
         edges = array.offsets.to_pylist()
         first, last = edges[0], edges[-1]
         elements = self._elements(array.values.slice(first, last - first), f, where)
@@ -88,10 +88,10 @@ class NestedWriter:
     def _elements(self, array: pa.Array, f: Field, where: str) -> list[object]:
         if f.struct is not None:
             if not pa.types.is_struct(array.type):
-                raise OptionError(f"{where}: {array.type} is no struct")
+                raise OptionError(f"{where}: {array.type} is not a struct")
             return self._structs(array, f.struct, where)
         if pa.types.is_nested(array.type):
-            raise OptionError(f"{where}: {array.type} is no {f.type}")
+            raise OptionError(f"{where}: {array.type} cannot hold {f.type}")
         values: list[Any]
         if array.null_count and pa.types.is_primitive(array.type):
             values = array.to_pylist()

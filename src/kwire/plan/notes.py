@@ -25,7 +25,7 @@ class Note:
 class Annotation:
     """A message read with notes. value: the object, or None with the error that ended the reading.
 
-    The notes stand in the order of the bytes, do not overlap, and leave nothing out up to the end or the error.
+    The notes are in byte order, do not overlap, and have no gaps up to the end or the error.
     """
 
     notes: tuple[Note, ...]

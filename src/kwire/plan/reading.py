@@ -1,14 +1,14 @@
-"""The walker, wire -> values: the rows of a plan as plain Python functions, one a row.
+"""The decoder of the walker: a Python function for each row of a plan.
 
     step(buf, pos, end, values) -> pos      reads at pos, appends what it read to values, returns the position after it
 
-Values come in class order as nested lists, with trailing defaults left out as the kernel leaves them; `msgspec.convert`
-makes the objects. Lengths are checked against `end` before anything is sliced or looped over.
+Values are nested lists in class order, without trailing defaults, as in the kernel; `msgspec.convert` creates the
+objects. Lengths are checked against `end` before anything is sliced or looped over.
 
-It is the reference that the kernel is tested against, explains what the kernel refused (a DecodeError gets its path
-while it passes through the arrays and structs around it), annotates, and serves where there is no kernel.
+Tests compare the kernel with it. It raises the errors of input that the kernel refuses (a DecodeError collects its path
+while it propagates through arrays and structs), annotates, and serves processes without a kernel.
 
-`lenient` takes what Kafka's generated readers take and the protocol forbids:
+`lenient` accepts what Kafka's generated readers accept and the protocol forbids:
 
     T-11    a compact length from 2**31 + 1 up is null        W-48    a count of tagged fields from 2**31 up is none
     T-13    malformed UTF-8 becomes replacement characters    W-50    the stated size of a known tagged field is ignored
@@ -50,7 +50,7 @@ FORMATS = {
     r.UUID: "16s",
 }
 VIEW = struct.Struct(">qq")
-"""What stands for bytes that will become a view of the input: position and size."""
+"""Placeholder for bytes that will become a view of the input: position and size."""
 _unpack_int32 = struct.Struct(">i").unpack_from
 _unpack = msgspec.msgpack.decode
 
@@ -58,7 +58,7 @@ _unpack = msgspec.msgpack.decode
 class Reader:
     """Reads one version of one message, or frame.
 
-    lenient: see above. views: bytes stand as VIEW. recorder: gets a note for every byte range.
+    lenient: see above. views: bytes become VIEW placeholders. recorder: receives a note for every byte range.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Reader:
         self.root, _ = self._value(int(self.framed))
 
     def read(self, buf: Buffer, pos: int, partial: bool = False, allow_trailing: bool = False) -> tuple[object, int]:
-        """(values in class order, position after them). partial: bytes may be left over.
+        """Decode a message: (values in class order, position after them). partial: more bytes may follow.
 
         allow_trailing: ignore bytes between the end of the message and the end of buf, or of the frame.
         Raises DecodeError with the position in buf and the path of the field.
@@ -98,9 +98,9 @@ class Reader:
         if allow_trailing:
             pos = end
         if pos != end and (self.framed or not partial):
-            raise Malformed(f"{end - pos} bytes left over", pos)
+            raise Malformed(f"{end - pos} bytes remaining after the message", pos)
         if pos != last and not partial:
-            raise Malformed(f"{last - pos} bytes left over behind the frame", pos)
+            raise Malformed(f"{last - pos} bytes remaining after the frame", pos)
         return values[0], pos
 
     def _frame_length(self, buf: Buffer, pos: int, end: int) -> tuple[int, int]:
@@ -163,7 +163,7 @@ class Reader:
         return read_named, number
 
     def _permuted(self, number: int) -> tuple[Step, int]:
-        """A struct with fields that are tagged in other versions: put into class order behind it."""
+        """Read a struct with fields that are tagged in other versions, and put its values into class order."""
         read_struct, number = self._value(number + 1)
         _, count, offset, *_ = self.plan.rows[number]
         inverse = self.plan.pool[offset : offset + count]
@@ -228,7 +228,7 @@ class Reader:
         return read
 
     def _length(self, number: int, kind: str, wide: bool) -> Callable[[Buffer, int, int], tuple[int, int]]:
-        """(length or count, position after it); -1 is null. kind: for errors; wide: int32 where not compact."""
+        """Make a reader of (length, position after it); -1 is null. kind: for errors; wide: int32, not int16."""
         flags, name, lenient = self.plan.rows[number][1], self.plan.attribute(number), self.lenient
         may_be_null = bool(flags & r.MAY_BE_NULL)
         here = (name,) if name else ()
@@ -269,7 +269,7 @@ class Reader:
                 if n > end - pos:
                     raise Truncated(f"string of {n} bytes, {end - pos} left", start, here)
                 if n > r.MAX_STRING_BYTES:
-                    raise Malformed(f"string of {n} bytes, {r.MAX_STRING_BYTES} at most", start, here)
+                    raise Malformed(f"string of {n} bytes exceeds the maximum of {r.MAX_STRING_BYTES}", start, here)
                 try:
                     values.append(str(buf[pos : pos + n], "utf-8", problems))
                 except UnicodeDecodeError as error:
@@ -464,7 +464,7 @@ class Reader:
                 tag, pos = uvarint(buf, pos, end, "tag", ())
                 size, pos = uvarint(buf, pos, end, f"size of tag {tag}", ())
                 if tag <= previous and not lenient:
-                    raise Malformed(f"tag {tag} {'twice' if tag == previous else f'behind tag {previous}'}", at)
+                    raise Malformed(f"tag {tag} {'twice' if tag == previous else f'after tag {previous}'}", at)
                 if tag > r.MAX_TAG:
                     raise Malformed(f"tag {tag} has more than 31 bits", at)
                 if size > end - pos and not (lenient and tag in known):
@@ -500,7 +500,7 @@ class Reader:
         return _unpack(self.plan.pool[offset : offset + length])
 
     def _prefix(self, number: int) -> Values:
-        """The defaults of the trailing run before a TAGS row, which a section that is not empty has to write."""
+        """Return the defaults of the trailing run before a TAGS row, needed if the section is not empty."""
         left = self.plan.rows[number + 1][4]
         prefix: Values = []
         while left:
@@ -512,13 +512,13 @@ class Reader:
 
 
 def fixed_words(codes: Sequence[int], fields: Sequence[Field]) -> list[str]:
-    """What messages and notes call the values of a FIXED row: their types, or encodings narrower than those."""
+    """Return the names of the values of a FIXED row for errors and notes: types, or narrower encodings."""
     types = zip((r.CODE_NAMES[code] for code in codes), fields, strict=True)
     return [name if name == field.type else own_encoding(name) for name, field in types]
 
 
 def values_of(rows: list[r.Row], number: int) -> int:
-    """How many values of a struct the row (and those that belong to it) stands for."""
+    """Return how many values of a struct the row, and those that belong to it, represent."""
     row = rows[number]
     if row[0] in (r.FIXED, r.VARINTS):
         return row[2]
@@ -538,7 +538,7 @@ def within(
     what: str,
     path: tuple[str | int, ...],
 ) -> tuple[int, int]:
-    """A number read by a function of kwire.wire, which ends by `end`; `what` and path for its errors."""
+    """Read a number with a function of kwire.wire; it must end by `end`. what, path: for errors."""
     try:
         value, after = read(buf, pos)
     except DecodeError as error:
@@ -549,12 +549,12 @@ def within(
 
 
 def uvarint(buf: Buffer, pos: int, end: int, what: str, path: tuple[str, ...]) -> tuple[int, int]:
-    """An unsigned varint that ends by `end`."""
+    """Read an unsigned varint that ends by `end`."""
     return within(read_unsigned_varint, buf, pos, end, what, path)
 
 
 def under(error: DecodeError, *steps: str | int) -> DecodeError:
-    """The error, seen from further up."""
+    """Prepend steps to the path of the error."""
     error.path = (*steps, *error.path)
     error.args = (error.what, error.position, error.path)
     return error

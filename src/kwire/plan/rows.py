@@ -1,8 +1,8 @@
-"""The rows of a plan: what an operation is called and what its operands mean.
+"""The rows of a plan: operations and their operands.
 
 A plan describes the bytes of one version of one message. It is a list of rows of eight int64: the operation and seven
-operands. The same rows drive the compiled kernels (`kernels`), the plain-Python walker (`walker`) and, with a table of
-wanted fields beside them, the reader of columns (`columns`); each direction ignores what only the other one needs.
+operands. The same rows drive the compiled kernels (`kernels`), the plain-Python walker (`reading`, `writing`) and the
+reader of columns (`columns`, with a projection beside the rows). Each direction ignores what only the other one needs.
 
 The object side of every interpreter is the *class order*: a struct is an array of its class's attributes, which is
 the wire's order but for three things that the rows carry: fields this version lacks (ABSENT), tagged fields (TAGS),
@@ -136,7 +136,7 @@ class Plan:
 
 
 def disassemble(plan: Plan) -> str:
-    """The plan for people: one line a row, with the fields it stands for."""
+    """Render the plan as text: one line per row, with the fields it represents."""
     lines = []
     for number, (row, fields, path) in enumerate(zip(plan.rows, plan.fields, plan.paths, strict=True)):
         where = ".".join((*path, " ".join(f.attr for f in fields))) if fields else ".".join(path)

@@ -19,7 +19,7 @@ Patch = Callable[[Any, Any], None]
 
 
 def patch_for(message: Message, version: int) -> Patch | None:
-    """patch(obj, source): cut what stands as VIEW in a message of that version out of source.
+    """Make patch(obj, source), which replaces VIEW placeholders in a message of that version by slices of source.
 
     source: memoryview or bytes, of which the fields become slices. None when the message holds no bytes.
     """

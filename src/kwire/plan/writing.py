@@ -1,10 +1,10 @@
-"""The walker, objects -> wire: the rows of a plan as plain Python functions, one a row.
+"""The encoder of the walker: a Python function for each row of a plan.
 
-    step(out, values) -> None      appends to out what it takes from values, the attributes of one struct in class order
+    step(out, values) -> None      encodes some of values, the attributes of a struct in class order, and appends them
 
-What counts as a value of a type is what msgspec makes of it, so that the kernel and the walker take the same objects: a
-tuple or a set for an array, any bytes-like object, an enum's value, an int for float64, 16 bytes for a uuid.
-An EncodeError gets its path while it passes through the arrays and structs around it.
+A value has the type that msgspec gives it, so kernel and walker accept the same objects: a tuple or a set for an array,
+any bytes-like object, an enum's value, an int for float64, 16 bytes for a uuid.
+An EncodeError collects its path while it propagates through arrays and structs.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Writer:
         self.root, _ = self._value(int(self.framed), 0)
 
     def write(self, obj: object) -> bytes:
-        """The bytes of a message. Raises EncodeError with the path of a value that does not fit."""
+        """Encode a message. Raises EncodeError with the path of a value that does not fit."""
         out = bytearray(4 if self.framed else 0)
         self.root(out, (obj,))
         if self.framed:
@@ -155,13 +155,15 @@ class Writer:
                 return
             text = value if type(value) is str else plain(value)
             if not isinstance(text, str):
-                raise EncodeError(f"{shown(value)} is no string", here)
+                raise EncodeError(f"{shown(value)} is not a string", here)
             try:
                 data = text.encode()
             except UnicodeEncodeError:
-                raise EncodeError(f"{shown(value)} holds half of a surrogate pair", here) from None
+                raise EncodeError(f"{shown(value)} contains a lone surrogate", here) from None
             if len(data) > r.MAX_STRING_BYTES:
-                raise EncodeError(f"string of {len(data)} bytes in UTF-8, {r.MAX_STRING_BYTES} at most", here)
+                raise EncodeError(
+                    f"string of {len(data)} bytes in UTF-8 exceeds the maximum of {r.MAX_STRING_BYTES}", here
+                )
             write_size(out, flags, 2, len(data))
             out += data
 
@@ -178,7 +180,7 @@ class Writer:
                 return
             data = octets(value)
             if data is None:
-                raise EncodeError(f"{shown(value)} is no bytes", here)
+                raise EncodeError(f"{shown(value)} is not bytes", here)
             write_size(out, flags, 4, len(data))
             out += data
 
@@ -270,7 +272,7 @@ class Writer:
 
         def write(out: bytearray, values: Values) -> None:
             if not ignorable and not equal(values[index]):
-                raise EncodeError(f"{shown(values[index])} in a field that is not part of this version", (name,))
+                raise EncodeError(f"{shown(values[index])} in a field that this version does not have", (name,))
 
         return write
 
@@ -294,7 +296,7 @@ class Writer:
                 if equal(values[at]):
                     continue
                 if step is None:
-                    raise EncodeError(f"{shown(values[at])} in a field that is not part of this version", (name,))
+                    raise EncodeError(f"{shown(values[at])} in a field that this version does not have", (name,))
                 data = bytearray()
                 step(data, values)
                 section.append((tag, bytes(data)))
@@ -313,7 +315,7 @@ class Writer:
                 return value == default
             try:
                 packed = _pack(value)
-            except Exception:  # whatever msgspec cannot write is no default
+            except Exception:  # a value that msgspec cannot write is not the default
                 return False
             return equal_with_floats(_unpack(packed), default) if floats else packed == constant
 
@@ -321,7 +323,7 @@ class Writer:
 
 
 def attributes(value: object, count: int) -> Values:
-    """The values of a struct in class order."""
+    """Return the values of a struct in class order."""
     if isinstance(value, msgspec.Struct) and value.__struct_config__.array_like:
         values: Values = msgspec.structs.astuple(value)
     elif isinstance(value, (tuple, list)):
@@ -329,25 +331,25 @@ def attributes(value: object, count: int) -> Values:
     elif value is None:
         raise EncodeError("null where null is not allowed")
     else:
-        raise EncodeError(f"{shown(value)} is no struct of this message")
+        raise EncodeError(f"{shown(value)} is not a struct of this message")
     if len(values) != count:
         raise EncodeError(f"{shown(value)} has {len(values)} fields, the struct has {count}")
     return values
 
 
 def sequence(value: object, name: str) -> Values:
-    """The elements of an array."""
+    """Return the elements of an array."""
     if isinstance(value, (list, tuple)):
         return value
     if isinstance(value, (set, frozenset)):
         return list(value)
     if isinstance(value, msgspec.Struct) and value.__struct_config__.array_like:
         return msgspec.structs.astuple(value)
-    raise EncodeError(f"{shown(value)} is no array", (name,))
+    raise EncodeError(f"{shown(value)} is not an array", (name,))
 
 
 def octets(value: object) -> bytes | bytearray | memoryview | None:
-    """The bytes that a value stands for; None if it stands for none."""
+    """Return the bytes of a bytes-like value or a uuid; None for other values."""
     if isinstance(value, (bytes, bytearray)):
         return value
     if isinstance(value, memoryview):
@@ -356,7 +358,7 @@ def octets(value: object) -> bytes | bytearray | memoryview | None:
 
 
 def fixed(code: int, value: object, *path: str | int) -> bytes:
-    """One value of fixed width. Raises EncodeError at path."""
+    """Encode one value of fixed width. Raises EncodeError with path."""
     kind = r.CODE_NAMES[code]
     if value is None:
         raise EncodeError("null where null is not allowed", path)
@@ -364,12 +366,12 @@ def fixed(code: int, value: object, *path: str | int) -> bytes:
     if code == r.UUID:
         data = octets(number)
         if data is None or len(data) != 16:
-            raise EncodeError(f"{shown(value)} is no uuid", path)
+            raise EncodeError(f"{shown(value)} is not a uuid", path)
         return bytes(data)
     if isinstance(number, bool) != (code == r.BOOL):
-        raise EncodeError(f"{shown(value)} is no {kind}", path)
+        raise EncodeError(f"{shown(value)} is not a valid {kind} value", path)
     if code == r.FLOAT64 and not isinstance(number, (int, float)):
-        raise EncodeError(f"{shown(value)} is no {kind}", path)
+        raise EncodeError(f"{shown(value)} is not a valid {kind} value", path)
     if code not in (r.BOOL, r.FLOAT64):
         number = integer(number, value, kind, path)
     try:
@@ -379,7 +381,7 @@ def fixed(code: int, value: object, *path: str | int) -> bytes:
 
 
 def write_encoded(out: bytearray, encoding: IntegerEncoding, value: object, *path: str | int) -> None:
-    """One integer in an encoding of KIP-625. Raises EncodeError at path, with the value and the width (I-20)."""
+    """Append one integer in an encoding of KIP-625. Raises EncodeError with path, value and width (I-20)."""
     if value is None:
         raise EncodeError("null where null is not allowed", path)
     number = integer(value if isinstance(value, int) else plain(value), value, encoding.name, path)
@@ -389,17 +391,17 @@ def write_encoded(out: bytearray, encoding: IntegerEncoding, value: object, *pat
 
 
 def integer(number: object, value: object, kind: str, path: tuple[str | int, ...]) -> int:
-    """A number as an int; value: what it was made from, for the error. A boolean is none."""
+    """Convert a number to an int, but not a boolean. value: its original form, for the error."""
     try:
         if not isinstance(number, bool):
             return operator.index(number)  # type: ignore[arg-type]  # the TypeError tells
     except TypeError:
         pass
-    raise EncodeError(f"{shown(value)} is no {kind}", path)
+    raise EncodeError(f"{shown(value)} is not a valid {kind} value", path)
 
 
 def plain(value: object) -> object:
-    """What msgspec writes in place of an object that is no builtin: an enum's value, a date's text. Else the object."""
+    """Convert an object as msgspec does, such as an enum to its value; other objects are returned unchanged."""
     try:
         return msgspec.to_builtins(value, builtin_types=_PLAIN)
     except Exception:  # of another library's type; the caller says what it is not
@@ -407,7 +409,7 @@ def plain(value: object) -> object:
 
 
 def unknown_fields(value: object, known: set[int]) -> list[tuple[int, bytes]]:
-    """The unknown tagged fields of a struct, checked: ascending (W-24), with tags that no field has (T-12)."""
+    """Return the unknown tagged fields of a struct; they must ascend (W-24) and not belong to a field (T-12)."""
     path = (r.UNKNOWN,)
     fields = []
     previous = -1
@@ -415,21 +417,21 @@ def unknown_fields(value: object, known: set[int]) -> list[tuple[int, bytes]]:
         pair = sequence(element, r.UNKNOWN)
         data = octets(pair[1]) if len(pair) == 2 else None
         if data is None or not isinstance(pair[0], int) or isinstance(pair[0], bool):
-            raise EncodeError(f"{shown(element)} is no pair of tag and bytes", (*path, i))
+            raise EncodeError(f"{shown(element)} is not a pair of tag and bytes", (*path, i))
         tag = int(pair[0])
         if not 0 <= tag <= r.MAX_TAG:
             raise EncodeError(f"tag {tag} does not fit 31 bits", (*path, i))
         if tag in known:
-            raise EncodeError(f"tag {tag} is one that the definition has", (*path, i))
+            raise EncodeError(f"tag {tag} belongs to a field of the definition", (*path, i))
         if tag <= previous:
-            raise EncodeError(f"tag {tag} {'twice' if tag == previous else f'behind tag {previous}'}", (*path, i))
+            raise EncodeError(f"tag {tag} {'twice' if tag == previous else f'after tag {previous}'}", (*path, i))
         previous = tag
         fields.append((tag, bytes(data)))
     return fields
 
 
 def equal_with_floats(value: object, default: object) -> bool:
-    """Equality of unpacked values; floats and what stands where the default has a float, as IEEE 754 compares."""
+    """Compare unpacked values; where the default is a float, by the rules of IEEE 754."""
     if isinstance(default, float):
         return type(value) in (int, float) and value == default
     if isinstance(default, list):
@@ -442,7 +444,7 @@ def equal_with_floats(value: object, default: object) -> bool:
 
 
 def write_size(out: bytearray, flags: int, width: int, n: int) -> None:
-    """A length or count; -1 is null. width: bytes where not compact."""
+    """Append a length or count; -1 is null. width: bytes if not compact."""
     if flags & r.COMPACT:
         write_compact_length(out, n)
     else:
@@ -450,14 +452,14 @@ def write_size(out: bytearray, flags: int, width: int, n: int) -> None:
 
 
 def write_null(out: bytearray, flags: int, width: int, path: tuple[str, ...]) -> None:
-    """Null, where it may be."""
+    """Append null, if the field is nullable."""
     if not flags & r.MAY_BE_NULL:
         raise EncodeError("null where null is not allowed", path)
     write_size(out, flags, width, -1)
 
 
 def shown(value: object) -> str:
-    """The value for an error message: never long, never an error of its own."""
+    """Format a value for an error message: short, and without raising."""
     try:
         return reprlib.repr(value)
     except ValueError:  # an int of thousands of digits
@@ -465,7 +467,7 @@ def shown(value: object) -> str:
 
 
 def under(error: EncodeError, *steps: str | int) -> EncodeError:
-    """The error, seen from further up."""
+    """Prepend steps to the path of the error."""
     error.path = (*steps, *error.path)
     error.args = (error.what, error.path)
     return error

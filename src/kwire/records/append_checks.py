@@ -1,4 +1,4 @@
-"""What a broker looks at before it numbers records: headers, sizes, checksums, order. The records stay closed.
+"""Checks before a broker assigns offsets: headers, sizes, checksums, order. Records are not decoded.
 
 Source: kafka.log.UnifiedLog.analyzeAndValidateRecords, append 3.9.1.
 """
@@ -21,13 +21,13 @@ __all__ = ["AppendInfo", "analyze_append", "check_given_offsets"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendInfo:
-    """What the headers of records to be appended say together.
+    """Summary of the headers of records to append.
 
     first_offset: of the first batch in magic 2; of a wrapper of magic 0 or 1 only its last offset is in the header.
     last_offset, last_leader_epoch: of the last batch, -1 without one.
     max_timestamp, offset_of_max_timestamp: largest timestamp, and the last offset of the earliest batch that has it.
     source_codec: of the last compressed batch.
-    valid_bytes: whole batches; what is behind is cut off (A-06).
+    valid_bytes: of whole batches; bytes after them are cut off (A-06).
     offsets_monotonic: whether each batch's last offset is above the one before.
     batch_count: whole batches.
     """
@@ -52,10 +52,10 @@ def analyze_append(
     segment_bytes: int | None = None,
     topic_partition: str | None = None,
 ) -> AppendInfo:
-    """Check the batches of buf as far as headers and checksums go (A-01 to A-07).
+    """Check headers and checksums of the batches of buf (A-01 to A-07).
 
-    leader_epoch: the current one, which batches of a raft leader have to carry. max_message_bytes: of a batch, not
-    looked at for replication. segment_bytes: of the whole set. None: no limit.
+    leader_epoch: the current one, required in batches of a raft leader. max_message_bytes: maximum of a batch, ignored
+    for replication. segment_bytes: maximum of all batches. None: no limit.
     Raises RejectedRecords with Kafka's error code.
     """
     where = f" in topic partition {topic_partition}" if topic_partition else ""
@@ -78,7 +78,7 @@ def analyze_append(
 def check_batch(
     batch: Batch, origin: AppendOrigin, leader_epoch: int, max_message_bytes: int | None, where: str
 ) -> None:
-    """A-01 to A-04 for one batch."""
+    """Check A-01 to A-04 for one batch."""
     if origin == AppendOrigin.RAFT_LEADER and batch.partition_leader_epoch != leader_epoch:
         raise RejectedRecords(
             f"Raft leader's batch has leader epoch {batch.partition_leader_epoch}, {leader_epoch} is current{where}",
@@ -103,7 +103,7 @@ def check_batch(
 
 
 def summary(batches: Sequence[Batch], valid_bytes: int) -> AppendInfo:
-    """The headers put together."""
+    """Summarize the headers."""
     last_offset, monotonic = -1, True
     largest, offset_of_max = NO_TIMESTAMP, -1
     codec = Compression.NONE
@@ -128,9 +128,9 @@ def summary(batches: Sequence[Batch], valid_bytes: int) -> AppendInfo:
 
 
 def check_given_offsets(info: AppendInfo, log_end_offset: int) -> None:
-    """The rules for records that bring their offsets along, as followers get them (A-05).
+    """Check records that already have offsets, as followers receive them (A-05).
 
-    Raises RejectedRecords: offsets that do not ascend, or begin below the end of the log.
+    Raises RejectedRecords if offsets do not ascend, or begin below the end of the log.
     """
     if not info.offsets_monotonic:
         raise RejectedRecords("Out of order offsets found in append", AppendErrorCode.UNKNOWN_SERVER_ERROR)

@@ -1,4 +1,4 @@
-"""Why a broker refuses records: Kafka's error code, and what is wrong with which record."""
+"""Errors of appending records: Kafka's error code, and the records at fault."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["AppendErrorCode", "DecompressesToTooMuch", "RejectedRecords"]
 
 
 class AppendErrorCode(enum.IntEnum):
-    """The error codes that appending can end with, by Kafka's numbers."""
+    """Kafka's error codes that an append can fail with."""
 
     UNKNOWN_SERVER_ERROR = -1
     CORRUPT_MESSAGE = 2
@@ -24,10 +24,10 @@ class AppendErrorCode(enum.IntEnum):
 
 
 class RejectedRecords(BrokerError):
-    """Records that a broker does not append; none of the set is.
+    """A broker rejects the records; none of them is appended.
 
     code: Kafka's error code, one of AppendErrorCode.
-    record_errors: (index in the batch, what is wrong) of the records that caused it; empty when the batch itself did.
+    record_errors: (index in the batch, error) of the records at fault; empty if the batch itself is.
     """
 
     def __init__(self, what: str, code: int, record_errors: Sequence[tuple[int, str]] = ()) -> None:

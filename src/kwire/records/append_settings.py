@@ -1,4 +1,4 @@
-"""What a broker knows when records arrive: where they come from, and the topic's settings by Kafka's names.
+"""Context of an append: the origin of the records and the topic's configs, by Kafka's names.
 
 Source: org.apache.kafka.storage.internals.log.AppendOrigin, LogValidator, TopicConfig.
 """
@@ -22,7 +22,7 @@ TIMESTAMP_TYPES = (TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME)
 
 
 class AppendOrigin(enum.Enum):
-    """Who sends records: only clients are mistrusted in everything."""
+    """Sender of records: only records of clients get all checks."""
 
     CLIENT = "CLIENT"
     REPLICATION = "REPLICATION"
@@ -72,31 +72,31 @@ class AppendSettings:
 
     def __post_init__(self) -> None:
         if self.to_magic not in (0, 1, 2):
-            raise OptionError(f"to_magic {self.to_magic}: 0, 1 or 2")
+            raise OptionError(f"unsupported to_magic {self.to_magic}; expected 0, 1 or 2")
         if not 0 <= self.now_ms <= MAX_INT64:
-            raise OptionError(f"now_ms {self.now_ms}: milliseconds since 1970")
+            raise OptionError(f"now_ms {self.now_ms} is out of range: milliseconds since 1970")
         if not -1 <= self.leader_epoch < 1 << 31:
-            raise OptionError(f"leader_epoch {self.leader_epoch}: an int32 from 0 on, or -1")
+            raise OptionError(f"leader_epoch {self.leader_epoch} is out of range: an int32 from 0, or -1")
         if self.compression_type != "producer":
             check_level(parse_compression(self.compression_type), self.compression_level)
         _ = self.timestamp_type
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """message_timestamp_type, which may also be given by the setting's text: CreateTime or LogAppendTime."""
+        """message_timestamp_type, also accepted as its config value: CreateTime or LogAppendTime."""
         given = self.message_timestamp_type
         if isinstance(given, TimestampType) and given in TIMESTAMP_TYPES:
-            return given  # asked for at every batch
+            return given  # called for every batch
         for kind in TIMESTAMP_TYPES:
             if given == kind.text:
                 return kind
-        raise OptionError(f"message_timestamp_type {given!r}: CreateTime or LogAppendTime")
+        raise OptionError(f"unknown message_timestamp_type {given!r}; expected CreateTime or LogAppendTime")
 
     @property
     def where(self) -> str:
-        """How Kafka's messages end."""
+        """The end of Kafka's error messages, with the topic and partition."""
         return f" in topic partition {self.topic_partition}" if self.topic_partition else ""
 
     def target_codec(self, source: Compression) -> Compression:
-        """The codec to store with: the topic's, or that of the batch as it came."""
+        """Codec to store with: the topic's, or the one the producer used."""
         return source if self.compression_type == "producer" else parse_compression(self.compression_type)

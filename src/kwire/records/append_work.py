@@ -1,7 +1,7 @@
-"""How much work records ask of a broker before it can append them, from what their first header says.
+"""Estimate the work to validate records before an append, from their first header.
 
-A small batch may decompress to 100 MB or hold millions of records; real brokers take it, so it is taken here. Only
-where that is done has to be decided: while others wait, or in another thread.
+A small batch may decompress to 100 MB or contain millions of records. Real brokers accept it, so kwire does, and
+decides whether to process it in the event loop or in another thread.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from kwire.records.batch_header import DEFAULT_HEADER, MAGIC_POSITION
 __all__ = ["is_quick", "quick_bytes"]
 
 QUICK_COMPRESSED_BYTES = 16 * 1024
-"""A compressed batch above this size is never looked into while others wait."""
+"""Maximum size of a compressed batch that is processed in the event loop."""
 QUICK_REBUILT_BYTES, QUICK_REBUILT_RECORDS = 4096, 50
-"""The largest batch that is encoded anew while others wait: 20 us a record, and gzip 30 us a kilobyte."""
+"""Maximum size of a batch that is rebuilt in the event loop: 20 us per record, and gzip 30 us per kilobyte."""
 QUICK_RECORDS, QUICK_RECORDS_COMPILED = 1000, 100_000
 QUICK_BYTES, QUICK_BYTES_COMPILED = 64 * 1024, 1024 * 1024
-"""The most that may come out of a batch that is decompressed while others wait, and be walked over."""
+"""Maximum decompressed size of a batch that is validated in the event loop."""
 
 
 def quick_bytes() -> int:
-    """What records may decompress to while others wait."""
+    """Maximum bytes that records may decompress to in the event loop."""
     return QUICK_BYTES_COMPILED if section_scan.is_compiled() else QUICK_BYTES
 
 

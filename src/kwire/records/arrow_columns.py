@@ -1,12 +1,10 @@
 """The buffers of one Arrow record batch, from allocation to the finished columns.
 
-Buffers are as large as the input allows at most and shrunk when it is known what was needed: memory that nobody
-touches costs nothing, a second pass over the records would.
+Buffers have the maximum size for the input and are shrunk at the end: untouched memory is free, a second pass over the
+records is not.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,21 +35,21 @@ class ConstantColumns:
 
     def __init__(self, topic: str | None, partition: int | None) -> None:
         self.values = {"topic": topic, "partition": partition}
-        self.built: dict[str, Any] = {}
+        self.built: dict[str, pa.Array] = {}
 
-    def column(self, name: str, rows: int) -> Any:
-        """`rows` rows of the column."""
+    def column(self, name: str, rows: int) -> pa.Array:
+        """Return the column with `rows` rows."""
         built = self.built.get(name)
         if built is None or len(built) < rows:
             built = self.built[name] = repeated(self.values[name], COLUMN_TYPES[name], rows)
         return built if len(built) == rows else built.slice(0, rows)
 
 
-def repeated(value: str | int | None, kind: Any, rows: int) -> Any:
-    """A column of one value.
+def repeated(value: str | int | None, kind: pa.DataType, rows: int) -> pa.Array:
+    """Create a column that repeats one value.
 
-    From buffers, since pa.scalar() and pa.array() import pandas where it is installed, which takes longer than reading
-    ten thousand records.
+    It is made from buffers because pa.scalar() and pa.array() import pandas if it is installed, which takes longer than
+    reading ten thousand records.
     """
     if value is None:
         return pa.nulls(rows, kind)
@@ -64,16 +62,16 @@ def repeated(value: str | int | None, kind: Any, rows: int) -> Any:
 
 
 class ArrowColumns:
-    """Room for the records of one Arrow batch, at the addresses that kernels write to.
+    """Buffers for the records of one Arrow batch, which kernels fill.
 
-    rows: the most there can be. section_bytes: of all record sections together, which bounds keys, values and headers.
+    rows: maximum. section_bytes: of all record sections together, which bounds keys, values and headers.
     """
 
     def __init__(self, columns: tuple[str, ...], rows: int, section_bytes: int) -> None:
         self.columns = columns
         self.addresses = np.zeros(o.ADDRESS_COUNT, np.int64)
         self.state = np.zeros(o.STATE_COUNT, np.int64)
-        self.buffers: dict[int, Any] = {}
+        self.buffers: dict[int, pa.Buffer] = {}
         data_bytes = section_bytes + WIDE
         for column in columns:
             if column == "offset":
@@ -95,23 +93,23 @@ class ArrowColumns:
                 self.allocate_binary(o.HEADER_VALUE_ENDS, o.HEADER_VALUES, o.HEADER_VALUE_BITMAP, headers, data_bytes)
 
     def allocate(self, place: int, n_bytes: int) -> None:
-        """Memory from Arrow, which reuses it between batches."""
+        """Allocate memory from Arrow, which reuses it between batches."""
         buffer = pa.allocate_buffer(n_bytes, resizable=True)
         self.buffers[place], self.addresses[place] = buffer, buffer.address
 
     def allocate_bitmap(self, place: int, values: int) -> None:
-        """A bitmap with all bits set."""
+        """Allocate a bitmap with all bits set."""
         self.allocate(place, (values + 7) // 8)
         np.frombuffer(self.buffers[place], np.uint8)[:] = 0xFF
 
     def allocate_binary(self, ends: int, data: int, bitmap: int, values: int, data_bytes: int) -> None:
-        """What a binary column consists of."""
+        """Allocate the buffers of a binary column."""
         self.allocate(ends, 4 * (values + 1))
         self.allocate(data, data_bytes)
         self.allocate_bitmap(bitmap, values)
 
-    def finish(self, schema: Any, constants: ConstantColumns) -> Any:
-        """The record batch of what kernels have written; this object is used up."""
+    def finish(self, schema: pa.Schema, constants: ConstantColumns) -> pa.RecordBatch:
+        """Create the record batch from what kernels have written; the object cannot be used again."""
         rows = int(self.state[o.ROWS])
         arrays = []
         for column in self.columns:
@@ -131,33 +129,33 @@ class ArrowColumns:
                 arrays.append(self.headers(rows))
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def shrunk(self, place: int, n_bytes: int) -> Any:
-        """The buffer without what was not needed of it."""
+    def shrunk(self, place: int, n_bytes: int) -> pa.Buffer:
+        """Return the buffer without its unused end."""
         buffer = self.buffers[place]
         buffer.resize(n_bytes, shrink_to_fit=True)
         return buffer
 
-    def ends(self, place: int, values: int, total: int) -> Any:
-        """The Arrow offsets of `values` values, closed with their total."""
+    def ends(self, place: int, values: int, total: int) -> pa.Buffer:
+        """Return the Arrow offsets of `values` values, including the total at the end."""
         np.frombuffer(self.buffers[place], np.int32)[values] = total
         return self.shrunk(place, 4 * (values + 1))
 
-    def bitmap(self, place: int, values: int, nulls: int) -> Any:
-        """The validity bitmap, None where every value is valid."""
+    def bitmap(self, place: int, values: int, nulls: int) -> pa.Buffer | None:
+        """Return the validity bitmap, None if every value is valid."""
         return self.shrunk(place, (values + 7) // 8) if nulls else None
 
-    def fixed(self, kind: Any, place: int, rows: int) -> Any:
-        """A column of numbers without nulls."""
+    def fixed(self, kind: pa.DataType, place: int, rows: int) -> pa.Array:
+        """Create a column of numbers without nulls."""
         return pa.Array.from_buffers(kind, rows, [None, self.buffers[place]], 0)
 
-    def binary(self, ends: int, data: int, bitmap: int, values: int, total_in: int, nulls_in: int) -> Any:
-        """A binary column."""
+    def binary(self, ends: int, data: int, bitmap: int, values: int, total_in: int, nulls_in: int) -> pa.Array:
+        """Create a binary column."""
         total, nulls = int(self.state[total_in]), int(self.state[nulls_in])
         buffers = [self.bitmap(bitmap, values, nulls), self.ends(ends, values, total), self.shrunk(data, total)]
         return pa.Array.from_buffers(pa.binary(), values, buffers, nulls)
 
-    def timestamps(self, rows: int) -> Any:
-        """The timestamp column; null where milliseconds are too many to be told in microseconds."""
+    def timestamps(self, rows: int) -> pa.Array:
+        """Create the timestamp column; null where the milliseconds do not fit 64-bit microseconds."""
         unfit = int(self.state[o.UNFIT_TIMESTAMPS])
         bitmap = None
         if unfit:
@@ -165,8 +163,8 @@ class ArrowColumns:
             bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
         return pa.Array.from_buffers(COLUMN_TYPES["timestamp"], rows, [bitmap, self.buffers[o.TIMESTAMPS]], unfit)
 
-    def headers(self, rows: int) -> Any:
-        """The headers column: null where a record has none, as in Spark."""
+    def headers(self, rows: int) -> pa.Array:
+        """Create the headers column: null for records without headers, as in Spark."""
         headers, nulls = int(self.state[o.HEADERS]), int(self.state[o.NULL_HEADERS])
         key_bytes = int(self.state[o.HEADER_KEY_BYTES])
         key_ends = self.ends(o.HEADER_KEY_ENDS, headers, key_bytes)
@@ -184,8 +182,8 @@ class ArrowColumns:
         return pa.Array.from_buffers(COLUMN_TYPES["headers"], rows, buffers, nulls, children=[pairs])
 
 
-def with_valid_text(strings: Any) -> Any:
-    """The column itself if all of it is UTF-8, else one with replacement characters where it is not."""
+def with_valid_text(strings: pa.Array) -> pa.Array:
+    """Return the column, with replacement characters for invalid UTF-8."""
     try:
         strings.validate(full=True)
     except pa.ArrowInvalid:

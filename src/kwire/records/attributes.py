@@ -1,4 +1,4 @@
-"""The attributes field of a batch, and the numbers which mean "none".
+"""The attributes field of a batch, and the values that mean "none".
 
     bit    magic 0   magic 1          magic 2
     0-2    codec     codec            codec
@@ -44,7 +44,7 @@ NO_LEADER_EPOCH = -1
 
 
 class Compression(enum.IntEnum):
-    """The codec of a batch's payload, by the number in its attributes. 5 to 7 mean nothing yet and are refused."""
+    """Compression codec of a batch, by its number in the attributes. 5 to 7 are not assigned."""
 
     NONE = 0
     GZIP = 1
@@ -54,12 +54,12 @@ class Compression(enum.IntEnum):
 
     @property
     def text(self) -> str:
-        """The name Kafka's settings use: none, gzip, snappy, lz4, zstd."""
+        """The name in Kafka's configs: none, gzip, snappy, lz4, zstd."""
         return self.name.lower()
 
 
 class TimestampType(enum.IntEnum):
-    """What a record's timestamp says. The numbers are Kafka's ids, as Spark's timestampType column shows them."""
+    """Meaning of a record's timestamp. The numbers are Kafka's ids, as in Spark's timestampType column."""
 
     NO_TIMESTAMP_TYPE = -1  # magic 0 has no timestamps
     CREATE_TIME = 0  # set by the producer

@@ -1,4 +1,4 @@
-"""What batches of every magic have in common: where they are, what their header says, how they are refused."""
+"""Base class of batches of every magic: position, header fields, errors."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ __all__ = [
 
 
 class Batch(abc.ABC):
-    """A batch of records, or one message of magic 0 or 1. Made by read_batches, which decodes the header only.
+    """A batch of records, or one message of magic 0 or 1. Created by read_batches, which decodes only the header.
 
-    buffer: the whole batch, a view of the bytes given to read_batches.
-    position: of its first byte, as errors name it. size_bytes: of the whole batch.
+    buffer: the whole batch, a view of the bytes passed to read_batches.
+    position: of its first byte, for errors. size_bytes: of the whole batch.
     magic: 0, 1 or 2. attributes: the field as stored. crc: as stored, unsigned.
     last_offset: of its last record, even if compaction has removed that one. next_offset: last_offset + 1.
     base_timestamp, max_timestamp: milliseconds, -1 for none; in magic 0 and 1 both are the message's own timestamp.
     count: records as the header counts them, None below magic 2.
     producer_id, producer_epoch, base_sequence, last_sequence, partition_leader_epoch: -1 for none, as below magic 2.
-    delete_horizon_ms: when tombstones of this batch may go, None if not set.
+    delete_horizon_ms: when tombstones of this batch may be removed, None if not set.
     """
 
     __slots__ = (
@@ -83,31 +83,29 @@ class Batch(abc.ABC):
     @property
     @abc.abstractmethod
     def base_offset(self) -> int:
-        """Offset of the first record. Below magic 2 a compressed message has to be decompressed for it (CorruptBatch
-        if that fails)."""
+        """Offset of the first record. Decompresses compressed messages of magic 0 and 1; raises CorruptBatch."""
 
     @abc.abstractmethod
     def computed_crc(self) -> int:
-        """The checksum of the batch's bytes, to be compared with crc."""
+        """Compute the checksum of the batch, to compare with crc."""
 
     @abc.abstractmethod
     def records(self, *, check_crc: bool = True) -> Iterator[Record]:
-        """The records, offsets absolute, decoded one after another.
+        """Decode the records one after another, with absolute offsets.
 
-        check_crc: verify inner messages of magic 0 and 1, which have checksums of their own; the batch's checksum is
-        verified by check() alone.
-        Raises CorruptBatch, after the records before the fault, and when the payload decompresses to more than
+        check_crc: verify the checksums of inner messages of magic 0 and 1; check() verifies the batch's.
+        Raises CorruptBatch, after the records before the fault, and if the records decompress to more than
         max_decompressed_bytes.
         """
 
     @property
     def next_offset(self) -> int:
-        """The offset after the last one: where a reader goes on."""
+        """The offset after the last record, where a reader continues."""
         return to_int64(self.last_offset + 1)
 
     @property
     def compression(self) -> Compression:
-        """The codec of the payload; raises CorruptBatch on a number that names none (5 to 7)."""
+        """Compression codec; raises CorruptBatch for the unassigned numbers 5 to 7."""
         codec = self.attributes & CODEC_MASK
         if codec > Compression.ZSTD:
             raise self.corrupt(unknown_codec(codec))
@@ -125,27 +123,27 @@ class Batch(abc.ABC):
 
     @property
     def is_valid(self) -> bool:
-        """Whether the stored checksum is that of the bytes."""
+        """Whether the stored checksum matches the bytes."""
         return self.crc == self.computed_crc()
 
     def check(self) -> None:
-        """Raises CorruptBatch unless the checksum holds and the codec is known. Costs a pass over the bytes."""
+        """Raise CorruptBatch unless the checksum matches and the codec is known. Cost: one pass over the bytes."""
         computed = self.computed_crc()
         if self.crc != computed:
             raise self.corrupt(wrong_crc(self.crc, computed))
         _ = self.compression
 
     def corrupt(self, what: str, record: int | None = None) -> CorruptBatch:
-        """The error to raise for this batch. record: index in the batch of the record at fault."""
+        """Create the error for this batch. record: index in the batch of the record at fault."""
         what = what if record is None else f"record {record}: {what}"
         return CorruptBatch(what, self.position, (), self.file, self.claimed_offsets())
 
     def claimed_offsets(self) -> tuple[int, int]:
-        """(first, last) as far as the header tells; a compressed message of magic 0 or 1 tells the last one only."""
+        """(first, last) offset according to the header, which has only the last one in messages of magic 0 and 1."""
         return self.last_offset, self.last_offset
 
     def decompress(self, payload: memoryview) -> memoryview:
-        """payload without its compression; raises CorruptBatch."""
+        """Decompress payload with the codec of this batch; raises CorruptBatch."""
         codec = self.compression
         if codec == Compression.NONE:
             return payload
@@ -162,15 +160,15 @@ class Batch(abc.ABC):
 
 
 def wrong_crc(stored: int, computed: int) -> str:
-    """The message of a checksum that does not hold."""
+    """The error text for a checksum that does not match."""
     return f"stored CRC {stored}, computed {computed}"
 
 
 def unknown_codec(codec: int) -> str:
-    """The message of a codec number from 5 to 7."""
+    """The error text for a codec number from 5 to 7."""
     return f"unknown compression type id {codec}"
 
 
 def too_large(codec: Compression, limit: int) -> str:
-    """The message of a payload that is above the limit; names the setting to change."""
+    """The error text for records above the limit."""
     return f"{codec.text} payload decompresses to more than max_decompressed_bytes={limit}"

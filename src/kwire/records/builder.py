@@ -1,7 +1,7 @@
-"""Batches of any magic from records, one record after another.
+"""Build batches of any magic from records.
 
-`write_batch` makes one batch of all it is given; `write_batches` cuts a stream of records into batches of a size, as a
-producer does; `BatchBuilder` is what both are made of, for callers who decide themselves when a batch is done.
+`write_batch` writes all records into one batch; `write_batches` splits a stream of records into batches of a size, as a
+producer does; both use `BatchBuilder`, for callers who decide themselves when a batch is complete.
 Source: org.apache.kafka.common.record.MemoryRecordsBuilder, clients.producer.internals.ProducerBatch,
 CompressionRatioEstimator.
 """
@@ -59,15 +59,15 @@ class BatchOptions(TypedDict, total=False):
 
 
 class BatchBuilder:
-    """Collects records and makes one batch of them (magic 0 or 1 uncompressed: one message each).
+    """Collects records into one batch (magic 0 or 1 uncompressed: one message each).
 
-    magic: 0, 1 or 2. compression, level: as in Kafka's settings compression.type and compression.<codec>.level.
-    base_offset: of the first record, unless records are appended with offsets of their own.
+    magic: 0, 1 or 2. compression, level: as in Kafka's configs compression.type and compression.<codec>.level.
+    base_offset: of the first record, unless records are appended with offsets.
     log_append_time_ms: with timestamp_type LOG_APPEND_TIME, the time of the whole batch.
-    max_bytes: what the batch may grow to, frame included; one record is taken whatever its size. None: no limit but
-    that of the format. compression_ratio: what compression is expected to leave of a byte, for that limit.
-    Everything else: see BatchFields; for magic 2 only.
-    Raises EncodeError on what the magic cannot say, OptionError on an unknown codec or level.
+    max_bytes: maximum size of the batch, frame included; the first record is always accepted. None: the limit of the
+    format. compression_ratio: expected compressed size per byte, to estimate the size.
+    Other options: see BatchFields; for magic 2 only.
+    Raises EncodeError for what the magic does not support, OptionError for an unknown codec or level.
     """
 
     def __init__(
@@ -90,10 +90,10 @@ class BatchBuilder:
         compression_ratio: float = 1.0,
     ) -> None:
         if magic not in (0, 1, 2):
-            raise OptionError(f"magic {magic}: 0, 1 or 2")
+            raise OptionError(f"unsupported magic {magic}; expected 0, 1 or 2")
         codec = parse_compression(compression)
         if not 0 <= base_offset <= MAX_INT64:
-            raise EncodeError(f"base_offset {base_offset}: 0 to {MAX_INT64}")
+            raise EncodeError(f"base_offset {base_offset} is out of range: 0 to {MAX_INT64}")
         check_timestamp(log_append_time_ms)
         if magic < 2:
             check_legacy(magic, codec, is_transactional, is_control, delete_horizon_ms)
@@ -128,17 +128,17 @@ class BatchBuilder:
 
     @property
     def next_offset(self) -> int:
-        """The offset that the next record gets."""
+        """The offset of the next record."""
         return self._last_offset + 1 if self.count else self.base_offset
 
     @property
     def estimated_bytes(self) -> int:
-        """Size of the batch as it stands, frame included; a guess by compression_ratio if there is a codec."""
+        """Current size of the batch with its frame; estimated by compression_ratio if there is a codec."""
         return self._fixed_bytes + int(len(self._out) * (self._ratio if self.codec else 1))
 
     @property
     def largest_timestamp(self) -> LargestTimestamp:
-        """What the log's time index wants to know of the batch (A-26)."""
+        """The largest timestamp and its offset, for the time index (A-26)."""
         alone = self.codec == Compression.NONE and self.magic < 2  # every record a batch of its own
         if self.timestamp_type == TimestampType.LOG_APPEND_TIME:
             return LargestTimestamp(self.log_append_time_ms, self.base_offset if alone else self._last_offset)
@@ -155,14 +155,14 @@ class BatchBuilder:
         headers: Headers = (),
         offset: int | None = None,
     ) -> bool:
-        """Add a record; False (and no change) when the batch has no room for it under max_bytes.
+        """Add a record; returns False without adding it if the batch would exceed max_bytes.
 
-        timestamp: milliseconds since 1970, or -1. offset: above that of the record before; the next one if not given.
-        Raises EncodeError on a value that does not fit the format.
+        timestamp: milliseconds since 1970, or -1. offset: above the previous one; default the next one.
+        Raises EncodeError for a value that does not fit the format.
         """
         offset = self.next_offset if offset is None else offset
         if offset < self.next_offset:
-            raise EncodeError(f"offset {offset} does not come after {self.next_offset - 1}")
+            raise EncodeError(f"offset {offset} is not above the previous one, {self.next_offset - 1}")
         if offset > MAX_INT64:
             raise EncodeError(f"offset {offset} is above {MAX_INT64}")
         check_timestamp(timestamp)
@@ -193,7 +193,7 @@ class BatchBuilder:
     def _append_message(
         self, key: Bytes | None, value: Bytes | None, timestamp: int, headers: Headers, offset: int
     ) -> int:
-        """Add a message of magic 0 or 1; returns the timestamp it was given."""
+        """Add a message of magic 0 or 1; returns its timestamp."""
         if headers:
             raise EncodeError(f"Magic v{self.magic} does not support record headers")
         if self.timestamp_type == TimestampType.LOG_APPEND_TIME:
@@ -210,9 +210,9 @@ class BatchBuilder:
         return timestamp
 
     def build(self, *, last_offset: int | None = None) -> bytes:
-        """The batch; no bytes at all without records. May be called again after more records.
+        """Return the batch, b"" without records. May be called again after more records.
 
-        last_offset: of the batch, if records after its last one are gone and it still has to stand for them (magic 2).
+        last_offset: of the batch, if it must cover offsets after its last record that compaction removed (magic 2).
         """
         if not self.count:
             return b""
@@ -233,7 +233,7 @@ class BatchBuilder:
         )
 
     def _wrap(self, payload: bytes, timestamp: int) -> bytes:
-        """The compressed message around its inner messages."""
+        """Wrap the messages in a compressed message."""
         out = bytearray()
         append_message(
             out,
@@ -247,20 +247,20 @@ class BatchBuilder:
         return bytes(out)
 
     def observed_ratio(self, batch: bytes) -> float:
-        """What compression left of a byte in a batch that this builder has built."""
+        """Return the compression ratio of a batch that this builder has built."""
         return (len(batch) - self._fixed_bytes) / max(len(self._out), 1)
 
 
 def check_timestamp(timestamp: int) -> None:
-    """Raise EncodeError unless timestamp is -1 or from 1970 on and fits the field."""
+    """Raise EncodeError unless timestamp is -1, or from 1970 on and fits the field."""
     if not NO_TIMESTAMP <= timestamp <= MAX_INT64:
-        raise EncodeError(f"timestamp {timestamp}: 0 to {MAX_INT64} ms since 1970, or -1 for none")
+        raise EncodeError(f"timestamp {timestamp} is out of range: 0 to {MAX_INT64} ms since 1970, or -1 for none")
 
 
 def check_legacy(
     magic: int, codec: Compression, is_transactional: bool, is_control: bool, delete_horizon_ms: int | None
 ) -> None:
-    """Raise EncodeError on what magic 0 and 1 cannot say. Producer ids are dropped without a word, as in Kafka."""
+    """Raise EncodeError for what magic 0 and 1 do not support. Producer ids are silently dropped, as in Kafka."""
     for said, what in (
         (is_transactional, "transactional records"),
         (is_control, "control records"),
@@ -268,7 +268,7 @@ def check_legacy(
         (codec == Compression.ZSTD, "zstd"),
     ):
         if said:
-            raise EncodeError(f"magic {magic} has no {what}")
+            raise EncodeError(f"magic {magic} does not support {what}")
 
 
 def write_batch(
@@ -300,12 +300,12 @@ def write_batch(
     )
     for record in records:
         if not append_whole(builder, record, record.offset if keep_offsets else None):
-            raise EncodeError(f"the records do not fit one batch of {LARGEST_SIZE} bytes")
+            raise EncodeError(f"the records exceed the maximum batch size of {LARGEST_SIZE} bytes")
     return builder.build(last_offset=last_offset)
 
 
 def append_whole(builder: BatchBuilder, record: Record, offset: int | None) -> bool:
-    """Append a record under an offset, or the next one."""
+    """Append a record with its offset, or the next one."""
     return builder.append(record.key, record.value, timestamp=record.timestamp, headers=record.headers, offset=offset)
 
 
@@ -318,11 +318,11 @@ def write_batches(
     base_offset: int = 0,
     **options: Unpack[BatchOptions],
 ) -> Iterator[bytes]:
-    """Batches of at most batch_size bytes from a stream of records, which are numbered from base_offset on.
+    """Write a stream of records as batches of at most batch_size bytes, with offsets from base_offset on.
 
-    A record that is larger gets a batch of its own. With a codec the size is foreseen from the batches before, so a
-    batch may come out above batch_size when data suddenly compresses worse. Sequence numbers go on from batch to batch.
-    Holds one batch in memory; how long to wait for more records is the caller's business.
+    A larger record gets a separate batch. With a codec the size is estimated from earlier batches, so a batch may
+    exceed batch_size when data suddenly compresses worse. Sequence numbers continue from batch to batch.
+    Holds one batch in memory; lingering is up to the caller.
     Raises EncodeError, OptionError.
     """
     codec, ratio = parse_compression(compression), 1.0
@@ -357,7 +357,7 @@ def write_batches(
 
 
 def learn_ratio(expected: float, observed: float) -> float:
-    """What to expect of the next batch."""
+    """Update the expected compression ratio for the next batch."""
     if observed > expected:
         return max(expected + RATIO_DETERIORATING_STEP, observed)
     return max(expected - RATIO_IMPROVING_STEP, observed)

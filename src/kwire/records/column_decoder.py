@@ -1,10 +1,10 @@
-"""From the bytes of a record set to Arrow record batches: the steps between the kernels. See columns."""
+"""The steps from a record set to Arrow record batches, between the kernels. See columns."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -56,17 +56,19 @@ SAMPLE_BATCH = bytes.fromhex(  # two records, one with headers
 SAMPLE_MESSAGE = bytes.fromhex(  # magic 1
     "0000000000000000 00000018 cf056e6e 01 00 0000000000000001 00000001 6b 00000001 76"
 )
+Decoded: TypeAlias = pa.RecordBatch | CorruptBatch
+
 SAMPLE = SAMPLE_BATCH + SAMPLE_MESSAGE
 CRC_BY_KERNEL = crc32c_kernels.usable()
 
 
 class ColumnDecoder:
-    """One buffer at a time: decode() sets the buffer, the other methods work on it. Arguments as in ColumnReader."""
+    """Decodes one buffer at a time: decode() sets it, the other methods use it. Arguments as in ColumnReader."""
 
     def __init__(
         self,
         columns: tuple[str, ...],
-        schema: Any,
+        schema: pa.Schema,
         *,
         topic: str | None,
         partition: int | None,
@@ -100,8 +102,8 @@ class ColumnDecoder:
         lowest_offset: int,
         highest_offset: int,
         aborted: Sequence[Aborted],
-    ) -> Iterator[Any]:
-        """Record batches, and a CorruptBatch in the place of each bad batch. Sets consumed and stopped at the end."""
+    ) -> Iterator[Decoded]:
+        """Yield record batches, and a CorruptBatch for each corrupt batch. Sets consumed and stopped at the end."""
         self.consumed, self.stopped = 0, None
         self.position, self.file, self.kept_offsets = position, file, (lowest_offset, highest_offset)
         data = np.frombuffer(buf, np.uint8) if len(buf) else np.empty(0, np.uint8)
@@ -120,7 +122,7 @@ class ColumnDecoder:
         self.view = memoryview(b"")
 
     def check_checksums(self, rows: int) -> None:
-        """Set FAULT of the batches whose checksum does not hold."""
+        """Set FAULT of the batches whose checksum does not match."""
         table = self.table[:rows]
         if CRC_BY_KERNEL:
             crc32c_kernels.check_default_crcs(self.address, table, rows)
@@ -133,7 +135,7 @@ class ColumnDecoder:
             check_legacy_crcs(self.address, table, rows)
 
     def choose(self, table: Table, aborted: Sequence[Aborted]) -> Table:
-        """The rows of the table to decode, and those with a fault, which have to be told."""
+        """Return the rows of the table to decode, and those with a fault, which must be reported."""
         lowest_offset, highest_offset = self.kept_offsets
         attributes, magic, counts = table[:, t.ATTRIBUTES], table[:, t.MAGIC], table[:, t.COUNT]
         codec = attributes & CODEC_MASK
@@ -153,7 +155,7 @@ class ColumnDecoder:
         return table if keep.all() else table[keep]
 
     def in_aborted_transactions(self, table: Table, aborted: Sequence[Aborted]) -> npt.NDArray[np.bool_]:
-        """Which rows are transactional batches of a producer that aborted the transaction they are in."""
+        """Return a mask of the rows that are batches of aborted transactions."""
         transactional = (table[:, t.MAGIC] == 2) & (table[:, t.ATTRIBUTES] & TRANSACTIONAL_FLAG != 0)
         skip = np.zeros(len(table), np.bool_)
         by_producer: dict[int, list[tuple[int, int]]] = {}
@@ -166,7 +168,7 @@ class ColumnDecoder:
                 skip |= mine & (base >= first) & (base <= last)
         return skip
 
-    def decode_table(self, table: Table) -> Iterator[Any]:
+    def decode_table(self, table: Table) -> Iterator[Decoded]:
         """Decode the rows chosen, in groups."""
         if not len(table):
             return
@@ -183,14 +185,14 @@ class ColumnDecoder:
             yield from self.decode_group(table[first:last])
             first = last
 
-    def decode_one_by_one(self, table: Table) -> Iterator[Any]:
-        """Decode rows of which some are compressed or bad; payloads gather in the scratch buffer for a group."""
+    def decode_one_by_one(self, table: Table) -> Iterator[Decoded]:
+        """Decode rows of which some are compressed or corrupt; the scratch buffer collects the payloads of a group."""
         codecs, magics = (table[:, t.ATTRIBUTES] & CODEC_MASK).tolist(), table[:, t.MAGIC].tolist()
         faults, counts = table[:, t.FAULT].tolist(), table[:, t.COUNT].tolist()
         starts, ends = table[:, t.START].tolist(), table[:, t.END].tolist()
         first, rows, n_bytes, used = 0, 0, 0, 0
 
-        def group(last: int) -> Iterator[Any]:
+        def group(last: int) -> Iterator[Decoded]:
             stretch = table[first:last]
             stretch[:, t.START], stretch[:, t.END] = starts[first:last], ends[first:last]
             return self.decode_group(stretch)
@@ -235,14 +237,14 @@ class ColumnDecoder:
             self.set_scratch(0)  # grown for one unusual batch
 
     def set_scratch(self, n_bytes: int) -> None:
-        """Replace the scratch buffer; what is not written to takes no memory."""
+        """Replace the scratch buffer; unused pages take no memory."""
         scratch = np.empty(n_bytes, np.uint8)
         self.scratch, self.scratch_address = scratch.data, scratch.ctypes.data
 
     def decompress(self, row: Table, codec: int, magic: int, source: memoryview, used: int) -> int:
-        """Decompress the payload of a batch into the scratch buffer behind the `used` bytes.
+        """Decompress the payload of a batch into the scratch buffer after the first `used` bytes.
 
-        Returns the bytes written, -1 when there is not enough room behind what is there already.
+        Returns the bytes written, -1 if the remaining room is too small.
         Raises CorruptBatch.
         """
         if not len(self.scratch):
@@ -265,7 +267,7 @@ class ColumnDecoder:
             raise self.batch_of(row).corrupt(too_large(Compression(codec), limit))
 
     def wrapped_payload(self, row: Table) -> memoryview:
-        """The compressed bytes in a message of magic 0 or 1."""
+        """Return the compressed bytes in a message of magic 0 or 1."""
         magic = int(row[t.MAGIC])
         if row[t.ATTRIBUTES] & CODEC_MASK == int(Compression.ZSTD):
             raise self.batch_of(row).corrupt(no_zstd(magic))
@@ -276,7 +278,7 @@ class ColumnDecoder:
         return self.view[at : at + length]
 
     def find_inner_messages(self, row: Table, start: int, end: int) -> tuple[int, int]:
-        """(number of decompressed inner messages, address after the last); sets COUNT, and SHIFT by R-23."""
+        """Return (number of inner messages, address after the last); sets COUNT, and SHIFT by R-23."""
         count, last, end, fault = scan_inner_messages(start, end)
         if fault:
             raise self.batch_error(row, fault, count)
@@ -290,8 +292,8 @@ class ColumnDecoder:
             row[t.SHIFT] = to_int64(offset - last)
         return count, end
 
-    def decode_group(self, group: Table) -> Iterator[Any]:
-        """Decode rows which are good as far as headers tell: record batches, an error for what turns out bad."""
+    def decode_group(self, group: Table) -> Iterator[Decoded]:
+        """Decode rows with valid headers: yields record batches, and an error for each corrupt batch."""
         done = 0
         if len(group) == 1 and (
             group[0, t.COUNT] > self.max_rows or group[0, t.END] - group[0, t.START] > self.max_bytes
@@ -311,10 +313,10 @@ class ColumnDecoder:
                 yield self.batch_error(rest[good], fault, record)
             done += good + 1
 
-    def decode_large(self, group: Table) -> Iterator[Any]:
+    def decode_large(self, group: Table) -> Iterator[Decoded]:
         """Decode one batch in parts, so that a small one never becomes columns of millions of rows.
 
-        It is walked over first: a batch that turns out bad gives no rows.
+        It is scanned first, because a corrupt batch gives no rows.
         """
         row = group[0]
         start, end = int(row[t.START]), int(row[t.END])
@@ -335,7 +337,7 @@ class ColumnDecoder:
             start = int(after)
 
     def parse(self, table: Table, columns: ArrowColumns) -> int:
-        """Run the kernel of each stretch of one family of magics. Returns the number of batches decoded."""
+        """Run the right kernel for each range of batches of one format. Returns the number of batches decoded."""
         lowest_offset, highest_offset = self.kept_offsets
         addresses, state = columns.addresses, columns.state
         default = table[:, t.MAGIC] == 2
@@ -351,16 +353,16 @@ class ColumnDecoder:
         return len(table)
 
     def view_of(self, row: Table) -> memoryview:
-        """The bytes of a batch."""
+        """Return the bytes of a batch."""
         at = int(row[t.POSITION])
         return self.view[at : at + int(row[t.SIZE])]
 
     def batch_of(self, row: Table) -> Batch:
-        """The batch as an object, which knows how to name itself in an error."""
+        """Return the batch as an object, which creates its errors."""
         return next(read_batches(self.view_of(row), position=self.position + int(row[t.POSITION]), file=self.file))
 
     def batch_error(self, row: Table, fault: int, record: int = -1) -> CorruptBatch:
-        """The error for a batch with this fault, at this record if there is one."""
+        """Create the error for a batch with this fault, at this record if record >= 0."""
         batch = self.batch_of(row)
         if fault > 0:
             return batch.corrupt(Fault(fault).text, None if record < 0 else record)
@@ -369,7 +371,7 @@ class ColumnDecoder:
         return batch.corrupt(unknown_codec(batch.attributes & CODEC_MASK))
 
     def header_error(self, at: int) -> CorruptBatch:
-        """The error for bytes at `at` which are no batch header."""
+        """Create the error for bytes at `at` that are not a batch header."""
         size = batch_bytes(self.view, at) - FRAME_BYTES
         magic = self.view[at + MAGIC_POSITION] if len(self.view) > at + MAGIC_POSITION else None
         return CorruptBatch(header_fault(size, magic) or "bad header", self.position + at, (), self.file)
@@ -388,7 +390,8 @@ def warm_kernels() -> None:
         max_bytes=1,
         include_control=False,
     )
-    rows = sum(batch.num_rows for batch in decoder.decode(SAMPLE, 0, None, 0, 0, ()))
+    decoded = decoder.decode(SAMPLE, 0, None, 0, 0, ())
+    rows = sum(batch.num_rows for batch in decoded if not isinstance(batch, CorruptBatch))
     assert rows == 2, f"the kernels found {rows} rows in the sample"
     message = np.frombuffer(SAMPLE_MESSAGE, np.uint8)
     start = message.ctypes.data

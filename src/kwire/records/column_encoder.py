@@ -1,4 +1,4 @@
-"""The steps between the kernels of writing. See column_writer."""
+"""The steps from Arrow columns to batches, between the kernels. See column_writer."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ CRC_BY_KERNEL = crc32c_kernels.usable()
 
 
 class ColumnEncoder:
-    """Encodes, compresses and finishes batches. like: a builder with the settings of every batch."""
+    """Encodes, compresses and completes batches. like: a builder with the options of every batch."""
 
     def __init__(self, like: BatchBuilder, batch_size: int, base_sequence: int, keep_offsets: bool) -> None:
         if not 0 < batch_size <= LARGEST_SIZE:
-            raise OptionError(f"batch_size {batch_size}: 1 to {LARGEST_SIZE} bytes")
+            raise OptionError(f"batch_size {batch_size} is out of range: 1 to {LARGEST_SIZE} bytes")
         self.like, self.batch_size, self.keep_offsets = like, batch_size, keep_offsets
         self.next_offset, self.sequence = like.base_offset, base_sequence
         append_time = like.timestamp_type == TimestampType.LOG_APPEND_TIME
@@ -61,11 +61,11 @@ class ColumnEncoder:
 
     @staticmethod
     def make_room(n_bytes: int) -> Room:
-        """Memory for kernels to write to."""
+        """Allocate memory for kernels to write to."""
         return np.empty(n_bytes, np.uint8)
 
     def write(self, batch: pa.RecordBatch) -> Iterator[memoryview]:
-        """See ColumnWriter.write."""
+        """Write a record batch; see ColumnWriter.write."""
         columns = ColumnBuffers(batch, self.keep_offsets)
         rows = batch.num_rows
         if columns.must_split:
@@ -73,7 +73,7 @@ class ColumnEncoder:
             yield from self.write(batch.slice(rows // 2))
             return
         if not self.keep_offsets and self.next_offset + rows - 1 > MAX_INT64:
-            raise EncodeError(f"{rows} rows from offset {self.next_offset} on overflow int64")
+            raise EncodeError(f"{rows} rows from offset {self.next_offset} on exceed the range of offsets")
         row, base = 0, self.next_offset
         while row < rows:
             self.encode(columns, row, rows, base)
@@ -88,7 +88,7 @@ class ColumnEncoder:
                 self.room = self.make_room(max(2 * len(self.room), int(self.state[e.NEEDED])))
 
     def encode(self, columns: ColumnBuffers, row: int, rows: int, base_offset: int) -> None:
-        """Rows from `row` on into the room, as far as it goes."""
+        """Encode rows from `row` on until the room is full."""
         address = self.room.ctypes.data
         if self.like.magic == 2:
             e.encode_default_batches(
@@ -119,13 +119,13 @@ class ColumnEncoder:
             )
 
     def fault(self, stop: int, row: int) -> EncodeError:
-        """The error for a row."""
+        """Create the error for a row."""
         if stop == e.HAS_HEADERS:
             return EncodeError(f"row {row}: Magic v{self.like.magic} does not support record headers")
         return EncodeError(f"row {row}: {FAULTS[stop]}")
 
     def finish(self, batches: int, used: int) -> memoryview:
-        """Compress what is in the room, and complete its headers."""
+        """Compress the batches in the room, and complete their headers."""
         room = self.room
         if self.like.magic < 2:
             return memoryview(self.wrap(batches)) if self.like.codec else room.data[:used]
@@ -155,7 +155,7 @@ class ColumnEncoder:
         return room.data[:used]
 
     def compress(self, batches: int) -> int:
-        """Put the batches of the room, compressed, into packed; returns the bytes used there."""
+        """Compress the batches of the room into packed; returns the bytes used there."""
         table = self.table[:batches, : e.SIZE + 1].tolist()
         need = sum(DEFAULT_HEADER_BYTES + largest_compressed(self.like.codec, size) for _, size in table)
         if len(self.packed) < need:
@@ -170,13 +170,13 @@ class ColumnEncoder:
         return at
 
     def sum_one_by_one(self, room: Room, batches: int) -> None:
-        """The checksums by the library, where the processor's instruction cannot be compiled."""
+        """Compute checksums with the library, where the processor's instruction cannot be compiled."""
         view = room.data
         for position, size in self.table[:batches, : e.SIZE + 1].tolist():
             write_crc(view[position : position + size])
 
     def wrap(self, batches: int) -> bytearray:
-        """The messages of magic 0 or 1 in the room, each batch of them in a compressed message."""
+        """Wrap each batch of messages of magic 0 or 1 in the room in a compressed message."""
         out, source = bytearray(), self.room.data
         magic, codec = self.like.magic, self.like.codec
         target = np.empty(largest_compressed(codec, len(self.room)), np.uint8).data
@@ -197,7 +197,7 @@ class ColumnEncoder:
 class ColumnBuffers:
     """Addresses of the columns of an Arrow record batch, which it keeps alive.
 
-    must_split: a column is too long for int32 offsets; the caller has to come with fewer rows.
+    must_split: a column is too long for int32 offsets; the caller must pass fewer rows.
     """
 
     def __init__(self, batch: pa.RecordBatch, keep_offsets: bool) -> None:
@@ -205,7 +205,7 @@ class ColumnBuffers:
         self.kept: list[Any] = []
         self.must_split = False
         if "value" not in batch.schema.names:
-            raise OptionError("no column 'value'")
+            raise OptionError("column 'value' is missing")
         self.binary(batch.column("value"), "value", e.VALUE_ENDS)
         if "key" in batch.schema.names:
             self.binary(batch.column("key"), "key", e.KEY_ENDS)
@@ -217,14 +217,14 @@ class ColumnBuffers:
             self.offsets(batch)
 
     def address(self, buffer: pa.Buffer | None) -> int:
-        """Where a buffer is; an absent or empty one gets an address that is not 0 and never read from."""
+        """Return the address of a buffer; missing and empty ones get an address that is not 0 and never read."""
         if buffer is None or not buffer.size:
             return WIDE
         self.kept.append(buffer)
         return int(buffer.address)
 
     def bitmap(self, array: pa.Array, at: int) -> None:
-        """A validity bitmap and the first bit that counts."""
+        """Return the address of a validity bitmap and its first bit."""
         buffer = array.buffers()[0] if array.null_count else None
         self.addresses[at] = self.address(buffer) if buffer is not None else 0
         self.addresses[at + 1] = array.offset
@@ -243,7 +243,7 @@ class ColumnBuffers:
         self.bitmap(plain, at + 3)
 
     def plain(self, array: pa.Array, name: str) -> pa.Array | None:
-        """array as plain binary, None (and must_split) if it is too long for that."""
+        """Convert array to plain binary; None (and must_split) if it is too long for that."""
         kind = array.type
         if pa.types.is_dictionary(kind):
             array = array.dictionary_decode()
@@ -259,11 +259,11 @@ class ColumnBuffers:
         elif pa.types.is_large_string(kind):
             array = array.view(pa.large_binary())
         elif not pa.types.is_large_binary(kind):
-            raise OptionError(f"column {name!r} is {kind}: binary or string is needed")
+            raise OptionError(f"column {name!r} is {kind}; expected binary or string")
         n_bytes = pc.sum(pc.binary_length(array)).as_py() or 0
         if n_bytes > LARGEST_COLUMN_BYTES:
             if len(array) == 1:
-                raise EncodeError(f"row 0: {name} of {n_bytes} bytes, {e.LARGEST_RECORD} at most")
+                raise EncodeError(f"row 0: {name} of {n_bytes} bytes exceeds the maximum of {e.LARGEST_RECORD}")
             self.must_split = True
             return None
         return array.cast(pa.binary())
@@ -286,13 +286,13 @@ class ColumnBuffers:
                 "value",
             }
         ):
-            raise OptionError(f"column 'headers' is {kind}: list<struct<key, value>> is needed")
+            raise OptionError(f"column 'headers' is {kind}; expected list<struct<key, value>>")
         if not len(array):
             return
         ends = array.buffers()[1]
         entries = array.values  # all of them, whatever the slice
         if entries.null_count:
-            raise EncodeError("a header is null")
+            raise EncodeError("column 'headers' contains a null header")
         self.addresses[e.HEADER_ENDS] = self.address(ends) + 4 * array.offset
         self.bitmap(array, e.HEADER_BITMAP)
         self.addresses[e.HEADER_COUNT] = len(entries)
@@ -310,7 +310,7 @@ class ColumnBuffers:
             if pa.types.is_int64(kind):
                 unit = 1
             elif not pa.types.is_timestamp(kind):
-                raise OptionError(f"column 'timestamp' is {kind}: timestamp or int64 (milliseconds) is needed")
+                raise OptionError(f"column 'timestamp' is {kind}; expected timestamp or int64 (milliseconds)")
             else:
                 if kind.unit == "s":
                     array = array.cast(pa.timestamp("ms", kind.tz))
@@ -324,11 +324,11 @@ class ColumnBuffers:
         self.bitmap(array, e.TIMESTAMP_BITMAP)
 
     def offsets(self, batch: pa.RecordBatch) -> None:
-        """The column of offsets, every one there."""
+        """Read the column of offsets, which has no nulls."""
         array = batch.column("offset") if "offset" in batch.schema.names else None
         if array is None or not pa.types.is_int64(array.type):
-            raise OptionError("keep_offsets needs a column 'offset' of int64")
+            raise OptionError("column 'offset' of int64 is missing; keep_offsets needs it")
         if array.null_count:
-            raise EncodeError("an offset is null")
+            raise EncodeError("column 'offset' contains a null")
         if len(array):
             self.addresses[e.OFFSETS] = self.address(array.buffers()[1]) + 8 * array.offset

@@ -1,6 +1,6 @@
-"""Arrow columns to batches: the other direction of kwire.records.columns.
+"""Arrow columns to batches: the reverse of kwire.records.columns.
 
-    columns    the Arrow buffers as they are; other widths and encodings are brought to plain binary first
+    columns    the Arrow buffers; other widths and encodings are converted to plain binary first
     encode     rows into records, batch after batch, into a buffer that stays in the processor's cache
     compress   batch by batch, if there is a codec
     finish     headers and checksums of all batches in the buffer
@@ -37,7 +37,7 @@ class ColumnWriterOptions(BatchOptions, total=False):
 class ColumnWriter:
     """Turns Arrow record batches into Kafka's. Keeps buffers between calls: one writer for each thread.
 
-    batch_size: bytes of a batch before compression, header included; a row that is larger gets a batch of its own.
+    batch_size: bytes of a batch before compression, header included; a larger row gets a separate batch.
     keep_offsets: take offsets from the column of that name, which has to ascend; otherwise rows are numbered from
         base_offset on, over all calls.
     options: those of BatchBuilder. Sequence numbers go on from batch to batch.
@@ -70,13 +70,13 @@ class ColumnWriter:
         return self._encoder.next_offset
 
     def write(self, batch: pa.RecordBatch) -> Iterator[memoryview]:
-        """The rows of an Arrow record batch as whole Kafka batches, many in each piece.
+        """Write the rows of an Arrow record batch as whole Kafka batches, many in each piece.
 
-        Columns, by Spark's names: `value`; if there, `key`, `headers` (list of struct<key, value>), `timestamp` (or
-        int64 milliseconds; null and a missing column are -1), `offset` with keep_offsets. Others are passed over.
-        A piece is valid until the next one is asked for.
-        Raises EncodeError, naming the row, on a value that has no place in the format; OptionError on a column that is
-        missing or of another type. Batches before the row have been given by then.
+        Columns have Spark's names: `value`, and optionally `key`, `headers` (list of struct<key, value>), `timestamp`
+        (or int64 milliseconds; -1 for null or a missing column), `offset` with keep_offsets. Others are ignored.
+        A piece is valid until the next one is requested.
+        Raises EncodeError with the row of a value that does not fit the format, after the batches before that row;
+        OptionError for a column that is missing or has a wrong type.
         """
         return self._encoder.write(batch)
 

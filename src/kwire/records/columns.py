@@ -2,12 +2,12 @@
 
     scan      headers of the batches in the buffer into a table
     check     checksums, in one call for the whole table
-    choose    offsets asked for, no control batches, no aborted transactions
+    choose    requested offsets, no control batches, no aborted transactions
     group     neighbouring batches up to max_rows records or max_bytes; compressed ones into a scratch buffer
     decode    one pass over the records of a group, straight into the buffers of one Arrow record batch
 
-Columns that are not asked for cost nothing but the walk over them. The object path (kwire.records.read_batches) gives
-the same records and refuses the same bytes.
+Columns that are not selected are only skipped over. The object path (kwire.records.read_batches) returns the same
+records and raises the same errors.
 
 numba and pyarrow are imported when a reader is made, not with this module.
 """
@@ -15,12 +15,14 @@ numba and pyarrow are imported when a reader is made, not with this module.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwire.errors import CorruptBatch, OptionError
 from kwire.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from kwire.records.column_decoder import Aborted, Buffer
 
 __all__ = ["COLUMNS", "ColumnReader", "arrow_schema", "to_arrow", "warm"]
@@ -31,10 +33,10 @@ SMALLEST_OFFSET, LARGEST_OFFSET = -(2**63), 2**63 - 1
 LARGEST_BOUND = (1 << 30) - 64  # two of them fit the int32 in which Arrow counts the bytes of a binary column
 
 
-def arrow_schema(columns: Iterable[str] | None = None) -> Any:
-    """The pyarrow.Schema of these columns, of all in COLUMNS if None. Every column may be null.
+def arrow_schema(columns: Iterable[str] | None = None) -> pa.Schema:
+    """Return the pyarrow.Schema of these columns, or of all in COLUMNS. Every column is nullable.
 
-    Raises OptionError on a name that is not in COLUMNS.
+    Raises OptionError for a name that is not in COLUMNS.
     """
     import pyarrow as pa
 
@@ -44,13 +46,13 @@ def arrow_schema(columns: Iterable[str] | None = None) -> Any:
 
 
 def checked_columns(columns: Iterable[str] | None) -> tuple[str, ...]:
-    """The names as a tuple, all of COLUMNS for None; raises OptionError on an unknown, repeated or missing name."""
+    """Return the names as a tuple, all of COLUMNS for None; raises OptionError for an unknown or duplicate name."""
     names = COLUMNS if columns is None else tuple(columns)
     unknown = [name for name in names if name not in COLUMNS]
     if unknown:
-        raise OptionError(f"columns: no column {unknown[0]!r}; there are {', '.join(COLUMNS)}")
+        raise OptionError(f"columns: unknown column {unknown[0]!r}; available: {', '.join(COLUMNS)}")
     if not names or len(set(names)) < len(names):
-        raise OptionError(f"columns: names one column at least and each once, got {', '.join(names) or 'none'}")
+        raise OptionError(f"columns: expected at least one name and no duplicates, got {', '.join(names) or 'none'}")
     return names
 
 
@@ -90,9 +92,9 @@ class ColumnReader:
         self.columns = checked_columns(columns)
         for name, value in (("max_decompressed_bytes", max_decompressed_bytes), ("max_bytes", max_bytes)):
             if not 1 <= value <= LARGEST_BOUND:
-                raise OptionError(f"{name}={value}: 1 to {LARGEST_BOUND} bytes")
+                raise OptionError(f"{name} {value} is out of range: 1 to {LARGEST_BOUND} bytes")
         if max_rows < 1:
-            raise OptionError(f"max_rows={max_rows}: 1 at least")
+            raise OptionError(f"max_rows {max_rows} is out of range: at least 1")
         self.consumed = 0
         self.stopped: CorruptBatch | None = None
         self.on_corrupt = on_corrupt
@@ -117,13 +119,13 @@ class ColumnReader:
         start_offset: int = 0,
         end_offset: int | None = None,
         aborted: Sequence[Aborted] = (),
-    ) -> Iterator[Any]:
-        """The records of the whole batches in buf, as pyarrow.RecordBatch of arrow_schema(columns).
+    ) -> Iterator[pa.RecordBatch]:
+        """Read the records of the whole batches in buf, as pyarrow.RecordBatch of arrow_schema(columns).
 
         position, file: where buf comes from, for errors.
         start_offset, end_offset: records in [start, end) are kept; 0 and None stand for no limit.
-        aborted: (producer_id, first_offset, last_offset) of aborted transactions: their batches are left out.
-        buf is read until the next batch is asked for; the batches given do not depend on it.
+        aborted: (producer_id, first_offset, last_offset) of aborted transactions: their batches are skipped.
+        buf must not change until the iteration ends; the batches returned do not depend on it.
         Raises CorruptBatch unless on_corrupt is set.
         """
         self.consumed, self.stopped = 0, None
@@ -148,10 +150,10 @@ def to_arrow(
     partition: int | None = None,
     check_crc: bool = True,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
-) -> Any:
-    """All records of buf as one pyarrow.RecordBatch with Spark's Kafka columns; for large input see ColumnReader.
+) -> pa.RecordBatch:
+    """Read all records of buf as one pyarrow.RecordBatch with Spark's Kafka columns; see ColumnReader for large input.
 
-    Raises CorruptBatch at the first bad batch, OptionError on a wrong column name or more than 2 GiB in one column.
+    Raises CorruptBatch at the first corrupt batch, OptionError for an unknown column or more than 2 GiB in one.
     """
     import pyarrow as pa
 
@@ -168,7 +170,7 @@ def to_arrow(
     table = pa.Table.from_batches(batches, arrow_schema(reader.columns)).combine_chunks()
     combined = table.to_batches()
     if len(combined) > 1:
-        raise OptionError("more than 2 GiB in one column: read it in parts with kwire.records.columns.ColumnReader")
+        raise OptionError("more than 2 GiB in one column; read it in parts with kwire.records.columns.ColumnReader")
     return combined[0] if combined else pa.RecordBatch.from_pylist([], arrow_schema(reader.columns))
 
 

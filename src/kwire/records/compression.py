@@ -1,4 +1,4 @@
-"""Payloads of compressed batches, taken and refused as Kafka's readers take and refuse them.
+"""Decompression of batches, accepting and rejecting the same data as Kafka's readers.
 
     gzip     RFC 1952, several members; what follows the last member is ignored (java.util.zip.GZIPInputStream)
     snappy   xerial framing, its header may be repeated between chunks; without that header one raw block
@@ -36,18 +36,18 @@ GZIP_HEADER_CRC, GZIP_EXTRA, GZIP_NAME, GZIP_COMMENT = 2, 4, 8, 16
 
 
 class TooLarge(Exception):
-    """A payload decompresses to more than max_decompressed_bytes. Caught by the batch, which knows where it is."""
+    """A payload decompresses to more than max_decompressed_bytes. The batch catches it and adds its position."""
 
 
 def largest_room(limit: int) -> int:
-    """Bytes of buffer that suffice for any payload of up to `limit` bytes: lz4 wants room for one whole block more."""
+    """Return the buffer size for any payload of up to `limit` bytes: lz4 needs room for one more block."""
     return limit + MAX_BLOCK_BYTES
 
 
 def expand(codec: int, magic: int, source: memoryview, limit: int) -> memoryview:
-    """Decompress a payload into fresh memory of its size or up to four times that.
+    """Decompress a payload into new memory of up to four times its size.
 
-    limit: bytes of output, the setting max_decompressed_bytes.
+    limit: maximum bytes of output, the option max_decompressed_bytes.
     Raises Malformed where Kafka's reader fails, TooLarge above the limit.
     """
     size = min(max(4 * len(source), 4096), largest_room(limit))
@@ -68,7 +68,7 @@ def expand(codec: int, magic: int, source: memoryview, limit: int) -> memoryview
 def expand_into(codec: int, magic: int, source: memoryview, room: memoryview) -> int:
     """Decompress a payload to the start of `room`; returns the number of bytes written.
 
-    magic: of the batch (lz4's header checksum is wrong in magic 0, and nobody looks).
+    magic: of the batch (lz4's header checksum is wrong in magic 0, and ignored).
     Raises Malformed where Kafka's reader fails, RoomExhausted when room is too small.
     """
     if codec == Compression.LZ4:
@@ -83,7 +83,7 @@ def expand_into(codec: int, magic: int, source: memoryview, room: memoryview) ->
 
 
 def expand_zstd_into(source: memoryview, room: memoryview) -> int:
-    """zstd frames, all of them; a byte that belongs to none is an error."""
+    """Decompress all zstd frames; bytes outside of frames are an error."""
     try:
         return int(cramjam.zstd.decompress_into(source, room))
     except cramjam.DecompressionError as error:
@@ -93,7 +93,7 @@ def expand_zstd_into(source: memoryview, room: memoryview) -> int:
 
 
 def expand_snappy_into(source: memoryview, room: memoryview) -> int:
-    """xerial chunks, or one raw block when the stream does not start with xerial's header."""
+    """Decompress xerial chunks, or one raw block if the stream does not start with xerial's header."""
     if not source:
         raise Malformed("snappy: empty payload", 0)
     if len(source) < XERIAL_HEADER_BYTES or source[:8] != XERIAL_MAGIC:
@@ -121,14 +121,14 @@ def expand_snappy_into(source: memoryview, room: memoryview) -> int:
 
 
 def check_xerial_version(source: memoryview, pos: int) -> None:
-    """Version 0 never existed; later versions are read as version 1."""
+    """Refuse version 0, which never existed; later versions are read as version 1."""
     version = int.from_bytes(source[pos + 8 : pos + 12], "big", signed=True)
     if version < 1:
-        raise Malformed(f"snappy: xerial version {version}", pos + 8)
+        raise Malformed(f"snappy: unsupported xerial version {version}", pos + 8)
 
 
 def expand_snappy_block(block: memoryview, room: memoryview, pos: int) -> int:
-    """One raw snappy block, which starts with the size of its output."""
+    """Decompress one raw snappy block, which starts with the size of its output."""
     try:
         size = int(cramjam.snappy.decompress_raw_len(block))
         if size > SNAPPY_MAX_RATIO * len(block):
@@ -141,10 +141,10 @@ def expand_snappy_block(block: memoryview, room: memoryview, pos: int) -> int:
 
 
 def expand_gzip_into(source: memoryview, room: memoryview) -> int:
-    """gzip members until something else follows. Checks each member's CRC and size.
+    """Decompress gzip members until something else follows. Checks the CRC and size of each member.
 
-    Like GZIPInputStream: a header behind the first member that cannot be read ends the stream without an error, and so
-    do 18 bytes or fewer.
+    As in GZIPInputStream, an invalid header after the first member ends the stream without an error, and so do 18 bytes
+    or fewer.
     """
     pos = gzip_payload_start(source, 0)
     if pos < 0:
@@ -178,7 +178,7 @@ def expand_gzip_into(source: memoryview, room: memoryview) -> int:
 
 
 def gzip_payload_start(source: memoryview, pos: int) -> int:
-    """Position behind the gzip header at pos, -1 if there is none. Source: GZIPInputStream.readHeader."""
+    """Return the position after the gzip header at pos, -1 if there is none. Source: GZIPInputStream.readHeader."""
     start, end = pos, len(source)
     if end - pos < 10 or bytes(source[pos : pos + 3]) != b"\x1f\x8b\x08":
         return -1

@@ -1,4 +1,4 @@
-"""Payloads of compressed batches, written so that Kafka's readers take them. The other direction: compression.
+"""Compression of batches for Kafka's readers; `compression` is the reverse.
 
     gzip     one RFC 1952 member. Levels 1 to 9 are zlib's, as in Kafka; without a level ISA-L's fast one
     snappy   xerial framing, blocks of 32 KiB of input. No levels
@@ -42,21 +42,23 @@ LZ4_HIGH_LEVELS = (3, 12)  # of liblz4: what lies outside means the nearest
 
 
 def parse_compression(name: str | Compression) -> Compression:
-    """The codec of a name as Kafka's settings have it (none, gzip, snappy, lz4, zstd); raises OptionError."""
+    """Return the codec of a name in Kafka's configs (none, gzip, snappy, lz4, zstd); raises OptionError."""
     if isinstance(name, Compression):
         return name
     try:
         return Compression[str(name).upper()]
     except KeyError:
-        raise OptionError(f"compression {name!r}: one of {', '.join(c.text for c in Compression)}") from None
+        raise OptionError(
+            f"unknown compression {name!r}; expected one of {', '.join(c.text for c in Compression)}"
+        ) from None
 
 
 def check_level(codec: Compression, level: int | None) -> int | None:
-    """level if the codec has it, None for the codec's default; raises OptionError."""
+    """Return level if the codec supports it, None for the codec's default; raises OptionError."""
     if level is None or level == DEFAULT_LEVELS.get(codec):
         return None
     if codec not in LEVELS:
-        raise OptionError(f"compression {codec.text} has no levels, {level} was given")
+        raise OptionError(f"compression {codec.text} has no levels; got level {level}")
     low, high = LEVELS[codec]
     if not low <= level <= high:
         raise OptionError(
@@ -68,9 +70,9 @@ def check_level(codec: Compression, level: int | None) -> int | None:
 def compress(
     codec: Compression, payload: bytes | bytearray | memoryview, *, magic: int = 2, level: int | None = None
 ) -> bytes:
-    """payload in the codec's form. magic: of the batch (lz4's header checksum differs in magic 0).
+    """Compress payload. magic: of the batch (lz4's header checksum differs in magic 0).
 
-    Raises OptionError on a level that the codec has not.
+    Raises OptionError for a level that the codec does not support.
     """
     if codec == Compression.NONE:
         return bytes(payload)
@@ -81,7 +83,7 @@ def compress(
 
 
 def largest_compressed(codec: Compression, n_bytes: int) -> int:
-    """Bytes of room that suffice for any payload of n_bytes."""
+    """Return the buffer size for any payload of n_bytes."""
     if codec == Compression.SNAPPY:
         return n_bytes + n_bytes // 6 + 64 * (n_bytes // XERIAL_BLOCK_BYTES + 2)
     return n_bytes + n_bytes // 128 + 64 * (n_bytes // LZ4_BLOCK_BYTES + 2)
@@ -104,14 +106,14 @@ def compress_into(
 
 
 def compress_gzip(payload: memoryview, level: int | None) -> bytes:
-    """One gzip member."""
+    """Compress into one gzip member."""
     if level is None:
         return isal_zlib.compress(payload, ISAL_LEVEL, wbits=GZIP_WINDOW)
     return zlib.compress(payload, level, wbits=GZIP_WINDOW)
 
 
 def compress_snappy_into(payload: memoryview, room: memoryview) -> int:
-    """xerial's header, then each 32 KiB of payload as a raw block with its length before it."""
+    """Write xerial's header, then each 32 KiB of payload as a raw block with a length prefix."""
     pos = put(room, 0, XERIAL_HEADER)
     for start in range(0, len(payload), XERIAL_BLOCK_BYTES):
         size = int(cramjam.snappy.compress_raw_into(payload[start : start + XERIAL_BLOCK_BYTES], room[pos + 4 :]))
@@ -121,7 +123,7 @@ def compress_snappy_into(payload: memoryview, room: memoryview) -> int:
 
 
 def compress_lz4_into(payload: memoryview, room: memoryview, magic: int, level: int | None) -> int:
-    """A frame of independent blocks. cramjam's own frames have linked blocks, which Kafka refuses."""
+    """Write a frame of independent blocks. cramjam's own frames have linked blocks, which Kafka refuses."""
     pos = put(room, 0, LZ4_FRAME)
     room[pos] = LZ4_HEADER_CHECKSUM if magic else LZ4_HEADER_CHECKSUM_OF_MAGIC_0
     pos += 1
@@ -139,7 +141,7 @@ def compress_lz4_into(payload: memoryview, room: memoryview, magic: int, level: 
 
 
 def put_high_compression_blocks(payload: memoryview, room: memoryview, pos: int, level: int) -> int:
-    """The blocks of a frame by the library, which alone has the high levels, without the checksum it adds to each."""
+    """Write the blocks of a frame with the library, which has the high levels, without its block checksums."""
     low, high = LZ4_HIGH_LEVELS
     compressor = cramjam.lz4.Compressor(level=min(max(level, low), high), content_checksum=False, block_linked=False)
     for start in range(0, len(payload), LZ4_BLOCK_BYTES):
@@ -156,7 +158,7 @@ def put_high_compression_blocks(payload: memoryview, room: memoryview, pos: int,
 
 
 def put_stored(room: memoryview, pos: int, block: memoryview) -> int:
-    """A block as it is; returns the position after it."""
+    """Write a block uncompressed; returns the position after it."""
     room[pos : pos + 4] = (len(block) | LZ4_STORED).to_bytes(4, "little")
     return put(room, pos + 4, block)
 

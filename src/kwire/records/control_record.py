@@ -1,4 +1,4 @@
-"""Control records: what a broker or a KRaft voter writes between the data. They stand in control batches only.
+"""Control records, which brokers and KRaft voters write between the data, in control batches.
 
     key     int16 version (0) | int16 type
     value   ABORT and COMMIT: int16 version (0) | int32 coordinator epoch. Others: a generated message, kept as bytes
@@ -23,7 +23,7 @@ MARKER = struct.Struct(">hi")
 
 
 class ControlRecordType(enum.IntEnum):
-    """What a control record says; UNKNOWN for a number of a later Kafka, which readers pass over."""
+    """Type of a control record; UNKNOWN for numbers of later Kafka releases, which readers skip."""
 
     UNKNOWN = -1
     ABORT = 0
@@ -37,11 +37,11 @@ class ControlRecordType(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlRecord:
-    """A control record's contents.
+    """A decoded control record.
 
     type_id: the number as stored. version: of the key for ABORT and COMMIT's value, else of the key.
     coordinator_epoch: of the transaction coordinator that wrote the marker; None but for ABORT and COMMIT.
-    value: the value's bytes as they are.
+    value: the raw bytes of the value.
     """
 
     type: ControlRecordType
@@ -52,7 +52,7 @@ class ControlRecord:
 
 
 def parse_control_record(record: Record) -> ControlRecord:
-    """Read a record of a control batch. Raises Malformed on a short key or marker, or a negative version."""
+    """Parse a record of a control batch. Raises Malformed for a short key or marker, or a negative version."""
     if record.key is None or len(record.key) < KEY.size:
         raise Malformed(f"control record key of {len(record.key or b'')} bytes, {KEY.size} at least", 0)
     version, type_id = KEY.unpack_from(record.key)

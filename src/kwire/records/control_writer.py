@@ -1,4 +1,4 @@
-"""Control batches, written: the markers that end a transaction, and what KRaft voters write. Layout: control_record.
+"""Write control batches: transaction markers, and control records of KRaft. For the layout see control_record.
 
 Source: KIP-98, KIP-595, KIP-630, KIP-853; org.apache.kafka.common.record.EndTransactionMarker, MemoryRecords.
 """
@@ -29,12 +29,12 @@ def write_transaction_marker(
     base_offset: int = 0,
     partition_leader_epoch: int = NO_LEADER_EPOCH,
 ) -> bytes:
-    """The batch that ends a producer's transaction in one partition. kind: COMMIT or ABORT. timestamp: milliseconds.
+    """Write the marker that ends a transaction in one partition. kind: COMMIT or ABORT. timestamp: milliseconds.
 
-    Raises EncodeError on another kind or a number that does not fit.
+    Raises EncodeError for another kind or a number that does not fit.
     """
     if kind not in MARKER_TYPES:
-        raise EncodeError(f"{kind!r} ends no transaction")
+        raise EncodeError(f"{kind!r} is not a transaction marker; use COMMIT or ABORT")
     if not 0 <= coordinator_epoch <= MAX_INT32:
         raise EncodeError(f"coordinator_epoch {coordinator_epoch}: 0 to {MAX_INT32}")
     builder = BatchBuilder(
@@ -56,13 +56,13 @@ def write_control_batch(
     base_offset: int = 0,
     partition_leader_epoch: int = NO_LEADER_EPOCH,
 ) -> bytes:
-    """A control batch of KRaft: types with their generated messages as bytes. timestamp: milliseconds, of all records.
+    """Write a control batch of KRaft, from pairs of type and encoded message. timestamp: milliseconds, of all records.
 
-    Raises EncodeError on an UNKNOWN type and on transaction markers, which belong to a producer.
+    Raises EncodeError for an UNKNOWN type and for transaction markers, which need a producer.
     """
     builder = BatchBuilder(base_offset=base_offset, is_control=True, partition_leader_epoch=partition_leader_epoch)
     for kind, value in records:
         if kind == ControlRecordType.UNKNOWN or kind in MARKER_TYPES:
-            raise EncodeError(f"{kind!r} is no control record of KRaft")
+            raise EncodeError(f"{kind!r} is not a control record of KRaft")
         builder.append(KEY.pack(VERSION, kind), value, timestamp=timestamp)
     return builder.build()

@@ -1,7 +1,7 @@
-"""Batches in another format: down for clients that know no newer one, up for logs that shall be of one format.
+"""Conversion of batches: down for old clients, up for logs with a single format.
 
-`down_convert` is what a broker does to an old fetch request, byte for byte; what the older format has no place for is
-lost, and counted in `lost`. `up_convert` rewrites a log and loses nothing. Neither changes an offset.
+`down_convert` does what a broker does for an old fetch request, byte for byte. `lost` counts what the older format
+cannot hold. `up_convert` rewrites a log and loses nothing. Neither changes an offset.
 
     lost by going down             from     to
     headers                        2        0, 1
@@ -37,7 +37,7 @@ DEFAULT_UP_CONVERTED_BYTES = 1_000_000  # of records in one new batch: below the
 
 @dataclass(slots=True, kw_only=True)
 class Lost:
-    """How much of what the older format cannot hold: records with the thing, or batches."""
+    """Counts of what the older format cannot hold, in records or batches."""
 
     records_with_headers: int = 0
     control_batches: int = 0
@@ -49,9 +49,9 @@ class Lost:
 
 
 class Converted(bytes):
-    """The batches, as bytes, and what converting did.
+    """The converted batches as bytes, and statistics of the conversion.
 
-    records_converted: records that were written anew; the others were copied in their batches.
+    records_converted: records that were rewritten; the others were copied with their batches.
     """
 
     records_converted: int
@@ -74,11 +74,11 @@ def down_convert(
     *,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> Converted:
-    """Batches of at most magic to_magic (0, 1 or 2), as a broker answers an older fetch request.
+    """Convert batches to magic to_magic (0, 1 or 2) at most, as a broker does for an older fetch request.
 
-    A batch whose magic is low enough is copied as it is; codecs stay. first_offset: the one asked for, below which
-    records of uncompressed batches that are converted are left out. A batch cut at the end of buf is left out.
-    Raises RejectedRecords (UNSUPPORTED_COMPRESSION_TYPE) on zstd, CorruptBatch on a batch that does not decode.
+    A batch whose magic is low enough is copied; codecs stay. first_offset: the fetch offset; records below it are left
+    out of uncompressed batches that are converted. A batch that buf cuts off is dropped.
+    Raises RejectedRecords (UNSUPPORTED_COMPRESSION_TYPE) for zstd, CorruptBatch for a batch that does not decode.
     """
     check_magic(to_magic)
     out, lost, converted = bytearray(), Lost(), 0
@@ -104,7 +104,7 @@ def down_convert(
 
 
 def count_lost(lost: Lost, batch: Batch, records: list[Record], kept: list[Record], to_magic: int) -> None:
-    """Add what a batch loses."""
+    """Count what a batch loses."""
     lost.records_below_first_offset += len(records) - len(kept)
     lost.empty_batches += not records
     if kept and batch.magic == 2:
@@ -116,7 +116,7 @@ def count_lost(lost: Lost, batch: Batch, records: list[Record], kept: list[Recor
 
 
 def rewrite(batch: Batch, records: list[Record], magic: int) -> bytes:
-    """Records of a batch in a new one of a lower magic, same codec, same offsets (U-13, U-14)."""
+    """Rewrite a batch with a lower magic, the same codec and the same offsets (U-13, U-14)."""
     append_time = batch.timestamp_type == TimestampType.LOG_APPEND_TIME
     try:
         builder = BatchBuilder(
@@ -140,12 +140,12 @@ def up_convert(
     max_batch_bytes: int = DEFAULT_UP_CONVERTED_BYTES,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> Converted:
-    """Batches of at least magic to_magic (0, 1 or 2); nothing is lost, offsets and codecs stay.
+    """Convert batches to magic to_magic (0, 1 or 2) at least; nothing is lost, offsets and codecs stay.
 
     Magic 0 gets the timestamp -1 of CREATE_TIME (U-20). A compressed message becomes one batch; uncompressed messages
-    that follow one another become batches of up to max_batch_bytes in magic 2, and messages of their own in magic 1.
-    A batch whose magic is high enough is copied as it is; a batch cut at the end of buf is left out.
-    Raises CorruptBatch on a batch that does not decode.
+    that follow one another become batches of up to max_batch_bytes in magic 2, and separate messages in magic 1.
+    A batch whose magic is high enough is copied; a batch that buf cuts off is dropped.
+    Raises CorruptBatch for a batch that does not decode.
     """
     check_magic(to_magic)
     out, converted = bytearray(), 0
@@ -173,14 +173,14 @@ def up_convert(
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A new batch that takes uncompressed messages as long as they fit together."""
+    """A new batch that collects uncompressed messages as long as they fit in one batch."""
 
     builder: BatchBuilder
     first: Batch
 
     @classmethod
     def start(cls, batch: Batch, base_offset: int, magic: int) -> Run:
-        """A run that begins with this batch."""
+        """Start a run with this batch."""
         append_time = batch.timestamp_type == TimestampType.LOG_APPEND_TIME
         builder = BatchBuilder(
             magic=magic,
@@ -192,7 +192,7 @@ class Run:
         return cls(builder, batch)
 
     def takes(self, batch: Batch, max_batch_bytes: int) -> bool:
-        """Whether a batch may go on in this run: uncompressed both, same magic and kind of time, and room left."""
+        """Whether a batch can be added to this run: uncompressed, same magic and timestamp type, and enough room."""
         first = self.first
         if self.builder.magic != 2 or first.compression or batch.compression or batch.magic != first.magic:
             return False
@@ -208,4 +208,4 @@ class Run:
 def check_magic(to_magic: int) -> None:
     """Raise OptionError unless to_magic is 0, 1 or 2."""
     if to_magic not in (0, 1, 2):
-        raise OptionError(f"to_magic {to_magic}: 0, 1 or 2")
+        raise OptionError(f"unsupported to_magic {to_magic}; expected 0, 1 or 2")

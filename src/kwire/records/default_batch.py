@@ -50,7 +50,7 @@ Headers = list[tuple[str, bytes | None]]
 
 
 class DefaultBatch(Batch):
-    """A batch of magic 2. Its buffer has at least the 61 bytes of the header: read_batches sees to it."""
+    """A batch of magic 2. read_batches guarantees that its buffer has at least the 61 bytes of the header."""
 
     __slots__ = ("_base_offset",)
 
@@ -96,11 +96,11 @@ class DefaultBatch(Batch):
         return self._base_offset, self.last_offset
 
     def records(self, *, check_crc: bool = True) -> Iterator[Record]:
-        """The records; raises CorruptBatch at the first that does not decode. check_crc has nothing to do here."""
+        """Decode the records; raises CorruptBatch at the first that does not decode. check_crc has no effect."""
         count = self.count
         assert count is not None
         if not count:
-            return  # nothing is looked at, as in Kafka: not even whether the payload decompresses
+            return  # as in Kafka, not even decompressed
         if count < 0:
             raise self.corrupt(Fault.RECORD_COUNT.text)
         section = bytes(self.decompress(self.buffer[DEFAULT_HEADER_BYTES:]))
@@ -114,7 +114,7 @@ class DefaultBatch(Batch):
             yield record
 
     def read_record(self, section: bytes, pos: int, index: int) -> tuple[Record, int]:
-        """The record at pos of the decompressed section, and the position after it."""
+        """Decode the record at pos of the decompressed section; returns it and the position after it."""
         fault = Fault.RECORD_LENGTH
         try:
             length, pos = read_varint(section, pos)
@@ -123,7 +123,7 @@ class DefaultBatch(Batch):
             body = section[pos : pos + length]
             pos += length
             fault = Fault.RECORD_FIELDS
-            timestamp_delta, at = read_varlong(body, 1)  # after the attributes, which nobody uses
+            timestamp_delta, at = read_varlong(body, 1)  # after the attributes, which are unused
             offset_delta, at = read_varint(body, at)
             key_length, at = read_varint(body, at)
             if key_length > length - at:
@@ -153,7 +153,7 @@ class DefaultBatch(Batch):
         return record, pos
 
     def read_headers(self, body: bytes, at: int, count: int, index: int) -> tuple[Headers, int]:
-        """The `count` headers that start at `at` of a record's body, and the position after them."""
+        """Decode `count` headers from `at` of a record's body; returns them and the position after them."""
         if not 0 <= count <= min(len(body) - at, MAX_HEADERS):
             raise self.corrupt(Fault.HEADER_COUNT.text, index)
         headers: Headers = []

@@ -1,4 +1,4 @@
-"""Batches of magic 2, written: a record, a batch around its records, and an emptied batch. Their layout: default_batch.
+"""Write records, batches and empty batches of magic 2. For the layout see default_batch.
 
 Source: KIP-98, KIP-534; org.apache.kafka.common.record.DefaultRecord.writeTo, DefaultRecordBatch.writeHeader.
 """
@@ -41,10 +41,10 @@ LARGEST_RECORD = LARGEST_SIZE + FRAME_BYTES - DEFAULT_HEADER.size  # what a batc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchFields:
-    """What a batch of magic 2 says about its writer; -1 is none throughout.
+    """Header fields of a batch of magic 2 that do not depend on its records; -1 for none.
 
-    delete_horizon_ms: when tombstones of the batch may go; stored in place of the base timestamp.
-    Raises EncodeError when the fields contradict each other (R-34) or do not fit.
+    delete_horizon_ms: when tombstones of the batch may be removed; stored in place of the base timestamp.
+    Raises EncodeError if the fields contradict each other (R-34) or do not fit.
     """
 
     compression: Compression = Compression.NONE
@@ -65,14 +65,16 @@ class BatchFields:
         if self.delete_horizon_ms is not None:
             check_range("delete_horizon_ms", self.delete_horizon_ms, MAX_INT64)
         if self.timestamp_type == TimestampType.NO_TIMESTAMP_TYPE:
-            raise EncodeError("a timestamp type is needed above magic 0")
+            raise EncodeError("timestamp_type is missing; batches above magic 0 need one")
         if self.is_transactional and self.producer_id == NO_PRODUCER_ID:
-            raise EncodeError("a transactional batch needs a producer_id")
+            raise EncodeError("producer_id is missing; a transactional batch needs one")
         if self.producer_id != NO_PRODUCER_ID:
             if self.producer_epoch == NO_PRODUCER_EPOCH:
-                raise EncodeError("a batch with a producer_id needs a producer_epoch")
+                raise EncodeError("producer_epoch is missing; a batch with a producer_id needs one")
             if self.base_sequence == NO_SEQUENCE and not self.is_control:
-                raise EncodeError("a batch with a producer_id needs a base_sequence, unless it is a control batch")
+                raise EncodeError(
+                    "base_sequence is missing; a batch with a producer_id needs one, unless it is a control batch"
+                )
 
     @property
     def attributes(self) -> int:
@@ -89,7 +91,7 @@ class BatchFields:
 def check_range(name: str, value: int, largest: int) -> None:
     """Raise EncodeError unless -1 <= value <= largest."""
     if not -1 <= value <= largest:
-        raise EncodeError(f"{name} {value}: -1 to {largest}")
+        raise EncodeError(f"{name} {value} is out of range: -1 to {largest}")
 
 
 def append_record(
@@ -103,16 +105,16 @@ def append_record(
 ) -> None:
     """Append one record. offset_delta: 0 to 2**31 - 1. timestamp_delta: milliseconds, taken modulo 2**64.
 
-    Raises EncodeError on a number or length that does not fit, or a header key that is no text; nothing is appended
-    then. Lengths are looked at before anything is copied.
+    Raises EncodeError for a number or length that does not fit, or a header key that is not a str; then nothing is
+    appended. Lengths are checked before anything is copied.
     """
     if not 0 <= offset_delta <= MAX_INT32:
-        raise EncodeError(f"offset delta {offset_delta}: 0 to {MAX_INT32}")
+        raise EncodeError(f"offset delta {offset_delta} is out of range: 0 to {MAX_INT32}")
     size = (len(key) if key is not None else 0) + (len(value) if value is not None else 0)
     if size > LARGEST_RECORD:
-        raise EncodeError(f"record with key and value of {size} bytes, {LARGEST_RECORD} at most")
+        raise EncodeError(f"record with key and value of {size} bytes exceeds the maximum of {LARGEST_RECORD}")
     if headers is None:
-        raise EncodeError("headers: null; a record without headers has an empty list")
+        raise EncodeError("headers is None; use an empty list for a record without headers")
     headers = headers if isinstance(headers, list | tuple) else list(headers)
     parts: list[Bytes] = [
         NO_ATTRIBUTES,
@@ -128,16 +130,16 @@ def append_record(
         add_field(parts, content)
         size += len(parts[-1])
         if size > LARGEST_RECORD:
-            raise EncodeError(f"record with a header of {len(parts[-1])} bytes, {LARGEST_RECORD} at most")
+            raise EncodeError(f"record with a header of {len(parts[-1])} bytes exceeds the maximum of {LARGEST_RECORD}")
     body = b"".join(parts)
     if len(body) > LARGEST_RECORD:
-        raise EncodeError(f"record of {len(body)} bytes, {LARGEST_RECORD} at most")
+        raise EncodeError(f"record of {len(body)} bytes exceeds the maximum of {LARGEST_RECORD}")
     out += varlong(len(body))
     out += body
 
 
 def varlong(value: int) -> bytes:
-    """A number of at most 64 bits in zig-zag form; one of 32 bits is the same as varint."""
+    """Encode a number of at most 64 bits with zig-zag; for 32 bits this equals a varint."""
     if 0 <= value < KNOWN_VARINTS:
         return VARINTS[value]
     out = bytearray()
@@ -146,7 +148,7 @@ def varlong(value: int) -> bytes:
 
 
 def add_field(parts: list[Bytes], field: Bytes | None) -> None:
-    """Add a length and the bytes; null is length -1."""
+    """Append a length and the bytes; null is length -1."""
     if field is None:
         parts.append(NULL)
     else:
@@ -156,13 +158,13 @@ def add_field(parts: list[Bytes], field: Bytes | None) -> None:
 
 
 def encode_header_key(name: str) -> bytes:
-    """A header's key in UTF-8; it may be empty but not null."""
+    """Encode a header key in UTF-8; it may be empty but not null."""
     if not isinstance(name, str):
         raise EncodeError(f"header key {name!r} is not a str")
     try:
         return name.encode()
     except UnicodeEncodeError:
-        raise EncodeError(f"header key {name!r} has no UTF-8 form") from None
+        raise EncodeError(f"header key {name!r} cannot be encoded as UTF-8") from None
 
 
 def join_batch(
@@ -175,15 +177,15 @@ def join_batch(
     max_timestamp: int,
     count: int,
 ) -> bytes:
-    """A batch: header, checksum and payload (the records, compressed if fields name a codec).
+    """Create a batch from header fields and payload (the records, compressed if fields name a codec).
 
-    Raises EncodeError when the offsets or the size do not fit.
+    Raises EncodeError if the offsets or the size do not fit.
     """
     if not 0 <= base_offset <= last_offset <= MAX_INT64 or last_offset - base_offset > MAX_INT32:
         raise EncodeError(f"offsets {base_offset} to {last_offset}: ascending int64 from 0, at most {MAX_INT32} apart")
     size = DEFAULT_HEADER.size - FRAME_BYTES + len(payload)
     if size > LARGEST_SIZE:
-        raise EncodeError(f"batch of {size} bytes, {LARGEST_SIZE} at most")
+        raise EncodeError(f"batch of {size} bytes exceeds the maximum of {LARGEST_SIZE}")
     batch = bytearray(
         DEFAULT_HEADER.pack(
             base_offset,
@@ -210,9 +212,9 @@ def join_batch(
 def write_empty_batch(
     fields: BatchFields, *, base_offset: int, last_offset: int, max_timestamp: int = NO_TIMESTAMP
 ) -> bytes:
-    """A batch that compaction has emptied: it stands for its offsets and its producer, and holds no record (X-27).
+    """Write an empty batch, which keeps the offsets and the producer of a batch that compaction emptied (X-27).
 
-    fields: of the batch it stands for; codec and delete horizon are dropped.
+    fields: of the original batch; codec and delete horizon are dropped.
     Source: DefaultRecordBatch.writeEmptyHeader.
     """
     bare = BatchFields(

@@ -1,6 +1,6 @@
-"""What can be wrong inside a batch whose header is believable: one number and one sentence for each.
+"""Faults inside a batch whose header is plausible: a number and an error text for each.
 
-The object path and the compiled kernels (which cannot raise) report the same numbers, so that both say the same.
+The object path and the compiled kernels, which cannot raise, report the same numbers and so the same texts.
 Source of each refusal: DefaultRecord.readFrom, DefaultRecordBatch.RecordIterator,
 AbstractLegacyRecordBatch.DeepRecordsIterator, LegacyRecord.
 """
@@ -12,11 +12,11 @@ import enum
 __all__ = ["MAX_HEADERS", "Fault"]
 
 MAX_HEADERS = 1 << 20
-"""Of one record. Kafka has no limit; but a header may take two bytes of a compressed batch, and fifty of memory."""
+"""Maximum for one record. Kafka has none, but a header may take two bytes of a batch and fifty of memory."""
 
 
 class Fault(enum.IntEnum):
-    """Why a batch is refused."""
+    """Why a batch is corrupt."""
 
     RECORD_COUNT = 1
     RECORD_LENGTH = 2
@@ -39,12 +39,12 @@ class Fault(enum.IntEnum):
 
     @property
     def text(self) -> str:
-        """The sentence that error messages show."""
+        """The text for error messages."""
         return TEXTS[self]
 
 
 TEXTS = {
-    Fault.RECORD_COUNT: "the record count is negative or needs more bytes than the batch has",
+    Fault.RECORD_COUNT: "the record count is negative or too large for the size of the batch",
     Fault.RECORD_LENGTH: "a record's length is negative, malformed or runs beyond the batch",
     Fault.RECORD_FIELDS: "a record's fields end early or hold a malformed number",
     Fault.KEY_LENGTH: "a key runs beyond its record",
@@ -53,11 +53,11 @@ TEXTS = {
     Fault.HEADER_KEY: "a header key's length is negative, malformed or runs beyond the record",
     Fault.HEADER_VALUE: "a header value's length is malformed or runs beyond the record",
     Fault.RECORD_SIZE: "a record's fields do not end where its length says",
-    Fault.BYTES_LEFT: "bytes are left behind the last record",
+    Fault.BYTES_LEFT: "bytes remain after the last record",
     Fault.WRAPPER_VALUE: "a compressed message has no value",
     Fault.WRAPPER_EMPTY: "a compressed message holds no messages",
     Fault.WRAPPER_OFFSET: "a compressed message's offset is below that of its last inner message",
-    Fault.INNER_SIZE: "an inner message's size is below the smallest there is (14)",
+    Fault.INNER_SIZE: "an inner message's size is below the minimum of 14",
     Fault.INNER_MAGIC: "an inner message's magic is neither 0 nor 1",
     Fault.INNER_COMPRESSED: "an inner message is compressed again",
     Fault.INNER_CRC: "an inner message's checksum does not match its bytes",

@@ -1,8 +1,9 @@
-"""Down-conversion for a fetch response, piece by piece, under a size that was announced before the end was known.
+"""Down-conversion for a fetch response in chunks, with a size announced before the conversion.
 
-A broker says how long its answer is before it has converted it. It converts the first batch, takes the larger of the
-source's size and that, and converts the rest in chunks while it sends. What is missing in the end is filled with an
-entry that claims to be longer than the answer, which every client drops as cut off; what is too much is cut off itself.
+A broker announces the size of its response before it has converted it. It converts the first batch, announces the
+larger of its size and that of the source, and converts the rest in chunks while sending. If the result is too short,
+the rest is an entry that claims to be longer than the response, which clients drop as incomplete; if it is too long,
+it is cut off.
 Source: KIP-283; org.apache.kafka.common.record.LazyDownConversionRecords, LazyDownConversionRecordsSend 3.9.1.
 """
 
@@ -28,10 +29,10 @@ OVERFLOW = struct.Struct(">qi")
 
 @dataclass(slots=True)
 class FetchConversion:
-    """The answer to a fetch that needs an older format.
+    """The response to a fetch that needs an older format.
 
-    buf: the batches as they are stored. to_magic, first_offset: see down_convert.
-    size_bytes: what to announce; chunks() gives exactly as many.
+    buf: the stored batches. to_magic, first_offset: see down_convert.
+    size_bytes: the size to announce; chunks() yields exactly this many bytes.
     Raises RejectedRecords when the first batch that would be sent is zstd, CorruptBatch when it does not decode.
     """
 
@@ -45,14 +46,14 @@ class FetchConversion:
 
     def __post_init__(self) -> None:
         if self.to_magic not in (0, 1, 2):
-            raise OptionError(f"to_magic {self.to_magic}: 0, 1 or 2")
+            raise OptionError(f"unsupported to_magic {self.to_magic}; expected 0, 1 or 2")
         self._first = self._next_chunk(0)
         self.size_bytes = max(len(self.buf), len(self._first)) if self._first else SMALLEST_OVERFLOW
 
     def _next_chunk(self, limit: int) -> bytes:
-        """Converted batches from where the last call stopped: at least one, up to `limit` bytes of source.
+        """Convert batches from where the last call stopped: at least one, up to `limit` bytes of source.
 
-        Goes on until something is left of a chunk, since control batches vanish. No bytes at the end.
+        Continues until a chunk is not empty, because control batches are dropped. Returns b"" at the end.
         """
         source = memoryview(self.buf)
         while True:
@@ -73,7 +74,7 @@ class FetchConversion:
                 return converted
 
     def chunks(self) -> Iterator[bytes]:
-        """The bytes of the answer, size_bytes in all; may be asked for once."""
+        """Yield the bytes of the response, size_bytes in total; can be used once."""
         left, chunk = self.size_bytes, self._first
         while left:
             if not chunk:
@@ -90,6 +91,6 @@ class FetchConversion:
 
 
 def overflow_entry(left: int) -> bytes:
-    """An entry that does not end within the bytes left, so that the client drops it."""
+    """Create an entry that is longer than the remaining bytes, so that the client drops it."""
     size = max(SMALLEST_OVERFLOW, min(left + 1, CHUNK_BYTES))
     return OVERFLOW.pack(-1, max(left + 1, DEFAULT_HEADER.size)).ljust(size, b"\0")

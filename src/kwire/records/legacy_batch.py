@@ -58,7 +58,7 @@ LENGTH = struct.Struct(">i")
 
 
 class Message(NamedTuple):
-    """One message's own fields, before its wrapper has a say."""
+    """The fixed fields of one message, regardless of its wrapper."""
 
     offset: int
     crc: int
@@ -69,7 +69,7 @@ class Message(NamedTuple):
 
 
 def read_message(buf: memoryview) -> Message:
-    """The fixed fields of a message, frame included; buf has 26 bytes at least, which every legal size guarantees."""
+    """Read the fixed fields of a message with its frame; buf needs 26 bytes, which every legal size guarantees."""
     offset, _, crc, magic, attributes = LEGACY_HEADER.unpack_from(buf)
     if magic == 0:
         return Message(offset, crc, magic, attributes, NO_TIMESTAMP, TimestampType.NO_TIMESTAMP_TYPE)
@@ -79,7 +79,7 @@ def read_message(buf: memoryview) -> Message:
 
 
 def read_key_and_value(buf: memoryview, magic: int) -> tuple[memoryview | None, memoryview | None] | None:
-    """Views of key and value of a message (frame included); None when they run beyond its end."""
+    """Return views of key and value of a message with its frame; None if they extend beyond its end."""
     pos = LEGACY_HEADER.size if magic == 0 else LEGACY_HEADER.size + LEGACY_TIMESTAMP.size
     fields: list[memoryview | None] = []
     for _ in range(2):
@@ -95,7 +95,7 @@ def read_key_and_value(buf: memoryview, magic: int) -> tuple[memoryview | None, 
 
 
 class LegacyBatch(Batch):
-    """A message of magic 0 or 1 as it stands in the log: a batch of one, or of all its inner messages."""
+    """A message of magic 0 or 1 in the log: a batch of one record, or of all inner messages."""
 
     __slots__ = ("_base_offset",)
 
@@ -127,14 +127,14 @@ class LegacyBatch(Batch):
         return crc32(self.buffer[MAGIC_POSITION:])
 
     def records(self, *, check_crc: bool = True) -> Iterator[Record]:
-        """The message, or the inner messages of a compressed one; check_crc: verify those, which check() does not."""
+        """Decode the message, or the inner messages of a compressed one; check_crc verifies the inner checksums."""
         if self.compression != Compression.NONE:
             yield from self.inner_records(check_crc)
             return
         yield self.record_of(self.buffer, self.last_offset, self.base_timestamp)
 
     def record_of(self, buf: memoryview, offset: int, timestamp: int, index: int | None = None) -> Record:
-        """The record of one message, outer or inner (index); the outer one's timestamp type governs (R-24)."""
+        """Create the record of a message, outer or inner (index); the outer timestamp type applies (R-24)."""
         fields = read_key_and_value(buf, buf[MAGIC_POSITION])
         if fields is None:
             raise self.corrupt(Fault.MESSAGE_FIELDS.text, index)
@@ -144,7 +144,7 @@ class LegacyBatch(Batch):
         )
 
     def inner_records(self, check_crc: bool) -> Iterator[Record]:
-        """The inner messages, with absolute offsets and the timestamps that the wrapper leaves them (R-24)."""
+        """Decode the inner messages, with absolute offsets; the wrapper may override their timestamps (R-24)."""
         payload = self.inner_payload()
         base, _ = self.inner_base(payload)
         for index, (start, end) in enumerate(batch_spans(payload)):
@@ -159,7 +159,7 @@ class LegacyBatch(Batch):
             yield self.record_of(buf, to_int64(base + message.offset), timestamp, index)
 
     def inner_payload(self) -> memoryview:
-        """The decompressed value of a compressed message."""
+        """Decompress the value of a compressed message."""
         codec = self.compression
         if codec == Compression.ZSTD:
             raise self.corrupt(no_zstd(self.magic))
@@ -191,5 +191,5 @@ class LegacyBatch(Batch):
 
 
 def no_zstd(magic: int) -> str:
-    """The message of a compressed message of magic 0 or 1 whose codec is zstd."""
-    return f"zstd in magic {magic}, which came before it"
+    """The error text for a compressed message of magic 0 or 1 whose codec is zstd."""
+    return f"zstd is not supported in magic {magic}"

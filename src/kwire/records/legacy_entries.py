@@ -1,7 +1,7 @@
-"""The messages of a magic 0 or 1 batch as a broker meets them on append: some faults cost a record, not the batch.
+"""The messages of a magic 0 or 1 batch on append, where some faults reject a record, not the batch.
 
-Readers (legacy_batch) take an inner magic that differs from the outer one; a broker refuses the record that has it, and
-names it in Kafka's words.
+Readers (legacy_batch) accept an inner magic that differs from the outer one; a broker rejects that record, with Kafka's
+error message.
 Source: org.apache.kafka.common.record.AbstractLegacyRecordBatch.DeepRecordsIterator, LegacyRecord.
 """
 
@@ -25,7 +25,7 @@ __all__ = ["LegacyEntry", "legacy_entries"]
 
 
 class LegacyEntry(NamedTuple):
-    """One message, its offset absolute (R-23), its timestamp and type as the wrapper leaves them (R-24)."""
+    """One message, with its absolute offset (R-23) and the timestamp and type that the wrapper determines (R-24)."""
 
     offset: int
     magic: int
@@ -38,7 +38,7 @@ class LegacyEntry(NamedTuple):
     value: memoryview | None
 
     def __str__(self) -> str:
-        """As Kafka's LegacyRecordBatch names itself in errors."""
+        """Format as Kafka's LegacyRecordBatch does in errors."""
         attributes = self.attributes - 256 if self.attributes > 127 else self.attributes
         time = f"{self.timestamp_type.text}={self.timestamp}, " if self.magic else ""
         return (
@@ -49,9 +49,9 @@ class LegacyEntry(NamedTuple):
 
 
 def legacy_entries(batch: Batch, limit: int) -> Iterator[LegacyEntry]:
-    """The message itself, or the inner ones of a compressed message. limit: bytes that may come out of decompression.
+    """Read the message, or the inner messages of a compressed one. limit: maximum decompressed bytes.
 
-    Raises RejectedRecords with Kafka's code where Kafka cannot read on.
+    Raises RejectedRecords with Kafka's code where Kafka stops reading.
     """
     if not batch.attributes & CODEC_MASK:
         yield entry_of(batch.buffer, batch.last_offset, batch)
@@ -75,7 +75,7 @@ def legacy_entries(batch: Batch, limit: int) -> Iterator[LegacyEntry]:
 
 
 def entry_of(buf: memoryview, offset: int, outer: Batch) -> LegacyEntry:
-    """One message under the offset it has in the log; the outer message's timestamp type governs."""
+    """Read one message, with its offset in the log; the outer message's timestamp type applies."""
     message = read_message(buf)
     fields = read_key_and_value(buf, message.magic)
     if fields is None and message.magic == outer.magic:
@@ -95,10 +95,10 @@ def entry_of(buf: memoryview, offset: int, outer: Batch) -> LegacyEntry:
 
 
 def decompressed(batch: Batch, limit: int) -> memoryview:
-    """The inner messages of a compressed one."""
+    """Decompress the inner messages of a compressed message."""
     codec = known_codec(batch)
     if codec == Compression.ZSTD:
-        raise RejectedRecords(f"zstd in magic {batch.magic}, which has no zstd", AppendErrorCode.INVALID_RECORD)
+        raise RejectedRecords(f"zstd is not supported in magic {batch.magic}", AppendErrorCode.INVALID_RECORD)
     fields = read_key_and_value(batch.buffer, batch.magic)
     if fields is None:
         raise RejectedRecords(Fault.MESSAGE_FIELDS.text, AppendErrorCode.INVALID_RECORD)
@@ -108,7 +108,7 @@ def decompressed(batch: Batch, limit: int) -> memoryview:
 
 
 def known_codec(batch: Batch) -> Compression:
-    """The batch's codec; a number that names none is an error Kafka has no code for."""
+    """Return the batch's codec; Kafka has no error code for an unassigned number."""
     codec = batch.attributes & CODEC_MASK
     if codec > Compression.ZSTD:
         raise RejectedRecords(f"Unknown compression type id: {codec}", AppendErrorCode.UNKNOWN_SERVER_ERROR)
@@ -116,7 +116,7 @@ def known_codec(batch: Batch) -> Compression:
 
 
 def expand_or_reject(codec: Compression, magic: int, payload: memoryview, limit: int) -> memoryview:
-    """payload decompressed; a payload that does not decompress is, to Kafka, an error without a code."""
+    """Decompress payload; Kafka has no error code for one that does not decompress."""
     try:
         return expand(codec, magic, payload, limit)
     except Malformed as error:

@@ -1,4 +1,4 @@
-"""Messages of magic 0 and 1, written: one by one, or packed into a compressed message. Their layout: legacy_batch.
+"""Write messages of magic 0 and 1, single or packed into a compressed message. For the layout see legacy_batch.
 
 A compressed message carries the offset of its last inner message. Inner offsets are absolute in magic 0 and relative in
 magic 1 (KIP-31), where the broker then has only the outer offset to set.
@@ -29,13 +29,13 @@ NULL_LENGTH = LENGTH.pack(-1)
 
 
 def message_bytes(magic: int, key: Bytes | None, value: Bytes | None) -> int:
-    """Size of a message with its frame: 26 bytes (magic 0) or 34 (magic 1) beside key and value."""
+    """Return the size of a message with its frame: 26 bytes (magic 0) or 34 (magic 1) plus key and value."""
     fixed = LEGACY_HEADER.size + 2 * LENGTH.size + (LEGACY_TIMESTAMP.size if magic else 0)
     return fixed + (len(key) if key is not None else 0) + (len(value) if value is not None else 0)
 
 
 def legacy_attributes(magic: int, codec: Compression, timestamp_type: TimestampType) -> int:
-    """The attributes byte; magic 0 has no timestamp type."""
+    """Return the attributes byte; magic 0 has no timestamp type."""
     return codec | (LOG_APPEND_TIME_FLAG if magic and timestamp_type == TimestampType.LOG_APPEND_TIME else 0)
 
 
@@ -49,13 +49,13 @@ def append_message(
     key: Bytes | None,
     value: Bytes | None,
 ) -> None:
-    """Append one message with its frame. timestamp: milliseconds, left out of magic 0.
+    """Append one message with its frame. timestamp: milliseconds, ignored in magic 0.
 
     Raises EncodeError when the message does not fit its size field; nothing is appended then.
     """
     size = message_bytes(magic, key, value) - FRAME_BYTES
     if size > LARGEST_SIZE:
-        raise EncodeError(f"message of {size} bytes, {LARGEST_SIZE} at most")
+        raise EncodeError(f"message of {size} bytes exceeds the maximum of {LARGEST_SIZE}")
     start = len(out)
     out += LEGACY_HEADER.pack(offset, size, 0, magic, attributes)
     if magic:

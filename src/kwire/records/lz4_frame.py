@@ -1,12 +1,12 @@
-"""The LZ4 frame as Kafka reads it: stricter than the format in some places, laxer in others.
+"""LZ4 frames as Kafka reads them, which differs from the format.
 
     magic 04 22 4d 18 | FLG | BD | [content size, 8] | HC | blocks | end mark 00000000 | [content checksum, 4]
-    block: little-endian int32 size, high bit set when stored as it is | data | [xxHash32 of data, 4]
+    block: little-endian int32 size, high bit set for uncompressed data | data | [xxHash32 of data, 4]
 
 Refused: reserved bits, dependent blocks, versions other than 1, block size codes below 4, a wrong header checksum HC
 (except in magic 0, whose writers got it wrong), a wrong block checksum, a block above the maximum, a missing end mark.
-Passed over: the content size, the content checksum (it has to be there, its value is not looked at), and everything
-after the first end mark, a second frame too.
+Ignored: the content size, the value of the content checksum (it must be present), and everything after the first end
+mark, including a second frame.
 Source: org.apache.kafka.common.compress.Lz4BlockInputStream; KAFKA-3160 for magic 0.
 """
 
@@ -30,7 +30,7 @@ CONTENT_CHECKSUM, CONTENT_SIZE, BLOCK_CHECKSUM, INDEPENDENT = 0x04, 0x08, 0x10, 
 
 
 class RoomExhausted(Exception):
-    """The output does not fit the buffer given. needed: bytes known to be needed, 0 when that is not known."""
+    """The output does not fit the buffer. needed: bytes needed, 0 if unknown."""
 
     def __init__(self, needed: int = 0) -> None:
         super().__init__(needed)
@@ -78,7 +78,7 @@ def expand_block(block: memoryview, room: memoryview, block_bytes: int) -> int:
 
 
 def read_frame_header(source: memoryview, check_header: bool) -> tuple[int, int, int]:
-    """(FLG, largest block in bytes, position of the first block)."""
+    """Read the frame header: (FLG, largest block in bytes, position of the first block)."""
     if source[:7] == KAFKA_HEADER:
         return INDEPENDENT, 65536, 7
     if len(source) < 7:
@@ -87,9 +87,9 @@ def read_frame_header(source: memoryview, check_header: bool) -> tuple[int, int,
         raise Malformed("lz4: not a frame", 0)
     flags, descriptor = source[4], source[5]
     if flags >> 6 != 1:
-        raise Malformed(f"lz4: frame version {flags >> 6}", 4)
+        raise Malformed(f"lz4: unsupported frame version {flags >> 6}", 4)
     if not flags & INDEPENDENT:
-        raise Malformed("lz4: dependent blocks", 4)
+        raise Malformed("lz4: dependent blocks are not supported", 4)
     if flags & 0x03 or descriptor & 0x8F:
         raise Malformed("lz4: reserved bits set", 4)
     code = descriptor >> 4
@@ -104,14 +104,14 @@ def read_frame_header(source: memoryview, check_header: bool) -> tuple[int, int,
 
 
 def read_block_size(source: memoryview, pos: int, block_bytes: int) -> tuple[int, bool, int]:
-    """(size, stored as it is, position after it); size 0 is the end mark."""
+    """Read a block size: (size, whether the block is uncompressed, position after it); size 0 is the end mark."""
     if len(source) - pos < 4:
         raise Malformed("lz4: no end mark", pos)
     (size,) = BLOCK_SIZE.unpack_from(source, pos)
     stored = size >= STORED
     size &= STORED - 1
     if size > block_bytes:
-        raise Malformed(f"lz4: block of {size} bytes, {block_bytes} at most", pos)
+        raise Malformed(f"lz4: block of {size} bytes exceeds the maximum of {block_bytes}", pos)
     return size, stored, pos + 4
 
 
@@ -122,10 +122,9 @@ def check_frame_end(source: memoryview, pos: int, flags: int) -> None:
 
 
 def expand_checked_blocks(source: memoryview, room: memoryview, flags: int, start: int) -> int:
-    """A frame with block checksums, which few writers emit: the library checks them, and wants a whole frame.
+    """Decompress a frame with block checksums, which are rare: the library checks them but needs a whole frame.
 
-    So the blocks get a plain header and an end mark of their own; the content checksum, which Kafka does not look at,
-    stays behind.
+    The blocks get a plain header and an end mark; the content checksum, which Kafka ignores, is dropped.
     """
     block_bytes = 1 << (2 * (source[5] >> 4) + 8)
     pos = start

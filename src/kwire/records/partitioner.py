@@ -1,7 +1,7 @@
-"""Which partition a key belongs to, as Kafka's default partitioner has it: (murmur2(key) & 0x7fffffff) % partitions.
+"""Kafka's default partitioner: (murmur2(key) & 0x7fffffff) % partitions.
 
-Every Java client computes the same, so a key stays in its partition whoever writes it. (librdkafka's default is
-another one; its `partitioner=murmur2_random` is this one.) numba and pyarrow are imported on the first call.
+Every Java client computes the same, so a key stays in its partition. (librdkafka has another default; its
+`partitioner=murmur2_random` is this one.) numba and pyarrow are imported on the first call.
 Source: BuiltInPartitioner.partitionForKey, Utils.murmur2, Utils.toPositive.
 """
 
@@ -20,9 +20,9 @@ __all__ = ["key_hashes", "partitions_of_keys", "warm_partitioner"]
 
 
 def key_hashes(keys: pa.Array) -> npt.NDArray[np.uint32]:
-    """murmur2 of each key of a binary or string column; what stands for a null means nothing.
+    """Compute murmur2 of each key of a binary or string column; undefined for nulls.
 
-    Raises OptionError on a column of another type.
+    Raises OptionError for a column of another type.
     """
     import numpy as np
     import pyarrow as pa
@@ -37,7 +37,7 @@ def key_hashes(keys: pa.Array) -> npt.NDArray[np.uint32]:
         try:
             keys = keys.cast(pa.binary())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise OptionError(f"column 'key' is {kind}: binary or string is needed ({error})") from None
+            raise OptionError(f"column 'key' is {kind}; expected binary or string ({error})") from None
     hashes = np.zeros(len(keys), np.uint32)
     _, ends, data = keys.buffers()
     if not len(keys) or ends is None:
@@ -51,14 +51,14 @@ def key_hashes(keys: pa.Array) -> npt.NDArray[np.uint32]:
 
 
 def partitions_of_keys(keys: pa.Array, partitions: int) -> npt.NDArray[np.int32]:
-    """The partition of each key, -1 for a null: what becomes of rows without a key is for the caller to say.
+    """Return the partition of each key, -1 for a null key, whose partition the caller chooses.
 
-    partitions: how many the topic has. Raises OptionError as key_hashes does.
+    partitions: of the topic. Raises OptionError for a column of another type.
     """
     import numpy as np
 
     if partitions <= 0:
-        raise OptionError(f"{partitions} partitions: 1 at least")
+        raise OptionError(f"partitions {partitions} is out of range: at least 1")
     found = ((key_hashes(keys) & np.uint32(0x7FFFFFFF)) % np.uint32(partitions)).astype(np.int32)
     if keys.null_count:
         found[keys.is_null().to_numpy(zero_copy_only=False)] = -1

@@ -1,7 +1,7 @@
-"""Changing the header of a stored batch and nothing else: what a broker does to most batches it appends.
+"""Change only the header of a batch, as a broker does with most batches that it appends.
 
-The records behind the header are neither decoded nor copied: the new header comes back as bytes of its own, to be
-written before the rest of the batch (`os.writev`, or joined).
+The records are neither decoded nor copied: the new header is returned as separate bytes, to be written before the rest
+of the batch (with `os.writev`, or joined).
 Source: DefaultRecordBatch.setLastOffset, setMaxTimestamp, setPartitionLeaderEpoch;
 AbstractLegacyRecordBatch.ByteBufferLegacyRecordBatch.
 """
@@ -52,11 +52,11 @@ def patch_header(
     timestamp_type: TimestampType | None = None,
     max_timestamp: int = -1,
 ) -> bytes:
-    """The batch's header with new values: as many bytes as the header has, to stand in for its first ones.
+    """Return the header of the batch with new values; it replaces the first bytes of the batch.
 
-    last_offset: the base offset follows from it (R-36). leader_epoch: magic 2 only, None leaves it.
-    timestamp_type, max_timestamp (milliseconds): from magic 1 on, None leaves both. The checksum is taken anew when
-    one of them differs from what is there, and only then; that is the one change for which the records are read.
+    last_offset: determines the base offset (R-36). leader_epoch: magic 2 only, None keeps it.
+    timestamp_type, max_timestamp (milliseconds): from magic 1 on, None keeps both. A change of either needs a new
+    checksum, which is the only case in which the records are read.
     """
     if batch.magic < 2:
         return patch_legacy_header(batch, last_offset, timestamp_type, max_timestamp)
@@ -80,7 +80,7 @@ def patch_header(
 def patch_legacy_header(
     batch: Batch, last_offset: int, timestamp_type: TimestampType | None, max_timestamp: int
 ) -> bytes:
-    """As patch_header, for magic 0 (which has only the offset) and 1."""
+    """Patch the header of a message of magic 0, which has only the offset, or 1."""
     size = LEGACY_HEADER.size + (LEGACY_TIMESTAMP.size if batch.magic else 0)
     head = bytearray(batch.buffer[:size])
     OFFSET.pack_into(head, 0, last_offset)

@@ -1,4 +1,4 @@
-"""One record, whatever the magic of the batch that holds it."""
+"""A record, of any magic."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """A key, a value and what the batch says about them. A msgspec.Struct, made eleven times as fast as a dataclass.
+    """A key, a value and their metadata. A msgspec.Struct is created eleven times as fast as a dataclass.
 
     offset: in the partition, absolute. timestamp: milliseconds since 1970, -1 for none (always in magic 0).
-    key, value: None is null, which is not empty; a null value is a tombstone.
+    key, value: None is null, not empty; a null value is a tombstone.
     headers: (key, value) in the order written, keys may repeat, values may be null; magic 0 and 1 have none.
     sequence: the producer's number of this record, -1 for none.
     leader_epoch: the epoch of the partition's leader when the batch was appended, None where there is none.
@@ -34,9 +34,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decode_header_key(raw: bytes) -> str:
-    """The text of a header key, as Kafka's consumer shows it: what is not UTF-8 becomes U+FFFD, without an error.
+    """Decode a header key as Kafka's consumer does: invalid UTF-8 becomes U+FFFD, without an error.
 
-    Java takes an encoded surrogate (`ed a0 80`) as one bad sequence where Python sees three bad bytes; Java decides.
+    An encoded surrogate (`ed a0 80`) is one bad sequence in Java and three bad bytes in Python; this follows Java.
     Source: DefaultRecord.readHeaders, Utils.utf8.
     """
     try:

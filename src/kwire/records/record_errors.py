@@ -1,4 +1,4 @@
-"""The rules about single records on append (A-14 to A-18), each error with the record's index and Kafka's words.
+"""Rules for single records on append (A-14 to A-18), with Kafka's error messages.
 
 Source: KIP-467; org.apache.kafka.storage.internals.log.LogValidator.validateRecord, processRecordErrors.
 """
@@ -21,7 +21,7 @@ ERRORS_SHOWN = 3  # in the text; all of them are in record_errors
 
 
 class RecordToCheck(NamedTuple):
-    """A record of any magic. shown: how Kafka's messages name it, in str()."""
+    """A record of any magic. shown: its form in Kafka's messages, by str()."""
 
     offset: int
     timestamp: int
@@ -33,7 +33,7 @@ class RecordToCheck(NamedTuple):
 
 
 class RecordError(NamedTuple):
-    """What is wrong with one record."""
+    """The error of one record."""
 
     batch_index: int
     message: str
@@ -41,7 +41,7 @@ class RecordError(NamedTuple):
 
 
 def timestamps_may_be_wrong(batch: Batch, smallest: int, largest: int, given: AppendSettings) -> bool:
-    """Whether any record may break A-16 or A-17, from the extremes of a batch's timestamps."""
+    """Whether a record may break A-16 or A-17, judging by the smallest and largest timestamp of a batch."""
     if given.timestamp_type == TimestampType.CREATE_TIME:
         before, after = given.message_timestamp_before_max_ms, given.message_timestamp_after_max_ms
         limited = before < UNLIMITED_MS or after < UNLIMITED_MS
@@ -51,7 +51,7 @@ def timestamps_may_be_wrong(batch: Batch, smallest: int, largest: int, given: Ap
 
 
 def check_records(batch: Batch, records: Sequence[RecordToCheck], given: AppendSettings) -> None:
-    """Raise RejectedRecords naming every record that breaks a rule; a wrong inner checksum ends it at once."""
+    """Raise RejectedRecords with every record that breaks a rule; stops at the first wrong inner checksum."""
     errors = []
     for index, record in enumerate(records):
         error = check_record(batch, record, index, given)
@@ -74,7 +74,7 @@ def check_records(batch: Batch, records: Sequence[RecordToCheck], given: AppendS
 
 
 def check_record(batch: Batch, record: RecordToCheck, index: int, given: AppendSettings) -> RecordError | None:
-    """The first rule that a record breaks, None if it breaks none."""
+    """Return the error for the first rule that a record breaks, or None."""
     if record.magic != batch.magic:
         return RecordError(
             index, f"Record {record.shown}'s magic does not match outer magic {batch.magic}{given.where}", False
@@ -91,7 +91,7 @@ def check_record(batch: Batch, record: RecordToCheck, index: int, given: AppendS
 
 
 def check_timestamp(batch: Batch, record: RecordToCheck, index: int, given: AppendSettings) -> RecordError | None:
-    """A-16 and A-17."""
+    """Check the rules for timestamps, A-16 and A-17."""
     if given.timestamp_type == TimestampType.CREATE_TIME and record.timestamp != NO_TIMESTAMP:
         before, after = given.message_timestamp_before_max_ms, given.message_timestamp_after_max_ms
         age = to_int64(given.now_ms - record.timestamp)

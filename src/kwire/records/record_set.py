@@ -1,7 +1,5 @@
-"""A record set: batches one after another, in a segment file, a fetch response or a produce request.
+"""Record sets: batches one after another, in a segment file, a fetch response or a produce request.
 
-Every batch starts alike, whatever its magic: int64 offset, int32 size of what follows, four bytes that mean different
-things, int8 magic.
 Source: org.apache.kafka.common.record.ByteBufferLogInputStream.
 """
 
@@ -26,13 +24,12 @@ def read_batches(
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     file: str | None = None,
 ) -> Iterator[Batch]:
-    """The batches of buf in their order; headers only, records are decoded when asked for.
+    """Read the batches of buf in order. Parses headers only; records are decoded on demand.
 
-    position: what byte 0 of buf is called in errors and in Batch.position, such as its position in the file.
-    max_decompressed_bytes: what a compressed batch may grow to.
-    file: named in errors.
-    A batch that buf cuts off ends the iteration without an error: that is how fetch responses and growing segments end.
-    Raises CorruptBatch on a size or magic that cannot be, from where nothing more can be found in buf.
+    position: of buf in the file, for Batch.position and errors. file: its name, for errors.
+    max_decompressed_bytes: maximum decompressed size of a batch.
+    A batch that buf cuts off ends the iteration without an error: fetch responses and growing segments end that way.
+    Raises CorruptBatch for an impossible size or magic, after which no batch can be found.
     """
     view = memoryview(buf).cast("B") if not isinstance(buf, memoryview) or buf.format != "B" else buf
     pos = 0

@@ -1,4 +1,4 @@
-"""Which record format goes with which version of the Produce and Fetch requests, and what a broker makes of a mismatch.
+"""Record formats by version of the Produce and Fetch requests, and the errors of a mismatch.
 
     request   versions   magic
     Produce   0, 1       0        not checked: old clients mix formats
@@ -24,22 +24,22 @@ PRODUCE_ZSTD_VERSION, FETCH_ZSTD_VERSION = 7, 10
 
 
 def produce_magic(version: int) -> int:
-    """The magic that clients send with this version of Produce."""
+    """Return the magic that clients send with this version of Produce."""
     return 0 if version < 2 else 1 if version == 2 else 2
 
 
 def fetch_magic(version: int) -> int:
-    """The highest magic that this version of Fetch may be answered with: what is above has to be converted down."""
+    """Return the highest magic in responses to this version of Fetch; newer batches must be down-converted."""
     return 0 if version < 2 else 1 if version < 4 else 2
 
 
 def fetch_may_carry(version: int, codec: Compression) -> bool:
-    """Whether this version of Fetch may be answered with a codec at all (U-03)."""
+    """Whether responses to this version of Fetch may use a codec (U-03)."""
     return codec != Compression.ZSTD or version >= FETCH_ZSTD_VERSION
 
 
 def check_produced(buf: bytes | bytearray | memoryview, version: int) -> None:
-    """Refuse what this version of Produce may not carry in one partition (U-01); headers only are read.
+    """Reject records that this version of Produce must not contain for a partition (U-01); reads only headers.
 
     Raises RejectedRecords: INVALID_RECORD or UNSUPPORTED_COMPRESSION_TYPE, CORRUPT_MESSAGE on an impossible header.
     """

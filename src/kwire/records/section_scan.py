@@ -1,8 +1,8 @@
-"""One walk over the records of a magic 2 batch, for what a broker has to know before it appends them.
+"""One scan over the records of a magic 2 batch, for what a broker needs to know before it appends them.
 
-Two walkers give the same answer: the one here, in plain Python, which is there at once; and a compiled one, 100 times
-as fast, which `load_compiled_scan` puts in its place (a broker calls it from a thread once it serves). The same holds
-for the batch's checksum, which the compiled code takes without a copy of the bytes.
+There are two equivalent scanners: one in plain Python, available immediately, and a compiled one, 100 times as fast.
+`load_compiled_scan` switches to it; a broker calls that from a thread once it is serving. The same applies to the
+checksum, which compiled code computes without copying the bytes.
 Source: org.apache.kafka.common.record.DefaultRecord.readFrom, DefaultRecordBatch.RecordIterator.
 """
 
@@ -25,28 +25,28 @@ from kwire.wire.varint import read_varint, read_varlong
 __all__ = ["SectionScan", "is_compiled", "load_compiled_scan", "scan_section", "sum_bytes"]
 
 COPIED_BYTES = 4096
-"""Up to this size a copy costs less than the way into compiled code."""
+"""Up to this size a copy costs less than calling compiled code."""
 
 
 MANY_RECORDS, MANY_BYTES = 100_000, 4 << 20
-"""From here on the compiled walker is worth loading: it takes a second or less, the one in Python several."""
+"""From this size on the compiled scanner is worth loading: that takes up to a second, the Python scan several."""
 
 KERNEL_VARIABLE = "KWIRE_KERNEL"
-"""The environment variable that keeps compiled code off when it is 0, in kwire.plan too."""
+"""Environment variable that disables compiled code when it is 0, also in kwire.plan."""
 
 _loading = threading.Lock()
 
 
 class SectionScan(NamedTuple):
-    """What the records of a batch are like.
+    """Properties of the records of a batch.
 
     fault, fault_index: a Fault and the record that has it (-1: the batch); 0 and 0 when all decode.
     is_contiguous: offset deltas are 0, 1, 2 ...
     smallest_timestamp, largest_timestamp: milliseconds, of the records that have one; both -1 if none has.
     null_keys: records without key.
     first_delta: timestamp delta of the first record.
-    is_canonical: every field is written as Kafka writes it, so that encoding the records again gives the same bytes.
-    Only fault and fault_index mean anything when there is a fault.
+    is_canonical: encoding the records again gives the same bytes, because every number has its shortest form.
+    With a fault, only fault and fault_index are set.
     """
 
     fault: int
@@ -60,12 +60,12 @@ class SectionScan(NamedTuple):
 
 
 def faulty(fault: Fault, index: int) -> SectionScan:
-    """The answer for records that do not decode."""
+    """Return the scan of records that do not decode."""
     return SectionScan(fault, index, False, NO_TIMESTAMP, NO_TIMESTAMP, 0, 0, False)
 
 
 def scan_section(section: memoryview, count: int, base_timestamp: int) -> SectionScan:
-    """Walk over the records of a decompressed section. count: as the header has it. base_timestamp: milliseconds."""
+    """Scan the records of a decompressed section. count: from the header. base_timestamp: milliseconds."""
     if count < 0 or count * SMALLEST_RECORD_BYTES > len(section):
         return faulty(Fault.RECORD_COUNT, -1)
     if _scan is scan_plain and (count > MANY_RECORDS or len(section) > MANY_BYTES):
@@ -74,24 +74,24 @@ def scan_section(section: memoryview, count: int, base_timestamp: int) -> Sectio
 
 
 def sum_bytes(data: memoryview) -> int:
-    """CRC-32C of data."""
+    """Compute the CRC-32C of data."""
     return crc32c(data) if len(data) <= COPIED_BYTES else _sum(data)
 
 
 def is_compiled() -> bool:
-    """Whether the compiled walker is in use."""
+    """Whether the compiled scanner is in use."""
     return _scan is not scan_plain
 
 
 def load_if_possible() -> None:
-    """Load the compiled walker unless the environment keeps it off or the compiler does not work here."""
+    """Load the compiled scanner unless the environment disables it or the compiler does not work."""
     if os.environ.get(KERNEL_VARIABLE) != "0":
         with contextlib.suppress(ImportError):
             load_compiled_scan()
 
 
 def load_compiled_scan() -> None:
-    """Load the compiled walker and checksum, or compile them (seconds), and use them from now on in this process."""
+    """Load the compiled scanner and checksum, compiling them if needed (seconds), and switch to them."""
     with _loading:
         if _scan is scan_plain:
             _load()
@@ -112,7 +112,7 @@ def _load() -> None:
 
 
 class Walker:
-    """Reads numbers off one record and remembers whether each was in its shortest form."""
+    """Reads the numbers of one record and keeps track of whether each has its shortest form."""
 
     __slots__ = ("body", "is_canonical", "pos")
 
@@ -120,22 +120,22 @@ class Walker:
         self.body, self.pos, self.is_canonical = body, pos, True
 
     def varint(self) -> int:
-        """A number of 32 bits; raises Truncated, Malformed."""
+        """Read a number of 32 bits; raises Truncated, Malformed."""
         return self.note(*read_varint(self.body, self.pos))
 
     def varlong(self) -> int:
-        """A number of 64 bits; raises Truncated, Malformed."""
+        """Read a number of 64 bits; raises Truncated, Malformed."""
         return self.note(*read_varlong(self.body, self.pos))
 
     def note(self, value: int, end: int) -> int:
-        """Go on behind a number; its last byte is 0 only in an over-long form."""
+        """Continue after a number; its last byte is 0 only in an over-long form."""
         if end - self.pos > 1 and not self.body[end - 1]:
             self.is_canonical = False
         self.pos = end
         return value
 
     def skip(self, length: int, *, nullable: bool = True) -> bool:
-        """Pass over so many bytes; False when they run beyond the end."""
+        """Skip `length` bytes; False if they extend beyond the end."""
         if length < 0:
             self.is_canonical &= length == -1
             return nullable
@@ -146,7 +146,7 @@ class Walker:
 
 
 def scan_plain(section: memoryview, count: int, base_timestamp: int) -> SectionScan:
-    """The walker in Python: 5 us a record."""
+    """Scan in Python: 5 us per record."""
     contiguous = canonical = True
     smallest = largest = NO_TIMESTAMP
     null_keys = first_delta = pos = 0

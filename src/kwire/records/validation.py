@@ -1,4 +1,4 @@
-"""What a broker does to records before it appends them: check, number, and rebuild only what cannot stay as it is.
+"""Validate records before an append, assign offsets, and rebuild batches only where needed.
 
     source and target              done                                    records
     none to none, same magic       in place: offsets, epoch, timestamps    not touched
@@ -7,9 +7,9 @@
       offsets 0, 1, 2 ...
     anything else                  rebuilt                                 encoded anew and compressed
 
-KIP-31 is why: with relative offsets inside, a broker can number compressed records by their header alone. Offsets that
-are not contiguous (copied from a compacted topic) cause the set to be rebuilt instead of refused.
-A record of magic 2 which is fine as it stands is not encoded anew even when its batch changes codec.
+KIP-31 makes this possible: with relative offsets, a broker assigns offsets to compressed records in the header alone.
+Offsets with gaps (copied from a compacted topic) cause a rebuild, not an error. A valid record of magic 2 is not
+encoded again even if its batch gets another codec.
 Source: KIP-31, KIP-32, KIP-467; org.apache.kafka.storage.internals.log.LogValidator 3.9.1.
 """
 
@@ -44,7 +44,7 @@ class ValidatedRecords:
     """Records ready to be appended.
 
     parts: their bytes in order, to be written one after another; views of the input where that stays as it came.
-    next_offset: the offset after the last record. log_append_time_ms: the time that was given.
+    next_offset: the offset after the last record. log_append_time_ms: the append time, if any.
     max_timestamp_ms, offset_of_max_timestamp: for the time index (A-26), both -1 if there is none.
     in_place: nothing but headers changed. records_converted: records that were rebuilt, 0 in place.
     payload_bytes_written: bytes of records (as stored) that were written anew; 0 in place, where not one was copied.
@@ -70,10 +70,10 @@ class ValidatedRecords:
         return sum(map(len, self.parts))
 
     def moved(self, shift: int) -> ValidatedRecords | None:
-        """The records with offsets higher by shift, as a copy.
+        """Return a copy with all offsets increased by shift.
 
-        None where they have to be validated anew: compressed records of magic 0 have their offsets inside, and beyond
-        the highest offset there are none.
+        None if the records must be validated again: compressed records of magic 0 contain their offsets, and offsets
+        have a maximum.
         """
         if self.next_offset - 1 + shift > MAX_INT64:
             return None
@@ -92,13 +92,13 @@ class ValidatedRecords:
 
     @property
     def size_maybe_changed(self) -> bool:
-        """Whether the size may differ from that of the input, so that limits have to be looked at again."""
+        """Whether the size may differ from the input, so that limits must be checked again."""
         return not self.in_place
 
 
 @dataclass(slots=True)
 class CheckedBatch:
-    """A batch whose records are fine. section and scan: of magic 2; entries: of magic 0 and 1."""
+    """A batch whose records are valid. section and scan: of magic 2; entries: of magic 0 and 1."""
 
     batch: Batch
     count: int
@@ -112,9 +112,9 @@ class CheckedBatch:
 def validate_and_assign_offsets(
     buf: bytes | bytearray | memoryview, first_offset: int, **options: Unpack[AppendOptions]
 ) -> ValidatedRecords:
-    """Check produced records as a broker does and number them from first_offset on.
+    """Validate produced records as a broker does and assign offsets from first_offset on.
 
-    buf: batches of one magic, one batch only if it is magic 2 or compressed; a cut batch at the end is left out.
+    buf: batches of one magic, one batch only if it is magic 2 or compressed; a cut batch at the end is dropped.
     Keyword arguments, with the topic's settings by Kafka's names:
       now_ms: the time (required).
       to_magic: format of the log, default 2.
@@ -134,7 +134,7 @@ def validate_and_assign_offsets(
     """
     given = AppendSettings(**options)
     if not 0 <= first_offset <= MAX_INT64:
-        raise OptionError(f"first_offset {first_offset}: 0 to {MAX_INT64}")
+        raise OptionError(f"first_offset {first_offset} is out of range: 0 to {MAX_INT64}")
     batches = readable_batches(buf, given)
     source = source_codec(batches)
     target = given.target_codec(source)
@@ -181,7 +181,7 @@ def reject(code: AppendErrorCode, what: str) -> NoReturn:
 
 
 def readable_batches(buf: bytes | bytearray | memoryview, given: AppendSettings) -> list[Batch]:
-    """The batches with their checksums verified."""
+    """Read the batches and verify their checksums."""
     batches = []
     try:
         for batch in read_batches(buf, max_decompressed_bytes=given.max_decompressed_bytes):
@@ -204,7 +204,7 @@ def source_codec(batches: Sequence[Batch]) -> Compression:
 
 
 def first_of(batches: Sequence[Batch], source: Compression) -> Batch:
-    """The first batch, which has to be the only one in magic 2 and in compressed sets (A-10)."""
+    """Return the first batch, which must be the only one in magic 2 and in compressed sets (A-10)."""
     if not batches:
         reject(AppendErrorCode.INVALID_RECORD, "Record batch has no batches at all")
     if len(batches) > 1 and (batches[0].magic == 2 or source):
@@ -213,7 +213,7 @@ def first_of(batches: Sequence[Batch], source: Compression) -> Batch:
 
 
 def check_header(batch: Batch, first: Batch, given: AppendSettings) -> None:
-    """The rules about a batch as a whole: A-10 to A-13."""
+    """Check the rules for a whole batch: A-10 to A-13."""
     invalid = AppendErrorCode.INVALID_RECORD
     if batch.magic != first.magic:
         reject(
@@ -262,7 +262,7 @@ def check_batch(batch: Batch, first: Batch, given: AppendSettings, header_only: 
 
 
 def check_default_batch(batch: Batch, given: AppendSettings, header_only: bool) -> CheckedBatch:
-    """One walk over the records; they are looked at one by one only if the walk found something to tell of."""
+    """Scan the records; decodes them one by one only if the scan found a possible error."""
     count = batch.count
     assert count is not None
     if count == 0:
@@ -285,7 +285,7 @@ def check_default_batch(batch: Batch, given: AppendSettings, header_only: bool) 
 
 
 def default_records(batch: Batch, name: str) -> Iterator[RecordToCheck]:
-    """The records of a magic 2 batch, to be looked at one by one."""
+    """Decode the records of a magic 2 batch, to check them one by one."""
     for record in batch.records():
         text = (
             f"{name}(offset={record.offset}, timestamp={record.timestamp}, key={len(record.key or b'')} bytes, "
@@ -295,7 +295,7 @@ def default_records(batch: Batch, name: str) -> Iterator[RecordToCheck]:
 
 
 def number_entries(checked: Sequence[CheckedBatch]) -> None:
-    """Find out of magic 0 and 1 whether offsets are 0, 1, 2 ... over the whole set."""
+    """Check whether offsets of magic 0 and 1 are 0, 1, 2 ... over the whole set."""
     expected = 0
     for one in checked:
         if one.entries is not None:
@@ -306,7 +306,7 @@ def number_entries(checked: Sequence[CheckedBatch]) -> None:
 def assign_in_place(
     checked: Sequence[CheckedBatch], first_offset: int, given: AppendSettings, plain: bool
 ) -> ValidatedRecords:
-    """New headers before the records as they came (A-20, A-24)."""
+    """Write new headers for the received records (A-20, A-24)."""
     parts: list[bytes | memoryview] = []
     offset, largest = first_offset, LargestTimestamp(NO_TIMESTAMP, -1)
     append_time = given.timestamp_type == TimestampType.LOG_APPEND_TIME
@@ -343,14 +343,14 @@ def assign_in_place(
 
 
 def append_time_of(first_offset: int, last_offset: int, given: AppendSettings, plain: bool) -> LargestTimestamp:
-    """The largest timestamp where all records have the time of the append."""
+    """Return the largest timestamp if all records get the append time."""
     if plain and given.to_magic == 0:
         return LargestTimestamp(NO_TIMESTAMP, -1)
     return LargestTimestamp(given.now_ms, first_offset if plain and given.to_magic == 1 else last_offset)
 
 
 def start_builder(first: Batch, first_offset: int, target: Compression, given: AppendSettings) -> BatchBuilder:
-    """The builder of the new batch, with what the first old one says about its producer (A-25)."""
+    """Create the builder of the new batch, with the producer of the first old one (A-25)."""
     append_time = given.timestamp_type == TimestampType.LOG_APPEND_TIME
     try:
         return BatchBuilder(
@@ -373,7 +373,7 @@ def start_builder(first: Batch, first_offset: int, target: Compression, given: A
 def rebuild(
     checked: Sequence[CheckedBatch], first_offset: int, count: int, target: Compression, given: AppendSettings
 ) -> ValidatedRecords:
-    """All records in one new batch, or as messages of their own (A-21, A-22)."""
+    """Rebuild all records as one new batch, or as separate messages (A-21, A-22)."""
     builder = start_builder(checked[0].batch, first_offset, target, given)
     whole = recompressed(checked, first_offset, target, given)
     if whole is not None:
@@ -398,7 +398,7 @@ def rebuild(
 
 
 def all_records(checked: Sequence[CheckedBatch]) -> Iterator[Record | RecordToCheck]:
-    """The records of the set in their order."""
+    """Yield the records of the set in order."""
     for one in checked:
         yield from one.batch.records() if one.entries is None else one.entries
 
@@ -406,7 +406,7 @@ def all_records(checked: Sequence[CheckedBatch]) -> Iterator[Record | RecordToCh
 def recompressed(
     checked: Sequence[CheckedBatch], first_offset: int, target: Compression, given: AppendSettings
 ) -> tuple[bytes, LargestTimestamp] | None:
-    """A magic 2 batch whose records stay as they are under another codec; None if they have to be encoded anew."""
+    """Recompress a magic 2 batch without encoding its records again; None if they must be encoded."""
     one = checked[0]
     batch, scan = one.batch, one.scan
     if given.to_magic < 2 or scan is None or one.section is None or not (scan.is_contiguous and scan.is_canonical):
@@ -448,7 +448,7 @@ def recompressed(
 
 
 def check_sizes(result: ValidatedRecords, given: AppendSettings) -> None:
-    """Look at the size again after rewriting (A-03)."""
+    """Check the size again after rewriting (A-03)."""
     if given.max_message_bytes is None or result.in_place:
         return
     for batch in read_batches(result.data):

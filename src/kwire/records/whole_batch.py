@@ -1,9 +1,8 @@
-"""The short way into a log, for what nearly every producer sends: one batch of magic 2 that can be stored as it came.
+"""Fast path for appends: one batch of magic 2 that is stored as received, which is what nearly every producer sends.
 
-A batch goes this way when nothing of it changes but base offset and leader epoch, which its checksum does not cover:
-the header is read once, the bytes are summed once and the records walked over once. Whatever is not so, be it another
-format, a codec to change, a time to set, or anything wrong, is left to the long way (append_checks, validation), which
-alone says what is wrong: here every rule it has is either met or the answer is None.
+It applies if only base offset and leader epoch change, which the checksum does not cover: one pass over the header, the
+checksum and the records. Everything else, such as another format or codec, a timestamp to set, or any error, takes the
+slow path (append_checks, validation), which raises the errors. A batch that breaks any rule gives None here.
 Source: rules A-01 to A-26; Kafka's LogValidator.assignOffsetsNonCompressed, validateMessagesAndAssignOffsetsCompressed.
 """
 
@@ -37,9 +36,9 @@ WANTED_FLAGS = CODEC_MASK | TRANSACTIONAL_FLAG
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acceptance:
-    """A topic's settings as far as the short way asks for them; codec: None for "producer".
+    """The topic configs that the fast path needs; codec: None for "producer".
 
-    The topic has magic 2 and CreateTime: others have no short way.
+    The fast path is for topics with magic 2 and CreateTime.
     """
 
     codec: Compression | None = None
@@ -50,7 +49,7 @@ class Acceptance:
 
 
 class WholeBatch(NamedTuple):
-    """A batch that is accepted. head: its header with offset and leader epoch, to stand before the rest of its bytes.
+    """An accepted batch. head: its header with offset and leader epoch, to be written before the rest of its bytes.
 
     offset_of_max_timestamp: for the time index (A-26). The rest: the header's fields.
     """
@@ -87,7 +86,7 @@ def take_whole_batch(
     topic: Acceptance,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> WholeBatch | None:
-    """The batch that data consists of, numbered from first_offset on; None where the long way has to decide."""
+    """Assign offsets to the one batch in data, from first_offset on; None if it needs the slow path."""
     view = memoryview(data)
     size = len(view)
     if view.format != "B" or not DEFAULT_HEADER_BYTES <= size <= topic.max_message_bytes:

@@ -2,18 +2,18 @@
 
     load, parse          one definition -> Message, or the first SchemaError
     load_all             files and directories -> all messages, or ExceptionGroup with every error
-    check, check_all     the same with the errors as a list
+    check, check_all     return the errors as a list
     compile              Message -> class with the surface of the generated ones
     render               Message -> text, facts only
     compare              old and new Message -> Violations: may the one become the other
     import_definitions   Kafka's jars or sources -> definition files, facts only
 
 The rules (E-nn and T-nn in SchemaError.rule) are those of docs/spec/messages.md, part 2. Every message class imports
-this package for its version ranges alone, so the names here import their modules when they are asked for.
+this package for its version ranges alone, so the names here import their modules on first access.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kwire.schema.catalogue import import_definitions as import_definitions
@@ -72,7 +72,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

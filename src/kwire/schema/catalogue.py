@@ -41,7 +41,7 @@ _JAR = re.compile(r"(?:kafka-)?(.+?)-([0-9]+(?:\.[0-9]+)+[^/]*)\.jar\Z")
 def import_definitions(jar_or_dir: StrPath, into: StrPath) -> list[Path]:
     """Write the definitions in a jar, or below a directory of sources, to into/NAME.json, facts only.
 
-    Other JSON files are passed over. Returns the files written, sorted. Raises ExceptionGroup of SchemaError, before
+    Other JSON files are ignored. Returns the files written, sorted. Raises ExceptionGroup of SchemaError, before
     anything is written, if a definition is wrong or two have one name; SchemaError if the source cannot be read;
     OptionError if a file cannot be written.
     """

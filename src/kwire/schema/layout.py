@@ -4,7 +4,7 @@
     layouts(message)             runs of versions that are the same bytes, each with its layout
     compare(before, after)       the later layout with each slot marked: same, new, changed or gone
 
-A slot is a field, or the tag section behind the fields of a flexible struct. Its bytes, in order:
+A slot is a field, or the tag section after the fields of a flexible struct. Its bytes, in order:
 
     tag, size    tagged fields only: the number, and the bytes of all that follows
     head         the count of an array, the length of a string or bytes, the presence of a nullable struct
@@ -222,7 +222,7 @@ def _value(type_: str, compact: bool, encoding: str | None) -> tuple[Piece, ...]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Versions that are the same bytes behind the same header. layout: of the lowest."""
+    """Versions with the same bytes and the same header. layout: of the lowest."""
 
     versions: Versions
     layout: Layout
@@ -254,7 +254,7 @@ def _blocks(message: Message) -> Iterator[Versions]:
 
 def _ranges(message: Message) -> Iterator[Versions]:
     yield message.flexible
-    yield Versions(0, 0)  # ControlledShutdown's first version has a header of its own
+    yield Versions(0, 0)  # ControlledShutdown's first version has a separate header
     yield from (versions for versions, _ in message.header_versions)
     for struct in (message.struct, *message.structs):
         for field in struct.fields:

@@ -88,7 +88,7 @@ class Field:
 
     @property
     def json_name(self) -> str:
-        """First letter lowered, the rest as it is: `ISR` is `iSR` (J-01)."""
+        """The name with its first letter lowered: `ISR` is `iSR` (J-01)."""
         return camel_name(self.name)
 
     @property

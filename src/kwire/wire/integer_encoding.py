@@ -5,10 +5,10 @@
     upacked16, upacked32, upacked64   1-3, 1-5, 1-10      the two's complement pattern as unsigned varint
 
 All hold the signed numbers of their width. "upacked" is short for unsigned packed: small numbers that are not negative
-take fewer bytes than packed, negative ones take all there are (I-42).
+take fewer bytes than packed, negative ones the maximum (I-42).
 
-Readers take what readers of varints take, over-long forms and bits that the width has no room for included (W-10); a
-number of 16 bits must fit them (I-25). Writers use the shortest form.
+Readers accept over-long forms and ignore excess bits, as readers of varints do (W-10); a number of 16 bits must fit
+them (I-25). Writers use the shortest form.
 Source: KIP-625; docs/spec/messages.md part 6.
 """
 
@@ -28,38 +28,38 @@ WIDTHS: Final = (16, 32, 64)
 
 @dataclass(frozen=True, slots=True)
 class IntegerEncoding:
-    """One of the nine. form: of FORMS; bits: of WIDTHS."""
+    """An encoding. form: one of FORMS; bits: one of WIDTHS."""
 
     form: str
     bits: int
 
     @property
     def name(self) -> str:
-        """As a definition writes it."""
+        """The name in definitions."""
         return f"{self.form}{self.bits}"
 
     @property
     def smallest(self) -> int:
-        """The smallest number it holds."""
+        """The smallest number that fits."""
         return -(1 << self.bits - 1)
 
     @property
     def largest(self) -> int:
-        """The largest number it holds."""
+        """The largest number that fits."""
         return (1 << self.bits - 1) - 1
 
     @property
     def least_bytes(self) -> int:
-        """Bytes of the number that takes fewest."""
+        """Minimum bytes of a number."""
         return self.bits // 8 if self.form == "fixed" else 1
 
     @property
     def most_bytes(self) -> int:
-        """Bytes of the number that takes most."""
+        """Maximum bytes of a number."""
         return self.bits // 8 if self.form == "fixed" else -(-self.bits // 7)
 
     def read(self, buf: bytes | bytearray | memoryview, pos: int) -> tuple[int, int]:
-        """(value, position after it). Raises Truncated when buf ends inside, Malformed when it is no such number."""
+        """Read a number: (value, position after it). Raises Truncated if buf ends inside it, else Malformed."""
         if self.form == "fixed":
             after = pos + self.bits // 8
             if after > len(buf):
@@ -73,7 +73,7 @@ class IntegerEncoding:
         return pattern - (pattern >> self.bits - 1 << self.bits), after
 
     def write(self, out: bytearray, value: int) -> None:
-        """Append a value; raises EncodeError with value and width when it does not fit, before anything is written."""
+        """Append a number; raises EncodeError with value and width if it does not fit, before anything is written."""
         if not self.smallest <= value <= self.largest:
             raise EncodeError(self.refusal(str(value)))
         if self.form == "fixed":
@@ -84,7 +84,7 @@ class IntegerEncoding:
             append_groups(out, value & (1 << self.bits) - 1)
 
     def size(self, value: int) -> int:
-        """Bytes of a value that fits."""
+        """Return the encoded size in bytes of a value that fits."""
         if self.form == "fixed":
             return self.bits // 8
         if self.form == "packed":
@@ -92,9 +92,9 @@ class IntegerEncoding:
         return max(1, -(-(value & (1 << self.bits) - 1).bit_length() // 7))
 
     def refusal(self, value: str) -> str:
-        """What an error says about a value that does not fit."""
+        """Return the error text for a value that does not fit."""
         return f"{value} does not fit {self.name}: {self.bits} bits, {self.smallest} to {self.largest}"
 
 
 ENCODINGS: Final = {f"{form}{bits}": IntegerEncoding(form, bits) for form in FORMS for bits in WIDTHS}
-"""By name: every name that a definition may use."""
+"""All encodings by their name in definitions."""

@@ -1,9 +1,9 @@
-"""Where numba keeps compiled kernels.
+"""The folder of numba's cache for compiled kernels.
 
-numba compiles a kernel once (seconds of CPU) and keeps it on disk, beside the sources or in the user's cache folder. It
-uses a folder only if it may write to it, and raises RuntimeError where it may write to none: with a package that is
-installed read-only, kernels compiled at installation are ignored, and without a writable home nothing works. Here such
-processes get a private folder with a copy of the kernels. NUMBA_CACHE_DIR is respected where it is set.
+numba compiles a kernel once (seconds of CPU) and caches it next to the sources or in the user's cache folder. It uses a
+folder only if it is writable, and raises RuntimeError if none is: with a read-only package, kernels compiled at
+installation are ignored, and without a writable home nothing works. Such processes get a private folder with a copy of
+the kernels. NUMBA_CACHE_DIR takes precedence.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ INDEX, CODE = ".nbi", ".nbc"
 
 
 def prepare_kernel_cache(package: Path = Path(kwire.__file__).parent) -> None:
-    """Make sure that numba, imported after this, finds a folder to keep kernels in; sets NUMBA_CACHE_DIR if need be.
+    """Make sure that numba, imported after this, finds a writable cache folder; sets NUMBA_CACHE_DIR if needed.
 
-    The packages with kernels call it before they import numba. Does nothing once numba is imported: numba reads the
-    variable only then. Raises KwireError where no folder is writable.
+    The packages with kernels call it before they import numba. Does nothing after numba is imported, which
+    reads the variable only once. Raises KwireError if no folder is writable.
     """
     if os.environ.get(VARIABLE) or "numba" in sys.modules:
         return
@@ -49,13 +49,13 @@ def prepare_kernel_cache(package: Path = Path(kwire.__file__).parent) -> None:
         os.environ[VARIABLE] = str(cache)
         return
     raise KwireError(
-        f"no folder for compiled kernels: {package}, ~/.cache and {tempfile.gettempdir()} are not writable; "
-        f"set {VARIABLE} to a folder that is"
+        f"no writable folder for compiled kernels: {package}, ~/.cache and {tempfile.gettempdir()} are read-only; "
+        f"set {VARIABLE} to a writable folder"
     )
 
 
 def _kernel_folders(package: Path) -> Iterator[Path]:
-    """The package's folders that hold kernels; none where it is imported from a zip file, which numba handles."""
+    """Yield the package's folders with kernels; none for a zip file, which numba handles."""
     for found in sorted(package.rglob("kernels*")):
         if found.is_dir():
             yield found
@@ -64,7 +64,7 @@ def _kernel_folders(package: Path) -> Iterator[Path]:
 
 
 def _is_writable(folder: Path) -> bool:
-    """numba's own test: a file can be created there."""
+    """Whether a file can be created in the folder, which is numba's own test."""
     try:
         folder.mkdir(exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
@@ -74,26 +74,26 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _make_private(folder: Path) -> None:
-    """Create a folder that only this user may write to; raises OSError where it is not so.
+    """Create a folder that only this user can write to; raises OSError if others can.
 
-    numba unpickles what it finds in its cache, so a folder that someone else prepared must not be used.
+    numba unpickles the files in its cache, so a folder prepared by another user must not be used.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
-        raise PermissionError(f"{folder} can be written to by others")
+        raise PermissionError(f"{folder} is writable by others")
     tempfile.TemporaryFile(dir=folder).close()
 
 
 def _numba_folder_name(folder: Path) -> str:
-    """The name numba gives a source folder below NUMBA_CACHE_DIR (numba.core.caching, get_suitable_cache_subpath)."""
+    """Return numba's name for a source folder in NUMBA_CACHE_DIR (numba.core.caching, get_suitable_cache_subpath)."""
     return f"{folder.name}_{hashlib.sha1(str(folder.absolute()).encode()).hexdigest()}"
 
 
 def _copy_kernels(source: Path, target: Path) -> None:
-    """Copy compiled kernels that are not there yet, the code before the index that names it.
+    """Copy missing compiled kernels, the code before the index that names it.
 
-    Several workers may do this at once, so each file appears whole or not at all.
+    Several workers may copy concurrently, so files are created atomically.
     """
     if not source.is_dir():
         return

@@ -1,4 +1,4 @@
-"""The length before strings, bytes and arrays: how many bytes or elements follow, or null.
+"""The length prefix of strings, bytes and arrays: the number of bytes or elements, or null.
 
     plain      int16 before strings, int32 before the rest; any negative number is null, written as -1
     compact    unsigned varint of the length plus one; 0 is null            flexible versions, KIP-482
@@ -23,7 +23,7 @@ _UNPACK = {2: struct.Struct(">h").unpack_from, 4: struct.Struct(">i").unpack_fro
 def read_length(buf: Buffer, pos: int, width: int) -> tuple[int, int]:
     """Read a plain length of 2 or 4 bytes: (length, position after it), -1 for null.
 
-    Raises Truncated when buf ends inside it. Whether as much follows is for the caller to check.
+    Raises Truncated when buf ends inside it. The caller checks that so many bytes follow.
     """
     if len(buf) - pos < width:
         raise Truncated(f"length of {width} bytes, {max(0, len(buf) - pos)} left", pos)
@@ -32,7 +32,7 @@ def read_length(buf: Buffer, pos: int, width: int) -> tuple[int, int]:
 
 
 def write_length(out: bytearray, length: int, width: int) -> None:
-    """Append a plain length; -1 is null. The caller knows that it fits."""
+    """Append a plain length that fits the width; -1 is null."""
     out += length.to_bytes(width, "big", signed=True)
 
 

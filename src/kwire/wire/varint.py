@@ -5,8 +5,8 @@
     varint              -2**31 .. 2**31-1   zig-zag (0, -1, 1, -2 ... become 0, 1, 2, 3 ...), then unsigned_varint
     varlong             -2**63 .. 2**63-1   zig-zag, then unsigned_varlong
 
-Readers take what Kafka's readers take: over-long forms of small numbers (`80 00` is 0), and bits of the last byte which
-the type has no room for are dropped (`ff ff ff ff 10` is 2**28 - 1). Writers use the shortest form.
+Readers accept what Kafka's readers accept: over-long forms of small numbers (`80 00` is 0). Excess bits of the last
+byte are dropped (`ff ff ff ff 10` is 2**28 - 1). Writers use the shortest form.
 Source: KIP-482, "Unsigned Varints"; org.apache.kafka.common.utils.ByteUtils.
 """
 
@@ -75,7 +75,7 @@ def write_unsigned_varlong(out: bytearray, value: int) -> None:
 
 
 def read_varint(buf: bytes | bytearray | memoryview, pos: int) -> tuple[int, int]:
-    """Read a zig-zag varint: (value, position after it), -2**31 <= value < 2**31. Raises as read_unsigned_varint."""
+    """Read a zig-zag varint: (value, position after it), -2**31 <= value < 2**31. Raises Truncated, Malformed."""
     if pos < len(buf) and (byte := buf[pos]) < 0x80:  # nearly always: records are full of small numbers
         return (byte >> 1) ^ -(byte & 1), pos + 1
     value, pos = read_unsigned_varint(buf, pos)
@@ -90,7 +90,7 @@ def write_varint(out: bytearray, value: int) -> None:
 
 
 def read_varlong(buf: bytes | bytearray | memoryview, pos: int) -> tuple[int, int]:
-    """Read a zig-zag varlong: (value, position after it), -2**63 <= value < 2**63. Raises as read_unsigned_varlong."""
+    """Read a zig-zag varlong: (value, position after it), -2**63 <= value < 2**63. Raises Truncated, Malformed."""
     if pos < len(buf) and (byte := buf[pos]) < 0x80:
         return (byte >> 1) ^ -(byte & 1), pos + 1
     value, pos = read_unsigned_varlong(buf, pos)
@@ -105,7 +105,7 @@ def write_varlong(out: bytearray, value: int) -> None:
 
 
 def append_groups(out: bytearray, value: int) -> None:
-    """Append a number that is not negative in groups of 7 bits, low ones first."""
+    """Append a non-negative number in groups of 7 bits, low ones first."""
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
         value >>= 7

@@ -228,7 +228,7 @@ def test_topic_ids_of_a_cluster_are_kept(rows: list[Row], tmp_path: Path) -> Non
         ({"offset": pa.array([None, *range(8)])}, "with 1 nulls"),
         ({"offset": pa.array([0.5] * 9)}, "is double"),
         ({"value": None}, "no column 'value'"),
-        ({"value": pa.array([1.5] * 9)}, "binary or string is needed"),
+        ({"value": pa.array([1.5] * 9)}, "expected binary or string"),
         ({"timestamp": pa.array(["now"] * 9)}, "timestamp or int64"),
         ({"timestamp": pa.array([-99] * 9)}, "before 1970"),
     ],

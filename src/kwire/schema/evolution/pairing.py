@@ -112,7 +112,7 @@ class Pairing:
         anchors = in_order([places[partner[f.name].name] for f in positional])
         fixed = {positional[i].name for i in anchors}
         found: dict[str, Field] = {}
-        lowest = 0  # a renamed field stands behind the last anchor, and before the next
+        lowest = 0  # a renamed field is between the last anchor and the next
         for i, field in enumerate(old.fields):
             if field.name in fixed:
                 lowest = places[partner[field.name].name] + 1
@@ -150,6 +150,7 @@ class Pairing:
         )
 
     def same_type(self, old: Field, new: Field, on: int) -> bool:
+        """Whether two fields have the same bytes for the same values."""
         """Whether two fields have the same wire form in the versions `on`, a bit mask."""
         if old.is_array != new.is_array:
             return False

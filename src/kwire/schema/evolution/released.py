@@ -99,7 +99,7 @@ def _blocks(frozen: Versions, messages: tuple[Message, ...]) -> tuple[Versions, 
 
 def _ranges(message: Message) -> Iterator[Versions]:
     yield message.flexible
-    yield Versions(0, 0)  # ControlledShutdown's first version has a header of its own
+    yield Versions(0, 0)  # ControlledShutdown's first version has a separate header
     for versions, _ in message.header_versions:
         yield versions
     for struct in (message.struct, *message.structs):

@@ -1,4 +1,4 @@
-"""Findings as they are made, with the versions they touch in words."""
+"""Collects the findings of a comparison, with the affected versions as text."""
 
 from __future__ import annotations
 

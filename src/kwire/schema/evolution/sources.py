@@ -25,7 +25,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Definitions by name. is_file: one definition was asked for, so that others are not missing."""
+    """Definitions by name. is_file: it is a single definition, so others are not missing."""
 
     name: str
     definitions: dict[str, Definition]
@@ -33,10 +33,10 @@ class Source:
 
 
 def read_source(source: str, *, dialect: Dialect = "strict") -> Source:
-    """The definitions of a file, a directory, a jar or `REV:path`; other .json files are passed over.
+    """The definitions of a file, a directory, a jar or `REV:path`; other .json files are ignored.
 
     dialect: as in `load`; a jar is read as "kafka", since it holds Kafka's own.
-    Raises OptionError if there is no such thing or nothing in it, ExceptionGroup of SchemaError with all errors of it.
+    Raises OptionError if it is missing or empty, ExceptionGroup of SchemaError with all errors.
     """
     texts, is_file, is_jar = _texts(source)
     definitions: dict[str, Definition] = {}
@@ -63,7 +63,7 @@ def read_history(sources: Iterable[str]) -> dict[str, list[Message]]:
     """Older definitions by message name, for the tags that they used; `REV:path` stands for its whole past.
 
     What cannot be read as a definition, or only in part, gives the tags that can be made out: history cannot be mended.
-    Raises OptionError if there is no such thing.
+    Raises OptionError if it is missing.
     """
     found: dict[str, list[Message]] = {}
     for source in sources:
