@@ -179,7 +179,7 @@ def test_no_records_make_no_bytes() -> None:
         ({"partition_leader_epoch": 2**31}, "partition_leader_epoch"),
         ({"base_offset": -1}, "base_offset"),
         ({"base_offset": 2**63}, "base_offset"),
-        ({"timestamp_type": TimestampType.NO_TIMESTAMP_TYPE}, "timestamp type"),
+        ({"timestamp_type": TimestampType.NO_TIMESTAMP_TYPE}, "timestamp_type is missing"),
         ({"magic": 1, "is_transactional": True}, "transactional"),
         ({"magic": 0, "is_control": True}, "control"),
         ({"magic": 1, "compression": "zstd"}, "zstd"),
@@ -239,7 +239,7 @@ def test_a_key_above_two_gib_is_refused_before_anything_is_copied(magic: int) ->
     with mmap.mmap(-1, 2**31 + 10) as huge:  # pages that nobody touches cost nothing
         key = memoryview(huge)
         try:
-            with pytest.raises(EncodeError, match="at most"):
+            with pytest.raises(EncodeError, match="exceeds the maximum of"):
                 BatchBuilder(magic=magic).append(key, b"v")
             if magic == 2:
                 with pytest.raises(EncodeError, match="header"):
@@ -357,7 +357,7 @@ def test_timestamps_more_than_64_bits_apart_come_back() -> None:
 
 @pytest.mark.requirement("R-33")
 def test_null_headers_are_refused() -> None:
-    with pytest.raises(EncodeError, match="headers: null"):
+    with pytest.raises(EncodeError, match="headers is None"):
         BatchBuilder().append(None, b"v", headers=None)  # type: ignore[arg-type]
 
 

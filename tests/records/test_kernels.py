@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kwire.errors import DecodeError
-from kwire.records.kernels import checksums, crc32c, memory
+from kwire.records.kernels import checksums, crc32c
 from kwire.records.kernels import default_records as default
+from kwire.wire.kernels import memory
 from kwire.wire.varint import read_varint, read_varlong
 
 ROOT = Path(__file__).parents[2]
