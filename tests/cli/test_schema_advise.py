@@ -92,7 +92,7 @@ def test_size_of_given_values_in_each_version(kwire: Call, definition: Path, tmp
 
 def test_size_of_wrong_values_is_an_error(kwire: Call, definition: Path, tmp_path: Path) -> None:
     values = tmp_path / "values.json"
-    for content, words in (("{", "not JSON"), ("[]", "no JSON object"), ('{"id": 1}', "'days' is missing")):
+    for content, words in (("{", "not JSON"), ("[]", "not a JSON object"), ('{"id": 1}', "'days' is missing")):
         values.write_text(content)
         result = kwire("schema", "size", definition, values, "--version", "3")
         assert (result.code, words in result.err) == (1, True), result.err
