@@ -296,7 +296,7 @@ def test_a_time_index_that_lies_is_told(copied: Copied) -> None:
         assert (found.file, found.kind) == (str(index), Kind.TIME_INDEX), wrong
     index.write_bytes(whole[:-12])
     (found,) = real(LogDirectory(data)["orders", 0].verify())
-    assert "its last entry says" in found.cause
+    assert "its last entry has" in found.cause
 
 
 @pytest.mark.requirement("F-30", "F-31", "F-33")
@@ -310,7 +310,7 @@ def test_a_transaction_index_that_lost_or_changed_an_entry_is_told(copied: Copie
         assert {(each.file, each.kind) for each in found} == {(str(index), Kind.TRANSACTION_INDEX)}
     index.unlink()
     (found,) = real(LogDirectory(data)["txn", 0].verify())
-    assert found.cause == "there is no such file"
+    assert found.cause == "the file is missing"
     assert "aborted" in found.effect
 
 

@@ -51,11 +51,11 @@ class Kind(enum.StrEnum):
 
     CHECKSUM = "checksum"  # of a batch
     HEADER = "header"  # no batch starts where one should
-    RECORDS = "records"  # of a batch whose checksum holds do not decode
-    OFFSETS = "offsets"  # that do not rise or leave their segment
+    RECORDS = "records"  # of a batch with a valid checksum do not decode
+    OFFSETS = "offsets"  # do not increase, or are outside their segment
     TIMESTAMPS = "timestamps"
     SEQUENCE = "sequence"  # of an idempotent producer's batches
-    CONTROL = "control"  # batches with transaction markers or what KRaft writes
+    CONTROL = "control"  # batches with transaction markers or KRaft control records
     CUT = "cut"  # the file ends inside a batch
     ZEROS = "zeros"  # where batches should be
     OFFSET_INDEX = "index"
@@ -64,21 +64,21 @@ class Kind(enum.StrEnum):
     SNAPSHOT = "snapshot"  # of producers
     LEADER_EPOCHS = "leader epochs"
     CHECKPOINT = "checkpoint"  # of the directory
-    SEGMENT = "segment"  # twice there, or under a wrong name
-    MISSING_RECORDS = "missing records"  # that other files speak of
+    SEGMENT = "segment"  # duplicate or misnamed
+    MISSING_RECORDS = "missing records"  # that other files refer to
     METADATA = "metadata"  # meta.properties, partition.metadata, quorum-state, snapshots of the metadata log
-    LEFTOVER = "leftover"  # files and directories that are no part of a log
+    LEFTOVER = "leftover"  # files and directories that do not belong to a log
     UNCLEAN_STOP = "unclean stop"
-    UNREADABLE = "unreadable"  # the operating system refuses
+    UNREADABLE = "unreadable"  # the operating system reports an error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
     """One finding.
 
-    file: path or URL. position, size_bytes: bytes of it that are concerned, None where it is about the whole file.
-    offsets: (first, last) that are lost or in doubt, as CorruptBatch.offsets; None where none are, or nobody knows.
-    cause: what is there. effect: what a broker or a consumer makes of it. hint: what to do.
+    file: path or URL. position, size_bytes: the damaged bytes, None if the finding is about the whole file.
+    offsets: (first, last) that are lost or in doubt, as CorruptBatch.offsets; None if none are, or if unknown.
+    cause: what is wrong. effect: on brokers and consumers. hint: remedy.
     topic, partition: of the log, None for the directory's own files.
     """
 
@@ -107,7 +107,7 @@ class Damage:
     @property
     def name(self) -> str:
         """The file's own name."""
-        return self.file.partition("::")[0].rpartition("/")[2]  # what follows :: says where an archive is
+        return self.file.partition("::")[0].rpartition("/")[2]  # after '::': the location of an archive
 
     @property
     def key(self) -> tuple[str | None, int | None]:
@@ -116,11 +116,11 @@ class Damage:
 
     @property
     def is_harmless(self) -> bool:
-        """Whether it is a note: no damage."""
+        """Whether the finding is a note, not damage."""
         return self.severity is Severity.NOTE
 
     def as_row(self) -> dict[str, Any]:
-        """For JSON: every field, in JSON's own types."""
+        """Return all fields as JSON types."""
         return {
             "severity": self.severity.text,
             "kind": self.kind.value,

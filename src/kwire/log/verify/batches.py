@@ -107,9 +107,8 @@ class Odd(NamedTuple):
 class Good:
     """A run of valid batches: int64 columns, one row per batch; -1 for fields that a format does not have.
 
-    position: in the file. base: first offset (of magic 2; else as last). max_timestamp: ms; newest: that of
-    the newest record, which a broker has put there. chunk,
-    chunk_position: the bytes they are in.
+    position: in the file. base: first offset (in magic 2; else as last). max_timestamp: in milliseconds, from the
+    header; newest: the largest of the records, as a broker would write it. chunk, chunk_position: their bytes.
     """
 
     position: Int64s
@@ -140,7 +139,7 @@ class Good:
         return bool((exact & (self.base != ends)).any())
 
     def bytes_of(self, row: int) -> memoryview:
-        """The whole batch."""
+        """Return the bytes of a batch."""
         at = int(self.position[row]) - self.chunk_position
         return self.chunk[at : at + int(self.size[row])]
 
@@ -156,14 +155,14 @@ class SegmentScan:
         self.next_offset = segment.base_offset
         self.position = 0
         self._ceiling = ceiling_of(segment)
-        if segment.is_active:  # a broker rolls before an offset does not fit the index
+        if segment.is_active:  # a broker rolls the segment before an offset exceeds the range of its index
             self._ceiling = min(self._ceiling, segment.base_offset + LARGEST_RELATIVE + 1)
         self._advance = advance
         self._table = np.empty((TABLE_ROWS, t.COLUMN_COUNT), np.int64)
         self._errors: list[CorruptBatch] = []
         self._readers: dict[bool, ColumnReader] = {}
         self._is_exact = True  # whether BASE_OFFSET of all rows of the table is that of their first record
-        self._resumes_at: int | None = None  # behind a bad place that ends at no row of the table
+        self._resumes_at: int | None = None  # end of damage that is not the end of a row of the table
 
     def __iter__(self) -> Iterator[Good | Bad | Odd]:
         with self.segment.open() as file:
@@ -208,7 +207,7 @@ class SegmentScan:
             table = self._table[:rows]
             held = 0
             if position + behind < size and rows > 1 and status != t.UNBELIEVABLE:
-                held = 1  # its own turn comes with what is behind it; here it is a neighbour only
+                held = 1  # the last row is checked with the rows after it; here it serves as a neighbour only
                 behind = int(table[-1, t.POSITION])
             self._check(data, table)
             yield from self._rows(file, data, chunk, table, held, position, size)
@@ -253,7 +252,7 @@ class SegmentScan:
         wrappers = ~bad_crc & (table[:, t.MAGIC] < 2) & (table[:, t.ATTRIBUTES] & CODEC_MASK != 0)
         self._is_exact = not wrappers.any()
         unlike = np.zeros(len(table), np.bool_)
-        # records inside magic 0 have absolute offsets, so a wrong one outside shows in nothing but the message itself
+        # records inside magic 0 have absolute offsets, so only the message itself reveals a wrong outer offset
         is_old = bool((wrappers & (table[:, t.MAGIC] == 0)).any())
         if not self._is_exact and (is_old or not self._rises(data, table)):
             unlike = self._look_inside(data, table, np.flatnonzero(wrappers))
@@ -276,10 +275,10 @@ class SegmentScan:
             first = i + 1
         yield from self._decoded(file, data, chunk, table[first:count], position)
 
-    # ---- compressed messages of magic 0 and 1: their offset is that of their last record
+    # ---- compressed messages of magic 0 and 1, whose offset is the one of their last record
 
     def _rises(self, data: npt.NDArray[np.uint8], table: Int64s) -> bool:
-        """Return whether the offsets of all records increase and each message has that of its last record."""
+        """Return whether all record offsets increase and each message has the offset of its last record."""
         start, end = int(table[0, t.POSITION]), int(table[-1, t.POSITION] + table[-1, t.SIZE])
         before = self.next_offset - 1
         lasts = table[:, t.LAST_OFFSET]
@@ -304,7 +303,7 @@ class SegmentScan:
                 batch = next(read_batches(data.data[at : at + int(table[i, t.SIZE])]))
                 offsets = [record.offset for record in batch.records(check_crc=False)]
             except (CorruptBatch, StopIteration):
-                continue  # it is decoded once more, and reported then
+                continue  # reported when it is decoded again
             if offsets:
                 table[i, t.BASE_OFFSET] = offsets[0]
                 unlike[i] = offsets[-1] != table[i, t.LAST_OFFSET]
@@ -313,14 +312,14 @@ class SegmentScan:
         self._is_exact = True
         return unlike
 
-    # ---- what is wrong with a row
+    # ---- damage of one row
 
     def _bad_checksum(self, file: StoredFile, table: Int64s, i: int, position: int, size: int) -> Bad:
         """Handle a batch with a wrong checksum: its length is right if the next batch continues its offsets."""
         start, end = position + int(table[i, t.POSITION]), position + int(table[i, t.POSITION] + table[i, t.SIZE])
         first, last = int(table[i, t.BASE_OFFSET]), int(table[i, t.LAST_OFFSET])
         data = file.pread(start, end - start)
-        what = "its checksum does not match its bytes"
+        what = "wrong checksum"
         for batch in read_batches(data, position=start, file=file.url):
             what = f"stored CRC {batch.crc}, computed {batch.computed_crc()}"
         if self.next_offset <= first <= last < self._ceiling:
@@ -391,11 +390,11 @@ class SegmentScan:
                 position=start,
                 size_bytes=left,
                 kind=Kind.CUT,
-                cause=f"the file ends inside a batch: {left}{length} bytes of it are there",
+                cause=f"the file ends inside a batch: {left}{length} bytes remain",
                 offsets=self._lost_behind() or claimed,
                 is_tail=True,
             )
-        what = chunks.refused.what if chunks.refused is not None else "its length runs past the end of the file"
+        what = chunks.refused.what if chunks.refused is not None else "its length extends past the end of the file"
         return self._unbelievable(file, start, size, Kind.HEADER, what)
 
     def _out_of_order(self, table: Int64s, bad_crc: Mask) -> Mask:
@@ -468,7 +467,7 @@ class SegmentScan:
         largest = table[:, t.MAX_TIMESTAMP]
         newest = np.where(newest == NO_RECORD, largest, newest)
         for i in np.flatnonzero(newest != largest).tolist():
-            what = f"its newest record is of {newest[i]} ms, the batch says {largest[i]}"
+            what = f"its largest record timestamp is {newest[i]}, its header has {largest[i]}"
             odd.setdefault(i, (Kind.TIMESTAMPS, what))
         for error in self._errors:
             row = int(np.searchsorted(table[:, t.POSITION], error.position - position))
@@ -494,7 +493,7 @@ class SegmentScan:
         self.next_offset = int(ends[-1]) + 1
 
     def _reader(self, check_crc: bool) -> ColumnReader:
-        """check_crc: of inner messages of magic 0 and 1; outer checksums have been checked."""
+        """Return a cached reader. check_crc: verify inner messages of magic 0 and 1; outer checksums are verified."""
         if check_crc not in self._readers:
             self._readers[check_crc] = ColumnReader(
                 ("offset", "timestamp"), check_crc=check_crc, on_corrupt=self._errors.append, include_control=True
@@ -549,7 +548,7 @@ def _judge_records(
     owners = np.minimum(np.searchsorted(ends, offsets), len(ends) - 1)
     falling = (offsets <= previous) | (offsets > ends[-1])
     for row in np.unique(owners[falling]).tolist():
-        odd.setdefault(row, (Kind.OFFSETS, "the offsets of its records do not rise"))
+        odd.setdefault(row, (Kind.OFFSETS, "the offsets of its records do not increase"))
     starts = np.flatnonzero(np.diff(owners, prepend=-1))
     rows = owners[starts]
     np.maximum.at(newest, rows, np.maximum.reduceat(times, starts))
@@ -571,5 +570,5 @@ def _header_text(data: memoryview, file: str) -> str:
     try:
         parse_header(bytes(data), 0, 0, file)
     except CorruptBatch as error:
-        return f"no batch: {error.what}"
+        return f"not a batch: {error.what}"
     return "no batch starts here"

@@ -20,7 +20,7 @@ from kwire.log.damage import Damage, Kind, Severity
 from kwire.log.file_names import MARKED_DIRECTORY
 from kwire.log.relisting import has_changed, is_gone
 from kwire.log.verify.findings import PartitionFindings
-from kwire.log.verify.judgement import Circumstances, Judgement
+from kwire.log.verify.judgement import OFFLINE, Circumstances, Judgement
 from kwire.log.verify.metadata import BOOTSTRAP, verify_metadata_files, verify_metadata_snapshot
 from kwire.log.verify.partition import verify_partition
 from kwire.log.verify.topic_facts import TopicFacts
@@ -55,7 +55,7 @@ OWN_FILES = (META_PROPERTIES, RECOVERY_POINTS, HIGH_WATERMARKS, LOG_START_OFFSET
 NO_LOGS = frozenset({"remote-log-index-cache"})  # KIP-405 keeps it beside the logs
 
 NAMES_SHOWN = 10
-LOOKS = 3  # at a partition whose files change while it is verified
+MAX_ATTEMPTS = 3  # for a partition whose files change while it is verified
 
 Offsets = Mapping[TopicPartition, int]
 
@@ -79,7 +79,7 @@ class RootFiles:
         return CLEAN_SHUTDOWN in self.names if self.names.intersection(OWN_FILES) else None
 
     def circumstances(self, key: TopicPartition) -> Circumstances:
-        """Those of one partition."""
+        """Return the circumstances of one partition."""
         if key[0] == METADATA_TOPIC:  # recovered from the start whenever a broker starts
             return Circumstances(is_clean=False, recovery_point=0, topic=key[0])
         return Circumstances(
@@ -167,7 +167,7 @@ def verify_log(
     only findings that occur again are reported.
     """
     found = _verify_once(log, circumstances, advance)
-    for _ in range(LOOKS - 1):
+    for _ in range(MAX_ATTEMPTS - 1):
         if all(each.is_harmless for each in found.damages):
             break
         if is_gone(log):  # the topic was deleted
@@ -227,7 +227,7 @@ class _Root:
         self.found: list[Damage] = []
 
     def damages(self) -> list[Damage]:
-        """All of them."""
+        """Run all checks and return their findings."""
         self._unreadable()
         self._clean_shutdown()
         self._meta_properties()
@@ -239,50 +239,47 @@ class _Root:
             self.found += verify_metadata_snapshot(self.root.store, BOOTSTRAP)
         return self.found
 
-    def tell(self, name: str, kind: Kind, cause: str, severity: Severity, effect: str, hint: str) -> None:
+    def report(self, name: str, kind: Kind, cause: str, severity: Severity, effect: str, hint: str) -> None:
         url = self.root.store.url_of(name)
         self.found.append(Damage(file=url, kind=kind, cause=cause, severity=severity, effect=effect, hint=hint))
 
     def _unreadable(self) -> None:
         for name, error in self.root.errors:
             if isinstance(error, LogError):
-                judgement = Judgement(
-                    Severity.STOPS_BROKER, "a broker takes the whole directory offline", "look at the disk"
-                )
-                self.tell(name, Kind.UNREADABLE, error.what, *judgement)
+                judgement = Judgement(Severity.STOPS_BROKER, OFFLINE, "check the disk")
+                self.report(name, Kind.UNREADABLE, error.what, *judgement)
                 continue
             severity, effect = UNREADABLE_CHECKPOINTS[name]
-            self.tell(name, Kind.CHECKPOINT, str(error), severity, effect, "kwire log repair writes it again")
+            self.report(name, Kind.CHECKPOINT, str(error), severity, effect, "run kwire log repair to rewrite it")
 
     def _clean_shutdown(self) -> None:
         if self.root.is_clean is False:
             effect = "a starting broker recovers the segments from the recovery point on"
-            hint, what = "nothing", "it is not there: the broker was not shut down"
+            hint, what = "none needed", "the file is missing: the broker was not shut down"
             if isinstance(self.root.store, LocalStore) and is_held(self.root.store.url):
-                hint = "look again when it is stopped: what it writes may be half there"
-                what = "it is not there: a broker runs here, its lock is held"
-            self.tell(CLEAN_SHUTDOWN, Kind.UNCLEAN_STOP, what, Severity.NOTE, effect, hint)
+                hint = "verify again after stopping the broker: writes in progress may be incomplete"
+                what = "the file is missing: a broker is running, its lock is held"
+            self.report(CLEAN_SHUTDOWN, Kind.UNCLEAN_STOP, what, Severity.NOTE, effect, hint)
         elif self.root.is_clean:
             try:
                 data = self.root.store.read_all(CLEAN_SHUTDOWN)
                 if data.strip():
                     json.loads(data)["version"]
             except (LogError, ValueError, KeyError, TypeError):
-                effect = "its presence counts; the broker registers without its last epoch"
-                self.tell(CLEAN_SHUTDOWN, Kind.METADATA, "it is no JSON", Severity.RECOVERS, effect, "nothing")
+                effect = "the shutdown counts as clean, but the broker registers without its previous epoch"
+                self.report(CLEAN_SHUTDOWN, Kind.METADATA, "not valid JSON", Severity.RECOVERS, effect, "none needed")
 
     def _meta_properties(self) -> None:
         if META_PROPERTIES not in self.root.names:
             if self.root.names.intersection(OWN_FILES):
-                hint = "kafka-storage format --ignore-formatted writes it again, with the cluster's own id"
-                what, effect = "there is no such file", "a KRaft broker does not start"
-                self.tell(META_PROPERTIES, Kind.METADATA, what, Severity.STOPS_BROKER, effect, hint)
+                hint = "run kafka-storage format --ignore-formatted with the id of the cluster to rewrite it"
+                what, effect = "the file is missing", "a KRaft broker does not start"
+                self.report(META_PROPERTIES, Kind.METADATA, what, Severity.STOPS_BROKER, effect, hint)
             return
         try:
             properties = parse_properties(self.root.store.read_all(META_PROPERTIES))
         except LogError as error:
-            effect = "a broker takes the whole directory offline"
-            self.tell(META_PROPERTIES, Kind.UNREADABLE, error.what, Severity.STOPS_BROKER, effect, "look at the disk")
+            self.report(META_PROPERTIES, Kind.UNREADABLE, error.what, Severity.STOPS_BROKER, OFFLINE, "check the disk")
             return
         version = properties.get("version")
         wrong = []
@@ -292,16 +289,16 @@ class _Root:
             needed = ("cluster.id", "node.id") if version == "1" else ()
             wrong += [f"{key} is missing" for key in needed if not properties.get(key)]
             ids = {key: properties[key] for key in ("node.id", "broker.id") if properties.get(key)}
-            wrong += [f"{key} is {value!r}, no number" for key, value in ids.items() if not value.isdecimal()]
+            wrong += [f"{key} is {value!r}, not a number" for key, value in ids.items() if not value.isdecimal()]
         if "directory.id" in properties:
             try:
                 parse_uuid(properties["directory.id"])
             except Malformed as error:
                 wrong.append(f"directory.id: {error.what}")
         for what in wrong:
-            hint = "correct it: the other directories and nodes of the cluster have the same cluster.id"
+            hint = "correct it: all directories and nodes of a cluster have the same cluster.id"
             effect = "a broker does not start"
-            self.tell(META_PROPERTIES, Kind.METADATA, what, Severity.STOPS_BROKER, effect, hint)
+            self.report(META_PROPERTIES, Kind.METADATA, what, Severity.STOPS_BROKER, effect, hint)
 
     def _partitions_without_directory(self) -> None:
         points = self.root.offsets[RECOVERY_POINTS]
@@ -314,19 +311,19 @@ class _Root:
                 f" and {len(names) - NAMES_SHOWN} more" * (len(names) > NAMES_SHOWN)
             )
             state = "with records" if with_records else "without records"
-            what = f"partitions {state} that have no directory here: {shown}"
+            what = f"no directory for partitions {state}: {shown}"
             severity = Severity.LOSES_RECORDS if self.root.is_clean and with_records else Severity.NOTE
-            effect = "a broker makes them anew, empty, or fetches them from other replicas"
-            self.tell(RECOVERY_POINTS, Kind.MISSING_RECORDS, what, severity, effect, "look for the directories")
+            effect = "a broker creates them empty, or fetches them from other replicas"
+            self.report(RECOVERY_POINTS, Kind.MISSING_RECORDS, what, severity, effect, "restore the directories")
 
     def _cleaner_offsets(self) -> None:
         for key, offset in self.root.offsets[CLEANER_OFFSETS].items():
             found = self.partitions.get(key)
             if found is not None and found.segments and offset > found.log_end_offset:
-                what = f"{key[0]}-{key[1]} is said to be clean up to {offset}, its log ends at {found.log_end_offset}"
-                effect = "the cleaner starts again at the log start"
-                hint = "nothing; or kwire log repair"
-                self.tell(CLEANER_OFFSETS, Kind.CHECKPOINT, what, Severity.RECOVERS, effect, hint)
+                what = f"{key[0]}-{key[1]} is marked clean up to {offset}, but its log ends at {found.log_end_offset}"
+                effect = "the cleaner restarts at the log start offset"
+                hint = "none needed; or run kwire log repair"
+                self.report(CLEANER_OFFSETS, Kind.CHECKPOINT, what, Severity.RECOVERS, effect, hint)
 
     def _topic_ids(self) -> None:
         ids: dict[str, dict[str, list[int]]] = {}
@@ -334,32 +331,32 @@ class _Root:
             try:
                 topic_id = self.directory[topic, partition].topic_id
             except LogError:
-                continue  # told as the partition's own
+                continue  # reported for the partition
             if topic_id is not None:
                 ids.setdefault(topic, {}).setdefault(str(topic_id), []).append(partition)
         for topic, by_id in ids.items():
             if len(by_id) > 1:
                 each = "; ".join(f"{topic_id} in {partitions}" for topic_id, partitions in sorted(by_id.items()))
                 what = f"partitions of topic {topic} have different topic ids: {each}"
-                effect = "partitions with another id than the metadata's are stray and do not come online"
-                hint = "kwire cluster shows the topic's id; a partition with another one is of a deleted topic"
-                self.tell(f"{topic}-*", Kind.METADATA, what, Severity.STOPS_CONSUMERS, effect, hint)
+                effect = "partitions whose id differs from the metadata log are stray and stay offline"
+                hint = "find the topic id with kwire cluster; a partition with another id belongs to a deleted topic"
+                self.report(f"{topic}-*", Kind.METADATA, what, Severity.STOPS_CONSUMERS, effect, hint)
 
     def _directories(self) -> None:
         for each in self.directory.ignored:
             if each.name in self.root.names or each.name in NO_LOGS:
                 continue
             if MARKED_DIRECTORY.fullmatch(each.name):
-                effect, hint = "a broker goes on with it where it stopped", "nothing"
-                self.tell(each.name, Kind.LEFTOVER, each.reason, Severity.NOTE, effect, hint)
+                effect, hint = "a starting broker completes the operation", "none needed"
+                self.report(each.name, Kind.LEFTOVER, each.reason, Severity.NOTE, effect, hint)
             else:
-                effect, hint = "a broker does not start with it", "move it elsewhere"
-                self.tell(each.name, Kind.LEFTOVER, each.reason, Severity.STOPS_BROKER, effect, hint)
+                effect, hint = "a broker does not start", "move it elsewhere"
+                self.report(each.name, Kind.LEFTOVER, each.reason, Severity.STOPS_BROKER, effect, hint)
 
 
 UNREADABLE_CHECKPOINTS = {
     RECOVERY_POINTS: (Severity.RECOVERS, "a starting broker recovers every segment of every log"),
-    LOG_START_OFFSETS: (Severity.MISLEADS, "records that were deleted up to an offset come back"),
-    HIGH_WATERMARKS: (Severity.STOPS_BROKER, "a broker takes the whole directory offline"),
-    CLEANER_OFFSETS: (Severity.STOPS_BROKER, "a broker takes the whole directory offline"),
+    LOG_START_OFFSETS: (Severity.MISLEADS, "deleted records below the log start offset reappear"),
+    HIGH_WATERMARKS: (Severity.STOPS_BROKER, OFFLINE),
+    CLEANER_OFFSETS: (Severity.STOPS_BROKER, OFFLINE),
 }

@@ -20,7 +20,7 @@ __all__ = ["LeaderEpochCheck"]
 
 
 class Run(NamedTuple):
-    """A run of batches with the same epoch: their number and the first position."""
+    """Consecutive batches with the same epoch: their number, and the position and offsets of the first."""
 
     epoch: int
     batches: int
@@ -40,7 +40,7 @@ class LeaderEpochCheck:
     def __init__(self, entries: Sequence[LeaderEpoch] | None, log_start_offset: int) -> None:
         self._entries, self._log_start = entries, log_start_offset
         self._starts = [entry.start_offset for entry in entries or ()]
-        self._held: tuple[str, Run] | None = None  # the newest run, until what is behind it is known
+        self._held: tuple[str, Run] | None = None  # the last run, until the next one is known
         self.newest = -1
         self.missing: dict[int, int] = {}
 
@@ -49,7 +49,7 @@ class LeaderEpochCheck:
 
         A batch is reported once the next one is known, so they may belong to the previous file.
         """
-        # below the log start the checkpoint knows nothing any more (F-04)
+        # the checkpoint has no entries below the log start offset (F-04)
         rows = np.flatnonzero((good.leader_epoch >= 0) & (good.last >= self._log_start))
         if not len(rows):
             return []
@@ -91,9 +91,9 @@ class LeaderEpochCheck:
         """
         offset = max(run.base, self._log_start)
         if run.epoch < self.newest:
-            return f"leader epoch {run.epoch} behind batches of epoch {self.newest}"
+            return f"leader epoch {run.epoch} after batches of epoch {self.newest}"
         if following is not None and following < run.epoch:
-            return f"leader epoch {run.epoch}, and {following} behind it"
+            return f"leader epoch {run.epoch}, followed by {following}"
         if self._entries is not None and self._epoch_at(offset) != run.epoch:
             self.missing.setdefault(run.epoch, offset)
         return None

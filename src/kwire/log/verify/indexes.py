@@ -21,14 +21,14 @@ __all__ = ["IndexFault", "OffsetIndexCheck", "TimeIndexCheck"]
 Int64s = npt.NDArray[np.int64]
 
 BLOCK_BYTES = 1 << 20
-WRONG_OFFSET = "its offset is not that of the batch at its position"
-MOST_BYTES = 256 << 20  # of entries; Kafka's largest index has 2 GiB by name and 10 MiB by default
+WRONG_OFFSET = "its offset differs from that of the batch at its position"
+MAX_ENTRY_BYTES = 256 << 20  # Kafka allows up to 2 GiB; the default is 10 MiB
 
 
 class IndexFault(NamedTuple):
     """A fault of an index: position and cause.
 
-    is_tail: only zeros follow the entries. is_slow: the remaining entries are right, so it only costs time.
+    is_tail: only zeros follow the entries. is_slow: the remaining entries are valid, so lookups are only slower.
     """
 
     position: int
@@ -49,7 +49,7 @@ class _Index:
         self.size = file.size()
         self.used = _used_bytes(file)
         # rounded up: a last entry may end in zeros
-        used = -(-min(self.used, MOST_BYTES) // self.entry_bytes) * self.entry_bytes
+        used = -(-min(self.used, MAX_ENTRY_BYTES) // self.entry_bytes) * self.entry_bytes
         whole = min(used, self.size // self.entry_bytes * self.entry_bytes)
         self.count = whole // self.entry_bytes
         self.data = file.pread(0, whole)
@@ -57,10 +57,16 @@ class _Index:
         self.judged_to = 0
 
     def faults(self) -> list[IndexFault]:
-        """Return all faults after the end of the log."""
+        """Return all faults; call at the end of the log."""
         found = []
-        if self.used > MOST_BYTES:
-            found.append(IndexFault(MOST_BYTES, self.size - MOST_BYTES, "larger than any index is"))
+        if self.used > MAX_ENTRY_BYTES:
+            found.append(
+                IndexFault(
+                    MAX_ENTRY_BYTES,
+                    self.size - MAX_ENTRY_BYTES,
+                    f"larger than {MAX_ENTRY_BYTES >> 20} MiB, the limit for an index",
+                )
+            )
         if self.wrong:
             rows = sorted(self.wrong)
             first, last = rows[0], rows[-1]
@@ -70,12 +76,12 @@ class _Index:
             found.append(IndexFault(start, (last + 1) * self.entry_bytes - start, what))
         left = self.size % self.entry_bytes
         if left:
-            what = f"its size is no multiple of {self.entry_bytes}: {left} bytes are left over"
+            what = f"its size is not a multiple of {self.entry_bytes}: {left} bytes remain"
             found.append(IndexFault(self.size - left, left, what, is_slow=not self.wrong))
         entries = self.count * self.entry_bytes
         if self.size - left > entries:
             n = (self.size - left - entries) // self.entry_bytes
-            what = f"{n} empty entries behind the {self.count} used ones"
+            what = f"{n} empty entries after {self.count} used ones"
             found.append(IndexFault(entries, n * self.entry_bytes, what, is_tail=True))
         return found
 
@@ -95,11 +101,11 @@ class OffsetIndexCheck(_Index):
         entries = np.frombuffer(self.data, ">i4").reshape(-1, 2).astype(np.int64)
         self.offsets, self.positions = entries[:, 0] + base_offset, entries[:, 1]
         falling = np.flatnonzero((np.diff(self.offsets) <= 0) | (np.diff(self.positions) <= 0)) + 1
-        self.blame(falling, "entries do not rise")
+        self.blame(falling, "entries do not increase")
         self.blame(np.flatnonzero((entries[:, 0] < 0) | (entries[:, 1] < 0)), "an entry is negative")
         self._order = np.argsort(self.positions, kind="stable")
         self._sorted = self.positions[self._order]
-        self._pending = np.empty(0, np.int64)  # entries whose append goes on behind what has passed
+        self._pending = np.empty(0, np.int64)  # entries whose append extends beyond the batches seen so far
 
     def good(self, good: Good) -> None:
         """Check the entries that point into these batches."""
@@ -129,12 +135,12 @@ class OffsetIndexCheck(_Index):
         self._pending = np.empty(0, np.int64)
 
     def finish(self, end_position: int) -> list[IndexFault]:
-        """end_position: where the log's bytes end."""
+        """Return the faults. end_position: position of the end of the log."""
         self.blame(self._pending, WRONG_OFFSET)
         beyond = self.positions >= end_position
         self.blame(
             np.flatnonzero(beyond & (self.positions + self.offsets - self.base_offset > 0)),
-            "it points behind the end of the log",
+            "it points past the end of the log",
         )
         return self.faults()
 
@@ -149,8 +155,8 @@ class TimeIndexCheck(_Index):
         entries = np.frombuffer(self.data, [("time", ">i8"), ("offset", ">i4")])
         self.times = entries["time"].astype(np.int64)
         self.offsets = entries["offset"].astype(np.int64) + base_offset
-        self.blame(np.flatnonzero(np.diff(self.times) <= 0) + 1, "timestamps do not rise")
-        self.blame(np.flatnonzero(np.diff(self.offsets) < 0) + 1, "offsets fall")
+        self.blame(np.flatnonzero(np.diff(self.times) <= 0) + 1, "timestamps do not increase")
+        self.blame(np.flatnonzero(np.diff(self.offsets) < 0) + 1, "offsets decrease")
         self.blame(np.flatnonzero((self.offsets < base_offset) | (self.times < 0)), "an entry is negative")
         self._order = np.argsort(self.offsets, kind="stable")
         self._sorted = self.offsets[self._order]
@@ -161,7 +167,7 @@ class TimeIndexCheck(_Index):
     def good(self, good: Good) -> None:
         """Check the entries whose offset is in these batches."""
         low, high = np.searchsorted(self._sorted, (int(good.base[0]), int(good.last[-1]) + 1))
-        # a batch may lie about its newest record: an index that was built from either is right
+        # the max_timestamp of a batch may be wrong: an index built from it or from the records is valid
         certain = np.minimum(good.max_timestamp, good.newest)
         largest = np.maximum(np.maximum.accumulate(certain), self.largest)
         self.largest = int(largest[-1])
@@ -171,7 +177,7 @@ class TimeIndexCheck(_Index):
             return
         at = np.searchsorted(good.last, self.offsets[rows])
         times = self.times[rows]
-        self.blame(rows[largest[at] > times], "a record before it is later than it says")
+        self.blame(rows[largest[at] > times], "an earlier record has a larger timestamp")
         is_its = (good.max_timestamp[at] == times) | (good.newest[at] == times)
         self.blame(rows[~is_its], "the batch at its offset has another timestamp")
 
@@ -180,14 +186,19 @@ class TimeIndexCheck(_Index):
         self._blind = True
 
     def finish(self, *, is_closed: bool) -> list[IndexFault]:
-        """is_closed: the segment was rolled or the broker stopped cleanly, so its last entry has the largest time."""
+        """Return the faults.
+
+        is_closed: the segment was rolled or the broker stopped cleanly, so its last entry has the largest timestamp.
+        """
         if not self._blind:
-            self.blame(np.flatnonzero(self.offsets > self.judged_offset), "its offset is behind the end of the log")
+            self.blame(np.flatnonzero(self.offsets > self.judged_offset), "its offset is past the end of the log")
         found = self.faults()
         last = int(self.times[-1]) if self.count else -1
         if is_closed and not self.wrong and not self._blind and self.largest >= 0 and last < self.largest:
             at = self.count * self.entry_bytes
-            found.append(IndexFault(at, 0, f"its last entry says {last} ms, the segment goes to {self.largest} ms"))
+            found.append(
+                IndexFault(at, 0, f"its last entry has timestamp {last}, the largest in the segment is {self.largest}")
+            )
         return found
 
 

@@ -17,8 +17,10 @@ from kwire.log.verify.topic_facts import TopicFacts
 
 __all__ = ["Circumstances", "Judgement", "judge_batch", "judge_index", "judge_odd"]
 
-SALVAGE = "kwire log repair keeps what is good on both sides"
-REBUILD = "kwire log index rebuilds it"
+SALVAGE = "run kwire log repair to keep the valid batches on both sides"
+REBUILD = "run kwire log index to rebuild it"
+RESTORE = "restore the records from a replica or a backup"
+OFFLINE = "a broker takes the whole directory offline"
 
 
 class Judgement(NamedTuple):
@@ -66,57 +68,63 @@ def judge_batch(
     """Judge bytes of a `.log` file that are not a valid batch.
 
     offsets_behind: number of offsets of the log after the damage. is_tail: no valid batch follows in the file.
-    known_lost: other files show that records were here.
+    known_lost: other files refer to records stored here.
     """
     if is_tail and is_active and kind in (Kind.CUT, Kind.ZEROS):
         if known_lost:
-            return Judgement(
-                Severity.LOSES_RECORDS, "the records that were here are gone", "a replica or a backup may have them"
-            )
+            return Judgement(Severity.LOSES_RECORDS, "the records stored here are lost", RESTORE)
         if recovered is False:
-            effect = "a broker appends behind it, and consumers then stop there"
-            return Judgement(Severity.STOPS_CONSUMERS, effect, "kwire log repair cuts it off")
+            effect = "a broker appends after it, and consumers then fail there"
+            return Judgement(Severity.STOPS_CONSUMERS, effect, "run kwire log repair to truncate it")
         if kind is Kind.ZEROS:
-            return Judgement(Severity.RECOVERS, "a starting broker cuts them off", "nothing; or kwire log repair")
+            return Judgement(
+                Severity.RECOVERS, "a starting broker truncates them", "none needed; or run kwire log repair"
+            )
         return Judgement(
             Severity.RECOVERS,
-            "a starting broker cuts it off; what was being written was not acknowledged by a flush",
-            "nothing; or kwire log repair, which keeps the bytes",
+            "a starting broker truncates it; this write was never flushed",
+            "none needed; or run kwire log repair, which keeps a copy of the bytes",
         )
     if kind is Kind.RECORDS:
         return Judgement(
             Severity.STOPS_CONSUMERS,
-            "the checksum holds, so brokers hand it out; consumers end there with an error",
-            f"{SALVAGE}; consumers can seek behind it",
+            "the checksum is valid, so brokers serve the batch, and consumers fail there with an error",
+            f"{SALVAGE}; consumers can seek past it",
         )
     if kind is Kind.OFFSETS and not recovered:
-        effect = "brokers hand its records out with wrong offsets, or pass over them"
-        return Judgement(Severity.MISLEADS, effect, "kwire log repair gives it its offsets back where they are certain")
+        effect = "brokers serve its records with wrong offsets, or skip them"
+        return Judgement(Severity.MISLEADS, effect, "run kwire log repair to restore the offsets if they are certain")
     if recovered:
-        behind = f" with {offsets_behind} offsets behind it" if offsets_behind else ""
-        effect = f"a starting broker cuts the log here{behind}"
-        return Judgement(Severity.LOSES_RECORDS, effect, f"before a broker starts: {SALVAGE}")
+        lost = f" and drops {offsets_behind} offsets after it" if offsets_behind else ""
+        effect = f"a starting broker truncates the log here{lost}"
+        return Judgement(Severity.LOSES_RECORDS, effect, f"before starting a broker, {SALVAGE}")
     if kind is Kind.CUT:
-        effect = "its end is lost; brokers go on in the next segment, and consumers do not notice"
-        return Judgement(Severity.LOSES_RECORDS, effect, "a replica or a backup may have the records")
-    unsure = "" if recovered is False else "; a broker that recovers this segment cuts the log here"
+        effect = "the end of the segment is lost; consumers continue with the next segment and do not notice"
+        return Judgement(Severity.LOSES_RECORDS, effect, RESTORE)
+    unsure = "" if recovered is False else "; a broker that recovers this segment truncates the log here"
     return Judgement(
         Severity.STOPS_CONSUMERS,
-        f"consumers end there with an error{unsure}",
-        f"{SALVAGE}; consumers can seek behind it",
+        f"consumers fail there with an error{unsure}",
+        f"{SALVAGE}; consumers can seek past it",
     )
 
 
 def judge_odd(kind: Kind) -> Judgement:
-    """Judge a batch that is readable, but that no broker would have written."""
+    """Judge a readable batch that no broker would have written."""
     effects = {
-        Kind.TIMESTAMPS: ("time look-ups and retention go by the batch's own time", "none that keeps the bytes"),
-        Kind.SEQUENCE: ("brokers do not look; records may be there twice", "look at the records around"),
-        Kind.CONTROL: ("consumers of committed data may stop, or wait, there", "look at it with kwire log dump --deep"),
-        Kind.OFFSETS: ("consumers get records with these offsets", "look at it with kwire log dump --deep"),
+        Kind.TIMESTAMPS: (
+            "offset lookups by time and retention use the timestamp of the batch header",
+            "none without rewriting the batch",
+        ),
+        Kind.SEQUENCE: (
+            "brokers do not check stored batches; records may be duplicated",
+            "inspect the records around it",
+        ),
+        Kind.CONTROL: ("read_committed consumers may fail or wait there", "inspect it with kwire log dump --deep"),
+        Kind.OFFSETS: ("consumers receive records with these offsets", "inspect it with kwire log dump --deep"),
         Kind.LEADER_EPOCHS: (
-            "it is outside the checksum; followers may truncate at a wrong offset",
-            "kwire log repair restores it where its neighbours agree",
+            "followers may truncate at a wrong offset; the checksum does not cover this field",
+            "run kwire log repair to restore it if its neighbours agree",
         ),
     }
     return Judgement(Severity.MISLEADS, *effects[kind])
@@ -125,55 +133,55 @@ def judge_odd(kind: Kind) -> Judgement:
 def judge_index(kind: Kind, *, recovered: bool | None, is_missing: bool, is_tail: bool, is_active: bool) -> Judgement:
     """Judge an index that is missing, wrong or untrimmed (is_tail)."""
     if is_tail and is_active and recovered is not False:
-        return Judgement(Severity.NOTE, "the file of an active segment is allocated in advance", "nothing")
+        return Judgement(Severity.NOTE, "brokers preallocate the indexes of the active segment", "none needed")
     if recovered or (kind is Kind.OFFSET_INDEX and is_missing) or (kind is Kind.TRANSACTION_INDEX and not is_missing):
-        # both make a broker recover this segment, also below the recovery point (G-05)
-        return Judgement(Severity.RECOVERS, "a starting broker rebuilds it", f"nothing; or {REBUILD}")
+        # these make a broker recover the segment, even below the recovery point (G-05)
+        return Judgement(Severity.RECOVERS, "a starting broker rebuilds it", f"none needed; or {REBUILD}")
     unsure = "" if recovered is False else ", unless a broker recovers this segment"
     if kind is Kind.OFFSET_INDEX:
-        effect = f"brokers look for offsets in wrong places and may not find them{unsure}"
+        effect = f"brokers search for offsets at wrong positions and may not find them{unsure}"
     elif kind is Kind.TIME_INDEX:
-        effect = f"offsets for times are wrong, and retention goes by the wrong time{unsure}"
+        effect = f"offset lookups by time are wrong, and retention uses wrong timestamps{unsure}"
     else:
-        effect = f"consumers of committed data get records of aborted transactions{unsure}"
+        effect = f"read_committed consumers receive records of aborted transactions{unsure}"
     return Judgement(Severity.MISLEADS, effect, REBUILD)
 
 
-# of files other than segments
-UNREADABLE = Judgement(
-    Severity.STOPS_BROKER, "a broker takes the whole directory offline", "look at the disk, and at the file's owner"
-)
+# judgements of files other than segments
+UNREADABLE = Judgement(Severity.STOPS_BROKER, OFFLINE, "check the disk and the permissions of the file")
 SNAPSHOT_CORRUPT = Judgement(
-    Severity.RECOVERS, "a starting broker deletes it and replays the log from an older one", f"nothing; or {REBUILD}"
+    Severity.RECOVERS,
+    "a starting broker deletes it and replays the log from an older snapshot",
+    f"none needed; or {REBUILD}",
 )
 SNAPSHOT_WRONG = Judgement(
     Severity.MISLEADS,
-    "a broker may refuse producers that are right, take what is there twice, or not know an open transaction",
+    "a broker may reject valid producers, accept duplicates, or miss an open transaction",
     REBUILD,
 )
 SNAPSHOT_MISSING = Judgement(
-    Severity.RECOVERS, "a starting broker replays the log from an older one", f"nothing; or {REBUILD}"
+    Severity.RECOVERS, "a starting broker replays the log from an older snapshot", f"none needed; or {REBUILD}"
 )
-EPOCHS_CORRUPT = Judgement(
-    Severity.STOPS_BROKER, "a broker takes the whole directory offline", "kwire log repair rebuilds it from the batches"
-)
+EPOCHS_CORRUPT = Judgement(Severity.STOPS_BROKER, OFFLINE, "run kwire log repair to rebuild it from the batches")
 EPOCHS_WRONG = Judgement(
     Severity.MISLEADS,
     "a follower may truncate at a wrong offset when the leader changes",
-    "kwire log repair rebuilds it from the batches",
+    "run kwire log repair to rebuild it from the batches",
 )
 METADATA_CORRUPT = Judgement(
     Severity.STOPS_BROKER,
-    "a broker takes the whole directory offline",
-    "kwire log repair writes it again where the metadata log or another partition of the topic has the topic id",
+    OFFLINE,
+    "run kwire log repair to rewrite it if the metadata log or another partition has the topic id",
 )
 MISSING = Judgement(
     Severity.LOSES_RECORDS,
-    "records are gone; a broker goes on at the log's end, and gives their offsets to others",
-    "a replica or a backup may have them",
+    "the records are lost; a broker continues at the log end and assigns their offsets again",
+    RESTORE,
 )
-LEFTOVER = Judgement(Severity.NOTE, "a starting broker removes it, or renames what is complete", "nothing")
+LEFTOVER = Judgement(Severity.NOTE, "a starting broker removes it, or renames it if complete", "none needed")
 SHORT_NUMBER = Judgement(
-    Severity.NOTE, "a starting broker makes an empty segment for a .log of this name, and removes an index", "remove it"
+    Severity.NOTE,
+    "a starting broker creates an empty segment for a .log with this name, and removes an index",
+    "remove it",
 )
-NOT_A_NUMBER = Judgement(Severity.STOPS_BROKER, "a broker takes the whole directory offline", "move it elsewhere")
+NOT_A_NUMBER = Judgement(Severity.STOPS_BROKER, OFFLINE, "move it elsewhere")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from kwire.errors import CorruptBatch, LogError, Malformed
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.log.damage import Damage, Kind, Severity
+from kwire.log.verify.judgement import OFFLINE
 from kwire.records import ControlRecordType, parse_control_record, read_batches
 from kwire.storage.header_walk import is_zero_tail
 from kwire.storage.store import Store
@@ -45,9 +46,9 @@ def verify_metadata_files(log: PartitionLog) -> list[Damage]:
     for name in log.file_names:
         if UNFINISHED.fullmatch(name):
             url = log.store.url_of(log.path_of(name))
-            reason = "a snapshot that was not finished" if name.endswith(".part") else "marked for removal"
+            reason = "an incomplete snapshot" if name.endswith(".part") else "marked for removal"
             effect = "a starting broker removes it"
-            found.append(_damage(url, Kind.LEFTOVER, Severity.NOTE, reason, effect, "nothing", log))
+            found.append(_damage(url, Kind.LEFTOVER, Severity.NOTE, reason, effect, "none needed", log))
     if log.has_file(QUORUM_STATE):
         found += _quorum_state(log)
     return found
@@ -59,16 +60,15 @@ def verify_metadata_snapshot(
     """Verify one snapshot of the metadata log."""
     url = store.url_of(path)
     severity = Severity.STOPS_BROKER if is_newest else Severity.MISLEADS
-    effect = "a starting broker cannot read the cluster's metadata" if is_newest else "a newer one is there"
-    hint = "move it away if an older one and the log behind it are there; another controller has one too"
+    effect = "a starting broker cannot read the cluster's metadata" if is_newest else "none: a newer snapshot exists"
+    hint = "move it elsewhere if an older snapshot and the log after it exist, or copy one from another controller"
     try:
         return [
             _damage(url, Kind.METADATA, severity, what, effect, hint, log, position)
             for position, what in _snapshot_faults(store, path)
         ]
     except LogError as error:
-        offline = "a broker takes the whole directory offline"
-        return [_damage(url, Kind.UNREADABLE, Severity.STOPS_BROKER, error.what, offline, "look at the disk", log)]
+        return [_damage(url, Kind.UNREADABLE, Severity.STOPS_BROKER, error.what, OFFLINE, "check the disk", log)]
 
 
 def _snapshot_faults(store: Store, path: str) -> Iterator[tuple[int, str]]:
@@ -93,23 +93,23 @@ def _snapshot_faults(store: Store, path: str) -> Iterator[tuple[int, str]]:
     if position < len(data):
         with store.open(path) as file:
             zeros = is_zero_tail(file, position)
-        yield position, "zeros behind the last batch" if zeros else "the file ends inside a batch"
+        yield position, "zeros after the last batch" if zeros else "the file ends inside a batch"
     elif not path.endswith(BOOTSTRAP) or last is not None:
         if first is not ControlRecordType.SNAPSHOT_HEADER:
             yield 0, "it does not begin with a snapshot header"
         if last is not ControlRecordType.SNAPSHOT_FOOTER:
-            yield position, "it does not end with a snapshot footer: it was not finished"
+            yield position, "incomplete: it does not end with a snapshot footer"
 
 
 def _quorum_state(log: PartitionLog) -> Iterator[Damage]:
     path = log.path_of(QUORUM_STATE)
     url = log.store.url_of(path)
     effect = "a KRaft node does not start"
-    hint = "remove it on one node of several: it votes anew; with a single node restore it from a backup"
+    hint = "with several nodes, remove it on this one, which then votes again; otherwise restore it from a backup"
     try:
         data = log.store.read_all(path)
     except LogError as error:
-        yield _damage(url, Kind.UNREADABLE, Severity.STOPS_BROKER, error.what, effect, "look at the disk", log)
+        yield _damage(url, Kind.UNREADABLE, Severity.STOPS_BROKER, error.what, effect, "check the disk", log)
         return
     what = None
     try:
@@ -119,11 +119,11 @@ def _quorum_state(log: PartitionLog) -> Iterator[Damage]:
         if missing:
             what = f"{missing[0]} is missing"
         elif not all(isinstance(state[name], int) for name in VERSIONS[0]):
-            what = "a number is none"
+            what = f"{', '.join(VERSIONS[0])} must be integers"
     except (ValueError, TypeError):
-        what = "it is no JSON object"
+        what = "not a JSON object"
     except KeyError as error:
-        what = f"data_version is missing or not 0 or 1: {error}"
+        what = f"data_version is missing or unsupported: {error}; expected 0 or 1"
     if what:
         yield _damage(url, Kind.METADATA, Severity.STOPS_BROKER, what, effect, hint, log)
 

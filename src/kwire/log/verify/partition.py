@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 __all__ = ["verify_partition"]
 
-MOST_ODDS = 100  # told one by one for each partition and kind; the rest as one
+MAX_ODD_FINDINGS = 100  # per partition and kind; further ones are counted in one finding
 SEGMENT_ENDINGS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
 
 
@@ -86,7 +86,7 @@ class _Verifier:
         try:
             self.log.segments  # noqa: B018 - list the directory
         except LogError as error:
-            self.tell(self.log.url, Kind.UNREADABLE, UNREADABLE, error.what)
+            self.report(self.log.url, Kind.UNREADABLE, UNREADABLE, error.what)
             return self.found
         epochs = self._leader_epochs()
         segments = self._layout(epochs).segments
@@ -98,7 +98,7 @@ class _Verifier:
             if i:
                 self._snapshot(segment.base_offset)
             self._segment(segment)
-        alone = self.log.only_base_offset is not None  # one segment, of which nobody knows what is around it
+        alone = self.log.only_base_offset is not None  # a single segment, whose neighbours are unknown
         if segments:
             self.found.log_end_offset = self.found.segments[-1].next_offset
             if not alone:
@@ -111,13 +111,13 @@ class _Verifier:
         self._epochs_otherwise()
         self._other_files()
         for kind, n in self.odd_counts.items():
-            if n > MOST_ODDS:
-                self.tell(self.log.url, kind, judge_odd(kind), f"{n - MOST_ODDS} more batches of this kind")
+            if n > MAX_ODD_FINDINGS:
+                self.report(self.log.url, kind, judge_odd(kind), f"{n - MAX_ODD_FINDINGS} more batches of this kind")
         self.found.is_compacted = self.circumstances.is_compacted or self.producers.has_holes
         self.damages.sort(key=lambda each: (each.file, each.position or 0))
         return self.found
 
-    def tell(
+    def report(
         self,
         file: str,
         kind: Kind,
@@ -145,10 +145,10 @@ class _Verifier:
             )
         )
 
-    def _tell_all(self, findings: Iterable[Finding]) -> None:
+    def _report_all(self, findings: Iterable[Finding]) -> None:
         for each in findings:
             place = {"position": each.position, "size_bytes": each.size_bytes}
-            self.tell(each.file, each.kind, each.judgement, each.cause, offsets=each.offsets, **place)
+            self.report(each.file, each.kind, each.judgement, each.cause, offsets=each.offsets, **place)
 
     # ---- files
 
@@ -159,8 +159,8 @@ class _Verifier:
         try:
             self.found.layout = lay_out(self.log, known=known, is_compacted=self._is_compacted)
         except LogError:
-            self.found.layout = Layout(segments=self.log.segments)  # the scan of the segment says what cannot be read
-        self._tell_all(layout_findings(self.log, self.found.layout))
+            self.found.layout = Layout(segments=self.log.segments)  # the scan of the segment reports unreadable files
+        self._report_all(layout_findings(self.log, self.found.layout))
         return self.found.layout
 
     def _is_compacted(self) -> bool | None:
@@ -176,7 +176,7 @@ class _Verifier:
         if is_compacted:
             return
         may_compact = None if self.has_inner_holes else is_compacted
-        self._tell_all(gap_findings(self.log, self.found.layout, segments, may_compact=may_compact))
+        self._report_all(gap_findings(self.log, self.found.layout, segments, may_compact=may_compact))
 
     # ---- segments
 
@@ -194,14 +194,14 @@ class _Verifier:
                     file = files.enter_context(self.log.store.open(segment.path_of("timeindex")))
                     time_index = TimeIndexCheck(file, segment.base_offset)
             except LogError as error:
-                self.tell(error.file or segment.url, Kind.UNREADABLE, UNREADABLE, error.what)
+                self.report(error.file or segment.url, Kind.UNREADABLE, UNREADABLE, error.what)
             self.producers.take_aborted()
             scan = SegmentScan(segment, advance=self.advance)
             try:
                 for each in scan:
                     self._take(segment, found, each, offset_index, time_index)
             except LogError as error:
-                self.tell(error.file or segment.url, Kind.UNREADABLE, UNREADABLE, error.what)
+                self.report(error.file or segment.url, Kind.UNREADABLE, UNREADABLE, error.what)
                 self.producers.lost()
                 found.is_unreadable = True
             found.next_offset = scan.next_offset
@@ -255,9 +255,9 @@ class _Verifier:
 
     def _odd(self, file: str, odd: Odd) -> None:
         self.odd_counts[odd.kind] = self.odd_counts.get(odd.kind, 0) + 1
-        if self.odd_counts[odd.kind] <= MOST_ODDS:
+        if self.odd_counts[odd.kind] <= MAX_ODD_FINDINGS:
             place = {"position": odd.position, "size_bytes": odd.size_bytes}
-            self.tell(file, odd.kind, judge_odd(odd.kind), odd.cause, offsets=odd.offsets, **place)
+            self.report(file, odd.kind, judge_odd(odd.kind), odd.cause, offsets=odd.offsets, **place)
 
     def _bad_places(self, segment: Segment, found: SegmentFindings) -> None:
         """Report the damage of a segment; a tail of the log includes the records that other files imply after it."""
@@ -283,7 +283,7 @@ class _Verifier:
                 known_lost=known_lost,
             )
             place = {"position": bad.position, "size_bytes": bad.size_bytes}
-            self.tell(segment.url, bad.kind, judgement, bad.cause, offsets=bad.offsets, **place)
+            self.report(segment.url, bad.kind, judgement, bad.cause, offsets=bad.offsets, **place)
 
     def _fill(self, found: SegmentFindings) -> None:
         """Search copies and loose files for the batches lost to damage."""
@@ -321,23 +321,23 @@ class _Verifier:
             is_active=segment.is_active,
         )
         if fault is not None and fault.is_slow:
-            judgement = Judgement(Severity.RECOVERS, "brokers read its whole entries; look-ups take longer", REBUILD)
+            judgement = Judgement(Severity.RECOVERS, "brokers read its complete entries; lookups take longer", REBUILD)
         if fault is None:
             if (
                 segment.is_active
                 and self.circumstances.is_clean is False
                 and kind in (Kind.OFFSET_INDEX, Kind.TIME_INDEX)
             ):
-                return  # a broker makes the indexes of a new segment with their first entries
+                return  # a broker creates the indexes of a new segment with their first entries
             file = self.log.store.url_of(self.log.path_of(segment_file(segment.base_offset, suffix)))
-            self.tell(file, kind, judgement, "there is no such file")
+            self.report(file, kind, judgement, "the file is missing")
             return
         if judgement.severity is Severity.NOTE:
             kind = Kind.UNCLEAN_STOP
             if self.log.topic == METADATA_TOPIC:
-                return  # nobody ever closes it
+                return  # brokers never close it
         file = self.log.store.url_of(segment.path_of(suffix))
-        self.tell(file, kind, judgement, fault.cause, position=fault.position, size_bytes=fault.size_bytes)
+        self.report(file, kind, judgement, fault.cause, position=fault.position, size_bytes=fault.size_bytes)
 
     def _offset_index(self, segment: Segment, found: SegmentFindings, check: OffsetIndexCheck | None) -> None:
         if "index" not in segment.has:
@@ -354,45 +354,45 @@ class _Verifier:
 
     def _transaction_index(self, segment: Segment, found: SegmentFindings) -> None:
         """Check the file against the aborted transactions found in the log."""
-        met = self.producers.take_aborted()
+        aborted = self.producers.take_aborted()
         if "txnindex" not in segment.has:
-            if met:
+            if aborted:
                 self._index_fault(segment, Kind.TRANSACTION_INDEX, "txnindex", None)
             return
         try:
             data = self.log.store.read_all(segment.path_of("txnindex"))
         except LogError as error:
-            self.tell(error.file or segment.url, Kind.UNREADABLE, UNREADABLE, error.what)
+            self.report(error.file or segment.url, Kind.UNREADABLE, UNREADABLE, error.what)
             return
         left = len(data) % TRANSACTION_ENTRY.size
         entries = parse_transaction_index(data[: len(data) - left], segment.base_offset, segment.next_base)
         if left:
-            what = f"its size is no multiple of {TRANSACTION_ENTRY.size}: {left} bytes are left over"
+            what = f"its size is not a multiple of {TRANSACTION_ENTRY.size}: {left} bytes remain"
             fault = IndexFault(len(data) - left, left, what)
             self._index_fault(segment, Kind.TRANSACTION_INDEX, "txnindex", fault)
         if entries is None:
-            fault = IndexFault(0, len(data), "an entry has another version, negative numbers, or is out of order")
+            fault = IndexFault(0, len(data), "an entry has an unknown version, a negative number, or is out of order")
             self._index_fault(segment, Kind.TRANSACTION_INDEX, "txnindex", fault)
             return
-        for row, what in self._wrong_aborts(entries, met):
+        for row, what in self._wrong_aborts(entries, aborted):
             at = row * TRANSACTION_ENTRY.size
             judgement = judge_index(
                 Kind.TRANSACTION_INDEX,
                 recovered=self._recovers(segment),
-                is_missing=True,  # nobody checks entries that are whole
+                is_missing=True,  # brokers do not check complete entries
                 is_tail=False,
                 is_active=segment.is_active,
             )
             file = self.log.store.url_of(segment.path_of("txnindex"))
             size = TRANSACTION_ENTRY.size if row < len(entries) else 0
-            self.tell(file, Kind.TRANSACTION_INDEX, judgement, what, position=at, size_bytes=size)
+            self.report(file, Kind.TRANSACTION_INDEX, judgement, what, position=at, size_bytes=size)
 
     def _wrong_aborts(
-        self, entries: list[TransactionIndexEntry], met: list[TransactionIndexEntry]
+        self, entries: list[TransactionIndexEntry], aborted: list[TransactionIndexEntry]
     ) -> list[tuple[int, str]]:
-        """Yield (row, cause); a row after the last one is a missing entry."""
+        """Return (row, cause) of each wrong entry; a missing entry has the row after the last one."""
         found = []
-        by_marker = {entry.last_offset: entry for entry in met}
+        by_marker = {entry.last_offset: entry for entry in aborted}
         listed = {entry.last_offset for entry in entries}
         for row, entry in enumerate(entries):
             log = by_marker.get(entry.last_offset)
@@ -400,12 +400,14 @@ class _Verifier:
                 continue
             if log is not None:
                 if self.producers.has_holes and log.producer_id == entry.producer_id:
-                    continue  # compaction took the first batches of the transaction, or another one's
-                found.append((row, f"it says {_abort_text(entry)}, the log {_abort_text(log)}"))
+                    continue  # compaction removed the first batches of this transaction or of another one
+                found.append((row, f"entry: {_abort_text(entry)}; log: {_abort_text(log)}"))
             elif not self.producers.has_holes and self.producers.saw_all_since(entry.first_offset):
-                found.append((row, f"it says {_abort_text(entry)}, and the log has no such transaction"))
+                found.append((row, f"entry without a transaction in the log: {_abort_text(entry)}"))
         found += [
-            (len(entries), f"{_abort_text(entry)} is missing") for entry in met if entry.last_offset not in listed
+            (len(entries), f"missing entry: {_abort_text(entry)}")
+            for entry in aborted
+            if entry.last_offset not in listed
         ]
         return found
 
@@ -420,13 +422,13 @@ class _Verifier:
         try:
             producers = parse_producer_snapshot(self.log.store.read_all(self.log.path_of(name)))
         except LogError as error:
-            self.tell(file, Kind.UNREADABLE, UNREADABLE, error.what)
+            self.report(file, Kind.UNREADABLE, UNREADABLE, error.what)
             return
         except Malformed as error:
-            self.tell(file, Kind.SNAPSHOT, SNAPSHOT_CORRUPT, error.what, position=error.position)
+            self.report(file, Kind.SNAPSHOT, SNAPSHOT_CORRUPT, error.what, position=error.position)
             return
         for what in self.producers.disagreements(producers, offset)[:5]:
-            self.tell(file, Kind.SNAPSHOT, SNAPSHOT_WRONG, what)
+            self.report(file, Kind.SNAPSHOT, SNAPSHOT_WRONG, what)
 
     def _snapshots_otherwise(self, segments: list[Segment]) -> None:
         """Check snapshots that are not at a segment's start, and report missing ones."""
@@ -440,19 +442,19 @@ class _Verifier:
                 try:
                     parse_producer_snapshot(self.log.store.read_all(file))
                 except LogError as error:
-                    self.tell(self.log.store.url_of(file), Kind.UNREADABLE, UNREADABLE, error.what)
+                    self.report(self.log.store.url_of(file), Kind.UNREADABLE, UNREADABLE, error.what)
                 except Malformed as error:
                     url = self.log.store.url_of(file)
-                    self.tell(url, Kind.SNAPSHOT, SNAPSHOT_CORRUPT, error.what, position=error.position)
+                    self.report(url, Kind.SNAPSHOT, SNAPSHOT_CORRUPT, error.what, position=error.position)
         has = sorted(self.log.snapshots)
         if self.circumstances.is_clean is False and "index" not in segments[-1].has:
-            starts.discard(segments[-1].base_offset)  # a running broker is about to make it
+            starts.discard(segments[-1].base_offset)  # a running broker is about to create it
         for start in sorted(starts):
             if has and start not in self.log.snapshots and has[0] < start:
                 file = self.log.store.url_of(self.log.path_of(f"{start:020d}.snapshot"))
-                self.tell(file, Kind.SNAPSHOT, SNAPSHOT_MISSING, "there is no such file")
+                self.report(file, Kind.SNAPSHOT, SNAPSHOT_MISSING, "the file is missing")
 
-    # ---- what small files say
+    # ---- checkpoints and metadata
 
     def _leader_epochs(self) -> list[LeaderEpoch] | None:
         if not self.log.has_file(LEADER_EPOCHS):
@@ -461,17 +463,17 @@ class _Verifier:
         try:
             return parse_leader_epochs(self.log.store.read_all(path))
         except LogError as error:
-            self.tell(self.log.store.url_of(path), Kind.UNREADABLE, UNREADABLE, error.what)
+            self.report(self.log.store.url_of(path), Kind.UNREADABLE, UNREADABLE, error.what)
         except Malformed as error:
             url = self.log.store.url_of(path)
-            self.tell(url, Kind.LEADER_EPOCHS, EPOCHS_CORRUPT, error.what, position=error.position)
+            self.report(url, Kind.LEADER_EPOCHS, EPOCHS_CORRUPT, error.what, position=error.position)
         return None
 
     def _epochs_otherwise(self) -> None:
         url = self.log.store.url_of(self.log.path_of(LEADER_EPOCHS))
         for epoch, offset in sorted(self.epoch_check.missing.items()):
-            what = f"it does not say that offset {offset} is of leader epoch {epoch}, as its batch does"
-            self.tell(url, Kind.LEADER_EPOCHS, EPOCHS_WRONG, what)
+            what = f"the batch at offset {offset} has leader epoch {epoch}, the checkpoint has another"
+            self.report(url, Kind.LEADER_EPOCHS, EPOCHS_WRONG, what)
 
     def _partition_metadata(self) -> None:
         if not self.log.has_file(PARTITION_METADATA):
@@ -480,9 +482,9 @@ class _Verifier:
         try:
             parse_partition_metadata(self.log.store.read_all(path))
         except LogError as error:
-            self.tell(self.log.store.url_of(path), Kind.UNREADABLE, UNREADABLE, error.what)
+            self.report(self.log.store.url_of(path), Kind.UNREADABLE, UNREADABLE, error.what)
         except Malformed as error:
-            self.tell(self.log.store.url_of(path), Kind.METADATA, METADATA_CORRUPT, error.what)
+            self.report(self.log.store.url_of(path), Kind.METADATA, METADATA_CORRUPT, error.what)
 
     def _known_end(self, log_end: int) -> int:
         """Return the highest log end offset that other files imply."""
@@ -495,25 +497,25 @@ class _Verifier:
         end, last = self.found.log_end_offset, self.found.segments[-1]
         start = self.log.log_start_offset
         if start > max(end, segments[0].base_offset) and not last.is_unreadable:
-            what = f"the log start checkpoint says {start}, the log ends at {end}"
-            effect = "a starting broker deletes every segment and goes on at the log start"
+            what = f"the log start checkpoint has {start}, the log ends at {end}"
+            effect = "a starting broker deletes every segment and continues at the log start"
             judgement = Judgement(Severity.LOSES_RECORDS, effect, "correct log-start-offset-checkpoint")
-            self.tell(segments[-1].url, Kind.MISSING_RECORDS, judgement, what, offsets=(end, start - 1))
+            self.report(segments[-1].url, Kind.MISSING_RECORDS, judgement, what, offsets=(end, start - 1))
             return
         if last.is_unreadable or (last.bad and last.bad[-1].is_tail):
             return
-        sayings = []
+        claims = []
         if (self.log.high_watermark or 0) > end:
-            sayings.append(f"the high watermark checkpoint says {self.log.high_watermark}")
+            claims.append(f"the high watermark checkpoint has {self.log.high_watermark}")
         if (self.circumstances.recovery_point or 0) > end:
-            sayings.append(f"the recovery point checkpoint says {self.circumstances.recovery_point}")
-        sayings += [f"there is a producer snapshot of {offset}" for offset in self.log.snapshots if offset > end][-1:]
+            claims.append(f"the recovery point checkpoint has {self.circumstances.recovery_point}")
+        claims += [f"a producer snapshot has offset {offset}" for offset in self.log.snapshots if offset > end][-1:]
         beyond = [entry for entry in epochs or () if entry.start_offset > end]
-        sayings += [f"leader epoch {entry.leader_epoch} starts at {entry.start_offset}" for entry in beyond[-1:]]
-        if sayings:
+        claims += [f"leader epoch {entry.leader_epoch} starts at {entry.start_offset}" for entry in beyond[-1:]]
+        if claims:
             known = max(self._known_end(end), *(entry.start_offset for entry in beyond), 0)
-            what = f"the log ends at offset {end}; {', '.join(sayings)}"
-            self.tell(
+            what = f"the log ends at offset {end}; {', '.join(claims)}"
+            self.report(
                 segments[-1].url,
                 Kind.MISSING_RECORDS,
                 MISSING,
@@ -528,18 +530,18 @@ class _Verifier:
         for each in self.log.ignored:
             match = SEGMENT_FILE.fullmatch(each.name)
             if match is not None and int(match["base"]) in layout.misnamed:
-                continue  # an index of a segment under another name, which is a finding of its own
+                continue  # an index of a misnamed segment, which is reported itself
             url = self.log.store.url_of(self.log.path_of(each.name))
-            self.tell(url, Kind.LEFTOVER, LEFTOVER, each.reason)
-        told = {each.name for each in layout.loose} | set(layout.misnamed.values())
+            self.report(url, Kind.LEFTOVER, LEFTOVER, each.reason)
+        reported = {each.name for each in layout.loose} | set(layout.misnamed.values())
         for name in self.log.file_names:
-            if name in told or not name.endswith(SEGMENT_ENDINGS) or SEGMENT_FILE.fullmatch(name) is not None:
+            if name in reported or not name.endswith(SEGMENT_ENDINGS) or SEGMENT_FILE.fullmatch(name) is not None:
                 continue
             url = self.log.store.url_of(self.log.path_of(name))
             if name.partition(".")[0].isdecimal():
-                self.tell(url, Kind.LEFTOVER, SHORT_NUMBER, "the offset in its name does not have 20 digits")
+                self.report(url, Kind.LEFTOVER, SHORT_NUMBER, "the offset in its name does not have 20 digits")
             else:
-                self.tell(url, Kind.LEFTOVER, NOT_A_NUMBER, "the name of a segment's file without an offset")
+                self.report(url, Kind.LEFTOVER, NOT_A_NUMBER, "the name of a segment file without an offset")
 
 
 def _runs(bad: list[Bad]) -> Iterator[Bad]:

@@ -1,6 +1,6 @@
-"""Findings about whole files of a partition: twice there, under a wrong name, missing.
+"""Findings about whole files of a partition: duplicate, misnamed and missing segments.
 
-Source: rules F-01, G-05; Kafka's LogLoader.loadSegmentFiles, which makes an empty segment for a file like 972.log.
+Source: rules F-01, G-05; Kafka's LogLoader.loadSegmentFiles, which creates an empty segment for a file like 972.log.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.log.damage import Kind, Severity
 from kwire.log.file_names import SEGMENT_FILE, segment_file
-from kwire.log.verify.judgement import Judgement
+from kwire.log.verify.judgement import NOT_A_NUMBER, RESTORE, Judgement
 from kwire.log.verify.layout import Layout, Loose
 
 if TYPE_CHECKING:
@@ -36,23 +36,23 @@ class Finding(NamedTuple):
 
 
 def layout_findings(log: PartitionLog, layout: Layout) -> Iterator[Finding]:
-    """Copies, misnamed segments, and other files that hold batches."""
+    """Yield findings about copies, empty and misnamed segments, and other files with batches."""
     for copy in layout.copies:
-        what = f"a copy of {copy.original}: its batches are in that file too"
+        what = f"a copy of {copy.original}: that file contains its batches too"
         yield Finding(copy.segment.url, Kind.SEGMENT, _COPY, what)
     for empty in layout.empty:
-        if empty.within not in layout.misnamed.values():  # which is a finding
-            what = f"an empty segment, and {empty.within} has offsets on both sides of its number"
+        if empty.within not in layout.misnamed.values():  # reported below
+            what = f"an empty segment inside the offset range of {empty.within}"
             yield Finding(empty.segment.url, Kind.SEGMENT, _EMPTY, what)
     for base, name in layout.misnamed.items():
         url = log.store.url_of(log.path_of(name))
         right = segment_file(base, "log")
         loose = layout.adopted.get(base)
         if loose is None:
-            yield Finding(url, Kind.SEGMENT, _MISNAMED, f"its batches belong into {right}: the name is wrong")
+            yield Finding(url, Kind.SEGMENT, _MISNAMED, f"wrong file name: its batches belong to {right}")
         else:
-            what = f"it holds offsets {_range(loose.offsets)} of the log, and no broker reads it under this name"
-            judgement = _LOST._replace(hint=f"rename it to {right}, or kwire log repair")
+            what = f"it contains offsets {_range(loose.offsets)} of the log, but brokers ignore files with this name"
+            judgement = _LOST._replace(hint=f"rename it to {right}, or run kwire log repair")
             yield Finding(url, Kind.SEGMENT, judgement, what, offsets=loose.offsets)
     for loose in layout.loose:
         url = log.store.url_of(log.path_of(loose.name))
@@ -62,35 +62,33 @@ def layout_findings(log: PartitionLog, layout: Layout) -> Iterator[Finding]:
 def _loose(loose: Loose) -> Judgement:
     if not loose.name.endswith(".log"):
         return _LOOSE
-    return _NOT_A_NUMBER if loose.number is None else _OTHER_NUMBER
+    return NOT_A_NUMBER if loose.number is None else _OTHER_NUMBER
 
 
 def _loose_text(loose: Loose, layout: Layout) -> str:
     first, last = loose.offsets
-    inside = [segment for segment in layout.segments if segment.base_offset <= last]
-    where = "segments have that range too" if inside else "below the log"
-    return (
-        f"it holds batches of offsets {_range((first, last))} ({where}); a segment's name would be {loose.right_name}"
-    )
+    is_inside = any(segment.base_offset <= last for segment in layout.segments)
+    where = "also in the segments" if is_inside else "below the log"
+    return f"it contains offsets {_range((first, last))} ({where}); as a segment it would be {loose.right_name}"
 
 
 def gap_findings(
     log: PartitionLog, layout: Layout, segments: Sequence[SegmentFindings], *, may_compact: bool | None
 ) -> Iterator[Finding]:
-    """Offsets between two segments that are in neither; the topic is not known to be compacted.
+    """Yield findings about gaps between the offsets of two segments, unless the topic is known to be compacted.
 
-    may_compact: None where compaction may have left such a gap all the same. Then only an index whose segment is
-    missing shows a loss, since compaction removes both; the other gaps are one note.
+    may_compact: None if compaction may have left such gaps. Then only an index without its segment proves a loss,
+    because compaction removes both; all other gaps become one note.
     """
     orphans = _orphans(log, layout)
     doubtful: list[Finding] = []
     for before, behind in itertools.pairwise(segments):
         first, last = before.next_offset, behind.segment.base_offset - 1
-        told = [bad for bad in before.bad if bad.is_tail or (bad.offsets is not None and bad.offsets[1] >= last)]
-        if first > last or told or before.is_unreadable or last < log.log_start_offset:
+        reported = [bad for bad in before.bad if bad.is_tail or (bad.offsets is not None and bad.offsets[1] >= last)]
+        if first > last or reported or before.is_unreadable or last < log.log_start_offset:
             continue
         names = [segment_file(base, "log") for base in orphans if first <= base <= last]
-        missing = f"; {', '.join(names)} is missing, and its index is here" if names else ""
+        missing = f"; the index of {', '.join(names)} exists, the segment is missing" if names else ""
         what = f"offsets {_range((first, last))} are in no segment{missing}"
         place = before.segment.url, Kind.MISSING_RECORDS
         # a conversion to magic 0 or 1 leaves out control batches
@@ -101,11 +99,11 @@ def gap_findings(
     if doubtful:
         one = doubtful[0]
         more = len(doubtful) - 1
-        yield one._replace(cause=f"{one.cause}; so it is in {more} more places") if more else one
+        yield one._replace(cause=f"{one.cause}; {more} more gaps like this") if more else one
 
 
 def _orphans(log: PartitionLog, layout: Layout) -> list[int]:
-    """Numbers of indexes whose `.log` is missing."""
+    """Return the base offsets of indexes whose `.log` is missing."""
     bases = {segment.base_offset for segment in layout.segments}
     found = set()
     for name in log.file_names:
@@ -122,31 +120,28 @@ def _range(offsets: tuple[int, int]) -> str:
 
 _COPY = Judgement(
     Severity.MISLEADS,
-    "brokers count it twice, and look for offsets in the wrong file",
-    "move it elsewhere, or kwire log repair, which keeps what only it has",
+    "brokers count its records twice, and search for offsets in the wrong file",
+    "move it elsewhere, or run kwire log repair, which keeps records found only in this file",
 )
 _EMPTY = Judgement(
     Severity.MISLEADS,
-    "brokers look for offsets from its number on in it, and skip the ones that the other file has",
-    "move it elsewhere, or kwire log repair",
+    "brokers search this segment for offsets from its base offset on, and skip those in the other file",
+    "move it elsewhere, or run kwire log repair",
 )
 _MISNAMED = Judgement(
     Severity.MISLEADS,
-    "brokers look for offsets in the wrong file, and may not find them",
-    "kwire log repair renames it",
+    "brokers search for offsets in the wrong file and may not find them",
+    "run kwire log repair to rename it",
 )
-_LOST = Judgement(
-    Severity.LOSES_RECORDS, "consumers step over these offsets without notice", "a replica or a backup may have them"
-)
+_LOST = Judgement(Severity.LOSES_RECORDS, "consumers skip these offsets without an error", RESTORE)
 _GAP = Judgement(
     Severity.NOTE,
-    "consumers step over them; compaction leaves such gaps",
-    "nothing where the topic is compacted; otherwise a replica or a backup may have the records",
+    "consumers skip them; compaction leaves such gaps",
+    f"none needed if the topic is compacted; otherwise {RESTORE}",
 )
-_LOOSE = Judgement(Severity.NOTE, "brokers do not read it", "nothing; or move it elsewhere")
+_LOOSE = Judgement(Severity.NOTE, "brokers ignore it", "none needed; or move it elsewhere")
 _OTHER_NUMBER = Judgement(
     Severity.MISLEADS,
-    "a starting broker makes an empty segment of that number, and no longer finds the offsets from there on",
+    "a starting broker creates an empty segment with that base offset and hides the offsets after it",
     "move it elsewhere",
 )
-_NOT_A_NUMBER = Judgement(Severity.STOPS_BROKER, "a broker takes the whole directory offline", "move it elsewhere")

@@ -23,7 +23,7 @@ from kwire.records.attributes import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLA
 
 __all__ = ["Producer", "Producers"]
 
-MOST_PRODUCERS = 1_000_000
+MAX_PRODUCERS = 1_000_000
 SEQUENCES = 1 << 31
 
 
@@ -79,7 +79,7 @@ class Producers:
             self.known_from = self._next = int(good.base[0])
         before = np.concatenate(([self._next], good.last[:-1] + 1))
         plain = good.attributes & CODEC_MASK == 0
-        # a compressed message of magic 0 or 1 tells its last offset only: whether offsets are missing cannot be seen
+        # a compressed message of magic 0 or 1 has its last offset only, so gaps before it are not visible
         whole = (good.base == before) & ((good.magic == 2) | plain)
         whole &= (good.count == good.last - good.base + 1) | (good.magic < 2)
         self.has_holes |= not whole.all()
@@ -105,17 +105,17 @@ class Producers:
     def _data(self, producer_id: int, epoch: int, sequence: int, base: int, last: int) -> str | None:
         state = self.known.get(producer_id)
         if state is None:
-            while len(self.known) >= MOST_PRODUCERS:
+            while len(self.known) >= MAX_PRODUCERS:
                 self.known.pop(next(iter(self.known)))
             state = self.known[producer_id] = Producer(epoch)
         what = None
         if epoch < state.epoch:
-            what = f"producer {producer_id} goes back from epoch {state.epoch} to {epoch}"
+            what = f"producer {producer_id} returns from epoch {state.epoch} to {epoch}"
         elif epoch == state.epoch and state.last_sequence >= 0 and sequence > 0:
-            # sequence 0 again is how old clients went on after retention had deleted all of theirs
+            # old clients restart at sequence 0 after retention has deleted all their records
             behind = (state.last_sequence - sequence) % SEQUENCES
             if behind < SEQUENCES // 2:
-                what = f"producer {producer_id} goes back from sequence {state.last_sequence} to {sequence}"
+                what = f"producer {producer_id} returns from sequence {state.last_sequence} to {sequence}"
         state.epoch = epoch
         state.last_sequence = -1 if sequence < 0 else (sequence + last - base) % SEQUENCES
         state.last_offset = last
@@ -152,19 +152,20 @@ class Producers:
             state = self.known.get(entry.producer_id)
             open_at = self.open.get(entry.producer_id, -1)
             if state is None:
-                if len(self.known) < MOST_PRODUCERS:
-                    found.append(f"producer {entry.producer_id} has no batch in the log before it")
+                if len(self.known) < MAX_PRODUCERS:
+                    found.append(f"producer {entry.producer_id} has no batch in the log before the snapshot")
                 continue
             log = (state.epoch, state.last_sequence, state.last_offset)
-            said = (entry.producer_epoch, entry.last_sequence, entry.last_offset)
-            if log != said:
+            stored = (entry.producer_epoch, entry.last_sequence, entry.last_offset)
+            if log != stored:
                 found.append(
-                    f"producer {entry.producer_id} has epoch, sequence, offset {said} here and {log} in the log"
+                    f"producer {entry.producer_id} has epoch, sequence, offset {stored} in the snapshot "
+                    f"and {log} in the log"
                 )
             elif open_at != entry.current_transaction_first_offset:
                 found.append(
                     f"producer {entry.producer_id}'s open transaction starts at "
-                    f"{entry.current_transaction_first_offset} here and at {open_at} in the log"
+                    f"{entry.current_transaction_first_offset} in the snapshot and at {open_at} in the log"
                 )
         return found
 

@@ -20,7 +20,7 @@ __all__ = ["Range", "next_good", "valid_batch"]
 
 WINDOW_BYTES = 1 << 20
 FREE_CHECKS_BYTES = 64 << 20
-CHECKS_PER_BYTE = 64  # a file made of nothing but believable headers must not cost the square of its size
+CHECKS_PER_BYTE = 64  # bounds the cost for a file full of plausible headers, which would be quadratic
 
 
 class Range(NamedTuple):
@@ -53,7 +53,7 @@ def next_good(file: StoredFile, position: int, stop: int, offsets: Range) -> Bat
     budget = FREE_CHECKS_BYTES
     while position < stop:
         window = file.pread(position, min(WINDOW_BYTES + DEFAULT_HEADER_BYTES, stop - position))
-        # zeros behind: a message of magic 0 or 1 at the end is shorter than the header that is looked for
+        # padded with zeros: a message of magic 0 or 1 at the end is shorter than the header searched for
         data = np.frombuffer(window + bytes(DEFAULT_HEADER_BYTES), np.uint8)
         ends_here = position + len(window) >= stop
         length = len(data) if ends_here else len(window)

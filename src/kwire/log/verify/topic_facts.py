@@ -1,4 +1,4 @@
-"""What the metadata log of a directory says about its topics, read when the first question comes."""
+"""Topic ids and cleanup policies from the metadata log of a directory, read on first use."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ CLEANUP_POLICY, BROKER_CLEANUP_POLICY = "cleanup.policy", "log.cleanup.policy"
 
 
 class TopicFacts:
-    """Topic ids and cleanup policies by the metadata log in a directory; nothing is known without one.
+    """Topic ids and cleanup policies from the metadata log of a directory; everything is unknown without one.
 
-    Safe to use from several threads, and pickles. metadata_log: of the directory; its files may be missing.
+    Thread-safe and picklable. metadata_log: of the directory; its files may be missing.
     """
 
     def __init__(self, metadata_log: PartitionLog) -> None:
@@ -38,22 +38,22 @@ class TopicFacts:
         try:
             return replay_cluster(self._metadata_log)
         except KwireError:
-            return None  # no metadata log here, or a damaged one, which is reported as such
+            return None  # no metadata log, or a damaged one, which is reported elsewhere
 
     def _known(self) -> ClusterState | None:
         with self._lock:
             return self._cluster
 
     def topic_id(self, topic: str) -> uuid.UUID | None:
-        """A topic's id; None for a topic that the metadata log does not have."""
+        """Return the id of a topic; None if the metadata log does not contain it."""
         cluster = self._known()
         found = None if cluster is None else cluster.topics.get(topic)
         return None if found is None else found.topic_id
 
     def is_compacted(self, topic: str) -> bool | None:
-        """Whether a topic's cleanup.policy has `compact`; None for a topic that the metadata log does not have.
+        """Return whether a topic's cleanup.policy contains `compact`; None if the metadata log does not contain it.
 
-        A default in server.properties is not known here; the cleaner's checkpoint shows its work.
+        Defaults in server.properties are unknown; cleaner-offset-checkpoint shows which partitions were compacted.
         """
         cluster = self._known()
         if cluster is None or topic not in cluster.topics:
