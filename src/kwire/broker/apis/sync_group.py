@@ -13,7 +13,7 @@ from collections.abc import Awaitable
 
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
-from kwire.broker.groups.answers import LaterAnswer
+from kwire.broker.groups.responses import LaterAnswer
 from kwire.broker.node import Node
 from kwire.messages import SyncGroupRequest, SyncGroupResponse
 from kwire.protocol.error_codes import ErrorCode, refusal

@@ -19,8 +19,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kwire.broker.groups.answers import JoinAnswer, SyncAnswer
 from kwire.broker.groups.embedded_protocol import CONSUMER_PROTOCOL_TYPE, subscribed_topics
+from kwire.broker.groups.responses import JoinAnswer, SyncAnswer
 from kwire.messages.join_group_response import JoinGroupResponse, JoinGroupResponseMember
 from kwire.messages.sync_group_response import SyncGroupResponse
 from kwire.protocol.error_codes import ErrorCode, refusal

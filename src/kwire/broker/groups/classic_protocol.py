@@ -6,10 +6,10 @@ Source: org.apache.kafka.coordinator.group.GroupMetadataManager (classicGroupJoi
 from __future__ import annotations
 
 from kwire.broker.context import RequestContext
-from kwire.broker.groups.answers import JoinAnswer, SyncAnswer
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicMember, ClassicState, Protocols
 from kwire.broker.groups.classic_rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS, ClassicRebalance
 from kwire.broker.groups.records import empty_group_metadata, group_metadata
+from kwire.broker.groups.responses import JoinAnswer, SyncAnswer
 from kwire.broker.groups.store import GroupStore
 from kwire.errors import BrokerError
 from kwire.messages.join_group_request import JoinGroupRequest

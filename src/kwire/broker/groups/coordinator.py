@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable
 from kwire.broker.clock import Clock, Timers
 from kwire.broker.context import RequestContext
 from kwire.broker.groups import records
-from kwire.broker.groups.answers import JoinAnswer, SyncAnswer
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicState
 from kwire.broker.groups.classic_protocol import ClassicProtocol
 from kwire.broker.groups.consumer_group import ConsumerGroup
@@ -24,6 +23,7 @@ from kwire.broker.groups.migration import Migration
 from kwire.broker.groups.offsets import GroupOffsets, group_tombstones, is_empty
 from kwire.broker.groups.offsets_log import OffsetsLog
 from kwire.broker.groups.records import GroupRecord
+from kwire.broker.groups.responses import JoinAnswer, SyncAnswer
 from kwire.broker.groups.store import GroupStore
 from kwire.broker.settings import Settings
 from kwire.broker.topics import TopicRegistry

@@ -22,7 +22,6 @@ from uuid import UUID
 
 from kwire.broker.context import RequestContext
 from kwire.broker.groups import records
-from kwire.broker.groups.answers import JoinAnswer
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicMember, ClassicState
 from kwire.broker.groups.classic_protocol import MEMBER_ID_REQUIRED_VERSION, protocols_of
 from kwire.broker.groups.classic_rebalance import ClassicRebalance
@@ -37,6 +36,7 @@ from kwire.broker.groups.embedded_protocol import (
     write_assignment,
 )
 from kwire.broker.groups.records import GroupRecord
+from kwire.broker.groups.responses import JoinAnswer
 from kwire.broker.groups.store import GroupStore
 from kwire.errors import BrokerError, DecodeError
 from kwire.identifiers import new_uuid, render_uuid
