@@ -16,7 +16,7 @@ from collections.abc import Awaitable
 
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
-from kwire.broker.groups.responses import LaterAnswer
+from kwire.broker.groups.responses import PendingResponse
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
 from kwire.messages import JoinGroupRequest, JoinGroupResponse
@@ -31,10 +31,10 @@ def handle(
     """Join the group; the response follows when the next generation begins."""
     if context.api_version == 0:
         request.rebalance_timeout_ms = request.session_timeout_ms
-    later: LaterAnswer[JoinGroupResponse] = LaterAnswer()
+    pending: PendingResponse[JoinGroupResponse] = PendingResponse()
 
     def respond(response: JoinGroupResponse) -> None:
-        later(adapt(response, context.api_version))
+        pending(adapt(response, context.api_version))
 
     try:
         node.authorize(context, Operation.READ, ResourceType.GROUP, request.group_id)
@@ -46,7 +46,7 @@ def handle(
         )
     except BrokerError as error:
         return adapt(error_response(request, ErrorCode(error.code), error.what), context.api_version)
-    return later.response()
+    return pending.response()
 
 
 def adapt(response: JoinGroupResponse, version: int) -> JoinGroupResponse:

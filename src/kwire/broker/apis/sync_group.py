@@ -13,7 +13,7 @@ from collections.abc import Awaitable
 
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
-from kwire.broker.groups.responses import LaterAnswer
+from kwire.broker.groups.responses import PendingResponse
 from kwire.broker.node import Node
 from kwire.messages import SyncGroupRequest, SyncGroupResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
@@ -28,6 +28,6 @@ def handle(
     if context.api_version >= NAMES_VERSION and (request.protocol_type is None or request.protocol_name is None):
         raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "protocol type and name are required")
     node.authorize(context, Operation.READ, ResourceType.GROUP, request.group_id)
-    later: LaterAnswer[SyncGroupResponse] = LaterAnswer()
-    node.groups.sync(request, later)
-    return later.response()
+    pending: PendingResponse[SyncGroupResponse] = PendingResponse()
+    node.groups.sync(request, pending)
+    return pending.response()

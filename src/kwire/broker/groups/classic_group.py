@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kwire.broker.groups.embedded_protocol import CONSUMER_PROTOCOL_TYPE, subscribed_topics
-from kwire.broker.groups.responses import JoinAnswer, SyncAnswer
+from kwire.broker.groups.responses import JoinCallback, SyncCallback
 from kwire.messages.join_group_response import JoinGroupResponse, JoinGroupResponseMember
 from kwire.messages.sync_group_response import SyncGroupResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
@@ -59,8 +59,8 @@ class ClassicMember:
     protocols: Protocols
     assignment: bytes = b""
     is_new: bool = False
-    awaiting_join: JoinAnswer | None = None
-    awaiting_sync: SyncAnswer | None = None
+    awaiting_join: JoinCallback | None = None
+    awaiting_sync: SyncCallback | None = None
 
     def metadata(self, protocol: str | None) -> bytes:
         """Return the metadata for a protocol; all members of a generation support the selected one."""
@@ -124,8 +124,8 @@ class ClassicGroup:
         """Give the member of an instance a new member id, and fence requests that wait under the old one."""
         old = self.members.pop(old_id)
         fenced = int(ErrorCode.FENCED_INSTANCE_ID)
-        self.answer_join(old, JoinGroupResponse(member_id=old_id, leader="", error_code=fenced))
-        self.answer_sync(old, SyncGroupResponse(error_code=fenced))
+        self.complete_join(old, JoinGroupResponse(member_id=old_id, leader="", error_code=fenced))
+        self.complete_sync(old, SyncGroupResponse(error_code=fenced))
         new = ClassicMember(
             member_id=new_id,
             instance_id=instance_id,
@@ -175,20 +175,20 @@ class ClassicGroup:
         """Whether every member waits for its response and no member id is pending."""
         return not self.pending_joins and all(m.awaiting_join is not None for m in self.members.values())
 
-    def answer_join(self, member: ClassicMember, response: JoinGroupResponse) -> bool:
+    def complete_join(self, member: ClassicMember, response: JoinGroupResponse) -> bool:
         """Complete a member's JoinGroup; return whether it was waiting."""
-        answer, member.awaiting_join = member.awaiting_join, None
-        if answer is None:
+        respond, member.awaiting_join = member.awaiting_join, None
+        if respond is None:
             return False
-        answer(response)
+        respond(response)
         return True
 
-    def answer_sync(self, member: ClassicMember, response: SyncGroupResponse) -> bool:
+    def complete_sync(self, member: ClassicMember, response: SyncGroupResponse) -> bool:
         """Complete a member's SyncGroup; return whether it was waiting."""
-        answer, member.awaiting_sync = member.awaiting_sync, None
-        if answer is None:
+        respond, member.awaiting_sync = member.awaiting_sync, None
+        if respond is None:
             return False
-        answer(response)
+        respond(response)
         return True
 
     @property

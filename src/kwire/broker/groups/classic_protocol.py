@@ -9,7 +9,7 @@ from kwire.broker.context import RequestContext
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicMember, ClassicState, Protocols
 from kwire.broker.groups.classic_rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS, ClassicRebalance
 from kwire.broker.groups.records import empty_group_metadata, group_metadata
-from kwire.broker.groups.responses import JoinAnswer, SyncAnswer
+from kwire.broker.groups.responses import JoinCallback, SyncCallback
 from kwire.broker.groups.store import GroupStore
 from kwire.errors import BrokerError
 from kwire.messages.join_group_request import JoinGroupRequest
@@ -42,7 +42,7 @@ class ClassicProtocol:
 
     # --- JoinGroup ---
 
-    def join(self, context: RequestContext, request: JoinGroupRequest, answer: JoinAnswer) -> None:
+    def join(self, context: RequestContext, request: JoinGroupRequest, respond: JoinCallback) -> None:
         """Join a group, creating it for a member without an id. The response follows when the generation begins.
 
         Raises BrokerError for a rejected request; its response carries the member id of the request.
@@ -53,7 +53,7 @@ class ClassicProtocol:
                 raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"Classic group {request.group_id} not found.")
             group = self._make_group(request.group_id)
         assert isinstance(group, ClassicGroup)
-        self._join(group, context, request, answer)
+        self._join(group, context, request, respond)
 
     def _make_group(self, group_id: str) -> ClassicGroup:
         group = self.store.new_classic_group(group_id)
@@ -65,20 +65,20 @@ class ClassicProtocol:
         return group
 
     def _join(
-        self, group: ClassicGroup, context: RequestContext, request: JoinGroupRequest, answer: JoinAnswer
+        self, group: ClassicGroup, context: RequestContext, request: JoinGroupRequest, respond: JoinCallback
     ) -> None:
         if not self._has_room(group, request.member_id):
             group.remove(request.member_id)
-            answer(JoinGroupResponse(member_id="", error_code=int(ErrorCode.GROUP_MAX_SIZE_REACHED)))
+            respond(JoinGroupResponse(member_id="", error_code=int(ErrorCode.GROUP_MAX_SIZE_REACHED)))
         elif not group.supports(request.protocol_type, [protocol.name for protocol in request.protocols]):
             raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "no protocol is common to all members")
         elif not request.member_id:
-            self._join_new(group, context, request, answer)
+            self._join_new(group, context, request, respond)
         elif request.member_id in group.pending_joins:
-            self._add(group, context, request, request.member_id, answer)
+            self._add(group, context, request, request.member_id, respond)
         else:
             group.check_member(request.member_id, request.group_instance_id)
-            self._join_again(group, group.members[request.member_id], request, answer)
+            self._join_again(group, group.members[request.member_id], request, respond)
 
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
         """Return whether the group has room for a member. During a rebalance, members that joined first stay."""
@@ -91,20 +91,20 @@ class ClassicProtocol:
         return member is not None or len(group.members) < limit
 
     def _join_new(
-        self, group: ClassicGroup, context: RequestContext, request: JoinGroupRequest, answer: JoinAnswer
+        self, group: ClassicGroup, context: RequestContext, request: JoinGroupRequest, respond: JoinCallback
     ) -> None:
         instance_id = request.group_instance_id
         new_id = group.new_member_id(context.client_id, instance_id)
         if instance_id is None and context.api_version >= MEMBER_ID_REQUIRED_VERSION:
             group.pending_joins.add(new_id)
             self.rebalance.start_session(group, new_id, request.session_timeout_ms)
-            answer(JoinGroupResponse(member_id=new_id, error_code=int(ErrorCode.MEMBER_ID_REQUIRED)))
+            respond(JoinGroupResponse(member_id=new_id, error_code=int(ErrorCode.MEMBER_ID_REQUIRED)))
             return
         existing = group.static_members.get(instance_id) if instance_id is not None else None
         if existing is None:
-            self._add(group, context, request, new_id, answer)
+            self._add(group, context, request, new_id, respond)
         else:
-            self._replace_static(group, context, request, existing, new_id, answer)
+            self._replace_static(group, context, request, existing, new_id, respond)
 
     def _add(
         self,
@@ -112,7 +112,7 @@ class ClassicProtocol:
         context: RequestContext,
         request: JoinGroupRequest,
         member_id: str,
-        answer: JoinAnswer,
+        respond: JoinCallback,
     ) -> None:
         member = ClassicMember(
             member_id=member_id,
@@ -124,7 +124,7 @@ class ClassicProtocol:
             protocol_type=request.protocol_type,
             protocols=protocols_of(request),
             is_new=True,
-            awaiting_join=answer,
+            awaiting_join=respond,
         )
         if group.state is ClassicState.PREPARING_REBALANCE and group.previous_state is ClassicState.EMPTY:
             group.new_member_added = True
@@ -133,29 +133,29 @@ class ClassicProtocol:
         self.rebalance.prepare_or_complete(group, f"{member_id} joins; it says: {request.reason or 'nothing'}")
 
     def _join_again(
-        self, group: ClassicGroup, member: ClassicMember, request: JoinGroupRequest, answer: JoinAnswer
+        self, group: ClassicGroup, member: ClassicMember, request: JoinGroupRequest, respond: JoinCallback
     ) -> None:
         """Let a known member join again. A settled group rebalances only for a change, or for its leader."""
         unchanged = member.protocols == protocols_of(request)
         is_leader = group.leader == member.member_id
         if group.state is ClassicState.COMPLETING_REBALANCE and unchanged:
-            answer(group.joined_response(member.member_id, with_members=is_leader))  # its response was lost
+            respond(group.joined_response(member.member_id, with_members=is_leader))  # its response was lost
         elif group.state is ClassicState.STABLE and unchanged and not is_leader:
-            answer(group.joined_response(member.member_id, with_members=False))
+            respond(group.joined_response(member.member_id, with_members=False))
         elif group.state is ClassicState.EMPTY:
             raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"group '{group.group_id}' has no members")
         else:
-            self._update(member, request, answer)
+            self._update(member, request, respond)
             self.rebalance.prepare_or_complete(
                 group, f"{member.member_id} joins again; it says: {request.reason or 'nothing'}"
             )
 
     @staticmethod
-    def _update(member: ClassicMember, request: JoinGroupRequest, answer: JoinAnswer) -> None:
+    def _update(member: ClassicMember, request: JoinGroupRequest, respond: JoinCallback) -> None:
         member.protocols = protocols_of(request)
         member.rebalance_timeout_ms = request.rebalance_timeout_ms
         member.session_timeout_ms = request.session_timeout_ms
-        member.awaiting_join = answer
+        member.awaiting_join = respond
 
     def _replace_static(
         self,
@@ -164,14 +164,14 @@ class ClassicProtocol:
         request: JoinGroupRequest,
         old_id: str,
         new_id: str,
-        answer: JoinAnswer,
+        respond: JoinCallback,
     ) -> None:
         """Let an instance come back without its member id (KIP-345); a settled group does not rebalance."""
         assert request.group_instance_id is not None
         leader_before, old = group.leader, group.members[old_id]
         self.store.timers.cancel(("session", group.group_id, old_id))
         member = group.replace_static(request.group_instance_id, old_id, new_id)
-        self._update(member, request, answer)
+        self._update(member, request, respond)
         self.rebalance.restart_session(group, member)
         if group.state is ClassicState.STABLE and group.select_protocol() == group.protocol_name:
             assignments = {member.member_id: member.assignment for member in group.members.values()}
@@ -190,7 +190,7 @@ class ClassicProtocol:
             else:  # names its old id as the leader, so it does not act as one
                 response = group.joined_response(new_id, with_members=False)
                 response.leader = leader_before or ""
-            group.answer_join(member, response)
+            group.complete_join(member, response)
         elif group.state in (ClassicState.STABLE, ClassicState.COMPLETING_REBALANCE):
             self.rebalance.prepare(group, f"static member {new_id} comes back, and the group has to change for it")
         else:
@@ -198,7 +198,7 @@ class ClassicProtocol:
 
     # --- SyncGroup ---
 
-    def sync(self, group: ClassicGroup, request: SyncGroupRequest, answer: SyncAnswer) -> None:
+    def sync(self, group: ClassicGroup, request: SyncGroupRequest, respond: SyncCallback) -> None:
         """Request the assignment of this generation; the leader brings it. Raises BrokerError."""
         group.check_member(request.member_id, request.group_instance_id)
         if request.generation_id != group.generation_id:
@@ -214,11 +214,11 @@ class ClassicProtocol:
             raise refusal(ErrorCode.REBALANCE_IN_PROGRESS, "group is rebalancing")
         self._synced(group, request.member_id)
         if group.state is ClassicState.COMPLETING_REBALANCE:
-            member.awaiting_sync = answer
+            member.awaiting_sync = respond
             if group.leader == member.member_id:
                 self._store_assignment(group, request)
         else:
-            answer(
+            respond(
                 SyncGroupResponse(
                     protocol_type=group.protocol_type, protocol_name=group.protocol_name, assignment=member.assignment
                 )

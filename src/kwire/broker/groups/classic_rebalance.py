@@ -119,7 +119,7 @@ class ClassicRebalance:
             return
         for member in group.members.values():
             response = group.joined_response(member.member_id, with_members=group.leader == member.member_id)
-            group.answer_join(member, response)
+            group.complete_join(member, response)
             self.restart_session(group, member)
             member.is_new = False
             group.pending_syncs.add(member.member_id)
@@ -156,7 +156,7 @@ class ClassicRebalance:
                 assignment=member.assignment,
                 error_code=int(error),
             )
-            if group.answer_sync(member, response):
+            if group.complete_sync(member, response):
                 self.restart_session(group, member)
 
     # --- sessions ---
@@ -193,6 +193,6 @@ class ClassicRebalance:
         self.store.timers.cancel(("session", group.group_id, member_id))
         member = group.members.get(member_id)
         if member is not None:
-            group.answer_join(member, UNKNOWN_MEMBER)
-            group.answer_sync(member, SyncGroupResponse(error_code=int(ErrorCode.UNKNOWN_MEMBER_ID)))
+            group.complete_join(member, UNKNOWN_MEMBER)
+            group.complete_sync(member, SyncGroupResponse(error_code=int(ErrorCode.UNKNOWN_MEMBER_ID)))
         group.remove(member_id)

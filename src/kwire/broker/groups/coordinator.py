@@ -23,7 +23,7 @@ from kwire.broker.groups.migration import Migration
 from kwire.broker.groups.offsets import GroupOffsets, group_tombstones, is_empty
 from kwire.broker.groups.offsets_log import OffsetsLog
 from kwire.broker.groups.records import GroupRecord
-from kwire.broker.groups.responses import JoinAnswer, SyncAnswer
+from kwire.broker.groups.responses import JoinCallback, SyncCallback
 from kwire.broker.groups.store import GroupStore
 from kwire.broker.settings import Settings
 from kwire.broker.topics import TopicRegistry
@@ -86,8 +86,8 @@ class GroupCoordinator:
         for group in self.store.groups.values():
             if isinstance(group, ClassicGroup):
                 for member in group.members.values():
-                    group.answer_join(member, JoinGroupResponse(member_id=member.member_id, error_code=code))
-                    group.answer_sync(member, SyncGroupResponse(error_code=code))
+                    group.complete_join(member, JoinGroupResponse(member_id=member.member_id, error_code=code))
+                    group.complete_sync(member, SyncGroupResponse(error_code=code))
 
     def _expire_later(self) -> None:
         def expire() -> None:
@@ -129,7 +129,7 @@ class GroupCoordinator:
         self,
         context: RequestContext,
         request: JoinGroupRequest,
-        answer: JoinAnswer,
+        respond: JoinCallback,
         may_see: Callable[[str], bool] = lambda topic: True,
     ) -> None:
         """Handle JoinGroup. Raises BrokerError."""
@@ -141,21 +141,21 @@ class GroupCoordinator:
         group = self.store.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
             if group.members:
-                self.migration.join(group, context, request, answer, may_see)
+                self.migration.join(group, context, request, respond, may_see)
                 return
             self.store.write(group.group_id, group_tombstones(group))
-        self.classic.join(context, request, answer)
+        self.classic.join(context, request, respond)
 
-    def sync(self, request: SyncGroupRequest, answer: SyncAnswer) -> None:
+    def sync(self, request: SyncGroupRequest, respond: SyncCallback) -> None:
         """Handle SyncGroup. Raises BrokerError."""
         check_group_id(request.group_id)
         group = self.store.groups.get(request.group_id)
         if group is None or is_empty(group):
             raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"Group {request.group_id} has no members.")
         if isinstance(group, ClassicGroup):
-            self.classic.sync(group, request, answer)
+            self.classic.sync(group, request, respond)
         else:
-            answer(self.migration.sync(group, request))
+            respond(self.migration.sync(group, request))
 
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation_id: int) -> None:
         """Handle Heartbeat. Raises BrokerError."""

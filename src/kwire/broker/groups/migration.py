@@ -36,7 +36,7 @@ from kwire.broker.groups.embedded_protocol import (
     write_assignment,
 )
 from kwire.broker.groups.records import GroupRecord
-from kwire.broker.groups.responses import JoinAnswer
+from kwire.broker.groups.responses import JoinCallback
 from kwire.broker.groups.store import GroupStore
 from kwire.errors import BrokerError, DecodeError
 from kwire.identifiers import new_uuid, render_uuid
@@ -121,8 +121,8 @@ class Migration:
             self.store.timers.cancel((what, classic.group_id))
         again = int(ErrorCode.REBALANCE_IN_PROGRESS)
         for member in classic.members.values():
-            classic.answer_join(member, JoinGroupResponse(member_id=member.member_id, error_code=again))
-            classic.answer_sync(member, SyncGroupResponse(error_code=again))
+            classic.complete_join(member, JoinGroupResponse(member_id=member.member_id, error_code=again))
+            classic.complete_sync(member, SyncGroupResponse(error_code=again))
             self.consumers.start_session(classic.group_id, member.member_id, member.session_timeout_ms)
 
     def downgrade(self, group: ConsumerGroup, leaving: str) -> bool:
@@ -211,7 +211,7 @@ class Migration:
         group: ConsumerGroup,
         context: RequestContext,
         request: JoinGroupRequest,
-        answer: JoinAnswer,
+        respond: JoinCallback,
         may_see: Callable[[str], bool],
     ) -> None:
         """Handle JoinGroup of a classic member. Raises BrokerError."""
@@ -222,7 +222,7 @@ class Migration:
             raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"Member {member_id}'s protocols are not supported.")
         is_new, instance_id = not request.member_id, request.group_instance_id
         if is_new and instance_id is None and context.api_version >= MEMBER_ID_REQUIRED_VERSION:
-            answer(JoinGroupResponse(member_id=member_id, error_code=int(ErrorCode.MEMBER_ID_REQUIRED)))
+            respond(JoinGroupResponse(member_id=member_id, error_code=int(ErrorCode.MEMBER_ID_REQUIRED)))
             return
         try:
             subscription = read_subscription(protocols[0][1])
@@ -251,7 +251,7 @@ class Migration:
             request.rebalance_timeout_ms,
             lambda: self.consumers.expire(group.group_id, member_id, "it did not send SyncGroup in time"),
         )
-        answer(
+        respond(
             JoinGroupResponse(
                 member_id=member.member_id,
                 generation_id=member.epoch,

@@ -13,16 +13,16 @@ from typing import Generic, TypeVar
 from kwire.messages.join_group_response import JoinGroupResponse
 from kwire.messages.sync_group_response import SyncGroupResponse
 
-__all__ = ["JoinAnswer", "LaterAnswer", "SyncAnswer"]
+__all__ = ["JoinCallback", "PendingResponse", "SyncCallback"]
 
 R = TypeVar("R")
 
-JoinAnswer = Callable[[JoinGroupResponse], object]
-SyncAnswer = Callable[[SyncGroupResponse], object]
+JoinCallback = Callable[[JoinGroupResponse], object]
+SyncCallback = Callable[[SyncGroupResponse], object]
 
 
-class LaterAnswer(Generic[R]):
-    """A callable for one response, which the handler returns: the response itself, or a future of the event loop."""
+class PendingResponse(Generic[R]):
+    """The response of one request, passed by calling this object. A handler returns it as it is, or as a future."""
 
     def __init__(self) -> None:
         self._response: R | None = None
@@ -31,11 +31,11 @@ class LaterAnswer(Generic[R]):
     def __call__(self, response: R) -> None:
         if self._future is None:
             self._response = response
-        elif not self._future.done():  # nobody may be waiting any more: the connection is gone
+        elif not self._future.done():  # cancelled if the connection has closed
             self._future.set_result(response)
 
     def response(self) -> R | asyncio.Future[R]:
-        """Return the response if it was given already, else a future of it. Call this once."""
+        """Return the response if it is known, else a future of it. Call this once."""
         if self._response is not None:
             return self._response
         self._future = asyncio.get_running_loop().create_future()
