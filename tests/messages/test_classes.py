@@ -119,7 +119,7 @@ def test_copies_are_messages_of_their_own(name: str) -> None:
 @pytest.mark.requirement("SDEF-26", "W-04")
 def test_versions_outside_the_valid_ones_are_refused() -> None:
     for version in (-1, 14, 99):
-        with pytest.raises(UnsupportedVersion, match=f"MetadataResponse has versions 0-13, not {version}"):
+        with pytest.raises(UnsupportedVersion, match=f"MetadataResponse: no version {version}; versions are 0-13"):
             MetadataResponse().encode(version=version)
         with pytest.raises(UnsupportedVersion):
             MetadataResponse.decode(b"", version=version)

@@ -141,7 +141,7 @@ def test_null_where_it_is_not_allowed_names_the_field() -> None:
 @pytest.mark.requirement("J-07")
 def test_versions_that_are_not_valid_are_refused() -> None:
     for version in (-1, 4, 32767):
-        with pytest.raises(UnsupportedVersion, match="Probe has versions 0-3"):
+        with pytest.raises(UnsupportedVersion, match=f"Probe: no version {version}; versions are 0-3"):
             Probe().to_json(version=version)
         with pytest.raises(UnsupportedVersion):
             Probe.from_json(PLAIN, version=version)

@@ -153,7 +153,7 @@ def test_a_prefix_that_is_another_one_is_an_error_with_its_row() -> None:
             reader.read_bounds(*message_bounds(data))
         with pytest.raises(Malformed, match=f"number 7, not {number}, in row 1 of OffsetCommitKey"):
             reader.read_bounds(*message_bounds(data.slice(0, 2)))
-    with pytest.raises(UnsupportedVersion, match=r"OffsetCommitValue has versions .*, not -1, which is in row 0"):
+    with pytest.raises(UnsupportedVersion, match=r"OffsetCommitValue: no version -1, in row 0; versions are 0-"):
         PrefixedReader(Commit.SPEC, None).read_bounds(*message_bounds(data.slice(3)))
 
 
@@ -266,7 +266,7 @@ def test_the_registry_functions_run_in_spark(spark: SparkSession) -> None:
     ("arguments", "error", "message"),
     [
         (("MetadataRespons", 9), OptionError, "did you mean 'MetadataResponse'"),
-        (("MetadataResponse", 99), UnsupportedVersion, "MetadataResponse has versions 0-13, not 99"),
+        (("MetadataResponse", 99), UnsupportedVersion, "MetadataResponse: no version 99; versions are 0-13"),
         (("MetadataResponse", None), OptionError, "requires option 'prefixed'"),
         (("missing.json", 1), OptionError, "missing.json': cannot read the file"),
         (('{ "type": "data" }', 1), SchemaError, "definition"),

@@ -152,7 +152,7 @@ class Message(Struct):
 
         views: bytes and records as memoryviews of data instead of copies.
         lenient: accept what Kafka accepts and the protocol forbids (listed in docs/plan.md).
-        Raises DecodeError with position and path; bytes left over are one. UnsupportedVersion outside VALID_VERSIONS.
+        Raises DecodeError with position and path, also for remaining bytes; UnsupportedVersion outside VALID_VERSIONS.
         """
         message: Self = cls._codec(version).decode(data, views, lenient)
         return message
@@ -212,4 +212,4 @@ class Message(Struct):
     def check_version(cls, version: int) -> None:
         """Raise UnsupportedVersion unless the version is one of VALID_VERSIONS."""
         if version not in cls.VALID_VERSIONS:
-            raise UnsupportedVersion(f"{cls.__name__} has versions {cls.VALID_VERSIONS}, not {version}")
+            raise UnsupportedVersion(f"{cls.__name__}: no version {version}; versions are {cls.VALID_VERSIONS}")

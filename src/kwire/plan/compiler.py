@@ -51,7 +51,7 @@ class _Compiler:
 
     def body(self, message: Message, version: int) -> None:
         if version not in message.valid:
-            raise UnsupportedVersion(f"{message.name} has versions {message.valid}, not {version}")
+            raise UnsupportedVersion(f"{message.name}: no version {version}; versions are {message.valid}")
         self.message, self.version, self.flexible = message, version, version in message.flexible
         self.struct(message.struct)
 

@@ -49,7 +49,7 @@ class VersionsReader:
                     continue
                 row = int(np.flatnonzero(mine)[0])
                 raise UnsupportedVersion(
-                    f"{self.spec.name} has versions {self.spec.valid}, not {version}, which is in row {row}"
+                    f"{self.spec.name}: no version {version}, in row {row}; versions are {self.spec.valid}"
                 )
             kept = np.array(bounds, np.int64)
             kept[~mine, 0] = -1

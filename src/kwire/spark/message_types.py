@@ -53,7 +53,7 @@ def message_class(message: str) -> type[MessageClass]:
 def struct_type(message: Message, version: int | None) -> StructType:
     """The columns of one version, or with None of all versions. Raises UnsupportedVersion."""
     if version is not None and version not in message.valid:
-        raise UnsupportedVersion(f"{message.name} has versions {message.valid}, not {version}")
+        raise UnsupportedVersion(f"{message.name}: no version {version}; versions are {message.valid}")
     return _struct(message.struct, version)
 
 
