@@ -14,7 +14,7 @@ from tests.schema.writing import common, field, message, request, tagged
 
 from kwire import schema
 from kwire.schema.declarations import Problems, read_message
-from kwire.schema.evolution.kafka_checker import kafka_answers_to_texts
+from kwire.schema.evolution.kafka_checker import kafka_violations_of_texts
 
 A, B, C = field(name="A"), field(name="B"), field("string", "C")
 NEXT = {"validVersions": "0-4"}
@@ -25,7 +25,7 @@ def kafka(old: str, new: str) -> list[str]:
     texts = [read_message(text, Problems(None), "kafka") for text in (old, new)]
     assert texts[0] is not None
     assert texts[1] is not None
-    return [violation.rule for violation in kafka_answers_to_texts(texts[0], texts[1])]
+    return [violation.rule for violation in kafka_violations_of_texts(texts[0], texts[1])]
 
 
 def ours(old: str, new: str) -> list[str]:

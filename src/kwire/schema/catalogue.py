@@ -1,17 +1,17 @@
-"""Definitions out of Kafka's jars, kept as facts, and read back release by release.
+"""Catalogue of the definitions in Kafka's jars, by release.
 
-A catalogue is a directory with one folder a release, in it one folder a module, in it one file a message:
+A catalogue is a directory with a folder per release, a subfolder per module and a file per message:
 
     definitions/kafka-3.9.1/clients/FetchRequest.json
 
-A release next to one that is there holds what differs from it. Its `base.txt` names the other folder, and below, a line
-each, the definitions of the base that it lacks:
+A release may be stored as its differences from another one. Its `base.txt` names the folder of that base and lists, one
+per line, the definitions of the base that it lacks:
 
     kafka-3.9.1
     - group-coordinator/ShareGroupPartitionMetadataKey
 
-Kafka's own jars carry their definitions (kafka-clients: common/message/*.json, and so on). What is kept of them is what
-`render` writes: names, types, versions, tags, defaults; neither comments nor prose.
+Kafka's own jars carry their definitions (kafka-clients: common/message/*.json, and so on). The catalogue keeps
+what `render` writes: names, types, versions, tags and defaults, without comments or prose.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Parse a definition file object by object, and check the rules that concern single objects.
 
 These are the rules that Kafka applies while parsing (E-01 to E-30, E-60 to E-66); `resolve` applies those that need the
-whole message. Reading continues after an error, so all errors of a file are reported at once.
+whole message. Reading continues after an error, so all errors of a file are reported together.
 Source: org.apache.kafka.message.MessageSpec, StructSpec, FieldSpec, FieldType, EntityType, HeaderVersions.
 """
 
@@ -193,7 +193,7 @@ class _Object:
         return text == "true"
 
     def integer(self, attribute: str, bits: int) -> int | None:
-        """Read a signed integer of so many bits, or the text of one."""
+        """Read a signed integer of this width, or its text."""
         if attribute not in self.members:
             return None
         text = self.text(attribute, "").strip()

@@ -77,7 +77,7 @@ def _string(text: str) -> str | None:
 
 
 def _integer(text: str, type_name: str) -> int:
-    # Limits first: Python refuses numbers of thousands of digits with an error of its own.
+    # Check the length first: Python raises a different error for numbers of thousands of digits.
     if len(text) > 64:
         raise ValueError(f"{text[:20]!r}... is not a valid {type_name}")
     if _HEX.match(text):

@@ -1,11 +1,11 @@
-"""What integers would take in each of KIP-625's encodings, counted without keeping them.
+"""Sizes of integers in each of KIP-625's encodings, computed from counts.
 
     counts = count_integers(column)         numpy, or Arrow's, or any sequence of integers
-    counts + others                         the same as counting both; so parts may be counted apart, and anywhere
+    counts + others                         counts of both; parts can be counted separately
     counts.bytes_as(ENCODINGS["packed32"])  bytes of all of them, None when one does not fit
 
-The size of a number depends on its sign and on how many bits it needs alone. So the counts are two histograms of 64
-numbers, whatever has been counted: exact for every encoding, and small enough to be added up over a cluster.
+The size of a number depends only on its sign and the bits it needs. So the counts are two histograms of 64 numbers:
+exact for every encoding, and small enough to be summed over a cluster.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ NOTHING = (0,) * BITS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntegerCounts:
-    """How many integers need how many bits.
+    """Counts of integers by the bits they need.
 
-    natural: index i holds how many numbers from 0 up need i bits (0 needs none, 1 one, 2 and 3 two).
-    negative: the same for negative numbers n, by the bits of -n - 1 (-1 needs none, -2 one, -3 and -4 two).
+    natural: index i counts the numbers from 0 up that need i bits (0 needs none, 1 one, 2 and 3 two).
+    negative: counts of negative numbers n, by the bits of -n - 1 (-1 needs none, -2 one, -3 and -4 two).
     smallest, largest: None when nothing was counted.
     """
 

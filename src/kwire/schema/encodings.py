@@ -2,8 +2,8 @@
 
     "type": "int32", "encoding": "packed32"                                 one encoding in all versions of the field
     "type": "int32", "encoding": {"0-9": "fixed32", "10+": "upacked32"}     one for each range of versions
-    "type": "varint32"                                                      the same as the first
-    "type": {"0-9": "int32", "10+": "unsigned_varint32"}                    the same as the second
+    "type": "varint32"                                                      equals the first
+    "type": {"0-9": "int32", "10+": "unsigned_varint32"}                    equals the second
 
 The second notation is translated into the first: the logical type is the widest of the types (I-32), and int32,
 varint32 and unsigned_varint32 stand for fixed32, packed32 and upacked32 (I-33). Of an array it is the elements that
@@ -35,11 +35,11 @@ ENCODING_OF: Final = {
     for bits in WIDTHS
 }
 KIP_NAMES: Final = {f"unsigned{bits}": f"upacked{bits}" for bits in WIDTHS}
-"""Names in the KIP's example that its naming rule does not have (I-40)."""
+"""Names in the KIP's example that violate its naming rule (I-40)."""
 
 
 def logical_type(text: str) -> str:
-    """The type in memory of a type's text: int32 for varint32; any other text as it is, wrong ones included."""
+    """Return the type in memory of a type's text: int32 for varint32; any other text unchanged, even if invalid."""
     array, element = _split(text)
     return f"{array}{VARINTS.get(element, element)}"
 
@@ -83,7 +83,7 @@ def read_ranges(o: _Object, attribute: str) -> Ranges:
 
 
 def widest_type(o: _Object, types: Ranges) -> str | None:
-    """The type in memory of a type that is an object; None when there is none, which has been reported."""
+    """Return the type in memory of a type that is an object; None after reporting an error."""
     names = list(dict.fromkeys(logical_type(text.strip()) for _, text in types))
     if len(names) == 1:
         return names[0]

@@ -45,7 +45,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A JSON number as it is written."""
+    """A JSON number as written in the file."""
 
     text: str
 

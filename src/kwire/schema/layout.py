@@ -89,12 +89,12 @@ class Slot:
 
     @property
     def tag_width(self) -> Width:
-        """Bytes of a tagged field in front of its value: number and size."""
+        """Bytes of a tagged field before its value: tag and size."""
         return NOTHING if self.tag is None else Width(_varint_bytes(self.tag) + 1, _varint_bytes(self.tag) + 5)
 
     @property
     def element(self) -> Width:
-        """Bytes of what is behind the head, once: of one element, of the struct's fields, of the value."""
+        """Bytes of the part after the head, once: one element, the struct's fields or the value."""
         return sum((piece.width for piece in self.body), sum((_in_struct(slot) for slot in self.slots), NOTHING))
 
     @property
@@ -273,7 +273,7 @@ class Mark(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A slot beside that of the version before. what: the changes of its own bytes, in words.
+    """A slot compared with the previous version's. what: the changes of its own bytes, in words.
 
     inner: the slots inside; below a field that is new or gone they are marked as same.
     """
@@ -284,14 +284,14 @@ class Marked:
     inner: tuple[Marked, ...]
 
     def walk(self) -> Iterator[Marked]:
-        """This one and all inside, in wire order."""
+        """Yield this slot and all inside, in wire order."""
         yield self
         for marked in self.inner:
             yield from marked.walk()
 
 
 def compare(before: Layout | None, after: Layout) -> tuple[Marked, ...]:
-    """The slots of after, marked; those of before that are gone stand in their old places. None: nothing to compare."""
+    """Mark the slots of after; removed slots of before keep their places. before: None for nothing to compare."""
     if before is None:
         return tuple(_unmarked(slot) for slot in after.slots)
     return _compare(before.slots, after.slots)
@@ -336,7 +336,7 @@ def _mark_section(old: dict[str, Slot], before: Sequence[Slot], new: Slot, kept:
 
 
 def _with_gone(before: Sequence[Slot], marked: list[Marked], kept: set[str]) -> list[Marked]:
-    """marked with what is gone put behind the slot that it followed."""
+    """Return marked with each removed slot after the slot that it followed."""
     for at, slot in enumerate(before):
         if slot.name in kept:
             continue

@@ -1,12 +1,11 @@
-"""One message out of the definitions of several Kafka releases.
+"""Merge the definitions of one message from several Kafka releases.
 
-Each version belongs to the newest release that has it, and looks in the merged message as it does there. Fields that
-only older versions have stay, behind the field they follow in their own release. Where two releases define one version
-differently, the newer one counts and the difference is reported: exactly that version of the older release is in its
-own definition, which the catalogue keeps as well.
+Each version is defined as in the newest release that has it. Fields of older versions only are kept, after the field
+that they follow in their own release. If two releases define a version differently, the newer one wins and the
+difference is reported; the catalogue also keeps the older release's own definition.
 
-A message that changed its kind or key between releases is another message under an old name (the coordinators' records
-in 4.0); the newest release counts alone.
+A message that changed its kind or key between releases is a different message with the same name (the coordinators'
+records in 4.0); only the newest release counts.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     Message            one definition: name, kind, api key, versions
       struct: Struct   the message's own fields
-      structs          every other struct, common ones first; each stands behind those it uses
+      structs          every other struct, common ones first; each follows those it uses
         fields         in wire order
         class_fields   in the order of the class: ever-tagged fields moved to the end, in tag order
 
-Everything is immutable. Message and Struct compare by identity, so that they are cheap keys of a cache; two definitions
+Everything is immutable. Message and Struct compare by identity, so they are cheap cache keys; two definitions
 are compared through `kwire.schema.render`. A Struct appears once, however often it is used: one class for all versions.
 
 Values in `Field.default` are what the class holds: bool, int, float, str, bytes, uuid.UUID; None is null; `()` stands

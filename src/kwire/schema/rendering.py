@@ -1,8 +1,8 @@
-"""Model -> definition text: facts only, one field a line, in Kafka's own language.
+"""Model -> definition text: facts only, one field per line, in Kafka's own language.
 
-`parse(render(message))` gives the same message, so the text is what messages are stored, compared and pickled by.
+`parse(render(message))` returns the same message, so messages are stored, compared and pickled as this text.
 Comments and `about` texts are not facts. Ranges and defaults have one form each: `0-32767` is `0+`, `0x10` is 16, the
-type's own default is not written. Of the two notations of KIP-625 it is `encoding`, left out where it says nothing.
+type's own default is not written. Encodings (KIP-625) use the `encoding` notation, omitted for the default encoding.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ TAKEN = frozenset({"API_KEY", "DEFINITION", "FLEXIBLE_VERSIONS", "FORMER_NAMES",
 
 
 def resolve(text: MessageText, problems: Problems) -> Message:
-    """Return the model of a definition; with errors, as much of it as possible."""
+    """Return the model of a definition; with errors, the valid part of it."""
     return _Resolver(text, problems).message()
 
 

@@ -61,8 +61,8 @@ def advise(
 ) -> int:
     """Measure the integer fields of messages and what each encoding of KIP-625 would save.
 
-    The best encoding is the smallest of the field's own width. A narrower one would save as much, and refuse values
-    that these messages happen not to have.
+    The best encoding is the smallest of the field's own width. A narrower one would save the same, but reject
+    values that do not occur in these messages.
     """
     from kwire.plan.encoding_advice import advice_row
     from kwire.plan.integer_columns import count_fields, integer_fields

@@ -41,7 +41,7 @@ def message_of(name: str, kafka: str | None, dialect: Dialect = Dialect.STRICT) 
 def sound_definitions(paths: list[Path], dialect: Dialect) -> list[Message] | None:
     """Return the definitions of files and directories, or None after printing their errors.
 
-    Raises OptionError for a missing path, or if there is no definition.
+    Raises OptionError for a missing path or a directory without definitions.
     """
     from kwire.schema import check_all
 

@@ -1,12 +1,12 @@
-"""Evolution of definitions: may an old one become a new one, and what must a reviewer know.
+"""Evolution of definitions: whether a change is compatible, and what to review in it.
 
     compare            two definitions -> violations
-    review             the same with notes: renames, burnt tags, and what else is allowed and worth a look
+    review             violations and notes: renames, burnt tags and other allowed changes to review
     read_source        a file, directory, jar or `REV:path` of a git repository -> its definitions
-    read_history       the same -> older definitions, whose tags are burnt
+    read_history       the history of a source -> older definitions, whose tags are burnt
     compare_sources    the definitions of two sources, matched -> findings with file and line
 
-The rules are those of docs/spec/messages.md, part 5; docs/evolution.md explains them to whoever meets one.
+The rules are those of docs/spec/messages.md, part 5; docs/evolution.md explains each.
 """
 
 from kwire.schema.evolution.comparison import compare, review

@@ -33,15 +33,15 @@ def compare(
 ) -> list[Violation]:
     """List all violations in a change from old to new.
 
-    released: the versions of old that are frozen; if not given, all but an unstable highest one. A response does not
-    say that its request calls a version unstable, so whoever compares both passes the request's `stable`.
-    history: still older definitions, whose tags must not be used for something else (V-43).
+    released: the frozen versions of old; by default all but an unstable highest one. A response does not declare
+    unstable versions, so pass the request's `stable` when comparing both.
+    history: older definitions, whose tags must not be reused (V-43).
     like_kafka: report what Kafka's own checker reports; docs/evolution.md lists the differences.
     """
     if like_kafka:
-        from kwire.schema.evolution.kafka_checker import kafka_answers
+        from kwire.schema.evolution.kafka_checker import kafka_violations
 
-        return kafka_answers(old, new)
+        return kafka_violations(old, new)
     found = review(old, new, released=released, history=history)
     return [finding for finding in found if isinstance(finding, Violation)]
 

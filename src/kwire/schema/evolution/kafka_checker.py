@@ -1,10 +1,10 @@
-"""The verdicts of Kafka's own checker (MetadataSchemaCheckerTool of Kafka 4.0), for `--like-kafka`.
+"""The rules of Kafka's own checker (MetadataSchemaCheckerTool of Kafka 4.0), for `--like-kafka`.
 
 It knows metadata records, compares the text of two definitions field by field in their order, and stops at the first
 difference. Here each struct stops at its first difference.
-Kept as they are in Kafka: nullable versions compared crosswise and structs of both definitions in one registry (T-19),
-the client id of the request header, refused against itself (T-22). Where Kafka does not terminate (T-20), this refuses.
-The order of arguments is old, new always (T-21: the git command of later releases has them the other way round).
+Unchanged from Kafka: nullable versions are compared crosswise, structs of both definitions share one registry (T-19),
+and the request header is incompatible with itself (T-22). Where Kafka does not terminate (T-20), this reports a
+violation. The order of arguments is always old, new (T-21: the git command of later releases reverses it).
 Source: org.apache.kafka.message.checker.EvolutionVerifier, Unifier, FieldSpecPairIterator, FieldDomain.
 """
 
@@ -20,17 +20,17 @@ from kwire.schema.rendering import render
 from kwire.schema.versions import Versions
 
 
-def kafka_answers(old: Message, new: Message) -> list[Violation]:
-    """What Kafka's checker refuses in turning old into new.
+def kafka_violations(old: Message, new: Message) -> list[Violation]:
+    """List what Kafka's checker rejects in a change from old to new.
 
     A checked definition holds values, not texts, so defaults are compared as `render` writes them: `0x10` as `16`, and
-    the type's own default as absent. `kafka_answers_to_texts` compares the texts themselves.
+    the type's own default as absent. `kafka_violations_of_texts` compares the texts themselves.
     """
-    return kafka_answers_to_texts(_declared(old), _declared(new))
+    return kafka_violations_of_texts(_declared(old), _declared(new))
 
 
-def kafka_answers_to_texts(old: MessageText, new: MessageText) -> list[Violation]:
-    """What Kafka's checker refuses in turning one declared message into another."""
+def kafka_violations_of_texts(old: MessageText, new: MessageText) -> list[Violation]:
+    """List what Kafka's checker rejects in a change from one declared message to another."""
     checker = _Checker(old, new)
     checker.messages()
     return checker.found
@@ -110,13 +110,13 @@ class _Checker:
                 return
 
     def fields(self, message: MessageText, name: str, fields: Sequence[FieldText]) -> Sequence[FieldText] | None:
-        """The fields of a struct; those of the struct of that name if there are none. None: no such struct."""
+        """Return a struct's own fields, else those of the struct with this name; None if it does not exist."""
         return fields or _specified(message).get(class_name(name))
 
     def paired(
         self, old: Sequence[FieldText], new: Sequence[FieldText], path: str
     ) -> Iterator[tuple[FieldText, FieldText]]:
-        """Fields that both have versions of both messages, in order; what has no partner is refused."""
+        """Yield pairs of fields in versions of both messages, in order; report a field without a counterpart."""
         coming = iter(new)
         for a in old:
             in_old, in_new = self.domain(a)
@@ -141,7 +141,7 @@ class _Checker:
             self.refuse_new(b, path)
 
     def next_shared(self, coming: Iterator[FieldText], path: str) -> FieldText | Violation | None:
-        """The next new field that has versions of both messages; a Violation in the way; None at the end."""
+        """Return the next new field with versions of both messages, a Violation before it, or None at the end."""
         for b in coming:
             in_old, in_new = self.domain(b)
             if not in_new:

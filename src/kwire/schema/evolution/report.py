@@ -40,16 +40,16 @@ class Report:
         return new
 
     def ranges(self, mask: int) -> str:
-        """`version 3`, `versions 0-2`."""
+        """Name versions: `version 3`, `versions 0-2`."""
         text = self.released.text(mask)
         return f"version {text}" if text.isdigit() else f"versions {text}"
 
     def of(self, mask: int) -> str:
-        """The same with its verb."""
+        """Name versions with a verb: `version 3 is`, `versions 0-2 are`."""
         return f"{self.ranges(mask)} {'is' if self.released.text(mask).isdigit() else 'are'}"
 
     def encodings(self, field: Field, mask: int) -> str:
-        """How a field is written in the versions of mask."""
+        """Name the encodings of a field in the versions of mask."""
         return ", ".join(dict.fromkeys(encoding(field, version) for _, version in self.released.split(mask)))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kwire.schema.declarations import MessageText, Problems, read_message
 from kwire.schema.evolution.comparison import review
 from kwire.schema.evolution.findings import Finding, Note, Violation
-from kwire.schema.evolution.kafka_checker import kafka_answers_to_texts
+from kwire.schema.evolution.kafka_checker import kafka_violations_of_texts
 from kwire.schema.evolution.sources import Definition, Source
 from kwire.schema.json_text import Node, read_json_text
 from kwire.schema.model import Message
@@ -17,7 +17,7 @@ from kwire.schema.versions import Versions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Located:
-    """A finding and where it is: file and line (from 1) of the new definition, or of the old one if there is no new."""
+    """A finding with its file and line (from 1) in the new definition, or in the old one if it was removed."""
 
     finding: Finding
     file: str
@@ -27,10 +27,10 @@ class Located:
 def compare_sources(
     old: Source, new: Source, *, history: Mapping[str, Sequence[Message]] | None = None, like_kafka: bool = False
 ) -> list[Located]:
-    """Every finding about two sources' definitions, notes included, by message name.
+    """List all findings about the definitions of two sources, notes included, by message name.
 
-    Definitions are matched by name; those left over by kind and api key (a renamed message, V-10). A request's unstable
-    version is unstable for its response, too. Removed messages are V-04, added ones are noted as V-20.
+    Definitions are matched by name; the remaining ones by kind and API key (a renamed message, V-10). An unstable
+    version of a request is unstable in its response, too. Removed messages are V-04, added ones are noted as V-20.
     """
     return [
         Located(finding=finding, file=place.file, line=_line(place, finding.where))
@@ -60,7 +60,7 @@ def _compare(
         else:
             yield Note(rule="V-22", where=a.message.name, message="removed; no version of it was released"), a
     elif like_kafka:
-        for violation in kafka_answers_to_texts(_declared(a), _declared(b)):
+        for violation in kafka_violations_of_texts(_declared(a), _declared(b)):
             yield violation, b
     else:
         older = history.get(b.message.name, ())
@@ -134,7 +134,7 @@ def _declared(definition: Definition) -> MessageText:
 
 
 def _line(definition: Definition, where: str) -> int:
-    """The line of the field that `where` names, or of as much of its path as the definition has."""
+    """Return the line of the field that `where` names, or of its closest parent in the definition."""
     root = read_json_text(definition.text, lenient=True)
     line = root.line
     common = {_name(struct): struct for struct in _items(root, "commonStructs")}

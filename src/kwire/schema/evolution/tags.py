@@ -1,7 +1,7 @@
-"""Tags that definitions of the past have used.
+"""Tags used by former definitions.
 
 A tag is burnt by its first use: an old peer or an old record may still hold it. The old definition shows its own tags;
-those of fields that went before it are in older definitions, so these are read for nothing but their tags.
+tags of fields removed earlier are in older definitions, which are read for their tags only.
 Source: KIP-482, "Tagged Fields and Version Compatibility".
 """
 
