@@ -2,7 +2,7 @@
 
     ColumnReader(spec, 9, ["topics[].name", "topics[].partitions[].leader_id"]).read(data, starts) -> pyarrow.Table
 
-A path names a field from the message down, `[]` behind every array of structs that is unfolded. The table has one row
+A path names a field from the message down, with `[]` after every unfolded array of structs. The table has one row
 for each element of the innermost array (a message with none has no row, as with SQL's UNNEST); fields further out
 repeat. So all arrays on the paths must lie on one line. Fields that the version lacks, and tagged ones that were not
 sent, have their default; fields below a null struct are null.
@@ -11,7 +11,7 @@ sent, have their default; fields below a null struct are null.
     string, bytes and records                   string, binary; as a       array of those     list of the same
                                                 dictionary when repeated   numbers
 
-Fields that no path asks for are walked over; tagged ones among them are skipped by their size, unread.
+Fields in no path are checked but not stored; tagged ones among them are skipped by their size, unread.
 This module imports numba, numpy and pyarrow; nothing else in the package does before it has to.
 """
 
@@ -77,7 +77,7 @@ MAX_ARROW_OFFSET = 2**31 - 1
 
 @dataclass(slots=True, kw_only=True)
 class _Column:
-    """A wanted field. level: the innermost array around it. row: of the plan; -1 when the version lacks the field.
+    """A projected field. level: the innermost array around it. row: of the plan; -1 when the version lacks the field.
 
     code: of a number as the kernel stores it, or of the elements of a list; 0 for strings and bytes.
     optional: may be omitted from a message.
@@ -425,7 +425,7 @@ def _gathered(column: _Column, slices: ColumnArray, source: UInt8Array) -> pa.Ar
         validity = pa.array(~nulls).buffers()[1]
     if total > MAX_ARROW_OFFSET:
         raise OptionError(
-            f"{column.path}: {total} bytes in one column, {MAX_ARROW_OFFSET} at most; read fewer messages at once"
+            f"{column.path}: {total} bytes in one column, {MAX_ARROW_OFFSET} at most; read fewer messages per call"
         )
     data = np.empty(total, stored(column.code) if column.code else np.uint8)
     gather(

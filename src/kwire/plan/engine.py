@@ -1,15 +1,14 @@
 """The choice of interpreter: the walker, available immediately, or the kernels, which must be loaded.
 
 Loading takes half a second of CPU (numba itself, then the machine code from its cache), ten without the cache. So a
-process starts with the walker. One that goes on calling codecs gets the kernels in the background: after
-CALLS_BEFORE_LOADING calls or the same work in large messages, or as soon as somebody calls `load_in_background`, a
-thread loads them, and every codec switches at its next call. Nothing else changes: both give the same objects, bytes
-and errors.
+process starts with the walker. If it continues to call codecs, a thread loads the kernels in the background: after
+CALLS_BEFORE_LOADING calls or the same work in large messages, or immediately after `load_in_background`. Every codec
+then switches at its next call. Nothing else changes: both return the same objects, bytes and errors.
 
     KWIRE_KERNEL=0    never load the kernels
-    KWIRE_KERNEL=1    load them before the first codec is made; ImportError if that cannot be done
+    KWIRE_KERNEL=1    load them before the first codec is made; ImportError if that fails
 
-Without that variable a machine without numba stays with the walker; `problem()` says why.
+Without numba and this variable, the walker stays in use; `problem()` says why.
 """
 
 from __future__ import annotations

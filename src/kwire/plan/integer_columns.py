@@ -51,8 +51,8 @@ def count_fields(
 ) -> dict[str, IntegerCounts]:
     """Count the integers of each field in the bodies, by path. Fields that cannot be a column are missing.
 
-    Of a tagged field only what was sent counts: its default never is. Fields inside a tagged struct that was not sent
-    cannot be told from sent ones, and count with their defaults.
+    Tagged fields count only if they were sent, which excludes their default. Fields inside a tagged struct count with
+    their defaults if it was not sent.
     Raises DecodeError for the first body that is not well-formed.
     """
     groups: dict[str, list[IntegerField]] = {}

@@ -1,10 +1,10 @@
 """The codec of one version of one message: bytes to objects and back.
 
-    bytes --kernel--> MessagePack --msgspec--> objects          and the same backwards; fast
+    bytes --kernel--> MessagePack --msgspec--> objects          and the reverse; fast
     bytes --walker--> nested lists --msgspec--> objects         no kernel loaded; errors; lenient; annotations
 
-What the kernel refuses goes to the walker: it raises an error that says where and why, or accepts it if lenient.
-Calls share nothing but a spare buffer, which each takes for itself: any number of threads may share a codec.
+Input that the kernel rejects goes to the walker, which raises the error with its position, or accepts it if lenient.
+A codec is thread-safe: calls share only a spare buffer, which each takes exclusively.
 """
 
 from __future__ import annotations
@@ -92,10 +92,10 @@ class Codec:
         views: bytes and records as memoryviews of data instead of copies. lenient: accept what Kafka accepts and the
         protocol forbids, as listed in `kwire.plan.reading`. allow_trailing: ignore bytes between the end
         of the message and the end of data, or of the frame. Raises DecodeError with position and path.
-    decode_from(data, pos, views=False, lenient=False) -> (object, position after it). Raises as decode does.
+    decode_from(data, pos, views=False, lenient=False) -> (object, position after it). Raises the errors of decode.
     encode(obj) -> bytes. Raises EncodeError with the path of a value that does not fit this version.
 
-    These three are attributes, replaced once the kernels are loaded.
+    These three are attributes, replaced when the kernels are loaded.
     """
 
     __slots__ = ("_job", "_patch", "_readers", "_type", "_writer", "decode", "decode_from", "encode", "plan")
@@ -117,7 +117,7 @@ class Codec:
             self._use_walker(may_switch=kernels is None)
 
     def encoded_size(self, obj: object) -> int:
-        """Return len(encode(obj)). Costs and raises the same as encode."""
+        """Return len(encode(obj)). Has the cost and the errors of encode."""
         return len(self.encode(obj))
 
     def annotate(self, data: Buffer, pos: int = 0, lenient: bool = False) -> Annotation:

@@ -9,8 +9,8 @@ The struct has the fields of that version, in the definition's order and under t
     uuid                              string, Kafka's 22 characters of base64 (Spark has no binary of fixed size)
     struct, array                     struct, list      null                null
 
-Tagged fields that were not sent have their default. Unknown tagged fields are left out. A null message is a null
-struct, and so is one that cannot be read, if the caller wants no error.
+Tagged fields that were not sent have their default. Unknown tagged fields are omitted. A null message is a null struct;
+in permissive mode, so is an unreadable one.
 
 Cost: two passes over the bytes, one to count and check, one to fill; benchmarks/spark/functions.py.
 Like `kwire.plan.columns`, this imports numba, numpy and pyarrow.
@@ -145,9 +145,9 @@ class _Node:
 class NestedReader:
     """Reads one version of one message into columns.
 
-    header: (definition, version) of the header before the body; the messages are whole frames then, beginning with
-    their length, and the header is left out. type: of the arrays that `read` makes.
-    Raises UnsupportedVersion where either has no such version.
+    header: (definition, version) of the header before the body; messages are then whole frames, beginning
+    with their length, and the result omits the header. type: the type of the arrays that `read` returns.
+    Raises UnsupportedVersion for an unknown version of either.
     """
 
     def __init__(self, spec: Message, version: int, *, header: tuple[Message, int] | None = None) -> None:
@@ -185,7 +185,7 @@ class NestedReader:
         rows = [len(left), *counters[0, 1:].tolist()]
         if max(rows) > MAX_ARROW_OFFSET:
             raise OptionError(
-                f"{max(rows)} elements in one column, {MAX_ARROW_OFFSET} at most; read fewer messages at once"
+                f"{max(rows)} elements in one column, {MAX_ARROW_OFFSET} at most; read fewer messages per call"
             )
         there = left[:, 0] >= 0
         whole = bool(there.all())
@@ -378,7 +378,7 @@ def _slices(node: _Node, code: int, slices: ColumnArray, data: Bytes) -> pa.Arra
         validity = None if there.all() else _validity(there)
     if total > MAX_ARROW_OFFSET:
         raise OptionError(
-            f"{node.path}: {total} bytes in one column, {MAX_ARROW_OFFSET} at most; read fewer messages at once"
+            f"{node.path}: {total} bytes in one column, {MAX_ARROW_OFFSET} at most; read fewer messages per call"
         )
     offsets = np.empty(count + 1, np.int32)
     gathered = np.empty(total, STORED[r.INT64 if code in r.PACKED_NAMES else code] if code else np.uint8)

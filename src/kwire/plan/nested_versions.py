@@ -34,10 +34,10 @@ class VersionsReader:
     def read_bounds(
         self, data: Bytes, bounds: Int64Array, versions: Int64Array, *, permissive: bool = False
     ) -> pa.StructArray:
-        """A struct for each message at [bounds[i, 0], bounds[i, 1]) of data; null for one that starts below 0.
+        """Return a struct for each message at [bounds[i, 0], bounds[i, 1]) of data; null for a start below 0.
 
-        permissive: null as well for one that cannot be read, or has a version that is not there. Without it, raises
-        DecodeError or UnsupportedVersion, with the row, for the first of these in the lowest version.
+        permissive: null also for unreadable messages and unknown versions. Otherwise the first of these in the lowest
+        version raises DecodeError or UnsupportedVersion, with its row.
         """
         there = bounds[:, 0] >= 0
         pieces: list[pa.StructArray] = []

@@ -38,9 +38,9 @@ codes       one nibble a value, first value lowest: the codes of WIDTHS, of VARI
 flags       COMPACT: the length is an unsigned varint of n + 1; else int16 for strings and int32 for the rest.
             MAY_BE_NULL: in this version
 end, body, step, sub    row numbers
-offset, length          a constant in the plan's pool: defaults in the form that msgspec gives them (MessagePack)
+offset, length          a constant in the plan's pool: defaults as msgspec encodes them (MessagePack)
 floats      the constant (of ABSENT: one of its run) holds a float: compare as IEEE 754 does, not byte by byte
-present     how many values a decoder writes if the rest of the struct is left to the defaults of its class
+present     how many values a decoder writes if the rest of the struct has the defaults of its class
 run_*       of the first row of a run of ABSENT rows: all its constants together, and how many rows it has
 trailing    the run ends the struct (or its positional part, when a TAGS row follows)
 state       LIVE: may be in the section; ELSEWHERE: positional in this version; LACKING: not in this version

@@ -2,7 +2,7 @@
 
     step(out, values) -> None      encodes some of values, the attributes of a struct in class order, and appends them
 
-A value has the type that msgspec gives it, so kernel and walker accept the same objects: a tuple or a set for an array,
+Values have the types that msgspec encodes, so kernel and walker accept the same objects: a tuple or a set for an array,
 any bytes-like object, an enum's value, an int for float64, 16 bytes for a uuid.
 An EncodeError collects its path while it propagates through arrays and structs.
 """

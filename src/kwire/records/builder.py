@@ -139,7 +139,7 @@ class BatchBuilder:
     @property
     def largest_timestamp(self) -> LargestTimestamp:
         """The largest timestamp and its offset, for the time index (A-26)."""
-        alone = self.codec == Compression.NONE and self.magic < 2  # every record a batch of its own
+        alone = self.codec == Compression.NONE and self.magic < 2  # every record is its own batch
         if self.timestamp_type == TimestampType.LOG_APPEND_TIME:
             return LargestTimestamp(self.log_append_time_ms, self.base_offset if alone else self._last_offset)
         if self._max_timestamp == NO_TIMESTAMP:

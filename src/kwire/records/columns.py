@@ -59,19 +59,19 @@ def checked_columns(columns: Iterable[str] | None) -> tuple[str, ...]:
 class ColumnReader:
     """Turns the bytes of record sets into Arrow record batches. Keeps buffers between calls: one for each thread.
 
-    columns: names from COLUMNS, in the order wanted; None for all.
+    columns: names from COLUMNS, in this order; None for all.
     topic, partition: contents of the columns of these names, null if None.
     check_crc: verify the checksums of batches, and of messages inside compressed ones.
     max_decompressed_bytes: what one compressed batch may grow to, below 1 GiB.
     max_rows, max_bytes: of an Arrow batch; more than max_bytes only where a single record is larger. A larger Kafka
-        batch is given in parts, after all of it has been checked.
-    on_corrupt: called with each CorruptBatch, in the order of the rows; reading then goes on behind the batch. Without
+        batch is split, after all of it has been checked.
+    on_corrupt: called with each CorruptBatch, in the order of the rows; reading continues after the batch. Without
         it the error is raised, after the rows before it.
-    include_control: give the records of control batches too.
+    include_control: include the records of control batches.
 
     After read() is exhausted:
-    consumed: bytes of the buffer that were whole batches, bad ones included; the rest has to come again with more data.
-    stopped: the CorruptBatch of a header that cannot be believed, where reading ended; None if all was read.
+    consumed: bytes of the buffer that were whole batches, corrupt ones included; pass the rest again with more data.
+    stopped: the CorruptBatch of an implausible header, where reading ended; None if all was read.
     """
 
     def __init__(

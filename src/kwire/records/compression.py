@@ -5,8 +5,8 @@
     lz4      one frame of independent blocks, see lz4_frame
     zstd     frames one after another, magic 2 only
 
-Output goes into a buffer that the caller owns, and never past its end: the size of the output is not known before, and
-sizes that the input claims are not believed. A caller whose buffer is too small gets RoomExhausted, grows it up to its
+Output goes into the caller's buffer and never past its end: the size of the output is unknown in advance, and sizes
+claimed by the input are not trusted. If the buffer is too small, RoomExhausted is raised; the caller grows it up to its
 limit and starts again.
 Source: org.apache.kafka.common.compress, org.xerial.snappy.SnappyInputStream 1.1.10.
 """

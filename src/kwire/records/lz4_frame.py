@@ -64,12 +64,12 @@ def expand_lz4_into(source: memoryview, room: memoryview, *, check_header: bool)
 
 
 def expand_block(block: memoryview, room: memoryview, block_bytes: int) -> int:
-    """Decompress one block; room has block_bytes at least, which are 2**16, 2**18, 2**20 or 2**22.
+    """Decompress one block; room: at least block_bytes, which is 2**16, 2**18, 2**20 or 2**22.
 
-    The library guesses whether a size stands in front of a block: it takes the first four bytes for one when they are
-    small enough and what follows decodes, which happens with blocks that have none. So they get one, and if the block
-    is bad the library's second guess, that this size is part of the block, cannot come true: it would begin with a
-    copy from 256 bytes or more before the start.
+    The library guesses whether a block has a size prefix: it takes the first four bytes for one if they are small
+    enough and the rest decodes, which also happens for blocks without a prefix. So every block gets a prefix. If the
+    block is corrupt, the library's second guess, that the prefix is part of the block, always fails: such a block would
+    begin with a copy from 256 bytes or more before the start.
     """
     try:
         return int(cramjam.lz4.decompress_block_into(b"".join((BLOCK_SIZE.pack(block_bytes), block)), room))

@@ -23,7 +23,7 @@ _UNPACK = {2: struct.Struct(">h").unpack_from, 4: struct.Struct(">i").unpack_fro
 def read_length(buf: Buffer, pos: int, width: int) -> tuple[int, int]:
     """Read a plain length of 2 or 4 bytes: (length, position after it), -1 for null.
 
-    Raises Truncated when buf ends inside it. The caller checks that so many bytes follow.
+    Raises Truncated when buf ends inside it. The caller checks that the bytes follow.
     """
     if len(buf) - pos < width:
         raise Truncated(f"length of {width} bytes, {max(0, len(buf) - pos)} left", pos)
