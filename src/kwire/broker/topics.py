@@ -50,17 +50,17 @@ class Partition:
 
     @property
     def leader_epoch(self) -> int:
-        """The number of leader changes."""
+        """Number of leader changes."""
         return self.state.leader_epoch
 
     @property
     def partition_epoch(self) -> int:
-        """The number of changes of any kind."""
+        """Number of changes of any kind."""
         return self.state.partition_epoch
 
     @property
     def name(self) -> str:
-        """topic-index, as in directory names."""
+        """Name of the partition, `topic-index`, as in directory names."""
         return f"{self.topic.name}-{self.index}"
 
     @property
@@ -129,7 +129,7 @@ class Partition:
 class Topic:
     """A topic with its partitions by number.
 
-    cluster: the state that holds its configs. is_deleted: its logs are gone; requests that wait for it fail.
+    cluster: the state that holds its configs. is_deleted: its logs are closed; waiting requests fail.
     """
 
     name: str
@@ -150,9 +150,9 @@ class Topic:
 
 
 class TopicRegistry:
-    """All topics of a cluster, by name and by id. Iterates over them in order of their names.
+    """All topics of a cluster, by name and by id. Iteration is in order of names.
 
-    observers: called with a topic that got a partition (True) or was deleted (False).
+    observers: called with a topic and True for a new partition, False for its deletion.
     """
 
     def __init__(self, cluster: ClusterState) -> None:

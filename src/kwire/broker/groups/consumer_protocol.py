@@ -1,10 +1,10 @@
 """ConsumerGroupHeartbeat: one request to join, stay, change the subscription and leave.
 
-A heartbeat is processed in four steps; each one works on the group as the step before left it:
+A heartbeat is processed in four steps; each works on the result of the previous one:
 
     1. the member: known, at its epoch and not fenced; or a new one, or the new member of an instance
     2. the subscription; a change of it or of the topics raises the group's epoch
-    3. the target assignment, computed if it is behind the group's epoch
+    3. the target assignment, computed if its epoch is below the group's
     4. the member's next step towards its target assignment
 
 All records are written as one batch, and only then applied.

@@ -292,7 +292,7 @@ class TopicRegex:
         return self._characters(self._escaped() if named is None else named)
 
     def _named_class(self) -> frozenset[str] | None:
-        r"""Behind a backslash: \d and its like, or a Unicode class; None for anything else."""
+        r"""Parse the class after a backslash, such as \d or \p{L}; return None for anything else."""
         character = self._next()
         if character.lower() in PERL:
             found = PERL[character.lower()]
@@ -324,7 +324,7 @@ class TopicRegex:
         raise self._wrong(f"invalid character class range \\p{{{name}}}")
 
     def _escaped(self) -> str:
-        """The character that stands for itself, or for another, behind a backslash."""
+        """Parse the escaped character after a backslash."""
         character = self._next()
         if character in CONTROLS:
             return CONTROLS[character]

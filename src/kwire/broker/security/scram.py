@@ -74,8 +74,9 @@ def keys_of(mechanism: ScramMechanism, salted_password: bytes) -> tuple[bytes, b
 class ScramServer:
     """One authentication.
 
-    find: returns the credential of a user, None for an unknown one. find_token: the same for delegation tokens. pepper:
-    makes salts for unknown users; constant while the server runs. nonce: the server's, random by default.
+    find: returns the credential of a user, None for an unknown one. find_token: returns the token and credential of a
+    delegation token, None for an unknown one. pepper: makes salts for unknown users; constant while the server runs.
+    nonce: the server's, random by default.
     """
 
     def __init__(
@@ -123,9 +124,9 @@ class ScramServer:
         self._header = match["header"]
         self._nonce = match["nonce"] + self._own_nonce
         salt = base64.b64encode(self._credential.salt).decode()
-        answer = f"r={self._nonce},s={salt},i={self._credential.iterations}"
-        self._first = f"{match['bare']},{answer}"
-        return answer.encode()
+        server_first = f"r={self._nonce},s={salt},i={self._credential.iterations}"
+        self._first = f"{match['bare']},{server_first}"
+        return server_first.encode()
 
     def _take_final(self, text: str) -> bytes:
         credential, self._credential = self._credential, None

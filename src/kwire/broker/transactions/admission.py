@@ -1,12 +1,12 @@
 """Checks of transactional data before Produce and TxnOffsetCommit append it.
 
 A delayed request must not reopen a transaction that has ended (KIP-890). If the producer has no open transaction in a
-partition yet, its data is accepted only if the partition belongs to the producer's transaction by the coordinator.
-Newer clients do not add partitions themselves, so the check adds them.
+partition yet, its data is accepted only if the coordinator has added the partition to the producer's transaction.
+Newer clients do not add partitions themselves, so this check adds them.
 
     Produce    TxnOffsetCommit
-    to 10      to 3               verified; an unknown partition is INVALID_TXN_STATE
-    11         4                  verified; an unknown partition is TRANSACTION_ABORTABLE
+    to 10      to 3               verified; a missing partition is INVALID_TXN_STATE
+    11         4                  verified; a missing partition is TRANSACTION_ABORTABLE
     from 12    from 5             added to the transaction (transaction version 2)
 
 Source: kafka.server.AddPartitionsToTxnManager, ReplicaManager.handleProduceAppend (4.0).
@@ -70,7 +70,7 @@ def admit(
         missing = coordinator.missing_partitions(transactional_id, producer, partitions)
     except BrokerError as error:
         code = ErrorCode(error.code)
-        if code == ErrorCode.PRODUCER_FENCED:  # producers expect this one here
+        if code == ErrorCode.PRODUCER_FENCED:  # the code that producers expect here
             code = ErrorCode.INVALID_PRODUCER_EPOCH
         return dict.fromkeys(partitions, code)
     abortable = support == ClientSupport.VERIFY_ABORTABLE

@@ -1,26 +1,26 @@
-"""Whether a producer may end its transaction: what EndTxn asks for against the state the transaction is in.
+"""Rules for EndTxn: whether a producer may commit or abort its transaction in its current state.
 
-With transaction versions 0 and 1 the epoch stays, so a request is a repetition if it asks for what has been done:
+Transaction versions 0 and 1 do not bump the epoch: a request is a retry if the transaction already has its outcome.
 
     state               commit                     abort
     EMPTY               INVALID_TXN_STATE          INVALID_TXN_STATE
     ONGOING             ends                       ends
     PREPARE_COMMIT      CONCURRENT_TRANSACTIONS    INVALID_TXN_STATE
     PREPARE_ABORT       INVALID_TXN_STATE          CONCURRENT_TRANSACTIONS
-    COMPLETE_COMMIT     done before                INVALID_TXN_STATE
-    COMPLETE_ABORT      INVALID_TXN_STATE          done before
+    COMPLETE_COMMIT     already done               INVALID_TXN_STATE
+    COMPLETE_ABORT      INVALID_TXN_STATE          already done
 
-With version 2 the epoch has risen by one when the transaction ends, so a repetition comes with the epoch before (or, if
-they were used up, with the producer id before), and a request with the present epoch is about the next transaction,
-which may be aborted before anything was written:
+Version 2 bumps the epoch when a transaction ends. A retry has the previous epoch (or the previous producer id, if the
+epochs were exhausted). A request with the current epoch concerns the next transaction, which may be aborted while it is
+empty:
 
-    state               commit, repeated           commit               abort, repeated            abort
-    EMPTY               PRODUCER_FENCED            INVALID_TXN_STATE    PRODUCER_FENCED            ends, nothing in it
+    state               commit, retry              commit               abort, retry               abort
+    EMPTY               PRODUCER_FENCED            INVALID_TXN_STATE    PRODUCER_FENCED            ends, empty
     ONGOING             PRODUCER_FENCED            ends                 PRODUCER_FENCED            ends
     PREPARE_COMMIT      CONCURRENT_TRANSACTIONS    PRODUCER_FENCED      INVALID_TXN_STATE          PRODUCER_FENCED
     PREPARE_ABORT       INVALID_TXN_STATE          PRODUCER_FENCED      CONCURRENT_TRANSACTIONS    PRODUCER_FENCED
-    COMPLETE_COMMIT     done before                INVALID_TXN_STATE    INVALID_TXN_STATE          ends, nothing in it
-    COMPLETE_ABORT      INVALID_TXN_STATE          INVALID_TXN_STATE    done before                ends, nothing in it
+    COMPLETE_COMMIT     already done               INVALID_TXN_STATE    INVALID_TXN_STATE          ends, empty
+    COMPLETE_ABORT      INVALID_TXN_STATE          INVALID_TXN_STATE    already done               ends, empty
 
 Source: kafka.coordinator.transaction.TransactionCoordinator.endTransaction and endTransactionWithTV1, 4.0; KIP-890.
 """
@@ -38,7 +38,7 @@ COMPLETED = {TransactionState.COMPLETE_COMMIT: True, TransactionState.COMPLETE_A
 
 
 def may_end(transaction: TransactionMetadata, producer: ProducerIdAndEpoch, commit: bool) -> bool:
-    """Return whether to end the transaction; False if it ended this way before. Transaction versions 0 and 1.
+    """Return whether to end the transaction; False for a retry of a completed one. Transaction versions 0 and 1.
 
     Raises BrokerError.
     """
@@ -52,40 +52,40 @@ def may_end(transaction: TransactionMetadata, producer: ProducerIdAndEpoch, comm
         return False
     if COMMITTED.get(state) == commit:
         raise concurrent(transaction)
-    raise out_of_turn(transaction, commit)
+    raise invalid_state(transaction, commit)
 
 
 def may_end_bumping(transaction: TransactionMetadata, producer: ProducerIdAndEpoch, commit: bool) -> bool:
-    """Return whether to end the transaction; False if it ended this way before. Transaction version 2.
+    """Return whether to end the transaction; False for a retry of a completed one. Transaction version 2.
 
     Raises BrokerError.
     """
     state, epoch = transaction.state, producer.producer_epoch
-    took_next_id = (
+    has_previous_id = (
         transaction.previous_producer_id == producer.producer_id
         and epoch == LAST_EPOCH
         and transaction.producer_epoch == 0
     )
-    is_repeated = took_next_id or transaction.producer_epoch == epoch + 1
+    is_retry = has_previous_id or transaction.producer_epoch == epoch + 1
     is_current = transaction.producer_epoch == epoch
-    if not took_next_id:
+    if not has_previous_id:
         check_producer_id(transaction, producer)
     if state in COMPLETED:
-        if not is_repeated and not is_current:
+        if not is_retry and not is_current:
             raise fenced(transaction, producer)
-        if is_repeated and COMPLETED[state] == commit:
+        if is_retry and COMPLETED[state] == commit:
             return False
-        if is_repeated or commit:
-            raise out_of_turn(transaction, commit)
+        if is_retry or commit:
+            raise invalid_state(transaction, commit)
         return True
     if state in COMMITTED:
         if transaction.producer_epoch != epoch + 1:
             raise fenced(transaction, producer)
-        raise concurrent(transaction) if COMMITTED[state] == commit else out_of_turn(transaction, commit)
+        raise concurrent(transaction) if COMMITTED[state] == commit else invalid_state(transaction, commit)
     if not is_current:
         raise fenced(transaction, producer)
     if state == TransactionState.EMPTY and commit:
-        raise out_of_turn(transaction, commit)
+        raise invalid_state(transaction, commit)
     return True
 
 
@@ -112,11 +112,11 @@ def concurrent(transaction: TransactionMetadata) -> Exception:
     """Return the error for a transaction that is still ending."""
     return refusal(
         ErrorCode.CONCURRENT_TRANSACTIONS,
-        f"transactional id {transaction.transactional_id!r} has markers that are not written yet; retry",
+        f"transactional id {transaction.transactional_id!r} has unwritten markers; retry",
     )
 
 
-def out_of_turn(transaction: TransactionMetadata, commit: bool) -> Exception:
+def invalid_state(transaction: TransactionMetadata, commit: bool) -> Exception:
     """Return the error for a commit or abort that the state does not allow."""
     return refusal(
         ErrorCode.INVALID_TXN_STATE,
