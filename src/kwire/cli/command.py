@@ -43,7 +43,7 @@ class Command(TyperCommand):
     """A command whose epilog is its examples, one per line."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the examples as a section, each on a line of its own."""
+        """Write the examples as a section, one per line."""
         if self.epilog:
             with formatter.section("Examples"):
                 formatter.write("".join(f"  {line}\n" for line in self.epilog.splitlines()))

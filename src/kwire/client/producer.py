@@ -380,7 +380,7 @@ class Producer:
         return posted
 
     def flush(self) -> None:
-        """Wait until all posted batches are acknowledged. Raises as `send` does."""
+        """Wait until all posted batches are acknowledged. Raises the errors of `send`."""
         while self._in_flight:
             self._settle()
 

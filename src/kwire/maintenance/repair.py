@@ -44,7 +44,7 @@ Advance = Callable[[int], None]
 class _Builder:
     """Writer of repaired partitions. Sources are read through their store only.
 
-    links: files that stay as they are become links to the originals, for a directory that is only worked in.
+    links: link unchanged files to the originals instead of copying them; for a temporary directory.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class _Builder:
     def _drop(self, partition: PartitionPlan, each: SegmentPlan) -> None:
         for kind in sorted(each.found.segment.has):
             name = each.found.segment.path_of(kind).rpartition("/")[2]
-            self._quarantine(partition, name, "its segment is behind a cut, or nothing in it is good")
+            self._quarantine(partition, name, "its segment follows a cut or has no valid batch")
 
     def _segment(self, partition: PartitionPlan, each: SegmentPlan, directory: str) -> None:
         segment = each.found.segment

@@ -78,7 +78,7 @@ class Timeline:
     last_ms: int | None = None
 
     def add(self, times_ms: Int64s, payload_bytes: Int64s) -> None:
-        """Count records with these timestamps; -1 is no timestamp."""
+        """Count records with these timestamps; -1 for no timestamp."""
         import numpy as np
 
         timed = times_ms != -1
@@ -413,7 +413,7 @@ def _count_segments(log: PartitionLog, topic: TopicStatistics, advance: Callable
 
 
 class _SegmentHeaders:
-    """Batch headers of one segment as arrays, so that a column of offsets can be matched to its batches at once."""
+    """Batch headers of one segment as arrays, to match a column of offsets to its batches in one step."""
 
     def __init__(self, segment: Segment, log_start_offset: int) -> None:
         import numpy as np
@@ -565,7 +565,7 @@ def _count_committed(topic: TopicStatistics, logs: Sequence[PartitionLog]) -> No
 
 
 def _committed_of(log: PartitionLog) -> tuple[int, int, int]:
-    """(last stable offset, records below it that are committed, records behind it)."""
+    """Return the last stable offset, the committed records below it and the number of records from it on."""
     stable = log.last_stable_offset
     committed = _count_offsets(plan_splits(log, isolation="read_committed"))
     return stable, committed, _count_offsets(plan_splits(log, ranges={(log.topic, log.partition): (stable, None)}))

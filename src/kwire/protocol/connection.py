@@ -175,8 +175,8 @@ class Connection:
         """Return the next request, or NEED_DATA.
 
         Raises Malformed, Truncated or UnsupportedVersion for a request that cannot be read; the connection has then
-        failed, since such a request cannot be answered. The exception is an ApiVersions request of an unsupported
-        version: its body is None, and `refuse_version` makes the response (W-85).
+        failed, as such a request gets no response. The exception is an ApiVersions request of an unsupported version:
+        its body is None, and `refuse_version` makes the response (W-85).
         """
         self._require_role(Role.BROKER)
         frame = self._next_frame()

@@ -46,8 +46,8 @@ def open_logs(
 def expand_glob(path: str, storage: StorageOptions, opener: OpenStore = open_store) -> list[str]:
     """Expand `*`, `?`, `[ab]` and `{a,b}` in the components of a path or URL; return sorted matches.
 
-    A path without a pattern is returned as it is. In a chained URL (`zip://*::/tmp/logs.zip`) the first part may have a
-    pattern. Directories that a broker marked as deleted, stray or future are skipped, and so are files other than
+    A path without a pattern is returned unchanged. In a chained URL (`zip://*::/tmp/logs.zip`) the first part may have
+    a pattern. Directories that a broker marked as deleted, stray or future are skipped, and so are files other than
     segments. Raises LogError if nothing matches.
     """
     if not _MAGIC.search(path.partition("::")[0]) or ("://" not in path and os.path.exists(path)):

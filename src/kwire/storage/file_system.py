@@ -321,7 +321,7 @@ class FileSystem:
             raise LogError(f"cannot be removed: {cause(error)}", path) from error
 
     def make_directory(self, path: str) -> None:
-        """Create a directory and its missing parents; an existing one is left as it is."""
+        """Create a directory and its missing parents; an existing one stays unchanged."""
         try:
             os.makedirs(path, DIRECTORY_MODE, exist_ok=True)
         except OSError as error:

@@ -44,7 +44,7 @@ from kwire.target_paths import path_inside
 __all__ = ["LossRefused", "convert_directory", "examine", "finish_directory", "name_of"]
 
 COPIED = (META_PROPERTIES, "bootstrap.checkpoint")
-MANY_BYTES = 64 << 20  # worth a process of its own
+MANY_BYTES = 64 << 20  # worth a separate process
 
 
 class LossRefused(OptionError):

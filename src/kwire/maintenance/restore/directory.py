@@ -41,8 +41,8 @@ __all__ = ["RestoreOptions", "RestoredPartition", "restore_directory"]
 Int64Array = npt.NDArray[np.int64]
 
 BATCH_BYTES = 128 << 10  # of a Kafka batch before compression
-WAITING_BYTES = 4 << 20  # rows of one partition that are collected before they become batches
-ALL_WAITING_BYTES = 256 << 20  # the same for all partitions together
+WAITING_BYTES = 4 << 20  # rows of one partition buffered before they are written
+ALL_WAITING_BYTES = 256 << 20  # rows of all partitions buffered before they are written
 DEFAULT_SEGMENT_BYTES = 1 << 30
 SMALLEST_SEGMENT_BYTES = 16 << 10
 LEADER_EPOCH = 0
@@ -114,7 +114,7 @@ class RestoreOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """How rows become batches. has_offsets: of the files; keeps_offsets: whether they stay."""
+    """How rows become batches. has_offsets: whether the files have offsets; keeps_offsets: whether they are kept."""
 
     has_offsets: bool
     keeps_offsets: bool
@@ -148,7 +148,7 @@ def restore_directory(
 
     directory: missing or empty. progress: called with numbers of rows read.
     Raises OptionError for a target in use or missing columns; LogError, naming file and row group, for rows that a log
-    cannot have, duplicate offsets, and files that cannot be read or written. The directory is not created then.
+    cannot hold, duplicate offsets, and files that cannot be read or written. No directory is created on an error.
     """
     options = options or RestoreOptions()
     files = file_system or FileSystem()
@@ -206,7 +206,7 @@ def write_all(
     rows: Rows,
     progress: Callable[[int], None],
 ) -> None:
-    """Collect the rows of each partition and write them as batches, within a limit of memory."""
+    """Buffer the rows of each partition and write them as batches, within ALL_WAITING_BYTES."""
     total = 0
     for key, batch in ordered:
         if key not in targets:

@@ -53,7 +53,7 @@ class LiveWriter(DataSourceArrowWriter):
         self.options, self.columns = options, columns
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
-        """Write the rows of one task; called in a worker. Raises as write_task does."""
+        """Write the rows of one task; called in a worker. Raises the errors of write_task."""
         prepare_worker()
         from kwire.spark.live.writing import write_task
 
@@ -81,7 +81,7 @@ class LiveStreamWriter(DataSourceStreamArrowWriter):
         self.options, self.columns = options, columns
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
-        """Write the rows of one task; called in a worker. Raises as write_task does."""
+        """Write the rows of one task; called in a worker. Raises the errors of write_task."""
         prepare_worker()
         from kwire.spark.live.writing import write_task
 

@@ -84,7 +84,7 @@ class LiveReader(DataSourceReader):
             cluster.close()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read the rows of one task; called in a worker. Raises as read_range does."""
+        """Read the rows of one task; called in a worker. Raises the errors of read_range."""
         return _read_partition(partition, self.columns, self.options)
 
 
@@ -105,7 +105,7 @@ class LiveStreamReader(OffsetStreamReader["LiveCluster"]):
         return _plan_tasks(ranges, self.options, self.offset_source)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read the rows of one task; called in a worker. Raises as read_range does."""
+        """Read the rows of one task; called in a worker. Raises the errors of read_range."""
         return _read_partition(partition, self.columns, self.options)
 
 

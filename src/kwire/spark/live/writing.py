@@ -87,7 +87,7 @@ def write_task(
 def write_rows(
     batches: Iterable[pa.RecordBatch], columns: tuple[str, ...], options: LiveWriteOptions, producer: Producer
 ) -> int:
-    """Write rows with a producer and wait for acknowledgments; return their number. Raises as write_task does."""
+    """Write rows with a producer and wait for acknowledgments; return their number. Raises the errors of write_task."""
     writer = TaskWriter(producer, options)
     for batch in batches:
         writer.add(batch.select(columns))
@@ -149,7 +149,7 @@ class TaskWriter:
         self.records = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Buffer rows; write a full buffer. Raises as write_task does."""
+        """Buffer rows; write a full buffer. Raises the errors of write_task."""
         if not len(batch):
             return
         for topic, rows in rows_by_topic(batch, self._options.topic):

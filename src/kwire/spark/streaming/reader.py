@@ -203,7 +203,7 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Ge
 class InvalidStreamReader(DataSourceStreamReader):
     """The reader of a query whose options are invalid: raises the error at its first call.
 
-    Where streamReader() itself raises, Spark's runner fails with an UnboundLocalError of its own and reports that.
+    If streamReader() itself raises, Spark's runner fails with an UnboundLocalError and reports that instead.
     Source: pyspark.sql.streaming.python_streaming_source_runner.main.
     """
 
