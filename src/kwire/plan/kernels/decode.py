@@ -1,11 +1,10 @@
 """Wire -> MessagePack, by the rows of a plan.
 
 The output is what msgspec decodes to the message's class: every struct an array in class order, every number of fixed
-width behind its type byte, in the wire's own byte order (no swap, no branch on its size).
+width after its type byte, in the wire's own byte order (no swap, no branch on its size).
 
-A struct's trailing values may be left out, and msgspec then takes the defaults of the class: so a tag section that is
-empty costs one byte of input, no output, and a smaller count in the header of the struct, which is written before and
-patched.
+A struct's trailing values may be omitted; msgspec then takes the defaults of the class. So an empty tag section costs
+one byte of input, no output, and a smaller count in the struct's header, which is written first and patched.
 
     frame of an array     left
     frame of a struct     header, left, previous tag, next entry, end outside the field, start of the section,
@@ -324,7 +323,7 @@ def put_unknown(top: int, entries: int, count: int, end: int, o: int, limit: int
 def permute(header: int, count: int, inverse: int, o: int) -> None:
     """Put the values of a struct into class order; value i is the inverse[i]-th in [after header, o).
 
-    Needs as much room behind o as the values take. Cost: count times a walk over them; no released message needs it.
+    Needs room after o for a copy of the values. Cost: count times a walk over them; no released message needs it.
     """
     begin = header + (1 if count < 16 else 3)
     size = o - begin
@@ -347,7 +346,7 @@ def decode(
 
     source, size: the input; nothing outside is read. out, capacity: the output; capacity >= SLACK.
     plan, pool: the plan's rows and constants. frames: FRAME bytes for each level of plan.depth.
-    flags: PARTIAL: bytes may be left over, and the output is the pair of message and position after it;
+    flags: PARTIAL: bytes may remain, and the output is the pair of message and position after it;
     VIEWS: bytes are (int64 position, int64 size) in 16 bytes, to be replaced by a view;
     LARGE: so are those from LARGE_BYTES up, and those of 16, so that 16 bytes are never anything else.
     Cost: benchmarks/messages/codec.py; about a tenth of a whole decode.

@@ -1,13 +1,13 @@
 """MessagePack -> wire, by the rows of a plan.
 
 The input is what msgspec makes of a message object: well-formed, ints in their shortest form, every struct an array
-in class order. What msgspec cannot know is checked here: the type and range of every value, nulls, the number of
+in class order. What msgspec does not check is checked here: the type and range of every value, nulls, the number of
 values of a struct.
 
 A value is the default if its MessagePack is the default's, byte for byte: so a section in which nothing is set costs
 one comparison, and so does a run of fields that this version lacks. Floats are the exception (W-21).
 
-The size of a tagged value is known only behind it. One byte is kept for it, and the value moved when it needs more.
+The size of a tagged value is known only after the value. One byte is reserved; if it needs more, the value moves.
 
     frame of an array           left
     frame of a tag section      next entry, unknown ones left, next unknown one, where the size of the open field goes

@@ -44,7 +44,7 @@ from kwire.plan.kernels.walk import make_walk, width_of
 from kwire.plan.rows import FLOAT64, INT16, INT32, INT64, PACKED16, UINT16, UINT32, UUID
 
 COLUMN = 32  # bytes of a column's description
-COLUMN_VALIDITY, COLUMN_IS_NUMBER, COLUMN_DEFAULT = 8, 16, 24  # in it, behind the values
+COLUMN_VALIDITY, COLUMN_IS_NUMBER, COLUMN_DEFAULT = 8, 16, 24  # in it, after the address of the values
 FIRST_COLUMN, END_COLUMN = 8, 16  # in a row of the projection
 MAX_LEVELS = 8
 DEFAULT_SLICE = -2

@@ -18,7 +18,7 @@ from kwire.wire.kernels.memory import Emitted, load, operation, pointer_at, stor
 
 F = TypeVar("F", bound=Callable[..., object])
 
-# numba has few types of its own
+# numba is mostly untyped
 cgutils: Any = numba.core.cgutils
 extending: Any = numba.extending
 
@@ -27,7 +27,7 @@ POINTER = BYTE.as_pointer()
 
 
 def kernel(function: F) -> F:
-    """Compile a helper: no Python objects, C's division and no bounds checks of numba's own (there are no arrays)."""
+    """Compile a helper: no Python objects, C's division, no numba bounds checks (it uses addresses, not arrays)."""
     return cast(F, njit(error_model="numpy")(function))
 
 
@@ -218,7 +218,7 @@ def write_int(o: int, value: int) -> int:
 
 @inlined
 def read_array_header(p: int) -> tuple[int, int]:
-    """(number of values, address after the header); -1 when something else is there."""
+    """Return the number of values, -1 if this is not an array, and the address after the header."""
     b = ld8(p)
     if b & 0xF0 == 0x90:
         return b & 15, p + 1
@@ -231,7 +231,7 @@ def read_array_header(p: int) -> tuple[int, int]:
 
 @inlined
 def read_bytes_header(p: int) -> tuple[int, int]:
-    """(number of bytes, address of the first); -1 when something else is there."""
+    """Return the number of bytes, -1 if this is not binary, and the address of the first."""
     b = ld8(p)
     if b == 0xC4:
         return ld8(p + 1), p + 2
@@ -244,7 +244,7 @@ def read_bytes_header(p: int) -> tuple[int, int]:
 
 @inlined
 def read_text_header(p: int) -> tuple[int, int]:
-    """(number of UTF-8 bytes, address of the first); -1 when something else is there."""
+    """Return the number of UTF-8 bytes, -1 if this is not a string, and the address of the first."""
     b = ld8(p)
     if b & 0xE0 == 0xA0:
         return b & 31, p + 1
@@ -259,7 +259,7 @@ def read_text_header(p: int) -> tuple[int, int]:
 
 @inlined
 def read_int(p: int) -> tuple[int, int]:
-    """(value, address after it); address 0 when it is no integer, or one above int64."""
+    """Return an integer and the address after it; address 0 if this is not an integer or exceeds int64."""
     b = ld8(p)
     if b < 0x80:
         return b, p + 1

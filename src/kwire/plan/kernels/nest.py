@@ -1,4 +1,4 @@
-"""Wire -> nested columns, by the rows of a plan: every field of many messages into an array of its own.
+"""Wire -> nested columns, by the rows of a plan: every field of many messages into its own array.
 
 Runs twice over the same messages. The first run checks them and counts the rows of every level; the second one fills
 arrays that have exactly that many rows. A level is an array of the definition, its elements being its rows; the
@@ -17,7 +17,7 @@ A column is an address:
 
     numbers                  in the machine's byte order; packed ones (VARINTS) as int64
     STRING, BYTES            two int64: position in the source, and bytes; -1 of these is null
-    LIST, VARLIST            the same with numbers for bytes
+    LIST, VARLIST            two int64: position in the source, and numbers; -1 of these is null
     ARRAY                    one int64: elements, -1 is null
     NULLABLE                 one byte: whether the struct is present
 

@@ -1,4 +1,4 @@
-"""Records of magic 2 into Arrow columns, in one pass: each value is copied as it is met."""
+"""Read records of magic 2 into Arrow columns, in one pass that copies each value once."""
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
 
 from __future__ import annotations

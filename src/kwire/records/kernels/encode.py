@@ -1,8 +1,8 @@
-"""Rows of Arrow columns into records: compiled, one pass, every value copied once.
+"""Write rows of Arrow columns as records, in one pass that copies each value once.
 
-`columns`, int64[COLUMN_COUNT]: addresses and sizes of the Arrow buffers, 0 for what is not there.
-`room`: where batches are put, one behind another, each with 61 bytes to spare before its records; the headers are
-filled in when the records are compressed or stay (`write_headers`).
+`columns`, int64[COLUMN_COUNT]: addresses and sizes of the Arrow buffers, 0 for missing ones.
+`room`: the output, one batch after another, each with 61 bytes reserved before its records; the headers are filled in
+when the records are compressed or stay uncompressed (`write_headers`).
 `table`, int64[batches, TABLE_COLUMNS]: a row for each batch.
 `state`, int64[STATE_COUNT]: where the kernel stopped (at a fault, the row that has it), and why.
 

@@ -1,4 +1,4 @@
-"""Where in bytes a batch could start: the search behind a damaged place, before any checksum is asked."""
+"""Search for a possible batch start after damaged bytes, by the header's fields and without checksums."""
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
 
 from __future__ import annotations

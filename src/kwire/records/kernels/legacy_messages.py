@@ -69,7 +69,7 @@ def wrapped_value(start, end, magic):
 
 @njit(nogil=True, cache=True)
 def scan_inner_messages(start, end):
-    """(messages, offset of the last, address after it, Fault or 0) of a decompressed run; a cut one is left out."""
+    """Return (messages, last offset, address after it, Fault or 0) of decompressed messages; ignore a truncated one."""
     at, count, last = start, 0, np.int64(0)
     while end - at >= FRAME_BYTES:
         size = load_big_int32(at + SIZE_POSITION)

@@ -153,5 +153,5 @@ def scan_records(start, length, count, base_timestamp):
 
 @njit(nogil=True, cache=True)
 def scan_array(section, count, base_timestamp):
-    """The same for an array, whose address costs more to find in Python than the walk over many a batch."""
+    """Scan an array: `scan_records` with the address taken here, because that is slow in Python."""
     return scan_records(np.int64(section.ctypes.data), section.size, count, base_timestamp)

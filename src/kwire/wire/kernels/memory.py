@@ -76,7 +76,7 @@ def operation(signature: Emitted, emit: Callable[..., Emitted]) -> Intrinsic:
 
 
 def load(bits: int, *, swap: bool = False, signed: bool | None = None) -> Intrinsic:
-    """Make an intrinsic that loads a number of so many bits, at any alignment.
+    """Make an intrinsic that loads a number of the given width, at any alignment.
 
     swap: big-endian. signed: extend to int64 with or without the sign; None: an unsigned number of this width.
     """
