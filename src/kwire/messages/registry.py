@@ -72,7 +72,7 @@ def get(name: str, kafka: str | None = None) -> type[Message]:
     if kafka is not None:
         release = _release(kafka)
         if release not in releases(name):
-            raise OptionError(f"Kafka {release} has no message {name}; these have: {runs(releases(name))}")
+            raise OptionError(f"message {name!r} is not in Kafka {release}; it is in {runs(releases(name))}")
         if name in _differing(release):
             return _of_release(name, release)
     cls: type[Message] = getattr(messages, name)  # imports its module
@@ -204,8 +204,7 @@ def _release(kafka: str) -> str:
     if patches:
         return patches[0]
     minor = [release for release in RELEASES if release.rpartition(".")[0] == kafka.rpartition(".")[0]]
-    known = f"of {minor[0][: minor[0].rindex('.')]}: {', '.join(minor)}" if minor else f"known: {', '.join(RELEASES)}"
-    raise OptionError(f"no definitions of Kafka {kafka!r}; {known}")
+    raise OptionError(f"unknown Kafka release {kafka!r}; available: {', '.join(minor or RELEASES)}")
 
 
 @functools.cache

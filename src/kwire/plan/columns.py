@@ -116,7 +116,7 @@ class ColumnReader:
         self._levels: list[tuple[str, ...]] = [()]
         wanted = [self._find(spec.struct, version, path) for path in self.paths]
         if len(self._levels) > MAX_LEVELS:
-            raise OptionError(f"{len(self._levels) - 1} nested arrays, at most {MAX_LEVELS - 1} can be unfolded")
+            raise OptionError(f"{len(self._levels) - 1} nested arrays exceed the maximum of {MAX_LEVELS - 1}")
         self._columns = {column.path: column for column in wanted}
         self._projection = np.zeros((len(self.plan.rows), 4), np.int64)
         self._captured = self._bind()
@@ -192,14 +192,14 @@ class ColumnReader:
                 level, nullable, optional = way, [], False
                 if level not in self._levels:
                     if level[: len(self._levels[-1])] != self._levels[-1]:
-                        raise OptionError(f"{path}: is not on one line of arrays with {'.'.join(self._levels[-1])}")
+                        raise OptionError(f"{path}: outside of array {'.'.join(self._levels[-1])}; use two tables")
                     self._levels.append(level)
             elif found.struct is not None and version in found.nullable:
                 nullable.append(found)
             inside = found.struct
         assert found is not None
         if len(nullable) > 1:
-            raise OptionError(f"{path}: lies in {len(nullable)} structs that may be null; one can be read")
+            raise OptionError(f"{path}: inside {len(nullable)} nullable structs; at most 1 is supported")
         column = _Column(path=path, field=found, level=self._levels.index(level), optional=optional or bool(nullable))
         column.nullable_struct = nullable[0] if nullable else None
         if present:

@@ -8,7 +8,7 @@ then switches at its next call. Nothing else changes: both return the same objec
     KWIRE_KERNEL=0    never load the kernels
     KWIRE_KERNEL=1    load them before the first codec is made; ImportError if that fails
 
-Without numba and this variable, the walker stays in use; `problem()` says why.
+If numba is missing and the variable is not set, the walker stays in use; `problem()` returns the reason.
 """
 
 from __future__ import annotations

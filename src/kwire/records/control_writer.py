@@ -36,7 +36,7 @@ def write_transaction_marker(
     if kind not in MARKER_TYPES:
         raise EncodeError(f"{kind!r} is not a transaction marker; use COMMIT or ABORT")
     if not 0 <= coordinator_epoch <= MAX_INT32:
-        raise EncodeError(f"coordinator_epoch {coordinator_epoch}: 0 to {MAX_INT32}")
+        raise EncodeError(f"coordinator_epoch {coordinator_epoch} is out of range: 0 to {MAX_INT32}")
     builder = BatchBuilder(
         base_offset=base_offset,
         producer_id=producer_id,
