@@ -35,7 +35,7 @@ def compare(
 
     released: the frozen versions of old; by default all but an unstable highest one. A response does not declare
     unstable versions, so pass the request's `stable` when comparing both.
-    history: older definitions, whose tags must not be reused (V-43).
+    history: older definitions, whose tags no other field may use (V-43).
     like_kafka: report what Kafka's own checker reports; docs/evolution.md lists the differences.
     """
     if like_kafka:
