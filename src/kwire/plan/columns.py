@@ -67,7 +67,7 @@ NUMPY = {
 
 
 def stored(code: int) -> np.dtype[np.generic]:
-    """What the kernel writes for the elements of a list: packed ones (codes of PACKED) become int64."""
+    """Return the type of list elements in the kernel's output: int64 for packed ones (codes of PACKED)."""
     return NUMPY[r.INT64 if code in r.PACKED_NAMES else code]
 
 
@@ -249,7 +249,7 @@ class ColumnReader:
         return (own[0], own[-1] + 1) if own else (0, 0)
 
     def _error(self, data: Buffer, bounds: Int64Array, message: int) -> DecodeError:
-        """What is wrong with a message, by the walker."""
+        """Return the walker's error for a message."""
         start, end = int(bounds[message]), int(bounds[message + 1])
         try:
             self._explain.read(bytes(memoryview(data)[start:end]), 0)
@@ -383,13 +383,13 @@ def _aligned(size: int) -> int:
 
 
 def _is_below(column: _Column, name: tuple[str, ...]) -> bool:
-    """Whether the column is the field `name`, or lies in it."""
+    """Whether the column is the field `name` or inside it."""
     steps = tuple(column.path.split("."))
     return steps[: len(name)] == name or steps[: len(name)] == (*name[:-1], f"{name[-1]}[]")
 
 
 def _is_on_the_way(levels: list[tuple[str, ...]], name: tuple[str, ...]) -> bool:
-    """Whether an unfolded array is the field `name`, or lies in it: its elements are rows, wanted or not."""
+    """Whether an unfolded array is the field `name` or inside it, so that its elements are rows."""
     deepest = levels[-1]
     return deepest[: len(name)] == name or deepest[: len(name)] == (*name[:-1], f"{name[-1]}[]")
 

@@ -1,4 +1,4 @@
-"""A definition to the rows of one of its versions."""
+"""Compile one version of a definition into the rows of a plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EMPTY_ARRAY = _pack([])
 
 
 def compile_message(message: Message, version: int) -> Plan:
-    """The plan of a message's body. Raises UnsupportedVersion outside its valid versions."""
+    """Compile the body of a message. Raises UnsupportedVersion outside its valid versions."""
     compiler = _Compiler(Plan(message=message.name, version=version))
     compiler.body(message, version)
     return compiler.finish()

@@ -1,11 +1,11 @@
-"""What the integers of many messages would take in KIP-625's encodings: counted in parts, added up, turned into advice.
+"""Sizes of the integers of many messages in KIP-625's encodings, counted in parts, and the best encoding per field.
 
     tally = EncodingTally()
     tally.add(MetadataResponse.SPEC, 9, body) ...        bodies of any messages and versions, mixed
-    tally.rows()                                         a row a message, version and field
+    tally.rows()                                         a row per message, version and field
 
-A tally is as large as there are fields, whatever has been counted, and is plain JSON on the way: tallies of many files
-or machines are merged into one, and say exactly what one of all would say.
+The size of a tally depends only on the number of fields. Tallies serialize to JSON; merging those of many files or
+machines gives exact totals.
 """
 
 from __future__ import annotations
@@ -122,10 +122,10 @@ def count_bodies(spec: Message, version: int, bodies: list[bytes]) -> MessageTal
 
 
 def advice_row(each: IntegerField, version: int, counts: IntegerCounts) -> Row:
-    """What a field holds and what each encoding would take, in JSON's types.
+    """Return the values of a field and its size in each encoding, as JSON types.
 
     best: the smallest of the field's width; on a tie the current one, then the simplest.
-    saved_bytes: by it. encodings: bytes by name, None where a number does not fit.
+    saved_bytes: savings of best. encodings: bytes by name, None where a number does not fit.
     """
     field = each.field
     bits = int(field.type.removeprefix("int"))

@@ -1,4 +1,4 @@
-"""How the bytes of one message are spread over its fields."""
+"""Bytes of one message by field."""
 
 from __future__ import annotations
 

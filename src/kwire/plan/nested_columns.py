@@ -68,7 +68,7 @@ STORED: dict[int, np.dtype[Any]] = {
     r.FLOAT64: np.dtype(np.float64),
     r.UUID: np.dtype("V16"),
 }
-"""What the kernel writes for a code."""
+"""Element types of the kernel's output, by code."""
 SLICE = np.dtype([("position", np.int64), ("count", np.int64)])
 COUNT, PRESENCE = np.dtype(np.int64), np.dtype(np.uint8)
 MAX_ARROW_OFFSET = 2**31 - 1
@@ -215,7 +215,7 @@ class NestedReader:
         )
 
     def _error(self, data: Bytes, bounds: Int64Array, row: int) -> DecodeError:
-        """What is wrong with a message, by the walker."""
+        """Return the walker's error for a message."""
         where = f"in row {row} of {self.spec.name} version {self.version}"
         try:
             self._explain.read(data[bounds[row, 0] : bounds[row, 1]].tobytes(), 0)

@@ -1,4 +1,4 @@
-"""What the walker notes about the bytes it reads: which range is which field."""
+"""Notes of the walker: the field of each byte range that it reads."""
 
 from __future__ import annotations
 

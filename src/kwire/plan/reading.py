@@ -5,8 +5,8 @@
 Values are nested lists in class order, without trailing defaults, as in the kernel; `msgspec.convert` creates the
 objects. Lengths are checked against `end` before anything is sliced or looped over.
 
-Tests compare the kernel with it. It raises the errors of input that the kernel refuses (a DecodeError collects its path
-while it propagates through arrays and structs), annotates, and serves processes without a kernel.
+Tests compare the kernel with it. It raises the errors for input that the kernel rejects (a DecodeError collects its
+path while it propagates through arrays and structs), annotates, and serves processes without a kernel.
 
 `lenient` accepts what Kafka's generated readers accept and the protocol forbids:
 

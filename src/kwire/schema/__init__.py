@@ -1,11 +1,11 @@
-"""Kafka's message definition language: definitions, checked; the catalogue of Kafka's own.
+"""Kafka's message definition language: parsing, checks, evolution and the catalogue of Kafka's definitions.
 
     load, parse          one definition -> Message, or the first SchemaError
     load_all             files and directories -> all messages, or ExceptionGroup with every error
     check, check_all     return the errors as a list
-    compile              Message -> class with the surface of the generated ones
+    compile              Message -> class with the interface of the generated ones
     render               Message -> text, facts only
-    compare              old and new Message -> Violations: may the one become the other
+    compare              old and new Message -> Violations of an incompatible change
     import_definitions   Kafka's jars or sources -> definition files, facts only
 
 The rules (E-nn and T-nn in SchemaError.rule) are those of docs/spec/messages.md, part 2. Every message class imports

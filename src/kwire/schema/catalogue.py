@@ -117,7 +117,7 @@ def _release_files(folder: Path, through: tuple[Path, ...]) -> dict[str, Path]:
 
 
 def module_name(source: StrPath) -> str:
-    """What a catalogue calls the module of a jar or directory: kafka-clients-3.9.1.jar is `clients`."""
+    """Return a catalogue's name for the module of a jar or directory: `clients` for kafka-clients-3.9.1.jar."""
     name = Path(source).name
     match = _JAR.match(name)
     module = match[1] if match else name.removesuffix(".jar")

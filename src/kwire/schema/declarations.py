@@ -34,12 +34,12 @@ ENTITY_TYPES: Final = {
 """Entity types with the field type they require."""
 
 Dialect = Literal["strict", "kafka", "kip"]
-"""Which rules apply where the README, KIP-482 and Kafka's generator differ.
+"""Choice of rules where the README, KIP-482 and Kafka's generator differ.
 
 strict: the rules of this package. kip: the notation of KIP-482 and KIP-625: a tag without ranges is tagged in all
-flexible versions (T-08), a tagged struct needs no versions, unsigned32 is upacked32 (I-40). kafka: what the definitions
-in Kafka's own releases need: of repeated keys the last one counts (T-01), fields of an array of primitives (T-02) and
-text after the object are ignored, flexibleVersions may be absent (before 3.0), and a struct's fields may take their
+flexible versions (T-08), a tagged struct needs no versions, unsigned32 is upacked32 (I-40). kafka: accepts the
+definitions of Kafka's own releases: the last of repeated keys counts (T-01), fields of an array of primitives (T-02)
+and text after the object are ignored, flexibleVersions may be absent (before 3.0), and a struct's fields may take their
 versions from taggedVersions (before 3.9).
 """
 

@@ -1,15 +1,15 @@
-"""A `default` in the text of a definition -> the value (E-46).
+"""Parse the `default` of a field in a definition (E-46).
 
     bool      true, false, in any letter case
-    integers  decimal with a sign or none; 0x and hex digits; 0 and octal digits; must fit the type
-    float64   what Java's Double.parseDouble takes: 1.5, 1e3, NaN, -Infinity, 0x1p3, 1d
-    uuid      URL-safe base64 of 16 bytes, padding or none
+    integers  decimal with an optional sign; 0x and hex digits; 0 and octal digits; must fit the type
+    float64   the forms of Java's Double.parseDouble: 1.5, 1e3, NaN, -Infinity, 0x1p3, 1d
+    uuid      URL-safe base64 of 16 bytes, padding is optional
     string    any text; the word null is null
     bytes, struct, array   nothing, or null
-    records   always null, whatever the text
+    records   always null, for any text
 
-Where Kafka checks one thing and pastes another into Java, the value that Java would take counts: `017` is 15, and `09`
-is an error (T-06); large uint32 defaults keep their value (T-07).
+Where Kafka's check differs from the Java source it generates, the Java value counts: `017` is 15, and `09` is an error
+(T-06); large uint32 defaults keep their value (T-07).
 Source: org.apache.kafka.message.FieldSpec.fieldDefault.
 """
 

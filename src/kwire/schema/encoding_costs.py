@@ -40,12 +40,12 @@ class IntegerCounts:
 
     @property
     def count(self) -> int:
-        """How many integers there are."""
+        """Number of integers."""
         return sum(self.natural) + self.negatives
 
     @property
     def negatives(self) -> int:
-        """How many of them are below 0."""
+        """Number of integers below 0."""
         return sum(self.negative)
 
     def __add__(self, other: IntegerCounts) -> IntegerCounts:
@@ -58,17 +58,17 @@ class IntegerCounts:
         )
 
     def fits(self, encoding: IntegerEncoding) -> bool:
-        """Whether the encoding can hold every one of them."""
+        """Whether the encoding can hold all of them."""
         most = encoding.bits - 1
         return not any(self.natural[most + 1 :]) and not any(self.negative[most + 1 :])
 
     def sizes(self, encoding: IntegerEncoding) -> dict[int, int]:
-        """How many of them take how many bytes in an encoding that holds them, by bytes."""
+        """Count the integers by their bytes in an encoding that can hold them all."""
         found: dict[int, int] = {}
         for counts, sign in ((self.natural, 0), (self.negative, -1)):
             for bits, n in enumerate(counts):
                 if n:
-                    # any number of that many bits stands for them all
+                    # any number of this many bits represents them all
                     size = encoding.size(sign ^ (1 << bits >> 1))
                     found[size] = found.get(size, 0) + n
         return dict(sorted(found.items()))

@@ -1,6 +1,6 @@
-"""Definitions from texts, files and directories.
+"""Read definitions from texts, files and directories.
 
-A text gives a checked message or its first error; a directory gives all messages or all errors of all its files. Rules
+A text results in a checked message or its first error, a directory in all messages or all errors of its files. Rules
 across files (E-50 to E-54, E-62) apply within one directory, because Kafka has a directory for each module and reuses
 record type numbers between modules.
 Source: org.apache.kafka.message.MessageGenerator, ApiMessageTypeGenerator, MetadataRecordTypeGenerator,
@@ -25,7 +25,7 @@ def parse(text: str, file: str | None = None, *, dialect: Dialect = "strict") ->
     """Parse the text of a definition.
 
     file: the name of the text in errors.
-    dialect: "strict", "kip" (a tag needs no ranges) or "kafka" (what the definitions in Kafka's own releases need).
+    dialect: "strict", "kip" (a tag needs no ranges) or "kafka" (accepts the definitions of Kafka's own releases).
     Raises SchemaError for the first error; `check` returns all of them.
     """
     message, errors = check(text, file, dialect=dialect)
@@ -35,7 +35,7 @@ def parse(text: str, file: str | None = None, *, dialect: Dialect = "strict") ->
 
 
 def load(path: StrPath, *, dialect: Dialect = "strict") -> Message:
-    """Load a definition file. Raises SchemaError as `parse` does, and for a file that cannot be read."""
+    """Load a definition file. Raises SchemaError for an invalid or unreadable file."""
     return parse(_read(Path(path)), str(path), dialect=dialect)
 
 

@@ -1,7 +1,7 @@
-"""What a version of a message is on the wire, part by part with widths in bytes, and what it changed.
+"""Wire layout of a version of a message, with widths in bytes, and its changes from the previous version.
 
     layout(message, 9)           Layout: the slots of version 9 in wire order
-    layouts(message)             runs of versions that are the same bytes, each with its layout
+    layouts(message)             runs of versions with the same layout, each with it
     compare(before, after)       the later layout with each slot marked: same, new, changed or gone
 
 A slot is a field, or the tag section after the fields of a flexible struct. Its bytes, in order:
@@ -11,7 +11,7 @@ A slot is a field, or the tag section after the fields of a flexible struct. Its
     body         the value itself; of an array, one element, which repeats
     slots        the fields inside a struct, or of each struct of an array; the tagged fields of a tag section
 
-A pure function of the definition: values and files are not its business.
+A pure function of the definition, independent of values and files.
 """
 
 from __future__ import annotations
@@ -102,13 +102,13 @@ class Slot:
         """Bytes of the value, without tag and size."""
         head = NOTHING if self.head is None else self.head.width
         if self.field is None or self.is_array:
-            return Width(head.least, None)  # any number of elements, or of tags that nobody knows yet
+            return Width(head.least, None)  # any number of elements or unknown tags
         whole = head + self.element
         return Width(head.least, whole.most) if self.nullable else whole
 
     @property
     def form(self) -> str:
-        """How the value is written, in words."""
+        """Description of the value's encoding."""
         head = self.head
         if self.field is None:
             return "count, then tag, size and value of each that is not its default"
@@ -127,7 +127,7 @@ class Slot:
 
 
 def _integer_form(encoding: str) -> str:
-    """What an encoding of KIP-625 is, in words."""
+    """Describe an encoding of KIP-625."""
     if encoding.startswith("fixed"):
         return "big-endian number"
     return "unsigned varint" if encoding.startswith("u") else "zigzag varint"
@@ -263,7 +263,7 @@ def _ranges(message: Message) -> Iterator[Versions]:
 
 
 class Mark(StrEnum):
-    """What a version did to a slot."""
+    """Change of a slot in a version."""
 
     SAME = "same"
     NEW = "new"

@@ -176,7 +176,7 @@ class _Merger:
 
 
 def layout(message: Message, version: int) -> Iterator[tuple[str, str, object]]:
-    """What a version puts on the wire, in order: (path, type with its form, default), nested structs included.
+    """Yield the wire layout of a version: (path, type with its form, default), nested structs included.
 
     Two definitions with one layout read and write the same bytes.
     """

@@ -1,6 +1,6 @@
 """Resolve declarations into the model: look up structs, clip versions, parse defaults, check whole-message rules.
 
-Rules E-31 to E-48. Effective versions of a struct are its own and those of everything around it.
+Rules E-31 to E-48. The effective versions of a struct are those that it and all enclosing structs have.
 Source: org.apache.kafka.message.StructRegistry, SchemaGenerator, MessageDataGenerator, VersionConditional.
 """
 

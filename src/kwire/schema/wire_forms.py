@@ -1,8 +1,8 @@
-"""What a definition's positional fields are on the wire in one version, in a form that two definitions share.
+"""Comparable wire forms of a definition's positional fields in one version.
 
 Two versions are compatible if their bytes are the same, whatever their definitions call them:
 
-    bytes, records                        one form: a length and that many bytes
+    bytes, records                        one form: a length and the bytes
     a plain struct                        its fields, one after the other; in a flexible version a tag section follows
     an array of structs of one primitive  an array of that primitive, where no tag section follows each struct
 
@@ -23,7 +23,7 @@ Place = tuple[Field, ...]
 
 
 def encoding(field: Field, version: int) -> str:
-    """How a primitive is written: the name of its encoding, or of its type where that has one form only."""
+    """Return the encoding of a primitive, or its type if that has one form only."""
     for versions, name in field.encodings:
         if version in versions:
             return name
@@ -40,13 +40,13 @@ def places(message: Message, struct: Struct, version: int, around: Place = ()) -
 
 
 def is_plain(message: Message, field: Field, version: int) -> bool:
-    """Whether a struct is nothing but its fields: not repeated, never null, without a tag section."""
+    """Whether a struct is only its fields: not repeated, never null, without a tag section."""
     is_struct = field.struct is not None and not field.is_array
     return is_struct and version not in field.nullable and version not in message.flexible
 
 
 class WireForms:
-    """Forms of fields, of one comparison: equal forms are equal bytes."""
+    """Wire forms of fields within one comparison; equal forms have equal bytes."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[Hashable, ...], int] = {}

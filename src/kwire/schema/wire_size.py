@@ -1,8 +1,8 @@
-"""How many bytes the parts of a message take on the wire, from the definition alone.
+"""Minimum sizes of the parts of a message on the wire, from the definition alone.
 
 The smallest form of a value: an empty or null string, bytes, records or array; a struct with all its positional fields
-in their smallest form and an empty tag section; no tagged fields. Fixed-width values have no other; integers packed as
-KIP-625 has it take one byte.
+in their smallest form and an empty tag section; no tagged fields. Fixed-width values have one size; packed integers
+(KIP-625) take one byte.
 """
 
 from __future__ import annotations

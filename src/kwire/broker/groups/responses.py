@@ -22,7 +22,7 @@ SyncCallback = Callable[[SyncGroupResponse], object]
 
 
 class PendingResponse(Generic[R]):
-    """The response of one request, passed by calling this object. A handler returns it as it is, or as a future."""
+    """The response of one request, passed by calling this object. A handler returns it directly, or as a future."""
 
     def __init__(self) -> None:
         self._response: R | None = None

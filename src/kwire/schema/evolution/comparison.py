@@ -4,8 +4,8 @@
     unstable version    may change freely
     new version         may change freely, but a field keeps its type, default, order and tag
 
-Each check compares what is on the wire in the versions of both definitions. Notation makes no difference: renamed
-fields, inline structs made common, `0+` and `0-4`.
+Each check compares the wire form in the versions of both definitions. Notation makes no difference: renamed fields,
+inline structs made common, `0+` and `0-4`.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ class _Comparison:
                 self.report.refuse("V-44", where, what, advice, self.released.tagged(a) & self.released.tagged(b))
 
     def burnt_by(self, old: Struct, new: Struct, field: Field) -> TagUse | None:
-        """What else an older definition used the field's tag for."""
+        """Return another use of the field's tag in an older definition."""
         assert field.tag is not None
         structs = ("",) if old is self.old.struct else (old.name, new.name)
         uses = self.burnt.uses(structs, field.tag)

@@ -1,7 +1,7 @@
-"""What a comparison finds, and the rules it goes by.
+"""Findings of a comparison, and its rules.
 
-A Violation breaks the peer that has the other definition, or data that is stored already. A Note is a change that is
-allowed and worth a reviewer's look: a rename, a tag that is burnt from now on.
+A Violation breaks a peer with the other definition, or stored data. A Note is an allowed change to review, such as a
+rename or a newly burnt tag.
 The ids are those of docs/spec/messages.md, part 5.
 """
 

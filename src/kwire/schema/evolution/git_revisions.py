@@ -1,7 +1,7 @@
 """Definitions in revisions of a git repository, read through `git` itself: nothing is checked out.
 
-`REV:path` is what `git show` takes: any name of a commit, and a path from the repository's top (from here if it starts
-with `./`). The repository is the one of the working directory.
+`REV:path` has the form of `git show`: any name of a commit, and a path relative to the repository root, or to the
+working directory if it starts with `./`. The repository is the one of the working directory.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from kwire.errors import OptionError
 
 MAX_BLOB_BYTES = 8 << 20
-"""Size of a file that is still read; real definitions have up to 30 KB."""
+"""Maximum size of a file; Kafka's definitions have up to 30 KB."""
 
 
 def read_revision(source: str) -> tuple[list[tuple[str, str]], bool]:
@@ -104,7 +104,7 @@ def _texts(blobs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def _git(*arguments: str, given: bytes | None = None) -> bytes | None:
-    """What git prints; None if it refuses. Raises OptionError without git or a repository."""
+    """Run git and return its output, None if it fails. Raises OptionError without git or a repository."""
     try:
         done = subprocess.run(["git", *arguments], input=given, capture_output=True, check=False)
     except FileNotFoundError as error:

@@ -1,10 +1,10 @@
-"""Which field of the new struct is which field of the old one.
+"""Pair the fields of an old and a new struct.
 
-Versions in which the two structs are the same bytes decide first: there each field is the one in its place, unless the
-other struct has its name in another place (two alike fields that swapped are the same bytes and mean something else).
-Then names. Then a field that went and one that came are one renamed field if they are alike on the wire in every
-released version and have one place: the same tag, or the same neighbours among the positional fields. Names are not on
-the wire (V-25), so this decides between "renamed, allowed" and "removed and added, refused".
+In versions in which both structs have the same bytes, fields are paired by position, unless the other struct has the
+name at another position (swapping two fields of one type keeps the bytes and changes their meaning). The next criterion
+is the name. A removed and an added field are then a renamed one if they have the same wire form in every released
+version and the same place: the same tag, or the same neighbours among the positional fields. Names are not on the wire
+(V-25), so this distinguishes a rename, which is allowed, from a removal and an addition, which are not.
 """
 
 from __future__ import annotations
@@ -150,7 +150,6 @@ class Pairing:
         )
 
     def same_type(self, old: Field, new: Field, on: int) -> bool:
-        """Whether two fields have the same bytes for the same values."""
         """Whether two fields have the same wire form in the versions `on`, a bit mask."""
         if old.is_array != new.is_array:
             return False

@@ -15,7 +15,7 @@ from kwire.schema.model import Field, Message
 
 @dataclass(frozen=True, slots=True)
 class TagUse:
-    """What a tag was used for. source: the definition that says so; two uses are equal whoever says it."""
+    """A use of a tag. source: the definition with it, ignored in comparisons."""
 
     name: str
     type: str
@@ -43,6 +43,6 @@ class BurntTags:
                         uses.setdefault(TagUse.of(item, message.file or "an older definition"))
 
     def uses(self, structs: Iterable[str], tag: int) -> Iterator[TagUse]:
-        """What the tag was used for in a struct, under any of its names."""
+        """Yield the uses of the tag in a struct, under any of its names."""
         for name in dict.fromkeys(structs):
             yield from self.used.get((name, tag), {})
