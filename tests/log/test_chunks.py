@@ -131,7 +131,7 @@ def test_a_range_that_ends_where_the_file_did_is_no_damage_once_it_has_grown(kaf
         offsets = [o for batch in reader.read(active, 0, stop) for o in batch.column(0).to_pylist()]
         assert offsets == list(range(active.base_offset, header.stored_offset))
     header = list(closed.headers())[5]
-    with pytest.raises(CorruptBatch, match="runs past byte"):
+    with pytest.raises(CorruptBatch, match="extends past byte"):
         list(reader.read(closed, 0, header.position + 100))
 
 

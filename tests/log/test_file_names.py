@@ -33,8 +33,8 @@ def test_topic_and_partition_are_split_at_the_last_dash() -> None:
     marked = "orders-0.0123456789abcdef0123456789abcdef-"
     assert [explain_directory(marked + mark) for mark in ("delete", "future", "stray")] == [
         "a log that is being deleted",
-        "a replica that is being moved here, not yet current",
-        "a replica that this broker should not have",
+        "a replica that is being moved to this directory",
+        "a replica that is not assigned to this broker",
     ]
     assert explain_directory("lost+found") == "not named like a partition"
 
@@ -102,7 +102,7 @@ def test_an_index_without_its_log_does_not_count() -> None:
 def test_a_number_beyond_int64_is_no_offset() -> None:
     files = decide_files(["99999999999999999999.log"], no_swap)
     assert files.segments == []
-    assert files.ignored[0].reason == "its number is no offset"
+    assert files.ignored[0].reason == "the number in its name is not an offset"
 
 
 @pytest.mark.requirement("G-02", "G-03", "G-04", "X-35")

@@ -78,7 +78,7 @@ def test_a_wrong_setting_is_named(name: str, text: str) -> None:
 def test_values_are_checked_however_they_come() -> None:
     with pytest.raises(OptionError, match=r"segment\.bytes"):
         LogConfig(segment_bytes=3)
-    with pytest.raises(OptionError, match="no such setting"):
+    with pytest.raises(OptionError, match="unknown topic config"):
         LogConfig().replace(segment_byte=3)
     with pytest.raises(OptionError, match=r"min\.compaction\.lag\.ms"):
         LogConfig(min_compaction_lag_ms=6, max_compaction_lag_ms=5)

@@ -53,13 +53,13 @@ def test_a_directory_is_made_closed_and_opened_again(tmp_path: Path) -> None:
 
 def test_another_nodes_directory_is_refused(tmp_path: Path) -> None:
     opened(tmp_path, node_id=3, cluster_id="c").close()
-    with pytest.raises(LogError, match="of node 3, not of node 4"):
+    with pytest.raises(LogError, match="belongs to node 3, not to node 4"):
         opened(tmp_path, node_id=4)
-    with pytest.raises(LogError, match="of cluster c, not of d"):
+    with pytest.raises(LogError, match="belongs to cluster c, not to d"):
         opened(tmp_path, cluster_id="d")
     opened(tmp_path, node_id=3, cluster_id="c").close()
     (tmp_path / "meta.properties").write_bytes(b"version=1\n")
-    with pytest.raises(LogError, match=r"names no node\.id"):
+    with pytest.raises(LogError, match=r"node\.id and broker\.id are missing"):
         opened(tmp_path)
 
 

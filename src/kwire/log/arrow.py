@@ -1,6 +1,6 @@
-"""Segments as Arrow batches: pread into one buffer, kwire.records' columnar kernels on it, and what to do with damage.
+"""Read segments as Arrow batches: pread into one buffer, decode with kwire.records' columnar kernels, handle damage.
 
-Imports pyarrow and numba, so nothing that plans may import it.
+Imports pyarrow and numba, so modules used for planning must not import it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CORRUPT = "_corrupt"
 
 
 def default_columns(columns: Sequence[str] | None) -> tuple[str, ...]:
-    """columns checked, or all but headers. Raises OptionError for a name that is none."""
+    """Return the columns, by default all but headers. Raises OptionError for an unknown name."""
     if columns is None:
         return tuple(name for name in COLUMNS if name != "headers")
     for name in columns:
@@ -40,7 +40,7 @@ def default_columns(columns: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def schema_of(columns: Sequence[str]) -> pa.Schema:
-    """The Arrow schema of columns, `_corrupt` included."""
+    """Return the Arrow schema of columns, including `_corrupt`."""
     known = arrow_schema(COLUMNS)
     return pa.schema([pa.field(CORRUPT, pa.string()) if name == CORRUPT else known.field(name) for name in columns])
 
@@ -55,10 +55,12 @@ def read_arrow(
     check_crc: bool,
     max_decompressed_bytes: int,
 ) -> pa.RecordBatchReader:
-    """PartitionLog.read_arrow."""
+    """Implement PartitionLog.read_arrow."""
     wanted = default_columns(columns)
     if CORRUPT in wanted:
-        raise OptionError(f"column {CORRUPT!r} is for read_split: read_arrow raises CorruptBatch")
+        raise OptionError(
+            f"column {CORRUPT!r} is not supported by read_arrow, which raises CorruptBatch; use read_split"
+        )
 
     def prepared(log: PartitionLog) -> tuple[PartitionLog, tuple[int, int], Sequence[AbortedTransaction]]:
         start, end = log.bounds(start_offset, end_offset, isolation)
@@ -85,11 +87,11 @@ def read_arrow(
 
 
 def open_segments(log: PartitionLog, start: int, end: int) -> Iterator[tuple[Segment, StoredFile, int]]:
-    """The segments of offsets [start, end), each with its file and the offset that is next.
+    """Yield the segments of offsets [start, end), each with its open file and the next offset.
 
-    A file that is missing or was replaced since the listing has the directory listed again. Records that retention has
-    deleted meanwhile are skipped, as consumers skip them. A segment that is missing between others which have not
-    changed is lost: then the LogError that names it is raised.
+    If a file is missing or was replaced since the listing, the directory is listed again. Records deleted by retention
+    meanwhile are skipped, as consumers skip them. A segment missing between unchanged ones is lost: its LogError is
+    raised.
     """
     offset, tries = start, 0
     while True:
@@ -115,10 +117,10 @@ def open_segments(log: PartitionLog, start: int, end: int) -> Iterator[tuple[Seg
 
 
 def is_lost(segment: Segment, log: PartitionLog, again: PartitionLog) -> bool:
-    """Whether a segment is missing from a new listing, though neither retention nor compaction can have removed it.
+    """Return whether a segment is missing from a new listing although neither retention nor compaction removed it.
 
-    Retention removes the oldest segments. Compaction puts a new file in place of an older one, which then has what is
-    left of the missing segment's records.
+    Retention removes the oldest segments. Compaction replaces an older segment by a new file, which then has the
+    retained records of the missing one.
     """
     before = [each for each in again.segments if each.base_offset <= segment.base_offset]
     if not before or before[-1].base_offset == segment.base_offset:
@@ -128,9 +130,9 @@ def is_lost(segment: Segment, log: PartitionLog, again: PartitionLog) -> bool:
 
 
 class RangeReader:
-    """Reads ranges of the segments of one partition, in the way of read_split. Keeps its buffers from range to range.
+    """Reads ranges of the segments of one partition, for read_split; reuses its buffers.
 
-    offsets: records in [start, end) are kept; the other arguments as in read_split.
+    offsets: records in [start, end) are returned; the other arguments as in read_split.
     """
 
     def __init__(
@@ -162,18 +164,18 @@ class RangeReader:
         )
 
     def begin_at(self, offset: int) -> None:
-        """Leave out the records below offset from here on."""
+        """Skip records below offset from now on."""
         self._offsets = offset, self._offsets[1]
 
     def read(self, segment: Segment, start_position: int, stop_position: int) -> Iterator[pa.RecordBatch]:
-        """The rows of the batches of a segment that start in [start_position, stop_position)."""
+        """Yield the rows of the batches of a segment that start in [start_position, stop_position)."""
         with segment.open() as file:
             yield from self.read_open(segment, file, start_position, stop_position)
 
     def read_open(
         self, segment: Segment, file: StoredFile, start_position: int, stop_position: int
     ) -> Iterator[pa.RecordBatch]:
-        """The same, from a segment's file that is open."""
+        """Yield the same rows from an open segment file."""
         order = ChunkOrder(segment)
         self._ends_in_zeros = partial(segment.ends_in_zeros, file)
         chunks = Chunks(
@@ -206,7 +208,7 @@ class RangeReader:
         yield from self._corrupt_rows()
 
     def _damage(self, segment: Segment, file: StoredFile, chunks: Chunks, stop: int) -> CorruptBatch | None:
-        """Why no batch can be read where the chunks are; None where the log ends like that."""
+        """Return the error at the current position; None if the log ends there."""
         stopped = self._reader.stopped
         if stopped is not None:
             if not self._errors or self._errors[-1] is not stopped:
@@ -215,13 +217,13 @@ class RangeReader:
         if chunks.refused is not None or chunks.position >= stop:
             return chunks.refused
         if stop >= file.size() or (segment.is_active and segment.landing(file, stop, LARGEST_OFFSET) is None):
-            return segment.cut(file, chunks.position, stop)  # the end of the file, or where that was before it grew
-        what = f"its length runs past byte {stop}, where another batch begins"
+            return segment.cut(file, chunks.position, stop)  # the end of the file, or its end before it grew
+        what = f"its length extends past byte {stop}, where another batch begins"
         return CorruptBatch(what, chunks.position, (), file.url)
 
     def _on_corrupt(self, error: CorruptBatch) -> None:
         if self._ends_in_zeros(error.position):
-            return  # no damage: the reader stops there
+            return  # not damage: the reader stops there
         if self._mode == "FAILFAST":
             raise error
         self._errors.append(error)
@@ -239,7 +241,7 @@ class RangeReader:
             yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _corrupt_rows(self) -> Iterator[pa.RecordBatch]:
-        """A row for each error since the last call: topic, partition, first offset lost, text, null elsewhere."""
+        """Yield a row for each error since the last call: topic, partition, first lost offset and text, else null."""
         start, end = self._offsets
         errors = [e for e in self._errors if e.offsets is None or (e.offsets[0] < end and e.offsets[1] >= start)]
         self._errors.clear()
@@ -261,9 +263,9 @@ class RangeReader:
 def _skip(
     segment: Segment, file: StoredFile, damage: CorruptBatch, start: int, stop: int
 ) -> tuple[CorruptBatch, int | None]:
-    """The region that damage makes unreadable, as an error that names its offsets, and where batches go on.
+    """Return the unreadable region as an error with its offsets, and the position of the next batch after it.
 
-    The `.index` knows batch starts; one behind the damage is taken if a batch is there whose offsets go on from before.
+    The `.index` has batch starts; one after the damage is used if a batch starts there and continues the offsets.
     """
     walk = HeaderWalk(file, start, damage.position)
     first_lost = segment.base_offset

@@ -1,4 +1,4 @@
-"""`cleaner-offset-checkpoint` of a log directory: up to where each log is compacted.
+"""`cleaner-offset-checkpoint` of a log directory: the first dirty offset of each log.
 
 Source: rules X-01, X-36, F-02, F-03; kafka.log.LogCleanerManager.updateCheckpoints, maybeTruncateCheckpoint.
 """
@@ -16,8 +16,10 @@ __all__ = ["CleanerCheckpoints"]
 
 
 class CleanerCheckpoints:
-    """First dirty offset by (topic, partition). directory: the log directory. An unreadable file counts as empty, and
-    an entry without a partition is none: one that gets the name later is dirty from its start.
+    """First dirty offset by (topic, partition). directory: the log directory.
+
+    An unreadable file counts as empty. Entries without a partition are removed, so a later partition of the same name
+    is dirty from its start.
     """
 
     def __init__(self, file_system: FileSystem, directory: str) -> None:
@@ -29,21 +31,21 @@ class CleanerCheckpoints:
                 self._offsets = self._of_partitions(parse_offset_checkpoint(file_system.read_all(self._path)))
 
     def get(self, key: TopicPartition) -> int | None:
-        """The first dirty offset, None for a log that was never cleaned."""
+        """Return the first dirty offset, None for a log that was never cleaned."""
         return self._offsets.get(key)
 
     def put(self, key: TopicPartition, offset: int) -> None:
-        """Note that a log is clean below offset; entries of partitions that are gone go too."""
+        """Set the first dirty offset of a log, and remove entries of deleted partitions."""
         self._offsets[key] = offset
         self._write()
 
     def truncate(self, key: TopicPartition, offset: int) -> None:
-        """The log was cut at offset: what comes there now is dirty."""
+        """Lower the first dirty offset after a truncation to offset."""
         if self._offsets.get(key, 0) > offset:
             self.put(key, offset)
 
     def remove(self, key: TopicPartition) -> None:
-        """The log is gone."""
+        """Remove the entry of a deleted log."""
         if self._offsets.pop(key, None) is not None:
             self._write()
 
@@ -52,7 +54,7 @@ class CleanerCheckpoints:
         self._files.write_atomically(self._path, render_offset_checkpoint(self._offsets))
 
     def _of_partitions(self, offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """The entries whose partition has a directory."""
+        """Return the entries whose partition has a directory."""
         return {
             (topic, partition): offset
             for (topic, partition), offset in offsets.items()

@@ -1,14 +1,14 @@
-"""What the names in a log directory mean, and which files of a partition count.
+"""Names in a log directory, and the valid files of a partition.
 
     orders-0                                        one partition: topic and number split at the last `-`
-    orders-0.<32 hex>-delete | -future | -stray     not a log any more, not yet, or not this broker's
+    orders-0.<32 hex>-delete | -future | -stray     being deleted, being moved, or not assigned to this broker
     00000000000000000042.log .index .timeindex .txnindex .snapshot      a segment by its base offset
     ... .deleted                                    to be removed
     ... .cleaned                                    output of compaction or splitting, not yet valid
-    ... .swap                                       complete output that waits to replace what it was made from
+    ... .swap                                       complete output that replaces its source segments
 
-A broker that starts deletes and renames until only valid files are left (rules G-02 to G-05). The same decision is
-made here in memory; nothing on disk changes.
+A starting broker deletes and renames files until only valid ones remain (rules G-02 to G-05). This module takes the
+same decisions in memory; nothing on disk changes.
 Source: Kafka's LogFileUtils, LocalLog.parseTopicPartitionName, LogLoader.
 """
 
@@ -28,8 +28,8 @@ SEGMENT_FILE = re.compile(
 )
 MARKS = {
     "delete": "a log that is being deleted",
-    "future": "a replica that is being moved here, not yet current",
-    "stray": "a replica that this broker should not have",
+    "future": "a replica that is being moved to this directory",
+    "stray": "a replica that is not assigned to this broker",
 }
 TOPIC = re.compile(r"[a-zA-Z0-9._-]+", re.ASCII)
 LONGEST_TOPIC = 249
@@ -37,33 +37,34 @@ LARGEST_PARTITION = (1 << 31) - 1
 
 
 def check_topic(topic: str, partition: int = 0) -> None:
-    """Raises OptionError unless a topic may have this name and a partition this number.
+    """Raise OptionError for an invalid topic name or partition number.
 
     Source: org.apache.kafka.common.internals.Topic.validate.
     """
     if not TOPIC.fullmatch(topic) or topic in (".", "..") or len(topic) > LONGEST_TOPIC:
         raise OptionError(
-            f"topic name {topic[:300]!r}: 1 to {LONGEST_TOPIC} letters, digits, '.', '_' and '-', not '.' or '..'"
+            f"topic name {topic[:300]!r} is invalid; expected 1 to {LONGEST_TOPIC} letters, digits, '.', '_' and '-', "
+            "and not '.' or '..'"
         )
     if not 0 <= partition <= LARGEST_PARTITION:
-        raise OptionError(f"partition {partition} of {topic!r}: 0 to {LARGEST_PARTITION}")
+        raise OptionError(f"partition {partition} of {topic!r} is invalid; expected 0 to {LARGEST_PARTITION}")
 
 
 def segment_file(offset: int, kind: str) -> str:
-    """Name of a segment's file: kind is log, index, timeindex, txnindex or snapshot."""
+    """Return the name of a segment's file. kind: log, index, timeindex, txnindex or snapshot."""
     return f"{offset:020d}.{kind}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ignored:
-    """A file or directory that is not read. name: as listed; reason: why, in words."""
+    """A file or directory that is not read. name: as listed."""
 
     name: str
     reason: str
 
 
 def parse_partition_directory(name: str) -> tuple[str, int] | None:
-    """`orders-0` -> ("orders", 0); None for any other name, marked directories included."""
+    """Parse `orders-0` to ("orders", 0); return None for any other name, including marked directories."""
     match = PARTITION_DIRECTORY.fullmatch(name)
     if match is None or int(match["partition"]) > (1 << 31) - 1:
         return None
@@ -71,7 +72,7 @@ def parse_partition_directory(name: str) -> tuple[str, int] | None:
 
 
 def explain_directory(name: str) -> str:
-    """Why a directory is not a partition."""
+    """Return why a directory is not a partition."""
     match = MARKED_DIRECTORY.fullmatch(name)
     return MARKS[match["mark"]] if match else "not named like a partition"
 
@@ -86,7 +87,7 @@ class SegmentFiles:
 
 @dataclass(slots=True, kw_only=True)
 class PartitionFiles:
-    """What counts in a partition's directory: segments and snapshots by offset, in offset order, and what does not."""
+    """Valid files of a partition directory (segments and snapshots, in offset order), and ignored ones."""
 
     segments: list[SegmentFiles]
     snapshots: dict[int, str]
@@ -94,9 +95,9 @@ class PartitionFiles:
 
 
 def decide_files(names: Iterable[str], next_offset: Callable[[str, int], int]) -> PartitionFiles:
-    """Which files of a partition directory a starting broker would keep, under their names of now.
+    """Decide which files of a partition directory a starting broker would keep, by their current names.
 
-    next_offset(name, base_offset): offset after the last batch of a `.swap` log; only asked where such a file counts.
+    next_offset(name, base_offset): the offset after the last batch of a `.swap` log; only called for valid ones.
     Source: rules G-02 to G-05; Kafka's LogLoader.load.
     """
     ignored: list[Ignored] = []
@@ -108,7 +109,7 @@ def decide_files(names: Iterable[str], next_offset: Callable[[str, int], int]) -
         if match is None:
             continue  # checkpoints and other files, read by their own names
         if int(match["base"]) > MAX_OFFSET:
-            ignored.append(Ignored(name=name, reason="its number is no offset"))
+            ignored.append(Ignored(name=name, reason="the number in its name is not an offset"))
             continue
         file = (int(match["base"]), match["kind"], name)
         if match["suffix"] == "deleted":
@@ -119,9 +120,7 @@ def decide_files(names: Iterable[str], next_offset: Callable[[str, int], int]) -
     unfinished = min((base for base, _, _ in cleaned), default=MAX_OFFSET)
     ignored += [Ignored(name=name, reason="unfinished output of compaction or splitting") for _, _, name in cleaned]
     ignored += [
-        Ignored(name=name, reason="part of a split that was not finished")
-        for base, _, name in swap
-        if base >= unfinished
+        Ignored(name=name, reason="part of an unfinished split") for base, _, name in swap if base >= unfinished
     ]
     swap = [file for file in swap if file[0] < unfinished]
 
@@ -134,7 +133,7 @@ def decide_files(names: Iterable[str], next_offset: Callable[[str, int], int]) -
 
     segments: dict[int, SegmentFiles] = {}
     snapshots: dict[int, str] = {}
-    for base, kind, name in plain + swap:  # a .swap file takes the place of its name
+    for base, kind, name in plain + swap:  # a .swap file replaces the file of its name
         if kind == "snapshot":
             snapshots[base] = name
         else:

@@ -1,9 +1,9 @@
-"""A topic's settings: Kafka's names, limits and defaults, as text and as values.
+"""Topic configs: Kafka's names, limits and defaults, as text and as values.
 
-`LogConfig.parse({"retention.ms": "1000"})` checks and fills up, `.render()` gives Kafka's names and texts back. Fields
-are the settings' names with underscores for dots.
-Limits are 3.9.1's, so that directories of every release can be read; 4.4.0 refuses more of a new setting, and so does
-the broker. Source: org.apache.kafka.storage.internals.log.LogConfig, TopicConfig, ServerLogConfigs 3.9.1 and 4.4.0.
+`LogConfig.parse({"retention.ms": "1000"})` validates configs and adds the defaults; `.render()` returns Kafka's names
+and texts. Fields have the names of the configs, with underscores for dots.
+Limits are those of 3.9.1, so directories of every release can be read; 4.4.0 is stricter for new configs, and so is the
+broker. Source: org.apache.kafka.storage.internals.log.LogConfig, TopicConfig, ServerLogConfigs 3.9.1 and 4.4.0.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["LogConfig"]
 
 MAX_INT32, MAX_INT64 = (1 << 31) - 1, (1 << 63) - 1
 MAX_ARRAY_BYTES = MAX_INT32 - 8
-"""The largest array that Java is sure to make."""
+"""The largest array size that every JVM supports."""
 CODECS = {"producer", "uncompressed", *(codec.text for codec in Compression if codec)}
 POLICIES = ("compact", "delete")
 VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:\.\d+)?(?:-IV\d+)?", re.ASCII)
@@ -31,19 +31,19 @@ Parse = Callable[[str], Any]
 
 
 def whole(low: int, high: int) -> Parse:
-    """A whole number from low to high."""
+    """Return a parser of integers from low to high."""
 
     def parse(text: str) -> int:
         digits = text.strip()
         if not re.fullmatch(r"[+-]?\d{1,20}", digits, re.ASCII) or not low <= int(digits) <= high:
-            raise ValueError(f"a whole number from {low} to {high}")
+            raise ValueError(f"an integer from {low} to {high}")
         return int(digits)
 
     return parse
 
 
 def ratio(text: str) -> float:
-    """A number from 0 to 1."""
+    """Parse a number from 0 to 1."""
     try:
         value = float(text)
     except ValueError:
@@ -54,7 +54,7 @@ def ratio(text: str) -> float:
 
 
 def switch(text: str) -> bool:
-    """true or false."""
+    """Parse true or false."""
     value = text.strip().lower()
     if value not in ("true", "false"):
         raise ValueError("true or false")
@@ -62,7 +62,7 @@ def switch(text: str) -> bool:
 
 
 def one_of(*names: str) -> Parse:
-    """One of some names."""
+    """Return a parser of one of these names."""
 
     def parse(text: str) -> str:
         name = text.strip()
@@ -74,7 +74,7 @@ def one_of(*names: str) -> Parse:
 
 
 def policies(text: str) -> frozenset[str]:
-    """delete, compact, both with a comma between, or neither: then everything is kept."""
+    """Parse delete, compact, both separated by a comma, or an empty list, which keeps everything."""
     found = frozenset(part.strip() for part in text.split(",") if part.strip())
     if not found <= set(POLICIES):
         raise ValueError("compact, delete or both")
@@ -82,7 +82,7 @@ def policies(text: str) -> frozenset[str]:
 
 
 def format_version(text: str) -> str:
-    """A Kafka release, which stands for a record format."""
+    """Parse a Kafka release, which implies a record format."""
     version = text.strip()
     if not VERSION.fullmatch(version):
         raise ValueError("a Kafka release such as 0.10.2 or 3.0-IV1")
@@ -90,7 +90,7 @@ def format_version(text: str) -> str:
 
 
 def gzip_level(text: str) -> int:
-    """1 to 9, or -1 for the codec's own default."""
+    """Parse a level from 1 to 9, or -1 for the default of the codec."""
     level = whole(-1, 9)(text)
     if level == 0:
         raise ValueError("a level from 1 to 9, or -1")
@@ -98,7 +98,7 @@ def gzip_level(text: str) -> int:
 
 
 def names(text: str) -> str:
-    """A list that is kept as it stands."""
+    """Return a list unchanged."""
     return text
 
 
@@ -147,17 +147,17 @@ SETTINGS: dict[str, Parse] = {
     "segment.jitter.ms": LONG,
     "segment.ms": whole(1, MAX_INT64),
     "unclean.leader.election.enable": switch,
-    # of the broker, not of a topic; here because a log needs it (P-07)
+    # a broker config, included because a log needs it (P-07)
     "producer.id.expiration.ms": whole(1, MAX_INT32),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogConfig:
-    """A topic's settings by Kafka's names, underscores for dots. Raises OptionError on a value that cannot be.
+    """Topic configs by Kafka's names, with underscores for dots. Raises OptionError for an invalid value.
 
-    Sizes are bytes, times milliseconds, -1 is "no limit" for retention. cleanup_policy: "delete", "compact" or both.
-    producer_id_expiration_ms is the broker's.
+    Sizes are in bytes, times in milliseconds; -1 means no limit for retention. cleanup_policy: "delete", "compact" or
+    both. producer_id_expiration_ms is a broker config.
     """
 
     cleanup_policy: frozenset[str] = frozenset({"delete"})
@@ -208,40 +208,40 @@ class LogConfig:
             read_setting(name, text)
         if self.min_compaction_lag_ms > self.max_compaction_lag_ms:
             raise OptionError(
-                f"min.compaction.lag.ms {self.min_compaction_lag_ms} is above max.compaction.lag.ms "
+                f"min.compaction.lag.ms is {self.min_compaction_lag_ms}, expected at most max.compaction.lag.ms, "
                 f"{self.max_compaction_lag_ms}"
             )
 
     @classmethod
     def parse(cls, settings: Mapping[str, str]) -> LogConfig:
-        """The settings given, by Kafka's names, and the defaults of all others. Raises OptionError."""
+        """Parse configs by Kafka's names; all others have their defaults. Raises OptionError."""
         return cls().replace_parsed(settings)
 
     def replace_parsed(self, settings: Mapping[str, str]) -> LogConfig:
-        """These settings with others over them, by Kafka's names and as text. Raises OptionError."""
+        """Return a copy with some configs replaced, by Kafka's names and as text. Raises OptionError."""
         given = {name.replace(".", "_"): read_setting(name, text) for name, text in settings.items()}
         return dataclasses.replace(self, **given)
 
     def replace(self, **settings: Any) -> LogConfig:
-        """These settings with others over them, by field name. Raises OptionError."""
+        """Return a copy with some configs replaced, by field name. Raises OptionError."""
         try:
             return dataclasses.replace(self, **settings)
         except TypeError as error:
-            raise OptionError(f"no such setting: {error}") from None
+            raise OptionError(f"unknown topic config: {error}") from None
 
     def render(self) -> dict[str, str]:
-        """All settings that have a value, by Kafka's names, as Kafka's tools print them."""
+        """Return all configs that have a value, by Kafka's names, as Kafka's tools print them."""
         values = {name: getattr(self, name.replace(".", "_")) for name in SETTINGS}
         return {name: render_value(value) for name, value in values.items() if value is not None}
 
     @property
     def max_segment_bytes(self) -> int:
-        """Size at which a segment is rolled: internal.segment.bytes, which may be small, goes before segment.bytes."""
+        """Size at which a segment is rolled: internal.segment.bytes, which may be small, or segment.bytes."""
         return self.segment_bytes if self.internal_segment_bytes is None else self.internal_segment_bytes
 
     @property
     def magic(self) -> int:
-        """The record format that message.format.version stands for: 0, 1 or 2."""
+        """The record format implied by message.format.version: 0, 1 or 2."""
         match = VERSION.fullmatch(self.message_format_version)
         assert match is not None
         version = int(match[1]), int(match[2])
@@ -249,12 +249,12 @@ class LogConfig:
 
     @property
     def is_compacted(self) -> bool:
-        """Whether cleanup.policy has "compact", so that every record needs a key."""
+        """Whether cleanup.policy contains "compact", which requires a key in every record."""
         return "compact" in self.cleanup_policy
 
     @property
     def compression_level(self) -> int | None:
-        """The level of compression_type where it is a codec with levels (KIP-390), else None."""
+        """The compression level, None if compression_type is not a codec with levels (KIP-390)."""
         levels = {
             "gzip": self.compression_gzip_level,
             "lz4": self.compression_lz4_level,
@@ -264,15 +264,15 @@ class LogConfig:
 
     @property
     def codec(self) -> str:
-        """compression_type as kwire.records takes it: "uncompressed" is called "none" there."""
+        """compression_type by the names of kwire.records, where "uncompressed" is "none"."""
         return "none" if self.compression_type == "uncompressed" else self.compression_type
 
 
 def read_setting(name: str, text: str) -> Any:
-    """A setting's value. Raises OptionError on an unknown name or a value that cannot be."""
+    """Parse a config. Raises OptionError for an unknown name or an invalid value."""
     parse = SETTINGS.get(name)
     if parse is None:
-        raise OptionError(f"unknown topic setting {name!r}")
+        raise OptionError(f"unknown topic config {name!r}")
     try:
         return parse(text)
     except ValueError as error:
@@ -280,7 +280,7 @@ def read_setting(name: str, text: str) -> Any:
 
 
 def render_value(value: Any) -> str:
-    """A value as Kafka prints it."""
+    """Render a value as Kafka prints it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, frozenset):

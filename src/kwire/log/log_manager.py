@@ -143,13 +143,13 @@ class LogManager:
         found = parse_properties(self._files.read_all(path))
         text = found.get("node.id", found.get("broker.id", ""))
         if not text.isdecimal():
-            raise LogError("it names no node.id or broker.id", path)
+            raise LogError("node.id and broker.id are missing or not numbers", path)
         self.node_id, self.cluster_id = int(text), found.get("cluster.id", "")
         self.directory_id = found.get("directory.id", "")
         if node_id is not None and node_id != self.node_id:
-            raise LogError(f"this is the directory of node {self.node_id}, not of node {node_id}", path)
+            raise LogError(f"the directory belongs to node {self.node_id}, not to node {node_id}", path)
         if cluster_id is not None and cluster_id != self.cluster_id:
-            raise LogError(f"this is a directory of cluster {self.cluster_id}, not of {cluster_id}", path)
+            raise LogError(f"the directory belongs to cluster {self.cluster_id}, not to {cluster_id}", path)
 
     def _load_logs(self, left_alone: Collection[str], progress: Progress | None) -> None:
         self.was_clean = self._files.exists(self._path(CLEAN_SHUTDOWN))
@@ -172,7 +172,7 @@ class LogManager:
             elif marked is not None or (which is not None and which[0] in left_alone):
                 self.ignored.append(name)
             elif which is None:
-                raise LogError("not named like a partition; a log directory holds nothing else", self._path(name))
+                raise LogError("not named like a partition; move it out of the log directory", self._path(name))
             else:
                 self.logs[which] = PartitionWriter.open(
                     self._files,
@@ -236,7 +236,7 @@ class LogManager:
         """Create a partition. config: of the topic. Raises OptionError for an invalid name or an existing partition."""
         check_topic(topic, partition)
         if (topic, partition) in self.logs or self._files.exists(self._path(f"{topic}-{partition}")):
-            raise OptionError(f"partition {partition} of {topic!r} exists")
+            raise OptionError(f"partition {partition} of {topic!r} already exists")
         if config is not None:
             self.set_config(topic, config)
         log = PartitionWriter.open(
@@ -277,7 +277,7 @@ class LogManager:
         """Delete a partition: its directory is renamed now and removed after file.delete.delay.ms."""
         log = self.logs.pop((topic, partition), None)
         if log is None:
-            raise OptionError(f"there is no partition {partition} of {topic!r}")
+            raise OptionError(f"no partition {partition} of topic {topic!r}")
         log.abandon()
         suffix = f"-{partition}.{uuid.uuid4().hex}-delete"
         marked = self._path(topic[: LONGEST_NAME - len(suffix)] + suffix)
@@ -289,13 +289,13 @@ class LogManager:
 
     def truncate_to(self, topic: str, partition: int, offset: int, *, now_ms: int) -> bool:
         """Truncate a partition to offset, and checkpoint its recovery point immediately."""
-        cut = self.logs[topic, partition].truncate_to(offset, now_ms=now_ms)
-        if cut:
+        is_truncated = self.logs[topic, partition].truncate_to(offset, now_ms=now_ms)
+        if is_truncated:
             self.write_checkpoints()
             self.cleaner_checkpoints.truncate((topic, partition), offset)
-        return cut
+        return is_truncated
 
-    # ---- from time to time
+    # ---- periodic work
 
     def flush_due(self, now_ms: int, executor: Executor | None = None) -> None:
         """Sync rolled segments, and logs whose flush.ms has passed.
@@ -331,11 +331,11 @@ class LogManager:
 
         Returns the base offsets of the removed segments.
         """
-        gone = {}
+        removed_segments = {}
         for which, log in self.logs.items():
             removed = log.delete_old_segments(now_ms)
             if removed:
-                gone[which] = removed
+                removed_segments[which] = removed
             log.delete_due_files(now_ms)
             log.producers.remove_expired(now_ms)
         due = [directory for due_ms, directory in self._removed if due_ms <= now_ms]
@@ -344,7 +344,7 @@ class LogManager:
             for name in self._files.list(directory):
                 self._files.remove(f"{directory}/{name}")
             self._files.remove(directory)
-        return gone
+        return removed_segments
 
     # ---- closing
 

@@ -1,7 +1,7 @@
-"""Reading from an open partition: parts of files for a fetch, aborted transactions, offsets by time.
+"""Read from an open partition: parts of files for a fetch, aborted transactions, offsets by time.
 
-A fetch gives bytes of one segment as they are in its file, from the batch that has the offset on, and may end inside a
-batch: the consumer leaves a cut batch for its next fetch. Nothing of the payload is read here.
+A fetch returns bytes of one segment file unchanged, starting with the batch that contains the offset. It may end inside
+a batch, which the consumer fetches again. The payload is not read.
 Source: kafka.log.LocalLog.read, collectAbortedTransactions; UnifiedLog.fetchOffsetByTimestamp; rules F-12, F-22, F-32.
 """
 
@@ -22,14 +22,14 @@ __all__ = ["Fetched", "FilePart"]
 
 
 class FilePart(NamedTuple):
-    """size_bytes of a file from position on. Who sends it later than now holds the file meanwhile: file.hold()."""
+    """Bytes [position, position + size_bytes) of a file. To send them later, hold the file with file.hold()."""
 
     file: OpenFile
     position: int
     size_bytes: int
 
     def read(self) -> bytes:
-        """Its bytes. Raises LogError when the file is shorter."""
+        """Read the bytes. Raises LogError if the file is shorter."""
         data = self.file.pread(self.position, self.size_bytes)
         if len(data) != self.size_bytes:
             raise LogError(f"ends at byte {self.position + len(data)}, inside a fetch", self.file.url)
@@ -38,11 +38,11 @@ class FilePart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What a fetch gives: parts of files, in order; none where there is nothing to be had.
+    """Result of a fetch: parts of files, in order; empty if no batch is available.
 
-    offset: that was asked for. first_batch_offset, first_batch_bytes: base offset (of magic 0 and 1 the last one) and
+    offset: the fetch offset. first_batch_offset, first_batch_bytes: base offset (of magic 0 and 1 the last one) and
     size of the first batch, None and 0 without one. next_offset_bound: above every offset in parts.
-    is_first_batch_cut: max_bytes had not even room for the first batch.
+    is_first_batch_cut: whether max_bytes is smaller than the first batch.
     """
 
     offset: int
@@ -54,15 +54,15 @@ class Fetched:
 
     @property
     def size_bytes(self) -> int:
-        """Of all parts."""
+        """Total size of the parts."""
         return sum(part.size_bytes for part in self.parts)
 
     def read(self) -> bytes:
-        """The bytes of all parts."""
+        """Read the bytes of all parts."""
         return b"".join(part.read() for part in self.parts)
 
     def has_compatible_magic(self, magic: int) -> bool:
-        """Whether no whole batch is of a later format than magic; reads headers only. Raises CorruptBatch.
+        """Return whether no whole batch has a newer format than magic; reads headers only. Raises CorruptBatch.
 
         Source: org.apache.kafka.common.record.AbstractRecords.hasCompatibleMagic.
         """
@@ -82,9 +82,9 @@ class Fetched:
 def fetch(
     segments: SegmentList, offset: int, max_bytes: int, *, limit: int, log_end_offset: int, at_least_one: bool
 ) -> Fetched:
-    """Batches from the one that has offset on, none that begins at or above limit; at most max_bytes of them.
+    """Fetch batches from the one that contains offset, below limit, up to max_bytes.
 
-    at_least_one: the first batch is given whole even if it is larger than max_bytes.
+    at_least_one: return the first batch whole even if it is larger than max_bytes.
     """
     if offset >= limit:
         return Fetched(offset, next_offset_bound=offset)
@@ -95,7 +95,7 @@ def fetch(
         segments.reading(segment)
         place = segment.place_of(offset)
         if place is None:
-            continue  # compaction has left a hole up to the next segment
+            continue  # compaction has left a gap up to the next segment
         end, bound = segment.size_bytes, log_end_offset if next_base is None else next_base
         if limit < bound:
             behind = segment.place_of(limit)
@@ -110,7 +110,7 @@ def fetch(
 
 
 def aborted_transactions(segments: SegmentList, from_offset: int, to_offset: int) -> list[AbortedTransaction]:
-    """Aborted transactions with data in [from_offset, to_offset), by the transaction indexes (F-32)."""
+    """Return the aborted transactions with data in [from_offset, to_offset) from the transaction indexes (F-32)."""
     found = []
     for i in range(max(segments.number_of(from_offset), 0), len(segments)):
         for entry in segments[i].transaction_index.entries:
@@ -122,7 +122,7 @@ def aborted_transactions(segments: SegmentList, from_offset: int, to_offset: int
 
 
 def offset_for_time(segments: SegmentList, timestamp: int, log_start_offset: int) -> TimestampAndOffset | None:
-    """The first record at or after timestamp (ms) of the first segment whose largest one is not before it."""
+    """Find the first record at or after timestamp (ms) in the first segment whose largest timestamp is not below it."""
     for segment in segments:
         if segment.largest_timestamp >= timestamp:
             found = segment.find_timestamp(timestamp, log_start_offset)
@@ -133,5 +133,5 @@ def offset_for_time(segments: SegmentList, timestamp: int, log_start_offset: int
 
 
 def offset_of_largest_time(segments: SegmentList) -> TimestampAndOffset | None:
-    """The first record that has the largest timestamp of the log."""
+    """Find the first record with the largest timestamp of the log."""
     return max(segments, key=lambda segment: segment.largest[0]).find_largest_timestamp()

@@ -231,7 +231,7 @@ class Segment:
         if position >= size:
             return None
         if self.next_base is not None:
-            what = f"the segment ends inside this batch, {size - position} bytes of it are left"
+            what = f"the segment ends inside this batch: {size - position} bytes remain"
             return CorruptBatch(what, position, (), file.url)
         index = self.index
         if index is not None:

@@ -1,15 +1,15 @@
-"""Log compaction: the newest record of each key stays, what nobody needs any more goes.
+"""Log compaction: keep the newest record of each key, remove the others.
 
-cleaner           the whole: chooses logs, runs passes, swaps segments in
-cleaning_plan     what of a log can be cleaned, whether it is worth it, which segments become one
+cleaner           the cleaner: selects logs, runs passes, swaps segments in
+cleaning_plan     cleanable range of a log, its dirty ratio, groups of segments to merge
 cleaning_pass     one pass: read the dirty part, filter every segment; no files are written
-record_filter     a chunk of a segment in, what is left of it out
-retention         which batches stay; transactions and producers
+record_filter     filter one chunk of a segment: bytes to bytes
+retention         retention of batches; transactions and producers
 offset_map        the newest offset of each key
 rewriting         batches without some of their records
-log_state         what is known of a log, open or only stored
-kernels, key_hash, sections                 compiled loops and what they work on
-cleaner_stats     what a pass has done
+log_state         state of a log, open or read-only
+kernels, key_hash, sections                 compiled loops and their tables
+cleaner_stats     statistics of a pass
 warming           compiles the loops before they are needed
 """
 

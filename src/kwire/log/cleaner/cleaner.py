@@ -1,13 +1,13 @@
-"""The cleaner of a log directory: chooses logs, compacts them, swaps segments in.
+"""The cleaner of a log directory: selects logs, compacts them, swaps segments in.
 
-A pass works in steps of one chunk, so that a broker's loop can serve its clients in between: `steps(log)` is a
-generator, `clean(log)` runs it to its end. Between steps the log may grow, lose segments or be closed; a group whose
-segments are not all there any more is left alone, and the pass ends.
+A pass works in steps of one chunk, and a broker's loop can serve clients between them: `steps(log)` is a generator,
+`clean(log)` runs it to the end. Between steps the log may grow, lose segments or be closed; the pass ends at a group
+with missing segments and does not change it.
 
     write <base>.log.cleaned and indexes -> PartitionWriter.replace_segments (X-35) ... -> cleaner-offset-checkpoint
 
-Whenever that is interrupted, the log has the old segments or the new ones, group by group; a checkpoint that was not
-written costs another pass over what is clean already.
+After an interruption, each group has either its old segments or the new one. If the checkpoint was not written,
+another pass reads the clean range again.
 Source: kafka.log.LogCleaner, LogCleanerManager, Cleaner.cleanSegments.
 """
 
@@ -33,7 +33,7 @@ from kwire.records.kernels import table as t
 
 __all__ = ["Cleaner"]
 
-APPEND_BYTES = 32 << 10  # of one append to a new segment, and so between its index entries
+APPEND_BYTES = 32 << 10  # per append to a new segment, which is also the distance of its index entries
 TABLE_ROWS = 4096
 Steps = Generator[int, None, CleanerStats]
 Progress = Callable[[int], None]
@@ -42,11 +42,11 @@ Progress = Callable[[int], None]
 class Cleaner:
     """Compacts logs of one log directory.
 
-    checkpoints: of that directory, LogManager.cleaner_checkpoints where it is open. dedupe_buffer_bytes, load_factor:
+    checkpoints: of that directory; LogManager.cleaner_checkpoints if it is open. dedupe_buffer_bytes, load_factor:
     of the offset map (log.cleaner.dedupe.buffer.size, log.cleaner.io.buffer.load.factor). max_decompressed_bytes: of a
     batch.
-    random_bytes: where secrets of offset maps come from.
-    uncleanable: open logs that failed; they are not chosen again.
+    random_bytes: source of the secrets of offset maps.
+    uncleanable: open logs that failed, with the error; they are not selected again.
     """
 
     def __init__(
@@ -65,11 +65,11 @@ class Cleaner:
         self._rows: Table = np.empty((TABLE_ROWS, t.COLUMN_COUNT), np.int64)
 
     def plan(self, log: PartitionWriter, now_ms: int) -> CleaningPlan:
-        """What a pass over a log would do now."""
+        """Return the plan of a pass over a log."""
         return make_plan(open_state(log), self.checkpoints.get((log.topic, log.partition)), now_ms)
 
     def choose(self, logs: Iterable[PartitionWriter], now_ms: int) -> list[PartitionWriter]:
-        """The logs with cleanup.policy=compact that are due, the dirtiest first (X-03)."""
+        """Return the logs with cleanup.policy=compact that are due, dirtiest first (X-03)."""
         found = []
         self.uncleanable = {log: error for log, error in self.uncleanable.items() if not log.is_closed}
         for log in logs:
@@ -82,7 +82,7 @@ class Cleaner:
         return [log for _, log in sorted(found, key=lambda each: each[0], reverse=True)]
 
     def clean(self, log: PartitionWriter, now_ms: int, progress: Progress = lambda read_bytes: None) -> CleanerStats:
-        """One pass over a log, whether it is due or not. Raises what steps() raises.
+        """Run one pass over a log, whether it is due or not. Raises what steps() raises.
 
         progress: called after each chunk with the number of bytes read so far.
         """
@@ -97,7 +97,7 @@ class Cleaner:
     def clean_fully(
         self, log: PartitionWriter, now_ms: int, progress: Progress = lambda read_bytes: None
     ) -> CleanerStats:
-        """Passes over a log until all that can be is clean: more than one when the map is too small for its keys.
+        """Run passes over a log until everything cleanable is clean; several if the map is too small for all keys.
 
         progress: as for clean().
         """
@@ -112,10 +112,10 @@ class Cleaner:
                 return stats
 
     def steps(self, log: PartitionWriter, now_ms: int) -> Steps:
-        """One pass over a log, a chunk a step; yields the bytes read so far, returns its stats.
+        """Run one pass over a log, one chunk per step; yields the bytes read so far, returns the stats.
 
-        Raises CorruptBatch at a damaged batch and LogError for files that fail; segments that were not swapped in yet
-        stay as they are, and the log counts as uncleanable.
+        Raises CorruptBatch at a damaged batch and LogError for I/O errors; segments that are not swapped in yet are
+        not changed, and the log becomes uncleanable.
         """
         key = log.topic, log.partition
         state = open_state(log)
@@ -128,7 +128,7 @@ class Cleaner:
             for group in work.groups():
                 if not (yield from self._clean_group(log, work, group, now_ms)):
                     return work.stats
-            if not log.is_closed:  # deleted meanwhile: another one may have the name by now
+            if not log.is_closed:  # if deleted meanwhile, another log may have the name by now
                 self.checkpoints.put(key, work.end_offset)
         except KwireError as error:
             if not log.is_closed:
@@ -139,13 +139,13 @@ class Cleaner:
     def _clean_group(
         self, log: PartitionWriter, work: CleaningPass, group: Sequence[SourceSegment], now_ms: int
     ) -> Generator[int, None, bool]:
-        """Compact a group into one segment and put it in its place; False when the group is not there any more."""
+        """Replace a group by one compacted segment; return False if segments of the group are missing."""
         cleaned = log.new_cleaned_segment(group[0].base_offset, now_ms=now_ms)
         try:
-            for left in work.clean(group):
-                self._append(cleaned, left)
+            for retained in work.clean(group):
+                self._append(cleaned, retained)
                 yield work.read_bytes
-                if not are_there(log, group):
+                if not has_segments(log, group):
                     cleaned.remove()
                     return False
             for entry in work.take_aborted():
@@ -153,7 +153,7 @@ class Cleaner:
             cleaned.deactivate()
             cleaned.sync()
             cleaned.set_modified(group[-1].modified_ms)
-        except BaseException:  # an interrupt too: nothing half written stays
+        except BaseException:  # including KeyboardInterrupt: remove the incomplete segment
             cleaned.remove()
             raise
         cleaned.close_files()
@@ -161,7 +161,7 @@ class Cleaner:
         return True
 
     def _append(self, cleaned: SegmentWriter, data: memoryview) -> None:
-        """Append batches to a new segment, with an index entry every APPEND_BYTES as long as the indexes have room."""
+        """Append batches to a new segment, with an index entry every APPEND_BYTES until an index is full."""
         for rows in self._appends(data):
             if cleaned.offset_index.is_full or cleaned.time_index.is_full:
                 cleaned.index_interval_bytes = cleaned.log.end + len(data)
@@ -175,7 +175,7 @@ class Cleaner:
             )
 
     def _appends(self, data: memoryview) -> Iterator[Table]:
-        """Header tables of stretches of data, of whole batches and about APPEND_BYTES."""
+        """Yield header tables of runs of whole batches of about APPEND_BYTES."""
         array = np.frombuffer(data, np.uint8)
         at = 0
         while at < len(array):
@@ -189,8 +189,8 @@ class Cleaner:
                 first = last
 
 
-def are_there(log: PartitionWriter, group: Sequence[SourceSegment]) -> bool:
-    """Whether a log is open and still has these very segments."""
+def has_segments(log: PartitionWriter, group: Sequence[SourceSegment]) -> bool:
+    """Return whether a log is open and still has exactly these segments."""
     return not log.is_closed and all(
         isinstance(each, OpenSegment) and log.segments.get(each.base_offset) is each.segment for each in group
     )

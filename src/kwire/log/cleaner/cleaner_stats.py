@@ -1,4 +1,4 @@
-"""What a pass of the cleaner did. Source: kafka.log.CleanerStats."""
+"""Statistics of a cleaning pass. Source: kafka.log.CleanerStats."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ __all__ = ["CleanerStats"]
 
 @dataclass(slots=True, kw_only=True)
 class CleanerStats:
-    """Counts of one pass, or of several added up.
+    """Counts of one pass, or the sum of several.
 
-    map_bytes_read, map_records_read: of the dirty part, for the offset map. bytes, records: of what was cleaned, before
-    and after. tombstones_dropped, keyless_records: among the records that are gone. batches_rewritten, batches_emptied:
-    among the batches that stay. segments_read, segments_written. map_utilization: the fullest, 0 to 1.
+    map_bytes_read, map_records_read: of the dirty range, for the offset map. bytes_*, records_*: before and after
+    cleaning. tombstones_dropped, keyless_records: of the removed records. batches_rewritten, batches_emptied: of the
+    retained batches. map_utilization: the maximum, 0 to 1.
     """
 
     passes: int = 0
@@ -32,7 +32,7 @@ class CleanerStats:
     segments_written: int = 0
 
     def add(self, other: CleanerStats) -> None:
-        """Add another pass."""
+        """Add the counts of another pass."""
         for field in fields(self):
             mine, its = getattr(self, field.name), getattr(other, field.name)
             setattr(self, field.name, max(mine, its) if field.name == "map_utilization" else mine + its)

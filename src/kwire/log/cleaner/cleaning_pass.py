@@ -1,7 +1,7 @@
-"""One pass over a log: read the dirty part into an offset map, then filter all segments up to the map's end.
+"""One pass over a log: read the dirty range into an offset map, then filter all segments up to the map's end.
 
-Reads files and writes none: what comes out are the bytes of new segments, chunk by chunk, and the entries of their
-transaction indexes. Memory: the map, and a few chunks.
+Reads files and writes none: the output is the bytes of new segments, chunk by chunk, and the entries of their
+transaction indexes. Memory: the map and a few chunks.
 Source: rules X-10 to X-12, X-34, X-36; kafka.log.Cleaner.doClean, buildOffsetMap, cleanSegments.
 """
 
@@ -34,7 +34,7 @@ CHUNK_BYTES = 1 << 20
 
 @dataclass(slots=True)
 class Piece:
-    """Some bytes of a segment that begin with a batch. used: bytes of them that were whole batches."""
+    """Bytes of a segment that begin with a batch. used: bytes consumed as whole batches."""
 
     data: memoryview
     position: int
@@ -45,8 +45,8 @@ class Piece:
 class CleaningPass:
     """A pass over one log: build_map(), then clean(group) for each of groups(), in order.
 
-    log, plan: what is cleaned. offset_map: empty. stats: counts, growing. end_offset: after build_map, the first offset
-    that is not clean: the new cleaner checkpoint (X-36).
+    offset_map: empty. stats: counts so far. end_offset: after build_map, the first offset that is not clean, which is
+    the new cleaner checkpoint (X-36).
     """
 
     def __init__(
@@ -61,15 +61,15 @@ class CleaningPass:
 
     @property
     def read_bytes(self) -> int:
-        """Bytes of logs read so far: the dirty part for the map, then everything up to its end."""
+        """Bytes of the log read so far: the dirty range for the map, then everything up to its end."""
         return self.stats.map_bytes_read + self.stats.bytes_read
 
     # ---- the map
 
     def build_map(self) -> Iterator[None]:
-        """Read the keys from the first dirty offset on, to the plan's end or as far as the map has room (X-10 to X-12).
+        """Read the keys from the first dirty offset to the end of the plan, or until the map is full (X-10 to X-12).
 
-        Yields after each chunk; end_offset counts once it is through. Raises CorruptBatch, LogError.
+        Yields after each chunk; end_offset is valid at the end. Raises CorruptBatch, LogError.
         """
         plan, transactions = self.plan, CleanedTransactions()
         dirty = self.log.segments_from(plan.first_dirty_offset, plan.end_offset)
@@ -95,11 +95,11 @@ class CleaningPass:
             self.end_offset = self._map.latest_offset + 1
 
     def _behind(self, offset: int) -> Sequence[SourceSegment]:
-        """Segments from offset on: their indexes have the aborted transactions that began before it."""
+        """Return the segments from offset on, whose indexes have the aborted transactions that began before it."""
         return [each for each in self.log.segments if each.base_offset >= offset]
 
     def _map_table(self, sections: Sections, transactions: CleanedTransactions, outcome: npt.NDArray[np.int64]) -> bool:
-        """Put the keys of the batches of a chunk into the map; True when it is full."""
+        """Put the keys of a chunk into the map; return True if the map is full."""
         table = sections.table
         attributes, is_default = table[:, t.ATTRIBUTES], table[:, t.MAGIC] == 2
         alone = (attributes & CODEC_MASK != 0) | (is_default & (attributes & (CONTROL_FLAG | TRANSACTIONAL_FLAG) != 0))
@@ -118,7 +118,7 @@ class CleaningPass:
     def _map_one(
         self, sections: Sections, row: int, transactions: CleanedTransactions, outcome: npt.NDArray[np.int64]
     ) -> bool:
-        """One compressed or transactional batch; False when the map is full."""
+        """Put the keys of one compressed or transactional batch into the map; return False if the map is full."""
         entry = sections.table[row]
         attributes, last_offset = int(entry[t.ATTRIBUTES]), int(entry[t.LAST_OFFSET])
         is_default = entry[t.MAGIC] == 2
@@ -129,7 +129,7 @@ class CleaningPass:
             and attributes & TRANSACTIONAL_FLAG
             and transactions.on_data(int(entry[t.PRODUCER_ID]), last_offset)
         ):
-            pass  # aborted: its keys mean nothing
+            pass  # aborted: its keys do not count
         else:
             if attributes & CODEC_MASK and entry[t.COUNT]:
                 sections.expand(row)
@@ -165,7 +165,7 @@ class CleaningPass:
     # ---- the segments
 
     def groups(self) -> list[list[SourceSegment]]:
-        """The segments to clean, those together that become one; none when there was nothing dirty."""
+        """Return the segments to clean, grouped into the new segments; empty if nothing was dirty."""
         config = self.log.config
         return group_segments(
             self.log.segments_from(0, self._map.latest_offset + 1),
@@ -175,7 +175,7 @@ class CleaningPass:
         )
 
     def clean(self, group: Sequence[SourceSegment]) -> Iterator[memoryview]:
-        """What is left of a group's batches, chunk by chunk (perhaps empty); each is valid until the next is asked for.
+        """Yield the retained bytes of a group by chunk, possibly empty; each is valid until the next one.
 
         Raises CorruptBatch, LogError.
         """
@@ -195,28 +195,28 @@ class CleaningPass:
         for segment in group:
             keeps = segment.modified_ms > horizon
             for piece in self._pieces(segment, 0):
-                piece.used, left = self._filter.clean(
+                piece.used, retained = self._filter.clean(
                     piece.data, piece.position, piece.file, keeps_old_tombstones=keeps
                 )
-                yield left
+                yield retained
             self.stats.segments_read += 1
         self.stats.segments_written += 1
 
     def take_aborted(self) -> list[TransactionIndexEntry]:
-        """The transaction index of what clean() gave since this was called last."""
+        """Return the transaction index entries of the output of clean() since the last call."""
         return self._transactions.take_kept()
 
     def _old_horizon_ms(self) -> int:
-        """Tombstones of magic 0 and 1 go from segments that were not modified after this (X-23)."""
+        """Return the time before which a segment must be last modified to lose tombstones of magic 0 and 1 (X-23)."""
         clean = self.log.segments_from(0, self.plan.first_dirty_offset)
         return clean[-1].modified_ms - self.log.config.delete_retention_ms if clean else 0
 
     # ---- reading
 
     def _pieces(self, segment: SourceSegment, position: int) -> Iterator[Piece]:
-        """A segment from position on, in pieces; who takes one sets its `used`.
+        """Yield the pieces of a segment from position on; the caller sets `used` of each.
 
-        Raises CorruptBatch where the file ends inside a batch: the rest of a closed segment was lost.
+        Raises CorruptBatch if the file ends inside a batch: the rest of a closed segment was lost.
         """
         stop = segment.size_bytes
         with segment.opened() as file:
@@ -237,5 +237,5 @@ class CleaningPass:
             if chunks.refused is not None:
                 raise chunks.refused
             if chunks.position < stop:
-                what = f"the segment ends inside this batch, {stop - chunks.position} bytes of it are left"
+                what = f"the segment ends inside this batch: {stop - chunks.position} bytes remain"
                 raise CorruptBatch(what, chunks.position, (), file.url)

@@ -1,8 +1,8 @@
-"""What of a log can be cleaned now, and whether it is worth it.
+"""The cleanable range of a log, and whether cleaning is due.
 
     [log start, first_dirty_offset)            clean: compacted before
     [first_dirty_offset, end_offset)           dirty and old enough: read into the offset map
-    [end_offset, log end)                      never touched: open transactions, too young, the active segment
+    [end_offset, log end)                      not cleaned: open transactions, min.compaction.lag.ms, active segment
 
 Source: rules X-01 to X-03; kafka.log.LogCleanerManager.cleanableOffsets, calculateCleanableBytes, maxCompactionDelay,
 grabFilthiestCompactedLog; kafka.log.Cleaner.groupSegmentsBySize for the groups (X-34).
@@ -23,11 +23,11 @@ LARGEST_RELATIVE = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleaningPlan:
-    """What a pass over a log would do.
+    """The plan of a pass over a log.
 
     clean_bytes, cleanable_bytes: of segments with clean and with dirty offsets; one with both counts twice.
     overdue_ms: how much longer than max.compaction.lag.ms the oldest dirty segment has waited, 0 if not.
-    resets_checkpoint: the checkpoint pointed outside the log, and first_dirty_offset is to be written there at once.
+    resets_checkpoint: the checkpoint is outside the log and must be set to first_dirty_offset immediately.
     """
 
     first_dirty_offset: int
@@ -39,18 +39,18 @@ class CleaningPlan:
 
     @property
     def dirty_ratio(self) -> float:
-        """Dirty bytes as a part of all that can be cleaned; 0 for an empty log."""
+        """Ratio of dirty bytes to clean and dirty bytes; 0 for an empty log."""
         total = self.clean_bytes + self.cleanable_bytes
         return self.cleanable_bytes / total if total else 0.0
 
     def is_due(self, config: LogConfig) -> bool:
-        """Whether a broker would clean this log now."""
+        """Return whether a broker would clean this log now."""
         overdue = self.overdue_ms > 0 and self.cleanable_bytes > 0
         return overdue or self.dirty_ratio > config.min_cleanable_dirty_ratio
 
 
 def make_plan(log: LogState, checkpoint: int | None, now_ms: int) -> CleaningPlan:
-    """The plan for a log whose cleaner checkpoint is `checkpoint` (None: never cleaned)."""
+    """Return the plan for a log. checkpoint: of the cleaner, None if the log was never cleaned."""
     first_dirty = log.log_start_offset if checkpoint is None else checkpoint
     resets = not log.log_start_offset <= first_dirty <= log.log_end_offset
     if resets:
@@ -75,7 +75,7 @@ def make_plan(log: LogState, checkpoint: int | None, now_ms: int) -> CleaningPla
 
 
 def overdue_ms(dirty: Sequence[SourceSegment], clean_until_ms: int) -> int:
-    """How long before clean_until_ms the oldest of these segments begins, 0 if none does."""
+    """Return by how much the first timestamp of the oldest segment precedes clean_until_ms; 0 if none does."""
     times = (each.first_timestamp for each in dirty)
     earliest = min((time for time in times if time > 0), default=clean_until_ms)
     return max(clean_until_ms - earliest, 0)
@@ -84,9 +84,9 @@ def overdue_ms(dirty: Sequence[SourceSegment], clean_until_ms: int) -> int:
 def group_segments(
     segments: Sequence[SourceSegment], *, max_bytes: int, max_index_bytes: int, end_offset: int
 ) -> list[list[SourceSegment]]:
-    """Neighbours that become one segment, so that segments do not get smaller with every pass (X-34).
+    """Group adjacent segments into new ones, so that segments do not shrink with every pass (X-34).
 
-    end_offset: of the range that is cleaned: what bounds the offsets of the last segment.
+    end_offset: of the cleaned range; it bounds the offsets of the last segment.
     """
     groups: list[list[SourceSegment]] = []
     sizes = [0, 0, 0]

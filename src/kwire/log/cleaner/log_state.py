@@ -1,4 +1,4 @@
-"""What the cleaner has to know of a log, and where it knows it from: an open partition, or files that are only read.
+"""The state of a log as the cleaner needs it, from an open partition or from read-only files.
 
 Source: kafka.log.LogToClean; rule F-64 for a segment's largest timestamp.
 """
@@ -32,7 +32,7 @@ __all__ = ["LogState", "OpenSegment", "SourceSegment", "StoredSegment", "open_st
 
 
 class SourceSegment(Protocol):
-    """A segment as the cleaner reads it. index_bytes, time_index_bytes: of entries. Times are milliseconds."""
+    """A segment to clean. index_bytes, time_index_bytes: size of the entries. Times are in milliseconds."""
 
     @property
     def base_offset(self) -> int: ...
@@ -46,21 +46,21 @@ class SourceSegment(Protocol):
     def modified_ms(self) -> int: ...
     @property
     def first_timestamp(self) -> int:
-        """Largest timestamp of the first batch, -1 without one."""
+        """Largest timestamp of the first batch, -1 if empty."""
 
     @property
     def largest_timestamp(self) -> int:
-        """Largest timestamp, the modification time where no record has one."""
+        """Largest timestamp; the modification time if no record has one."""
 
     @property
     def aborted(self) -> Sequence[TransactionIndexEntry]:
-        """Its transaction index."""
+        """Entries of the transaction index."""
 
     def opened(self) -> AbstractContextManager[StoredFile]:
-        """The `.log` file."""
+        """Open the `.log` file."""
 
     def position_of(self, offset: int) -> int:
-        """A batch start from which a walk meets everything at or above offset."""
+        """Return the start of a batch before everything at or above offset."""
 
 
 class OpenSegment:
@@ -109,7 +109,7 @@ class OpenSegment:
 
 
 class StoredSegment:
-    """A segment that is only read. Raises LogError for what cannot be."""
+    """A read-only segment. Raises LogError for unreadable files."""
 
     def __init__(self, segment: Segment) -> None:
         self._segment = segment
@@ -153,9 +153,9 @@ class StoredSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogState:
-    """One log at one moment. segments: in order, at least one, the last one active.
+    """A snapshot of a log. segments: in order, at least one, the last one active.
 
-    last_records: what each active producer wrote last, by producer id.
+    last_records: the last record of each active producer, by producer id.
     """
 
     topic: str
@@ -169,11 +169,11 @@ class LogState:
 
     @property
     def active_base_offset(self) -> int:
-        """Where the active segment begins, which is never cleaned."""
+        """Base offset of the active segment, which is never cleaned."""
         return self.segments[-1].base_offset
 
     def segments_from(self, from_offset: int, to_offset: int) -> Sequence[SourceSegment]:
-        """The segments that may hold offsets in [from_offset, to_offset). Source: LogSegments.values."""
+        """Return the segments that may contain offsets in [from_offset, to_offset). Source: LogSegments.values."""
         if from_offset >= to_offset:
             return []
         first = max((i for i, each in enumerate(self.segments) if each.base_offset <= from_offset), default=0)
@@ -181,7 +181,7 @@ class LogState:
 
 
 def last_records_of(producers: ProducerStates) -> dict[int, LastRecord]:
-    """What each producer wrote last. Source: UnifiedLog.lastRecordsOfActiveProducers."""
+    """Return the last record of each producer. Source: UnifiedLog.lastRecordsOfActiveProducers."""
     return {
         producer_id: LastRecord(entry.last_offset if entry.last_offset >= 0 else None, entry.producer_epoch)
         for producer_id, entry in producers.entries.items()
@@ -189,7 +189,7 @@ def last_records_of(producers: ProducerStates) -> dict[int, LastRecord]:
 
 
 def open_state(log: PartitionWriter) -> LogState:
-    """A log that is open."""
+    """Return the state of an open log."""
     return LogState(
         topic=log.topic,
         partition=log.partition,
@@ -203,7 +203,7 @@ def open_state(log: PartitionWriter) -> LogState:
 
 
 def stored_state(log: PartitionLog, config: LogConfig, now_ms: int) -> LogState:
-    """A log of which only the files are there, as they are. Raises LogError, CorruptBatch."""
+    """Return the state of a stored log, read from its files. Raises LogError, CorruptBatch."""
     return LogState(
         topic=log.topic,
         partition=log.partition,
@@ -217,14 +217,14 @@ def stored_state(log: PartitionLog, config: LogConfig, now_ms: int) -> LogState:
 
 
 def stored_producers(log: PartitionLog, config: LogConfig, now_ms: int) -> ProducerStates:
-    """The producers of a log: its newest valid snapshot, and the batches behind it (G-13)."""
+    """Return the producers of a log from its newest valid snapshot and the batches after it (G-13)."""
     producers = ProducerStates(f"{log.topic}-{log.partition}", expiration_ms=config.producer_id_expiration_ms)
     start = log.log_start_offset
     for offset in sorted((each for each in log.snapshots if each <= log.log_end_offset), reverse=True):
         name = log.snapshots[offset]
         try:
             producers.load(log.store.read_all(f"{log.directory}/{name}" if log.directory else name), now_ms)
-        except (LogError, Malformed):  # F-42: an older one may do
+        except (LogError, Malformed):  # F-42: try an older one
             continue
         start = offset
         break

@@ -3,13 +3,12 @@
     uint64[slots, 3]    a row: first and second half of the key's hash, offset + 1; a free slot is all zeros
 
 A slot takes 24 bytes, as in Kafka, so that the same settings take the same number of keys: there are
-log.cleaner.dedupe.buffer.size / 24 slots, of which log.cleaner.io.buffer.load.factor may be used. The table begins
-small and doubles when it is half full, up to that size: what is looked up all the time should be in the processor's
-caches.
+log.cleaner.dedupe.buffer.size / 24 slots, of which log.cleaner.io.buffer.load.factor may be used. The table starts
+small and doubles when it is half full, up to that size, to stay in the processor's caches.
 
-`latest_offset` says how far the map is complete: of every record up to it the key is in the map with the newest offset.
-Records behind it stay, whatever their key (X-20). When the map is full, that is the last record whose key went in; so
-a pass may end inside a batch.
+The map is complete up to `latest_offset`: it has the newest offset of every key up to there. Records after it are
+retained whatever their key (X-20). When the map is full, it is the offset of the last record added; so a pass may end
+inside a batch.
 Source: rules X-10 to X-12; org.apache.kafka.storage.internals.log.SkimpyOffsetMap, kafka.log.Cleaner.buildOffsetMap.
 """
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
@@ -43,16 +42,16 @@ DEFAULT_LOAD_FACTOR = 0.9  # log.cleaner.io.buffer.load.factor
 (KEYS, LIMIT, LATEST_OFFSET, ROOM) = range(4)
 STATE_COUNT = 4
 FIRST_SLOTS = 4096
-ADDED, FULL, MUST_GROW = range(3)  # answers of put
+ADDED, FULL, MUST_GROW = range(3)  # results of put
 
 
 class OffsetMap:
-    """Hash of a key -> its newest offset.
+    """Maps the hash of a key to its newest offset.
 
-    memory_bytes, load_factor: how many keys there is room for. secret: 16 random bytes, new for each map.
-    slots, state, secret: for kernels, which have to stop when `put` asks for growth. state: int64[KEYS, LIMIT,
-    LATEST_OFFSET, ROOM], ROOM the keys that there is room for before the table has to grow.
-    Raises OptionError when there is no room for a single key.
+    memory_bytes, load_factor: capacity. secret: 16 random bytes, new for each map.
+    slots, state, secret: for kernels, which must stop when `put` returns MUST_GROW. state: int64[KEYS, LIMIT,
+    LATEST_OFFSET, ROOM]; ROOM is the number of keys at which the table must grow.
+    Raises OptionError if the capacity is below two keys.
     """
 
     def __init__(
@@ -64,17 +63,19 @@ class OffsetMap:
     ) -> None:
         count = memory_bytes // SLOT_BYTES
         if not 0 < load_factor <= 1:
-            raise OptionError(f"log.cleaner.io.buffer.load.factor={load_factor}: above 0, 1 at most")
+            raise OptionError(
+                f"log.cleaner.io.buffer.load.factor is {load_factor}, expected a number above 0 and at most 1"
+            )
         if count * load_factor <= 1:
             raise OptionError(
-                f"log.cleaner.dedupe.buffer.size={memory_bytes}: the offset map has no room for a single key"
+                f"log.cleaner.dedupe.buffer.size is {memory_bytes}, too small for an offset map; increase it"
             )
         if len(secret) != 16:
-            raise OptionError(f"a secret of {len(secret)} bytes, expected 16")
+            raise OptionError(f"the secret has {len(secret)} bytes, expected 16")
         self.max_slots = count
         self.slots: npt.NDArray[np.uint64] = np.zeros((min(count, FIRST_SLOTS), 3), np.uint64)
         self.state: npt.NDArray[np.int64] = np.zeros(STATE_COUNT, np.int64)
-        self.state[LIMIT] = min(int(count * load_factor), count - 1)  # a free slot is where a search ends
+        self.state[LIMIT] = min(int(count * load_factor), count - 1)  # a search ends at a free slot
         self.state[LATEST_OFFSET] = -1
         self._set_room()
         self._marks: npt.NDArray[np.uint64] = np.empty((1, 3), np.uint64)
@@ -85,22 +86,22 @@ class OffsetMap:
 
     @property
     def latest_offset(self) -> int:
-        """The offset up to which the map is complete; -1 for an empty one."""
+        """Offset up to which the map is complete; -1 if empty."""
         return int(self.state[LATEST_OFFSET])
 
     def advance(self, offset: int) -> None:
-        """The map is complete up to offset: there is no record with a key in between (X-12)."""
+        """Mark the map complete up to offset: no record with a key is in between (X-12)."""
         self.state[LATEST_OFFSET] = offset
 
     @property
     def utilization(self) -> float:
-        """Keys in the map as a part of its slots, 0 to 1."""
+        """Ratio of keys to slots, 0 to 1."""
         return len(self) / self.max_slots
 
     def grow(self) -> None:
-        """Double the table, or give it its largest size where the next doubling would be above it.
+        """Double the table, or grow it to its maximum size if the next doubling would exceed it.
 
-        Old and new exist side by side for a moment: at most one and a half times the memory.
+        Both tables exist during the copy, which takes at most one and a half times the memory.
         """
         count = 2 * len(self.slots) if 4 * len(self.slots) <= self.max_slots else self.max_slots
         slots: npt.NDArray[np.uint64] = np.zeros((count, 3), np.uint64)
@@ -109,7 +110,7 @@ class OffsetMap:
         self._set_room()
 
     def marks_for(self, table: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-        """uint64[records, 3], for kernels to note hashes and offsets in: room for the largest batch of a table."""
+        """Return scratch space for hashes and offsets of the largest batch of a table: uint64[records, 3]."""
         records = int(table[:, t.COUNT].max(initial=0))
         if len(self._marks) < records:
             self._marks = np.empty((2 * records, 3), np.uint64)
@@ -120,14 +121,14 @@ class OffsetMap:
         self.state[ROOM] = self.max_slots if is_largest else len(self.slots) // 2
 
     def put(self, key: bytes, offset: int) -> bool:
-        """Note that key has a record at offset, the newest so far. False, and no change, when the map is full."""
+        """Set the newest offset of a key. Return False, without a change, if the map is full."""
         array = np.frombuffer(key, np.uint8)
-        while (answer := put(self.slots, self.state, self.secret, array.ctypes.data, len(key), offset)) == MUST_GROW:
+        while (result := put(self.slots, self.state, self.secret, array.ctypes.data, len(key), offset)) == MUST_GROW:
             self.grow()
-        return bool(answer == ADDED)
+        return bool(result == ADDED)
 
     def get(self, key: bytes) -> int:
-        """The newest offset of key, -1 for a key that is not in the map."""
+        """Return the newest offset of a key, -1 if it is not in the map."""
         array = np.frombuffer(key, np.uint8)
         return int(get(self.slots, self.secret, array.ctypes.data, len(key)))
 

@@ -1,8 +1,8 @@
-"""One chunk of a segment in, what compaction leaves of it out: bytes to bytes, no files.
+"""Filter one chunk of a segment: bytes in, the retained bytes out, no files.
 
-Plain batches are decided and written by one kernel call over many. Others one by one: compressed batches, and the
-special ones, of which more has to be known than their records: control batches, aborted ones, the last ones of their
-producer or of the range. A batch that keeps everything is copied byte for byte (X-30).
+One kernel call filters and writes many plain batches. The others are processed one by one: compressed batches, and
+those that depend on more than their records: control batches, aborted ones, and the last ones of a producer or of the
+range. A batch that retains all records is copied byte for byte (X-30).
 Source: rules X-20 to X-33; org.apache.kafka.common.record.MemoryRecords.filterTo, kafka.log.Cleaner.cleanInto.
 """
 
@@ -44,8 +44,7 @@ PLAIN, COMPRESSED, SPECIAL = range(3)
 class RecordFilter:
     """Filters the chunks of a log in their order.
 
-    offset_map, transactions, last_records: what is known of keys, transactions and producers. end_offset: of the range
-    that is cleaned. now_ms, delete_retention_ms: for the time of tombstones and markers.
+    end_offset: of the cleaned range. now_ms, delete_retention_ms: for the delete horizons of tombstones and markers.
     """
 
     def __init__(
@@ -78,10 +77,10 @@ class RecordFilter:
     def clean(
         self, chunk: memoryview, position: int, file: str, *, keeps_old_tombstones: bool
     ) -> tuple[int, memoryview]:
-        """(bytes of chunk that were whole batches, what is left of them; valid until the next call).
+        """Filter a chunk; return (bytes consumed as whole batches, retained bytes, valid until the next call).
 
-        position, file: where chunk comes from, for errors. keeps_old_tombstones: whether those of magic 0 and 1 stay.
-        Raises CorruptBatch and LogError, and nothing of the chunk counts then.
+        position, file: origin of chunk, for errors. keeps_old_tombstones: whether to retain those of magic 0 and 1.
+        Raises CorruptBatch and LogError; the chunk is then not counted.
         """
         used = self._sections.load(chunk, position, file)
         table = self._sections.table
@@ -108,7 +107,7 @@ class RecordFilter:
     # ---- batches
 
     def _follow_transactions(self, table: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """For each batch whether its transaction lets it go; in the order of the log."""
+        """Return for each batch, in log order, whether its transaction permits removal."""
         attributes = table[:, t.ATTRIBUTES]
         is_default = table[:, t.MAGIC] == 2
         may_go = np.zeros(len(table), np.bool_)
@@ -123,7 +122,7 @@ class RecordFilter:
         return may_go
 
     def _kinds(self, table: Table, may_go: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
-        """PLAIN, COMPRESSED or SPECIAL for each batch."""
+        """Return PLAIN, COMPRESSED or SPECIAL for each batch."""
         attributes, is_default = table[:, t.ATTRIBUTES], table[:, t.MAGIC] == 2
         last_offset = table[:, t.LAST_OFFSET]
         special = may_go | (is_default & (attributes & CONTROL_FLAG != 0))
@@ -133,7 +132,7 @@ class RecordFilter:
         return np.where(special, SPECIAL, np.where(compressed, COMPRESSED, PLAIN)).astype(np.int8)
 
     def _clean_together(self, first: int, last: int) -> None:
-        """Plain batches whose records alone decide."""
+        """Filter plain batches, whose records alone decide."""
         self._weigh(first, last)
         rows, weights = self._sections.table[first:last], self._weights[first:last]
         counts, kept, tombstones = rows[:, t.COUNT], weights[:, k.KEPT], weights[:, k.TOMBSTONES]
@@ -173,7 +172,7 @@ class RecordFilter:
             row += 1
 
     def _sum(self, start: int, places: Table) -> None:
-        """Take the checksums of batches just written; places count from start."""
+        """Compute the checksums of new batches. places: positions relative to start, and sizes."""
         if CRC_BY_KERNEL:
             from kwire.records.kernels.crc_store import sum_batches
 
@@ -184,7 +183,7 @@ class RecordFilter:
             write_crc(room[position : position + size])
 
     def _clean_one(self, row: int, batch: Batch, may_go: bool) -> None:
-        """A batch about which more has to be known than its records."""
+        """Filter a batch that depends on more than its records."""
         choice = choose_batch(
             batch, may_go, last_records=self._last_records, end_offset=self._end_offset, now_ms=self._now_ms
         )
@@ -205,7 +204,7 @@ class RecordFilter:
         self._clean_records(row, choice.when_empty)
 
     def _clean_records(self, row: int, when_empty: Retention) -> None:
-        """A batch with data whose records decide."""
+        """Filter a data batch by its records."""
         entry = self._sections.table[row]
         if entry[t.ATTRIBUTES] & CODEC_MASK:
             self._sections.expand(row)
@@ -225,13 +224,13 @@ class RecordFilter:
             self._rebuild(row, self._keeps[:count], has_new_horizon=has_new_horizon)
 
     def _end(self, batch: Batch, when_empty: Retention) -> None:
-        """A batch of which no record is kept."""
+        """Drop or empty a batch without retained records."""
         if when_empty is Retention.RETAIN_EMPTY:
             self._stats.batches_emptied += batch.count != 0
             self._emit(empty_batch(batch))
 
     def _weigh(self, first: int, last: int) -> None:
-        """Decide about the records of batches [first, last): _keeps and _weights."""
+        """Set _keeps and _weights for the records of batches [first, last)."""
         table, offset_map = self._sections.table, self._map
         records = int(table[first:last, t.COUNT].sum())
         if len(self._keeps) < records:
@@ -256,7 +255,7 @@ class RecordFilter:
     # ---- output
 
     def _make_room(self, n_bytes: int) -> None:
-        """See that there are n_bytes, and some to spare, behind what is used of the room."""
+        """Reserve n_bytes and spare space after the used part of the output buffer."""
         need = self._used + n_bytes + SPARE_BYTES
         if len(self._room) < need:
             room: npt.NDArray[np.uint8] = np.empty(need + need // 4, np.uint8)
@@ -269,7 +268,7 @@ class RecordFilter:
         self._used += len(data)
 
     def _rebuild(self, row: int, keeps: npt.NDArray[np.uint8], *, has_new_horizon: bool) -> None:
-        """Write a batch with the records that are kept, at least one of them."""
+        """Write a batch with its retained records, at least one."""
         entry = self._sections.table[row]
         horizon = self._new_horizon_ms if has_new_horizon else None
         if entry[t.MAGIC] == 2 and entry[t.ATTRIBUTES] & DELETE_HORIZON_FLAG:

@@ -1,8 +1,8 @@
-"""Which batches compaction keeps: decided from batches alone, in the order they stand in the log.
+"""Which batches compaction retains, decided from batches alone, in log order.
 
-A producer's last batch outlives its records, because its sequence number and epoch are what a broker knows of the
-producer after a restart (X-26). A transaction's marker outlives all batches of the transaction; then it is kept for
-delete.retention.ms more, so that a reader who is in the middle of the transaction still learns how it ended (X-25).
+A producer's last batch is retained without its records, because a broker restores the producer's sequence number and
+epoch from it after a restart (X-26). A transaction's marker is retained for delete.retention.ms after the last batch
+of the transaction is removed: a consumer in the middle of the transaction still reads its outcome (X-25).
 Source: rules X-24 to X-27; kafka.log.Cleaner.cleanInto, CleanedTransactionMetadata.
 """
 
@@ -21,24 +21,24 @@ __all__ = ["BatchChoice", "CleanedTransactions", "LastRecord", "Retention", "cho
 
 
 class LastRecord(NamedTuple):
-    """What an active producer wrote last. last_data_offset: None when only a marker is left of it."""
+    """The last record of an active producer. last_data_offset: None if only a marker remains."""
 
     last_data_offset: int | None
     producer_epoch: int
 
 
 class Retention(enum.Enum):
-    """What becomes of a batch of which no record is kept."""
+    """Whether to retain a batch without retained records."""
 
     DELETE = enum.auto()
     RETAIN_EMPTY = enum.auto()
 
 
 class BatchChoice(NamedTuple):
-    """What is decided of a batch before its records are looked at.
+    """Decision about a batch before its records are read.
 
-    drops_records: none of them is kept. when_empty: what stays of the batch then.
-    needs_horizon: a marker whose transaction is gone: its own time starts to run now.
+    drops_records: whether to drop all records. when_empty: what to do with the empty batch.
+    needs_horizon: whether it is a marker of a removed transaction and needs a delete horizon.
     """
 
     drops_records: bool
@@ -47,29 +47,31 @@ class BatchChoice(NamedTuple):
 
 
 class CleanedTransactions:
-    """Follows transactions through one pass over a log, and collects the transaction index of the output.
+    """Tracks transactions during one pass over a log, and collects the transaction index of the output.
 
-    kept: index entries of the aborted transactions whose marker was kept since `take_kept` was called last.
+    kept: index entries of the aborted transactions whose marker was retained since the last take_kept().
     """
 
     def __init__(self) -> None:
         self._waiting: list[tuple[int, TransactionIndexEntry]] = []  # a heap by first offset
-        self._aborted: dict[int, tuple[TransactionIndexEntry, bool]] = {}  # producer id -> entry, a batch was met
+        self._aborted: dict[
+            int, tuple[TransactionIndexEntry, bool]
+        ] = {}  # producer id -> entry, whether a batch was seen
         self._committed: set[int] = set()
         self.kept: list[TransactionIndexEntry] = []
 
     def add(self, entries: Iterable[TransactionIndexEntry]) -> None:
-        """Aborted transactions that overlap with what comes next; it does no harm to name one again."""
+        """Add aborted transactions that overlap the following batches; duplicates are permitted."""
         for entry in entries:
             heapq.heappush(self._waiting, (entry.first_offset, entry))
 
     def take_kept(self) -> list[TransactionIndexEntry]:
-        """The entries kept so far, and start a new list."""
+        """Return the entries kept so far, and start a new list."""
         kept, self.kept = self.kept, []
         return kept
 
     def on_data(self, producer_id: int, last_offset: int) -> bool:
-        """A transactional batch with data: whether its transaction was aborted."""
+        """Track a transactional data batch; return whether its transaction was aborted."""
         self._begin_up_to(last_offset)
         known = self._aborted.get(producer_id)
         if known is None:
@@ -79,10 +81,10 @@ class CleanedTransactions:
         return True
 
     def on_control(self, batch: Batch) -> bool:
-        """A control batch: whether it may go, as nothing is left that needs it.
+        """Track a control batch; return whether it may be removed because no batch of its transaction remains.
 
-        Raises LogError at an abort marker of data that the transaction index does not know: without the index the data
-        would pass for committed. Malformed and CorruptBatch where the marker does not decode.
+        Raises LogError for an abort marker of data that is missing from the transaction index: without the index the
+        data would count as committed. Raises Malformed and CorruptBatch if the marker does not decode.
         """
         self._begin_up_to(batch.last_offset)
         record = next(batch.records(), None)
@@ -90,19 +92,19 @@ class CleanedTransactions:
             return True  # emptied by an earlier pass
         kind = parse_control_record(record).type
         if kind == ControlRecordType.COMMIT:
-            met = batch.producer_id in self._committed
+            seen = batch.producer_id in self._committed
             self._committed.discard(batch.producer_id)
-            return not met
+            return not seen
         if kind != ControlRecordType.ABORT:
             return False
-        entry, met = self._aborted.pop(batch.producer_id, (None, False))
+        entry, seen = self._aborted.pop(batch.producer_id, (None, False))
         if entry is None and batch.producer_id in self._committed:
             what = (
                 f"the transaction that producer {batch.producer_id} aborted at offset {batch.last_offset} is not in "
                 "the transaction index; rebuild the index with `kwire log index`"
             )
             raise LogError(what, batch.file)
-        if entry is None or not met:
+        if entry is None or not seen:
             return True
         self.kept.append(entry)
         return False
@@ -116,7 +118,7 @@ class CleanedTransactions:
 def is_last_of_producer(
     last_records: Mapping[int, LastRecord], producer_id: int, producer_epoch: int, last_offset: int, is_control: bool
 ) -> bool:
-    """Whether a broker needs the batch to know its producer after a restart."""
+    """Return whether a broker needs the batch to restore its producer after a restart."""
     last = last_records.get(producer_id)
     if last is None:
         return False
@@ -133,7 +135,7 @@ def choose_batch(
     end_offset: int,
     now_ms: int,
 ) -> BatchChoice:
-    """The choice for a batch. may_go: as CleanedTransactions says. end_offset: of the range that is cleaned.
+    """Decide about a batch. may_go: as returned by CleanedTransactions. end_offset: of the cleaned range.
 
     Source: the RecordFilter in kafka.log.Cleaner.cleanInto; KAFKA-16226 for end_offset.
     """

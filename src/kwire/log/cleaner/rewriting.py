@@ -1,8 +1,7 @@
-"""A batch without some of its records.
+"""Rewrite a batch without some of its records.
 
-Magic 2 keeps its base and last offset, a compressed message of magic 0 or 1 begins anew at the first message that is
-left: relative offsets are counted from there, with holes (KIP-31). Codec, timestamps and everything about the producer
-stay.
+Magic 2 keeps its base and last offset. A compressed message of magic 0 or 1 starts at the first retained message:
+relative offsets count from there, with gaps (KIP-31). Codec, timestamps and producer fields are kept.
 Source: rules X-26, X-27, X-31 to X-33, R-27; MemoryRecords.buildRetainedRecordsInto,
 DefaultRecordBatch.writeEmptyHeader.
 """
@@ -18,7 +17,7 @@ __all__ = ["empty_batch", "rebuild_batch"]
 
 
 def empty_batch(batch: Batch) -> bytes:
-    """A batch of magic 2 that stands for all offsets of this one and holds no record."""
+    """Return a batch of magic 2 with the offsets of this one and no records."""
     fields = BatchFields(
         timestamp_type=batch.timestamp_type,
         producer_id=batch.producer_id,
@@ -34,7 +33,7 @@ def empty_batch(batch: Batch) -> bytes:
 
 
 def rebuild_batch(batch: Batch, records: Iterable[Record], delete_horizon_ms: int | None) -> bytes:
-    """The batch with these of its records, at least one. delete_horizon_ms: what it has or gets; magic 2 only."""
+    """Return the batch with these of its records, at least one. delete_horizon_ms: of the new batch; magic 2 only."""
     kept = list(records)
     append_time = batch.timestamp_type == TimestampType.LOG_APPEND_TIME
     builder = BatchBuilder(

@@ -1,4 +1,4 @@
-"""The batches of a chunk of a segment as a header table, verified, and their records decompressed one batch at a time.
+"""Header table of the verified batches of one chunk; decompresses the records of one batch at a time.
 
 Source: rules R-01 to R-04, R-20 to R-26.
 """
@@ -31,7 +31,7 @@ CRC_BY_KERNEL = crc32c_kernels.usable()
 
 
 class Sections:
-    """One chunk at a time. table: its header table, after load(). address: of the chunk's first byte."""
+    """The batches of the loaded chunk. table: header table. address: of the first byte of the chunk."""
 
     def __init__(self, max_decompressed_bytes: int) -> None:
         self._max_decompressed_bytes = max_decompressed_bytes
@@ -43,10 +43,10 @@ class Sections:
         self._expanded: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
 
     def load(self, chunk: memoryview, position: int, file: str) -> int:
-        """Fill the table; returns the bytes of chunk that are whole batches (or as many as the table has rows for).
+        """Load a chunk; return the size of its whole batches, or of those that fit the table.
 
-        position, file: where chunk comes from, for errors. chunk is kept until the next call.
-        Raises CorruptBatch at a size or magic that cannot be, a wrong checksum, an impossible record count.
+        position, file: origin of chunk, for errors. chunk is referenced until the next call.
+        Raises CorruptBatch for an invalid size, magic, checksum or record count.
         """
         data = np.frombuffer(chunk, np.uint8)
         self.address, self._chunk, self._position, self._file = data.ctypes.data, chunk, position, file
@@ -54,7 +54,7 @@ class Sections:
         self.table = self._rows[:count]
         if status == t.UNBELIEVABLE and not count:
             for _ in read_batches(chunk, position=position, file=file):
-                raise AssertionError("the two readers of headers do not agree")
+                raise AssertionError("kernel and parser disagree on a batch header")
         self._check(count)
         return int(used)
 
@@ -80,12 +80,12 @@ class Sections:
             raise self.fault(i, int(Fault.RECORD_COUNT))
 
     def bytes_of(self, row: int) -> memoryview:
-        """The batch of a row as it stands in the chunk."""
+        """Return the bytes of the batch of a row."""
         at = int(self.table[row, t.POSITION])
         return self._chunk[at : at + int(self.table[row, t.SIZE])]
 
     def batch(self, row: int) -> Batch:
-        """The batch of a row as an object."""
+        """Return the batch of a row."""
         return next(
             read_batches(
                 self.bytes_of(row),
@@ -96,7 +96,7 @@ class Sections:
         )
 
     def expand(self, row: int) -> None:
-        """Decompress the records of a row, and let START, END, COUNT and SHIFT speak of them until the next call.
+        """Decompress the records of a row; START, END, COUNT and SHIFT then refer to them until the next call.
 
         Raises CorruptBatch.
         """
@@ -115,7 +115,7 @@ class Sections:
         entry[t.END] = entry[t.START] + n_bytes
 
     def _decompress(self, row: int, codec: int) -> int:
-        """Decompress the records of a batch of magic 2 into _expanded; returns their bytes."""
+        """Decompress the records of a batch of magic 2 into _expanded; return their size."""
         limit = self._max_decompressed_bytes
         most = largest_room(limit)
         source = self.bytes_of(row)[DEFAULT_HEADER.size :]
@@ -135,5 +135,5 @@ class Sections:
             raise self.batch(row).corrupt(too_large(Compression(codec), limit))
 
     def fault(self, row: int, number: int, record: int = -1) -> CorruptBatch:
-        """The error for a fault that a kernel has found in a row, at this record if there is one."""
+        """Return the error for a fault found by a kernel in a row. record: its index, -1 if unknown."""
         return self.batch(row).corrupt(Fault(number).text, None if record < 0 else record)
