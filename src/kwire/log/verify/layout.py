@@ -1,13 +1,13 @@
-"""Which file of a partition is which segment, judged by the batches in it.
+"""Assign the files of a partition to segments, by the batches in them.
 
-A segment's name gives its base offset. Names and contents nearly always agree, and then one look at the first and the
-last batch of each file is all that is done here. Otherwise every header is read, and the batches decide:
+A segment's name is its base offset. Names and contents nearly always agree; then only the first and the last batch of
+each file are read. Otherwise all headers are read, and the batches decide:
 
-    copies      a file whose batches are all in another one, byte for byte; the name that its first batch confirms stays
-    misnamed    a file whose name is not the base offset that its batches and neighbours leave
-    loose       a file with batches under a name that brokers do not read, such as 972.log or ....log.bak
+    copies      a file whose batches are all in another one, byte for byte; the name that its first batch confirms wins
+    misnamed    a file whose name is not the base offset that its batches and neighbours imply
+    loose       a file with batches under a name that brokers ignore, such as 972.log or ....log.bak
 
-One batch that does not fit its file is a damaged offset and not a wrong name: the scan of the segment judges it.
+A single batch that does not fit its file is a damaged offset, not a wrong name: the scan of the segment reports it.
 Source: rules F-01, G-05; Kafka's LogLoader.loadSegmentFiles, LogFileUtils.offsetFromFile.
 """
 
@@ -38,12 +38,12 @@ __all__ = ["Copy", "Layout", "Loose", "Piece", "Spare", "lay_out"]
 ANYWHERE = Range(0, MAX_OFFSET)
 NAMED = re.compile(r"(?P<number>[0-9]{1,20})\..*|.*", re.ASCII | re.DOTALL)
 OTHER_FILES = (".checkpoint", ".checkpoint.deleted", ".checkpoint.part", ".tmp", "-checkpoint", ".snapshot", "index")
-FEWEST = 2  # batches that have to agree before a name is called wrong
+MIN_AGREEING_BATCHES = 2  # required to call a name wrong
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Whole batches of a file of the partition's directory: [position, position + size_bytes), and their offsets."""
+    """Whole batches [position, position + size_bytes) of a file of the partition's directory, and their offsets."""
 
     name: str
     position: int
@@ -53,14 +53,14 @@ class Piece:
 
 @dataclass(slots=True, kw_only=True)
 class Spare:
-    """A file beside the log that holds batches of it. name: in the partition's directory."""
+    """A file outside the log that contains batches of it. name: in the partition's directory."""
 
     log: PartitionLog
     name: str
     batches: list[BatchHeader]
 
     def pieces(self, first: int, last: int) -> list[Piece]:
-        """Its batches within offsets [first, last] whose checksums hold, in order; neighbours are one piece."""
+        """Return its valid batches within offsets [first, last], in order; adjacent ones form one piece."""
         found: list[Piece] = []
         with self.log.store.open(self.log.path_of(self.name)) as file:
             for header in self.batches:
@@ -82,7 +82,7 @@ class Spare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy:
-    """A segment whose batches are in another file. segment: as its name has it. original: the file that stays."""
+    """A segment whose batches are in another file. segment: by its name. original: the file to keep."""
 
     segment: Segment
     original: str
@@ -90,7 +90,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Empty:
-    """A segment without a batch whose base offset is inside the offsets of another file, within."""
+    """A segment without batches whose base offset is inside the offset range of another file, within."""
 
     segment: Segment
     within: str
@@ -98,9 +98,9 @@ class Empty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loose:
-    """A file with batches whose name is not a segment's. number: of its name, None without one.
+    """A file with batches whose name is not a segment's. number: in its name, None without one.
 
-    offsets: from its first batch to its last one. size_bytes: as listed.
+    offsets: (first, last). size_bytes: as listed.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Loose:
 
     @property
     def right_name(self) -> str:
-        """The name under which a broker reads it: the number stays where its batches allow that."""
+        """The segment name for the file; it keeps its number if the batches permit."""
         fits = self.number is not None and self.number <= self.offsets[0]
         return segment_file(self.number if fits and self.number is not None else self.offsets[0], "log")
 
@@ -119,8 +119,8 @@ class Loose:
 class Layout:
     """The segments of a partition by content, in order of their offsets.
 
-    misnamed: base offset of a segment -> name of its file, where that is another. adopted: bases of those that are
-    loose files and fill a gap.
+    misnamed: base offset -> name of the file, for segments with a wrong name. adopted: base offset -> loose file that
+    fills a gap.
     """
 
     segments: list[Segment]
@@ -134,7 +134,7 @@ class Layout:
 
 @dataclass(slots=True)
 class _File:
-    """A file with what is in it. chain: its batches without those whose offset is damaged."""
+    """A file and its batches. chain: the batches without those with a damaged offset."""
 
     name: str
     number: int
@@ -151,17 +151,17 @@ class _File:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether its first batch begins at the offset of its name."""
+        """Whether its first batch starts at the offset in its name."""
         return bool(self.chain) and self.first == self.number
 
 
 def lay_out(log: PartitionLog, *, known: tuple[int, int], is_compacted: Callable[[], bool | None]) -> Layout:
-    """The layout of a partition.
+    """Return the layout of a partition.
 
-    known: [start, end) of the log by its other files. is_compacted: says whether the topic is compacted, None where
-    nothing tells. A loose file that fits into a gap of a log that is not belongs there.
+    known: [start, end) of the log according to other files. is_compacted: returns whether the topic is compacted, None
+    if unknown. A loose file that fills a gap is adopted, unless the topic is compacted.
 
-    Raises LogError where a file cannot be read.
+    Raises LogError for unreadable files.
     """
     segments = log.segments
     if log.only_base_offset is not None:
@@ -173,7 +173,7 @@ def lay_out(log: PartitionLog, *, known: tuple[int, int], is_compacted: Callable
 
 
 def _agrees(segment: Segment) -> bool:
-    """Whether all batches can be followed, and the first and the last are between the segment's name and the next."""
+    """Return whether the headers are intact, and the first and last offsets fit the names of this and the next file."""
     with segment.open() as file:
         first = next(iter(HeaderWalk(file)), None)
     if first is not None and first.stored_offset < segment.base_offset:
@@ -185,7 +185,7 @@ def _agrees(segment: Segment) -> bool:
 
 
 def _loose_names(log: PartitionLog) -> list[str]:
-    """Files that begin with a batch under a name that is not a segment's."""
+    """Return the files that start with a batch and do not have the name of a segment."""
     return [
         name
         for name in log.file_names
@@ -199,7 +199,7 @@ def _begins_with_batch(log: PartitionLog, name: str) -> bool:
 
 
 def batches_in(file: StoredFile) -> Iterator[BatchHeader]:
-    """Headers of a file from its beginning; after damage, from the next batch whose checksum holds."""
+    """Yield all headers of a file; after damage, continue at the next batch with a valid checksum."""
     position, size = 0, file.size()
     while position < size:
         walk = HeaderWalk(file, position)
@@ -212,8 +212,8 @@ def batches_in(file: StoredFile) -> Iterator[BatchHeader]:
         position = found.position
 
 
-def rising(batches: Sequence[BatchHeader]) -> list[BatchHeader]:
-    """The longest run of batches whose offsets rise: the others have a damaged offset."""
+def longest_increasing(batches: Sequence[BatchHeader]) -> list[BatchHeader]:
+    """Return the longest subsequence with increasing offsets; the other batches have a damaged offset."""
     tails: list[int] = []
     ends: list[int] = []
     before: list[int] = []
@@ -231,7 +231,7 @@ def rising(batches: Sequence[BatchHeader]) -> list[BatchHeader]:
 
 
 def _first_offset(file: StoredFile, header: BatchHeader) -> int:
-    """The offset of a batch's first record; compressed messages of magic 0 and 1 tell it only inside."""
+    """Return the offset of the first record, which compressed messages of magic 0 and 1 have only inside."""
     if header.magic == 2 or not header.attributes & CODEC_MASK:
         return header.stored_offset
     try:
@@ -243,7 +243,7 @@ def _first_offset(file: StoredFile, header: BatchHeader) -> int:
 
 
 class _Sorting:
-    """Reads all headers of a partition and puts its files in order."""
+    """Reads all headers of a partition and assigns its files to segments."""
 
     def __init__(
         self,
@@ -263,7 +263,7 @@ class _Sorting:
     def _file(self, name: str, segment: Segment | None) -> _File:
         with self.log.store.open(self.log.path_of(name)) as file:
             batches, size = list(batches_in(file)), file.size()
-            chain = rising(batches)
+            chain = longest_increasing(batches)
             first = _first_offset(file, chain[0]) if chain else 0
         match = NAMED.fullmatch(name)
         number = match["number"] if match is not None else None
@@ -276,7 +276,7 @@ class _Sorting:
         return _File(name, base, size, modified, batches, chain, first if chain else base, files)
 
     def _strip_outliers(self) -> None:
-        """Take a file's first or last batch out of its chain that alone fits neither the name nor the neighbours."""
+        """Remove a first or last batch from its chain if it alone fits neither the name nor the neighbours."""
         files = [file for file in self.files if file.chain]
         for i, file in enumerate(files):
             before = files[i - 1].last if i else -1
@@ -293,7 +293,7 @@ class _Sorting:
                 file.chain = file.chain[:-1]
 
     def layout(self) -> Layout:
-        """All of it."""
+        """Return the layout."""
         for file in self.loose:
             match = NAMED.fullmatch(file.name)
             number = int(match["number"]) if match is not None and match["number"] is not None else None
@@ -308,14 +308,14 @@ class _Sorting:
     # ---- copies
 
     def _without_copies(self) -> list[_File]:
-        """The files without those whose batches are all in another one."""
+        """Return the files without copies of other files."""
         kept: list[_File] = []
-        # the best name of each copy first: that one stays
+        # the best name of each copy first: it is kept
         for file in sorted(self.files, key=lambda file: (not file.is_confirmed, -len(file.chain), file.number)):
             original = next((other for other in kept if self._is_copy(file, other)), None)
             if original is None:
                 longer = next((other for other in kept if self._is_copy(other, file)), None)
-                if longer is not None:  # the better name has fewer batches: the name stays, with the longer file
+                if longer is not None:  # the better name has fewer batches: keep the name, with the longer file
                     kept[kept.index(longer)] = file
                     original, file = file, longer
                     original.number = min(original.number, file.number) if not file.is_confirmed else file.number
@@ -327,7 +327,7 @@ class _Sorting:
         return kept
 
     def _is_copy(self, file: _File, other: _File) -> bool:
-        """Whether the offsets of file lie in other's, and every batch that both have whole is the same."""
+        """Return whether other contains the offsets of file, and at least half of its batches byte for byte."""
         if not file.chain or not other.chain or file.first < other.first or file.last > other.last:
             return False
         places = {(each.stored_offset, each.last_offset, each.size_bytes): each.position for each in other.batches}
@@ -343,10 +343,10 @@ class _Sorting:
         return bool(same) and same * 2 >= len(file.chain)
 
     def _without_empty(self, files: list[_File]) -> list[_File]:
-        """The files without those that have no batch and stand inside the offsets of another one."""
+        """Return the files without empty ones inside the offset range of another file."""
         kept = []
         for file in files:
-            others = (other for other in files if len(other.chain) >= FEWEST)
+            others = (other for other in files if len(other.chain) >= MIN_AGREEING_BATCHES)
             within = next((other for other in others if other.first <= file.number <= other.last), None)
             if file.chain or within is None:
                 kept.append(file)
@@ -357,7 +357,7 @@ class _Sorting:
     # ---- files under other names
 
     def _with_loose(self, kept: list[_File]) -> list[_File]:
-        """The files and the loose ones that fill a gap between them."""
+        """Return the files together with the loose files that fill a gap between them."""
         result = self.result
         for file, loose in zip(self.loose, list(result.loose), strict=True):
             result.spares.append(Spare(log=self.log, name=file.name, batches=file.batches))
@@ -377,7 +377,7 @@ class _Sorting:
         return kept
 
     def _fits(self, file: _File, kept: list[_File]) -> bool:
-        """Whether a file's offsets are missing in the log; at an end of it, other files have to speak of them."""
+        """Return whether the log lacks a file's offsets; at either end of the log, `known` must include them."""
         full = [each for each in kept if each.chain]
         below = [each.last for each in full if each.last < file.first]
         above = [each.first for each in full if each.first > file.last]
@@ -391,16 +391,16 @@ class _Sorting:
     # ---- names
 
     def _named(self, kept: list[_File]) -> list[Segment]:
-        """Segments under the base offsets that their content leaves, in order."""
+        """Return the segments in order, with the base offsets implied by their contents."""
         bases: list[tuple[int, _File]] = []
-        end = 0  # of what stands before
+        end = 0  # of the previous files
         for file in sorted(kept, key=lambda file: (file.first if file.chain else file.number, file.number)):
             base = file.number
-            is_certain = len(file.chain) >= FEWEST or (bool(file.chain) and file.first == end)
+            is_certain = len(file.chain) >= MIN_AGREEING_BATCHES or (bool(file.chain) and file.first == end)
             if is_certain and not file.is_confirmed and not end <= base <= file.first:
                 base = max(file.first, end)
             if bases and base <= bases[-1][0]:
-                base = file.number  # two files for the same offsets, and no batch says which: both are judged as named
+                base = file.number  # two files for the same offsets, and no batch decides: keep both names
             bases.append((base, file))
             end = max(end, file.last + 1)
         bases.sort(key=lambda each: each[0])
