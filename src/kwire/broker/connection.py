@@ -64,7 +64,7 @@ EXEMPT_APIS = frozenset({17, 27, 36})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """What all connections of a broker share. scratch: the buffer that they receive into, one after another."""
+    """State shared by all connections of a broker. scratch: the buffer that they receive into in turn."""
 
     node: Node
     turns: Turns

@@ -1,4 +1,4 @@
-"""What the delegation token APIs share: who may use them, and the response to a change of a token's expiry time.
+"""Common part of the delegation token APIs: who may use them, and the response to a change of a token's expiry time.
 
 Source: kafka.server.KafkaApis.allowTokenRequests, DelegationTokenControlManager 3.9.1.
 """

@@ -425,7 +425,7 @@ class _SegmentHeaders:
         self._payload = np.zeros(len(headers), dtype=np.float64)
 
     def count_into(self, topic: TopicStatistics, into: PartitionStatistics) -> None:
-        """What headers alone tell."""
+        """Add what the headers alone show to the counts."""
         import numpy as np
 
         for header in self._headers:
@@ -470,7 +470,7 @@ class _SegmentHeaders:
             self._payload += np.bincount(index, weights=payload_bytes, minlength=n)
 
     def count_records_into(self, topic: TopicStatistics) -> None:
-        """What is known of each batch once its records have been matched."""
+        """Add the matched records and their payload to the counts by codec and magic."""
         for header, records, payload in zip(self._headers, self._records.tolist(), self._payload.tolist(), strict=True):
             codec = topic.codecs[_codec(header)]
             codec.records += records
@@ -550,7 +550,7 @@ def _header_bytes(headers: pa.Array) -> Int64s:
 
 
 def _count_committed(topic: TopicStatistics, logs: Sequence[PartitionLog]) -> None:
-    """How read_committed sees the topic; a second pass, over offsets only."""
+    """Count the topic's records under read_committed; a second pass, over offsets only."""
     committed = 0
     for log, into in zip(logs, topic.partitions, strict=True):
         try:

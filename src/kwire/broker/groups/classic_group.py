@@ -193,7 +193,7 @@ class ClassicGroup:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """How long a rebalance waits for members: the longest timeout of any of them."""
+        """Time that a rebalance waits for members: the longest timeout of any of them."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     # --- generations ---
@@ -247,7 +247,7 @@ class ClassicGroup:
         return protocol_type == self.protocol_type and any(offered[name] == len(self.members) for name in names)
 
     def _offers(self) -> Counter[str]:
-        """How many members offer each protocol."""
+        """Count the members that support each protocol."""
         return Counter(name for member in self.members.values() for name in {name for name, _ in member.protocols})
 
     @property

@@ -26,7 +26,7 @@ CHARS, PLACE, FORK, END = range(4)
 WORD = frozenset(string.ascii_letters + string.digits + "_")
 
 Place = Callable[[bool, bool, bool], bool]
-"""Whether to go on at the begin, at the end, at a word border."""
+"""A zero-width assertion: (at the beginning, at the end, at a word boundary) -> whether it holds."""
 PLACES: dict[str, Place] = {
     "A": lambda begin, end, border: begin,
     "z": lambda begin, end, border: end,

@@ -30,7 +30,7 @@ __all__ = ["DelegationTokens"]
 USER_TYPE = "User"
 ALGORITHM = "sha512"
 CREDENTIALS = 1000
-"""How many credentials of tokens are kept: making one takes a few milliseconds."""
+"""Maximum number of cached token credentials: making one takes a few milliseconds."""
 
 Commit = Callable[[Sequence[VersionedMessage]], object]
 

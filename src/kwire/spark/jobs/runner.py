@@ -66,7 +66,7 @@ class Item:
 
 
 class Work(Protocol):
-    """What a job does with an item, in a worker; pickles."""
+    """The work of a job on one item, in a worker. Picklable."""
 
     def __call__(self, item: Item, attempt: str) -> Row:
         """Process an item and return its row. attempt: a directory to write to, "" without a journal.

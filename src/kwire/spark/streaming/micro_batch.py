@@ -1,4 +1,4 @@
-"""Which offsets a micro-batch reads. Pure functions; standard library only.
+"""Offsets of a micro-batch. Pure functions; standard library only.
 
 Source: Spark's KafkaMicroBatchStream (rateLimit, delayBatch), KafkaOffsetReaderAdmin.
 """
