@@ -1,12 +1,12 @@
 """Compiled loops of the cleaner over the header table of `kwire.records.kernels.table`.
 
-    map_batches        the keys of batches into an offset map
-    weigh_batches      which records of batches stay
-    write_batches      batches that stay as they are, and those that stay with fewer records
-    write_kept         the records of one batch that stay, as the payload of a new one
+    map_batches        put the keys of batches into an offset map
+    weigh_batches      decide which records of batches to retain
+    write_batches      write batches unchanged or with fewer records
+    write_kept         write the retained records of one batch as the payload of a new one
 
-They walk records with the same two readers, one for magic 2 and one for messages of magic 0 and 1. START, END and
-COUNT of a compressed batch are those of its decompressed records; SHIFT is what inner offsets of magic 1 lack.
+Two readers parse the records: one for magic 2, one for messages of magic 0 and 1. START, END and COUNT of a compressed
+batch are those of its decompressed records; SHIFT is added to the inner offsets of magic 1.
 """
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
 
@@ -73,17 +73,17 @@ __all__ = [
 MAP_FULL, MAP_MUST_GROW = -1, -2
 FAULT_NUMBER, FAULT_INDEX, RECORDS_READ, TOUCHED = range(4)  # of the outcome
 OUTCOME_COUNT = 4
-DROPPED, STAYS, ASK_MAP, IS_TOMBSTONE, IS_ODD = 0, 1, 2, 4, 8  # what weigh_batches notes of a record
+DROPPED, STAYS, ASK_MAP, IS_TOMBSTONE, IS_ODD = 0, 1, 2, 4, 8  # states of a record in weigh_batches
 
-# A row of weights: records kept; kept ones without value; dropped ones without value; dropped ones without key; whether
-# the kept ones are encoded as Kafka does it (below magic 2: whether they have the magic of the message around them).
+# A row of weights: records kept; tombstones kept and dropped; dropped records without key; whether the kept ones
+# are encoded as by Kafka (below magic 2: whether they have the magic of the outer message).
 (KEPT, TOMBSTONES, DROPPED_TOMBSTONES, KEYLESS, IS_CANONICAL) = range(5)
 WEIGHT_COLUMNS = 5
-DROP, COPY, REBUILD, LOOK = range(4)  # verdicts; LOOK: REBUILD, but not here
+DROP, COPY, REBUILD, LOOK = range(4)  # verdicts; LOOK: REBUILD by the caller
 
 KNOWN_FLAGS = CODEC_MASK | LOG_APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG | DELETE_HORIZON_FLAG
 
-LONGEST_NUMBERS = 16  # bytes that a record may grow by: a longer length (5) and timestamp delta (10)
+LONGEST_NUMBERS = 16  # maximum growth of a record in bytes: a longer length (5) and timestamp delta (10)
 
 BAD_LENGTH = int(Fault.RECORD_LENGTH)
 BAD_FIELDS = int(Fault.RECORD_FIELDS)
@@ -98,8 +98,8 @@ BAD_MESSAGE_FIELDS = int(Fault.MESSAGE_FIELDS)
 
 @njit(inline="always")
 def read_record(at, end):
-    """One record of magic 2: (fault or 0, address after it, offset delta, key address, key length, value length,
-    whether its form is the canonical one)."""
+    """Read a record of magic 2: (fault or 0, address after it, offset delta, key address, key length, value length,
+    whether its encoding is canonical)."""
     zero = np.int64(0)
     size, at, short = read_number(at, end, 5)
     if at == 0 or size < 0 or size > end - at:
@@ -143,7 +143,7 @@ def read_record(at, end):
 
 @njit(inline="always")
 def read_message(at, end, is_inner):
-    """One message of magic 0 or 1: (fault or 0, address after it, stored offset, key address, key length, value length,
+    """A magic 0 or 1 message: (fault or 0, address after it, stored offset, key address, key length, value length,
     magic)."""
     zero = np.int64(0)
     if end - at < FRAME_BYTES + SMALLEST_SIZE:
@@ -166,14 +166,13 @@ def read_message(at, end, is_inner):
 
 @njit(nogil=True, cache=True)
 def map_batches(table, first, last, lowest_offset, slots, state, secret, marks, outcome):
-    """Put the keys of batches [first, last) into an offset map; records below lowest_offset are passed over.
+    """Put the keys of batches [first, last) into an offset map; records below lowest_offset are skipped.
 
     marks: uint64[records of the largest batch, 3], scratch. Returns the index of the batch after the last one read. If
-    that is below `last`, outcome[FAULT_NUMBER] is MAP_FULL, MAP_MUST_GROW (go on with that batch: records that were put
-    already do no harm), or the fault that the batch there has. outcome[RECORDS_READ] grows.
+    that is below `last`, outcome[FAULT_NUMBER] is MAP_FULL, MAP_MUST_GROW (call again with that batch; repeated records
+    are harmless), or the fault of the batch there. outcome[RECORDS_READ] is incremented.
 
-    A large map is in no cache, so keys are hashed first and their slots touched: the processor then waits for many of
-    them at once.
+    A large map exceeds the caches, so keys are hashed first and their slots prefetched: cache misses then overlap.
     """
     outcome[FAULT_NUMBER] = 0
     i = first
@@ -220,12 +219,12 @@ def map_batches(table, first, last, lowest_offset, slots, state, secret, marks, 
 def weigh_batches(
     table, first, last, now_ms, keeps_old_tombstones, slots, state, secret, marks, keeps, weights, outcome
 ):
-    """Decide for each record of batches [first, last) whether it stays (X-20 to X-23).
+    """Decide for each record of batches [first, last) whether to retain it (X-20 to X-23).
 
     keeps_old_tombstones: for magic 0 and 1, which have no delete horizon. marks: as for map_batches. keeps:
-    uint8[records of all these batches], 1 where a record stays. weights: int64[batches of the table, WEIGHT_COLUMNS],
+    uint8[records of all these batches], 1 for retained records. weights: int64[batches of the table, WEIGHT_COLUMNS],
     rows first to last are filled.
-    Returns as map_batches does.
+    Returns as map_batches.
     """
     latest_offset = state[m.LATEST_OFFSET]
     outcome[FAULT_NUMBER] = 0
@@ -291,13 +290,13 @@ def weigh_batches(
 
 @njit(nogil=True, cache=True)
 def write_kept(batch, keeps, delete_horizon_ms, room):
-    """Put the records of a batch of magic 2 that stay at the address `room`, as the payload of a new batch.
+    """Write the retained records of a batch of magic 2 to the address `room`, as the payload of a new batch.
 
-    batch: the row of the table, whose records weigh_batches has found sound and canonical. keeps: uint8[COUNT].
-    delete_horizon_ms: -1 for none. room: the records' bytes + LONGEST_NUMBERS for each + WIDE.
+    batch: the row of the table, whose records weigh_batches has found valid and canonical. keeps: uint8[COUNT].
+    delete_horizon_ms: -1 for none. room: needs the size of the records + LONGEST_NUMBERS for each + WIDE.
     Returns (bytes written, base timestamp, largest timestamp).
-    Offsets keep their base, so deltas of offsets stay; those of timestamps start from the first record that is kept,
-    or from the horizon (X-31 to X-33).
+    The base offset and offset deltas are unchanged; timestamp deltas are relative to the first retained record or to
+    the delete horizon (X-31 to X-33).
     """
     at, end = batch[t.START], batch[t.END]
     append_time = batch[t.ATTRIBUTES] & LOG_APPEND_TIME_FLAG != 0
@@ -330,13 +329,13 @@ def write_kept(batch, keeps, delete_horizon_ms, room):
 
 @njit(nogil=True, cache=True)
 def write_batches(source, table, verdicts, first, last, starts, keeps, weights, new_horizon_ms, room, places):
-    """Write what is left of plain batches [first, last) to the address `room`, in their order, up to one to LOOK at.
+    """Write the retained plain batches [first, last) to the address `room`, in order, up to one with verdict LOOK.
 
-    source: address of the bytes that POSITION counts from. starts: int64[batches], where the keeps of each batch begin.
-    weights: as weigh_batches has them; a batch whose kept tombstones have no horizon yet gets the new one. places:
-    int64[batches, 2] (and more columns), filled with position in the room and size of each batch of magic 2 that is
-    written anew: its checksum is still to be taken.
-    Returns (index of the batch to look at or last, bytes written, rows of places).
+    source: address to which POSITION is relative. starts: int64[batches], index of the first keeps entry of each batch.
+    weights: from weigh_batches; a batch whose retained tombstones have no delete horizon gets the new one. places:
+    int64[batches, 2] (and more columns), filled with position in the room and size of each rebuilt batch of magic 2,
+    whose checksum the caller must set.
+    Returns (index of the LOOK batch or last, bytes written, rows of places).
     """
     out = room
     count = 0
@@ -346,7 +345,7 @@ def write_batches(source, table, verdicts, first, last, starts, keeps, weights, 
         if verdicts[i] == COPY:
             start = source + batch[t.POSITION]
             n = batch[t.SIZE]
-            while i + 1 < last and verdicts[i + 1] == COPY:  # neighbours in one go
+            while i + 1 < last and verdicts[i + 1] == COPY:  # copy adjacent batches at once
                 i += 1
                 n += table[i, t.SIZE]
             move_exactly(out, start, n)

@@ -1,8 +1,8 @@
-"""SipHash-2-4 with 128 bits: what stands for a key in the offset map.
+"""SipHash-2-4 with 128 bits: the hash of a key in the offset map.
 
-Two keys with the same hash would be taken as one, and the older record would go. With a secret of 16 random bytes that
-is chosen anew for each pass, two of 2**32 keys have the same hash with a chance of 2**-65, and nobody can make keys
-that do: Kafka's MD5 has as many bits, costs four times as much, and colliding inputs for it can be had for the asking.
+Two keys with the same hash would count as one key, and the older record would be removed. With a random secret of 16
+bytes per pass, the probability of a collision among 2**32 keys is 2**-65, and collisions cannot be constructed. Kafka's
+MD5 has as many bits, takes four times as long, and collisions are known.
 Source: J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF", and their siphash.c for the 128 bits.
 """
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
@@ -19,13 +19,13 @@ __all__ = ["hash_key"]
 
 @njit(inline="always")
 def rotate(word, bits):
-    """word with its bits moved to the left in a ring."""
+    """Rotate word to the left."""
     return (word << np.uint64(bits)) | (word >> np.uint64(64 - bits))
 
 
 @njit(inline="always")
 def stir(v0, v1, v2, v3):
-    """One round."""
+    """Apply one SipRound."""
     v0 = v0 + v1
     v2 = v2 + v3
     v1 = rotate(v1, 13) ^ v0
@@ -39,7 +39,7 @@ def stir(v0, v1, v2, v3):
 
 @njit(nogil=True, cache=True)
 def hash_key(address, n, secret_low, secret_high):
-    """(first, second) half of the hash of the n bytes at address, uint64 each. secret: two uint64."""
+    """Return both halves of the hash of the n bytes at address, uint64 each. secret: two uint64."""
     v0 = secret_low ^ np.uint64(0x736F6D6570736575)
     v1 = secret_high ^ np.uint64(0x646F72616E646F6D) ^ np.uint64(0xEE)
     v2 = secret_low ^ np.uint64(0x6C7967656E657261)

@@ -135,7 +135,7 @@ class OffsetMap:
 
 @njit(inline="always")
 def find(slots, first, second):
-    """The slot of a hash, or the free one where it belongs."""
+    """Return the slot of a hash, or the free slot for it."""
     count = np.uint64(slots.shape[0])
     at: Any = np.int64(first % count)
     while slots[at, 2] != np.uint64(0) and (slots[at, 0] != first or slots[at, 1] != second):
@@ -147,16 +147,16 @@ def find(slots, first, second):
 
 @njit(nogil=True, cache=True)
 def put(slots, state, secret, key, key_bytes, offset):
-    """As put_hashed, for the key at an address."""
+    """Put the key at an address: see put_hashed."""
     first, second = hash_key(key, key_bytes, secret[0], secret[1])
     return put_hashed(slots, state, first, second, offset)
 
 
 @njit(inline="always")
 def put_hashed(slots, state, first, second, offset):
-    """ADDED, FULL or MUST_GROW: as OffsetMap.put.
+    """Set the newest offset of a hash; return ADDED, FULL or MUST_GROW.
 
-    A full map takes no record at all, not even of a key it has.
+    A full map accepts no record, not even of a key that it contains.
     """
     if state[KEYS] >= state[LIMIT]:
         return FULL
@@ -174,26 +174,26 @@ def put_hashed(slots, state, first, second, offset):
 
 @njit(nogil=True, cache=True)
 def get(slots, secret, key, key_bytes):
-    """As OffsetMap.get, for the key at an address."""
+    """Return the newest offset of the key at an address, or -1."""
     first, second = hash_key(key, key_bytes, secret[0], secret[1])
     return get_hashed(slots, first, second)
 
 
 @njit(inline="always")
 def get_hashed(slots, first, second):
-    """As OffsetMap.get."""
+    """Return the newest offset of a hash, or -1."""
     return np.int64(slots[find(slots, first, second), 2]) - 1
 
 
 @njit(inline="always")
 def touch(slots, first):
-    """Have the slot where a search begins in the processor's caches; returns something of it, to be used somehow."""
+    """Load the first slot of a search into the caches; return a value from it, which the caller must use."""
     return slots[np.int64(first % np.uint64(slots.shape[0])), 2]
 
 
 @njit(nogil=True, cache=True)
 def move_slots(old, new):
-    """Put everything that is in a table into a larger, empty one."""
+    """Copy all entries of a table into a larger, empty one."""
     for i in range(old.shape[0]):
         if old[i, 2] != np.uint64(0):
             at = find(new, old[i, 0], old[i, 1])
