@@ -14,7 +14,7 @@ from kwire.records.attributes import Compression, TimestampType
 from kwire.records.default_writer import BatchFields, join_batch
 from kwire.records.section_scan import load_compiled_scan, scan_plain
 from kwire.records.validation import validate_and_assign_offsets
-from kwire.records.whole_batch import Acceptance, take_whole_batch
+from kwire.records.whole_batch import WholeBatchConfig, take_whole_batch
 
 TIME = 1_760_000_000_000
 CODECS = [Compression.NONE, Compression.GZIP, Compression.SNAPPY, Compression.LZ4]
@@ -80,7 +80,7 @@ def test_records_cannot_be_moved_beyond_the_highest_offset() -> None:
     checked = validate_and_assign_offsets(batch(), 0, now_ms=TIME)
     assert checked.moved(2**63 - 3) is not None
     assert checked.moved(2**63 - 2) is None
-    whole = take_whole_batch(batch(), 0, now_ms=TIME, leader_epoch=0, topic=Acceptance(max_message_bytes=1 << 20))
+    whole = take_whole_batch(batch(), 0, now_ms=TIME, leader_epoch=0, topic=WholeBatchConfig(max_message_bytes=1 << 20))
     assert whole is not None
     assert whole.moved(2**63 - 3) is not None
     assert whole.moved(2**63 - 2) is None
@@ -88,7 +88,7 @@ def test_records_cannot_be_moved_beyond_the_highest_offset() -> None:
 
 @pytest.mark.parametrize("compression", CODECS)
 def test_a_whole_batch_is_moved_in_its_header(compression: Compression) -> None:
-    topic = Acceptance(max_message_bytes=1 << 20)
+    topic = WholeBatchConfig(max_message_bytes=1 << 20)
     early, late = (
         take_whole_batch(batch(compression), offset, now_ms=TIME, leader_epoch=4, topic=topic) for offset in (5, 12)
     )

@@ -25,7 +25,7 @@ from kwire.records.append_checks import analyze_append
 from kwire.records.append_settings import UNLIMITED_MS
 from kwire.records.batch_header import DEFAULT_HEADER
 from kwire.records.request_magic import check_produced
-from kwire.records.whole_batch import Acceptance, WholeBatch, take_whole_batch
+from kwire.records.whole_batch import WholeBatch, WholeBatchConfig, take_whole_batch
 from kwire.wire.checksum import crc32c
 
 NOW = 1_760_000_000_000
@@ -43,7 +43,9 @@ def both(
 ) -> WholeBatch | None:
     """What the short way says; where it takes the batch, the long way does, and the bytes and the times agree."""
     settings = {"max_message_bytes": ROOM} | topic
-    whole = take_whole_batch(data, first_offset, now_ms=now_ms, leader_epoch=leader_epoch, topic=Acceptance(**settings))
+    whole = take_whole_batch(
+        data, first_offset, now_ms=now_ms, leader_epoch=leader_epoch, topic=WholeBatchConfig(**settings)
+    )
     if whole is None:
         return None
     codec = settings.pop("codec", None)
@@ -173,7 +175,7 @@ def test_the_golden_runs_of_kafkas_validator_agree() -> None:
                 line["first_offset"],
                 now_ms=line["now_ms"],
                 leader_epoch=line["leader_epoch"],
-                topic=Acceptance(
+                topic=WholeBatchConfig(
                     codec=Compression[line["target_codec"].upper()],
                     max_message_bytes=ROOM,
                     message_timestamp_before_max_ms=line["before_max_ms"],

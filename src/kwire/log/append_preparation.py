@@ -15,7 +15,7 @@ from kwire.records.append_checks import analyze_append
 from kwire.records.append_settings import AppendOptions
 from kwire.records.append_work import is_quick
 from kwire.records.request_magic import PRODUCE_ZSTD_VERSION, check_produced
-from kwire.records.whole_batch import Acceptance, WholeBatch, take_whole_batch
+from kwire.records.whole_batch import WholeBatch, WholeBatchConfig, take_whole_batch
 
 __all__ = ["AppendPreparation", "Prepared"]
 
@@ -60,7 +60,7 @@ class AppendPreparation:
         self._codec = None if config.codec == "producer" else Compression[config.codec.upper()]
         timestamp_type = TIMESTAMP_TYPES[config.message_timestamp_type]
         self._acceptance = (
-            Acceptance(
+            WholeBatchConfig(
                 codec=self._codec,
                 max_message_bytes=config.max_message_bytes,
                 message_timestamp_before_max_ms=config.message_timestamp_before_max_ms,

@@ -19,11 +19,11 @@ class DelayedRemoval:
         self._waiting: list[tuple[int, SegmentWriter | str]] = []
 
     def add(self, what: SegmentWriter | str, due_ms: int) -> None:
-        """A segment that has its `.deleted` names already, or the path of a file that has."""
+        """Add a segment or a file whose name ends in `.deleted` already."""
         self._waiting.append((due_ms, what))
 
     def remove_due(self, now_ms: int) -> None:
-        """Remove what is due."""
+        """Delete the files whose delay has passed."""
         due = [what for due_ms, what in self._waiting if due_ms <= now_ms]
         self._waiting = [each for each in self._waiting if each[0] > now_ms]
         for what in due:

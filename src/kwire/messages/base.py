@@ -7,7 +7,7 @@ A class stands for one struct of a definition in all its versions. The codec rel
   fields that are tagged in any version, by tag; last of all `unknown_tagged_fields: list[tuple[int, bytes]]`;
 * integers are `int`, uuid is `uuid.UUID`, float64 is `float` (an int is taken), bytes and records are `bytes`;
   what may be null in any version, or is null by default, has `| None`;
-* an array whose elements have map keys is a `Keyed` list: a plain list in the codec's eyes, a KeyedList to whoever
+* an array whose elements have map keys is a `Keyed` list: a plain list to the codec, a KeyedList to code that
   reads the attribute;
 * a Message also has SPEC (`kwire.schema.model.Message`, built from the definition's text at first use), API_KEY,
   VALID_VERSIONS, FLEXIBLE_VERSIONS, and its other structs' classes as attributes under their names.
@@ -21,8 +21,8 @@ Messages get their codec from `kwire.plan.codec(spec, version, cls)` at the firs
 
 so importing a message imports neither the codec nor numba. `views` gives bytes and records as memoryviews of `data`.
 
-The classes are outside the garbage collector's care (`gc=False`), which is a third of the time of building them: an
-object that is put inside itself will not be freed.
+The garbage collector does not track the classes (`gc=False`), which saves a third of the time of building them: an
+object that contains itself is never freed.
 """
 
 from __future__ import annotations

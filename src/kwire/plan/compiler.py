@@ -63,7 +63,7 @@ class _Compiler:
     # Rows
 
     def emit(self, op: int, *operands: int, fields: tuple[Field, ...] = ()) -> int:
-        """Append a row, after whatever neighbours are still waiting for company; returns its number."""
+        """Append a row, after the rows of pending fields; return its number."""
         self.flush_run()
         self.flush_lacking()
         return self.append(op, *operands, fields=fields)
@@ -236,7 +236,7 @@ class _Compiler:
         assert f.struct is not None
         nullable = self.version in f.nullable
         head = self.emit(r.NULLABLE, 0, int(tagged), fields=(f,)) if nullable else -1
-        self.next_row()  # what waits for company belongs to the struct around
+        self.next_row()  # pending fields belong to the enclosing struct
         outer, self.path = self.path, (*self.path, f.attr)
         self.struct(f.struct, (f,))
         self.path = outer

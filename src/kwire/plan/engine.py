@@ -42,7 +42,7 @@ def kernels() -> ModuleType | None:
 
 
 def load() -> ModuleType:
-    """Load the kernels and wait for them. Raises ImportError when they cannot be, or may not be by the environment."""
+    """Load the kernels and wait for them. Raises ImportError if loading fails or KWIRE_KERNEL=0."""
     global _loaded, _problem
     if os.environ.get(VARIABLE) == "0":
         raise ImportError(f"{VARIABLE}=0 keeps the kernels off")

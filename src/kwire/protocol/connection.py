@@ -111,7 +111,7 @@ class Connection:
     kafka: encode and decode messages as that release defines them. versions: supported versions by api key; by default
     everything kwire supports. max_frame_bytes: maximum length of a received frame.
     views: return bytes and records as memoryviews of the frame instead of copies. lenient: accept the protocol
-    violations that Kafka accepts (docs/messages.md). allow_trailing: ignore bytes after a message, as Kafka does.
+    violations that Kafka accepts (docs/plan.md). allow_trailing: ignore bytes after a message, as Kafka does.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ from kwire.records.wrapping import to_int64
 from kwire.wire.checksum import crc32c
 from kwire.wire.varint import read_varint, read_varlong
 
-__all__ = ["SectionScan", "is_compiled", "load_compiled_scan", "scan_section", "sum_bytes"]
+__all__ = ["SectionScan", "crc32c_of", "is_compiled", "load_compiled_scan", "scan_section"]
 
 COPIED_BYTES = 4096
 """Up to this size a copy costs less than calling compiled code."""
@@ -73,7 +73,7 @@ def scan_section(section: memoryview, count: int, base_timestamp: int) -> Sectio
     return SectionScan._make(_scan(section, count, base_timestamp))
 
 
-def sum_bytes(data: memoryview) -> int:
+def crc32c_of(data: memoryview) -> int:
     """Compute the CRC-32C of data."""
     return crc32c(data) if len(data) <= COPIED_BYTES else _sum(data)
 

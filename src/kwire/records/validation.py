@@ -43,7 +43,7 @@ __all__ = ["ValidatedRecords", "validate_and_assign_offsets"]
 class ValidatedRecords:
     """Records ready to be appended.
 
-    parts: their bytes in order, to be written one after another; views of the input where that stays as it came.
+    parts: their bytes in order, to be written one after another; views of the input where it is unchanged.
     next_offset: the offset after the last record. log_append_time_ms: the append time, if any.
     max_timestamp_ms, offset_of_max_timestamp: for the time index (A-26), both -1 if there is none.
     in_place: nothing but headers changed. records_converted: records that were rebuilt, 0 in place.
@@ -153,9 +153,8 @@ def validate_and_assign_offsets(
         )
     )
     if not in_place and plain:
-        start_builder(
-            first, first_offset, target, given
-        )  # Kafka makes it first: what the target cannot say comes first
+        # Kafka creates it first, so errors of the target format are raised before those of the records
+        start_builder(first, first_offset, target, given)
     checked = [check_batch(batch, first, given, in_place and not plain) for batch in batches]
     number_entries(checked)
     count = sum(one.count for one in checked)

@@ -26,16 +26,16 @@ from kwire.records.batch_header import (
 from kwire.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from kwire.records.default_writer import MAX_INT64
 from kwire.records.legacy_entries import expand_or_reject
-from kwire.records.section_scan import scan_section, sum_bytes
+from kwire.records.section_scan import crc32c_of, scan_section
 
-__all__ = ["Acceptance", "WholeBatch", "take_whole_batch"]
+__all__ = ["WholeBatch", "WholeBatchConfig", "take_whole_batch"]
 
 MAX_LEADER_EPOCH = (1 << 31) - 1
 WANTED_FLAGS = CODEC_MASK | TRANSACTIONAL_FLAG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Acceptance:
+class WholeBatchConfig:
     """The topic configs that the fast path needs; codec: None for "producer".
 
     The fast path is for topics with magic 2 and CreateTime.
@@ -83,7 +83,7 @@ def take_whole_batch(
     *,
     now_ms: int,
     leader_epoch: int,
-    topic: Acceptance,
+    topic: WholeBatchConfig,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> WholeBatch | None:
     """Assign offsets to the one batch in data, from first_offset on; None if it needs the slow path."""
@@ -122,7 +122,7 @@ def take_whole_batch(
         or not 0 <= now_ms <= MAX_INT64
     ):
         return None
-    if sum_bytes(view[ATTRIBUTES_POSITION:]) != crc:
+    if crc32c_of(view[ATTRIBUTES_POSITION:]) != crc:
         return None
     section = view[DEFAULT_HEADER_BYTES:]
     if codec:

@@ -6,6 +6,8 @@
       unsigned varint   size of the value in bytes
       bytes             the value
 
+Reading them is part of a plan: `kwire.plan.kernels.decode`, `kwire.plan.reading`.
+
 Source: KIP-482, "Tagged Fields"; org.apache.kafka.common.protocol.types.RawTaggedField.
 """
 
