@@ -51,7 +51,7 @@ def test_a_log_is_written_on_after_the_disk_was_full(tmp_path: Path, monkeypatch
         with pytest.raises(LogError, match="no space left"):
             log.append(batch(b"lost"), now_ms=NOW)
     assert log.has_failed
-    with pytest.raises(LogError, match="open the log again"):
+    with pytest.raises(LogError, match="reopen the log"):
         log.append(batch(b"too early"), now_ms=NOW)
     assert log.fetch(0, 1 << 20).size_bytes == size  # it can still be read
     log = manager.reopen("t", 0, now_ms=NOW)

@@ -150,4 +150,4 @@ def test_wrong_usage_is_exit_code_2(
 def test_a_directory_without_groups_says_so(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     result = kwire("group", kafka_logs["modern"] / "data" / "orders-0")
     assert (result.code, result.out) == (2, "")
-    assert "no partition of __consumer_offsets; topics: orders" in result.err
+    assert "no partition of '__consumer_offsets'; available topics: orders" in result.err

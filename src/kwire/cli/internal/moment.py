@@ -48,7 +48,7 @@ def require_topic(directory: LogDirectory, topic: str) -> int:
     """Return the number of partitions of an internal topic. Raises OptionError for none."""
     count = sum(name == topic for name, _ in directory)
     if not count:
-        raise OptionError(f"no partition of {topic}; topics: {', '.join(directory.topics)[:500]}")
+        raise OptionError(f"no partition of '{topic}'; available topics: {', '.join(directory.topics)[:500]}")
     return count
 
 

@@ -46,7 +46,7 @@ class InternalReader(DataSourceReader):
         if not found:
             topics = ", ".join(sorted({topic for topic, _ in logs}))[:500]
             raise LogError(
-                f"no partition of {self.options.topic} in {', '.join(self.options.paths)}; available topics: {topics}"
+                f"no partition of '{self.options.topic}' in {', '.join(self.options.paths)}; available topics: {topics}"
             )
         if self.options.at_offset is not None and len(found) > 1:
             raise OptionError(
