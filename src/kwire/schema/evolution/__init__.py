@@ -1,9 +1,9 @@
 """Evolution of definitions: whether a change is compatible, and what to review in it.
 
     compare            two definitions -> violations
-    review             violations and notes: renames, burnt tags and other allowed changes to review
+    review             violations and notes: renames, reserved tags and other allowed changes to review
     read_source        a file, directory, jar or `REV:path` of a git repository -> its definitions
-    read_history       the history of a source -> older definitions, whose tags are burnt
+    read_history       the history of a source -> older definitions, whose tags are reserved
     compare_sources    the definitions of two sources, matched -> findings with file and line
 
 The rules are those of docs/spec/messages.md, part 5; docs/evolution.md explains each.

@@ -18,7 +18,7 @@ from kwire.schema.evolution.pairing import Pair, Pairing, in_order
 from kwire.schema.evolution.ranges import dead_ranges
 from kwire.schema.evolution.released import Released, struct_paths
 from kwire.schema.evolution.report import Report, versions_are
-from kwire.schema.evolution.tags import BurntTags, TagUse
+from kwire.schema.evolution.tags import UsedTags, TagUse
 from kwire.schema.model import STRUCT_DEFAULTS, Field, Message, Struct
 from kwire.schema.versions import NONE, Versions
 
@@ -51,14 +51,14 @@ def review(
 ) -> list[Finding]:
     """Compare as `compare` does, with notes on allowed changes worth a review."""
     offered = old.stable if released is None else released.intersect(old.valid)
-    comparison = _Comparison(old, new, offered, BurntTags(history))
+    comparison = _Comparison(old, new, offered, UsedTags(history))
     comparison.message()
     return comparison.report.found
 
 
 class _Comparison:
-    def __init__(self, old: Message, new: Message, offered: Versions, burnt: BurntTags) -> None:
-        self.old, self.new, self.offered, self.burnt = old, new, offered, burnt
+    def __init__(self, old: Message, new: Message, offered: Versions, used_tags: UsedTags) -> None:
+        self.old, self.new, self.offered, self.used_tags = old, new, offered, used_tags
         # What was the version of a coordinator's key is its apiKey now (Kafka 4.0), so no version of it is shared.
         self.renumbered = old.kind == "data" and new.kind == "coordinator-key"
         self.released = Released(NONE if self.renumbered else offered.intersect(new.valid), old, new)
@@ -217,7 +217,7 @@ class _Comparison:
             where, owner = f"{path}.{b.name}", owners.get(b.tag)
             if owner is not None and owner is a:
                 continue
-            use = TagUse.of(owner, "the old definition") if owner is not None else self.burnt_by(old, new, b)
+            use = TagUse.of(owner, "the old definition") if owner is not None else self.former_use(old, new, b)
             if use is not None:
                 what = f"tag {b.tag} was used by {use.name} ({use.type}) in {use.source}"
                 advice = "use a tag that was never used"
@@ -226,11 +226,11 @@ class _Comparison:
                 what, advice = f"tag {a.tag} becomes {b.tag}", f"keep {a.tag}: peers identify the field by it"
                 self.report.refuse("V-44", where, what, advice, self.released.tagged(a) & self.released.tagged(b))
 
-    def burnt_by(self, old: Struct, new: Struct, field: Field) -> TagUse | None:
+    def former_use(self, old: Struct, new: Struct, field: Field) -> TagUse | None:
         """Return another use of the field's tag in an older definition."""
         assert field.tag is not None
         structs = ("",) if old is self.old.struct else (old.name, new.name)
-        uses = self.burnt.uses(structs, field.tag)
+        uses = self.used_tags.uses(structs, field.tag)
         return next((use for use in uses if use != TagUse.of(field)), None)
 
 

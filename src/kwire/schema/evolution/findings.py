@@ -1,7 +1,7 @@
 """Findings of a comparison, and its rules.
 
 A Violation breaks a peer with the other definition, or stored data. A Note is an allowed change to review, such as a
-rename or a newly burnt tag.
+rename or a newly reserved tag.
 The ids are those of docs/spec/messages.md, part 5.
 """
 
@@ -41,7 +41,7 @@ RULES: Final = {
     "V-43": "a tag number is never used for something else",
     "V-44": "the format of a tagged field never changes",
     "V-45": "a field may become tagged in a new version",
-    "V-46": "a tagged field may go; its tag stays burnt",
+    "V-46": "a tagged field may go; its tag stays reserved",
     "V-47": "a released version never changes",
     "V-48": "fields keep their order",
     "V-49": "a new version may have new fields anywhere",

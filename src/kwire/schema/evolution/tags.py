@@ -1,6 +1,6 @@
 """Tags used by former definitions.
 
-A tag is burnt by its first use: an old peer or an old record may still hold it. The old definition shows its own tags;
+A tag is reserved by its first use: an old peer or record may still contain it. The old definition has its own tags;
 tags of fields removed earlier are in older definitions, which are read for their tags only.
 Source: KIP-482, "Tagged Fields and Version Compatibility".
 """
@@ -28,7 +28,7 @@ class TagUse:
         return cls(field.name, field.type_text, bool(field.nullable.intersect(field.tagged)), source)
 
 
-class BurntTags:
+class UsedTags:
     """The tags of older definitions of one message, struct by struct. The message's own
     struct has the empty name here."""
 
