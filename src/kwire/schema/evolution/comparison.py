@@ -18,7 +18,7 @@ from kwire.schema.evolution.pairing import Pair, Pairing, in_order
 from kwire.schema.evolution.ranges import dead_ranges
 from kwire.schema.evolution.released import Released, struct_paths
 from kwire.schema.evolution.report import Report, versions_are
-from kwire.schema.evolution.tags import UsedTags, TagUse
+from kwire.schema.evolution.tags import TagUse, UsedTags
 from kwire.schema.model import STRUCT_DEFAULTS, Field, Message, Struct
 from kwire.schema.versions import NONE, Versions
 
