@@ -37,8 +37,6 @@ The command `kwire` does most of this in a shell: `kwire --help`.
 
 import typing as _typing
 
-from kwire.schema.compiling import provide_classes as _provide_classes
-
 if _typing.TYPE_CHECKING:
     from kwire.messages.base import Message as _Message
     from kwire.schema import Message as _Definition
@@ -47,9 +45,7 @@ __version__ = "0.1.0"
 
 
 def _message_class(definition: "_Definition") -> "type[_Message]":
+    """Return the class of a definition, for `kwire.schema.compile`; imported here because schema is below messages."""
     from kwire.messages.runtime import message_class
 
     return message_class(definition)
-
-
-_provide_classes(_message_class)
