@@ -180,7 +180,7 @@ print("FetchResponse" in dir(package), hasattr(package, "Nonsense"))
         "'kwire.messages.unknown_fields']"
     )
     assert heavy == "[]"
-    assert kwire == "['kwire.schema.compiling', 'kwire.schema.versions']"
+    assert kwire == "['kwire.schema.versions']"
     assert rest == "True False"
 
 
