@@ -19,7 +19,7 @@ Records and messages
 
 Brokers
     from kwire.broker import Broker                     a Kafka broker in this process
-    def test_orders(kafka_broker): ...                  the same as a pytest fixture, nothing to import
+    def test_orders(kafka_broker): ...                  a broker for each test, as a pytest fixture
     from kwire.client import Client                     a small blocking client
 
 Spark

@@ -55,16 +55,16 @@ def dump(
         bool, typer.Option("--offsets-decoder", help="With --like-kafka: decoded records of __consumer_offsets.")
     ] = False,
     transaction_log_decoder: Annotated[
-        bool, typer.Option("--transaction-log-decoder", help="The same for __transaction_state.")
+        bool, typer.Option("--transaction-log-decoder", help="Decoded records of __transaction_state.")
     ] = False,
     cluster_metadata_decoder: Annotated[
-        bool, typer.Option("--cluster-metadata-decoder", help="The same for __cluster_metadata and its snapshots.")
+        bool, typer.Option("--cluster-metadata-decoder", help="Decoded records of __cluster_metadata and snapshots.")
     ] = False,
     share_group_state_decoder: Annotated[
-        bool, typer.Option("--share-group-state-decoder", help="The same for __share_group_state.")
+        bool, typer.Option("--share-group-state-decoder", help="Decoded records of __share_group_state.")
     ] = False,
     remote_log_metadata_decoder: Annotated[
-        bool, typer.Option("--remote-log-metadata-decoder", help="The same for __remote_log_metadata.")
+        bool, typer.Option("--remote-log-metadata-decoder", help="Decoded records of __remote_log_metadata.")
     ] = False,
     skip_record_metadata: Annotated[
         bool, typer.Option("--skip-record-metadata", help="With --like-kafka: keys and payloads only.")
