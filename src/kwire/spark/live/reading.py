@@ -5,6 +5,7 @@ A worker reuses its connections: opening one, with TLS and SASL, can take longer
 
 from __future__ import annotations
 
+import atexit
 import logging
 import uuid
 from collections.abc import Iterator, Mapping
@@ -40,6 +41,13 @@ def client_for(settings: Mapping[str, str]) -> Client:
             _clients.pop(next(iter(_clients))).close()
         _clients[key] = Client(**settings)
     return _clients[key]
+
+
+@atexit.register
+def close_clients() -> None:
+    """Close the connections of this process."""
+    while _clients:
+        _clients.popitem()[1].close()
 
 
 def read_range(
