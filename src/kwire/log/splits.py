@@ -77,21 +77,17 @@ def plan_splits(
     ranges: Mapping[TopicPartition, tuple[int, int | None]] | None = None,
     isolation: Isolation = "read_uncommitted",
     split_bytes: int = DEFAULT_SPLIT_BYTES,
-    max_records: int | None = None,
 ) -> list[Split]:
     """Plan splits of at most about split_bytes, by topic, partition and offset; a larger batch is a split alone.
 
     ranges: offsets [start, end) per partition (end None: to the log's end, or last stable offset); partitions that are
-    not in it are left out; None reads everything. max_records: no split spans more offsets than that; batches that
-    cross such a border are read by both sides.
+    not in it are left out; None reads everything.
     Raises OptionError for a wrong argument, LogError for files that cannot be read.
     """
     if isolation not in ISOLATIONS:
         raise OptionError(f"isolation {isolation!r}: expected one of {', '.join(ISOLATIONS)}")
     if split_bytes < 1:
         raise OptionError(f"split_bytes {split_bytes}: expected at least 1")
-    if max_records is not None and max_records < 1:
-        raise OptionError(f"max_records {max_records}: expected at least 1")
     if isinstance(source, PartitionLog):
         logs: Iterable[PartitionLog] = [source]
     else:
@@ -102,11 +98,11 @@ def plan_splits(
         if wanted is None:
             continue
         start, end = log.bounds(*wanted, isolation)
+        if start >= end:
+            continue
         aborted = _aborted(log, start, end, isolation)
-        for low in range(start, end, max_records or max(1, end - start)):
-            high = end if max_records is None else min(end, low + max_records)
-            for segment in log.segments_between(low, high):
-                splits += _split_segment(log, segment, low, high, isolation, aborted, split_bytes)
+        for segment in log.segments_between(start, end):
+            splits += _split_segment(log, segment, start, end, isolation, aborted, split_bytes)
     return splits
 
 
