@@ -53,10 +53,12 @@ def known_ids() -> dict[str, str]:
         if len(cells) == 4 and ID.match(cells[0]):
             found[cells[0]] = f"{cells[2]} ({cells[1]})"
     for name in ("messages.md", "records.md"):
-        for line in (ROOT / "docs" / "spec" / name).read_text().splitlines():
-            listed = re.match(r"^(?:\*|\||\* \*\*) ?\**([A-Z]-\d+)\**:? (.*)", line)
-            if listed:  # in a table, the longest cell is the text
-                found.setdefault(listed[1], max(listed[2].split(" | "), key=len).strip(" |"))
+        text = (ROOT / "docs" / "spec" / name).read_text().replace("\n  ", " ")  # joins list items of several lines
+        for line in text.splitlines():
+            listed = re.match(r"^[*|] ([A-Z]-\d+):? (.*)", line)
+            if listed:
+                cells = listed[2].strip("| ").split(" | ")
+                found.setdefault(listed[1], cells[-1] if listed[1][0] == "E" else ": ".join(cells[:2]))
     return found
 
 
