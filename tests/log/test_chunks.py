@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kwire.errors import CorruptBatch
-from kwire.log import LogDirectory, PartitionLog, arrow, plan_splits, read_split, segment_batches
+from kwire.log import LogDirectory, PartitionLog, arrow, chunks, plan_splits, read_split
 from kwire.log.chunks import Chunks
 from kwire.records.columns import COLUMNS
 from kwire.storage.store import LocalFile
@@ -33,7 +33,7 @@ def test_chunks_of_any_size_give_the_same(
     end = min(2000, log.log_end_offset)
     expected = read_objects(log, end_offset=end)
     monkeypatch.setattr(arrow, "CHUNK_BYTES", chunk_bytes)
-    monkeypatch.setattr(segment_batches, "CHUNK_BYTES", chunk_bytes)
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", chunk_bytes)
     assert read_objects(log, end_offset=end) == expected
     assert read_arrow(log, end_offset=end) == expected
     splits = plan_splits(log, ranges={(topic, partition): (0, end)}, split_bytes=20_000)

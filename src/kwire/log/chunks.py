@@ -1,4 +1,4 @@
-"""Read a range of a segment in chunks, with pread into a reused buffer.
+"""Read a range of a file in chunks, with pread into a reused buffer, and iterate over the batches in it.
 
 A chunk may end inside a batch: the caller reports how much it used, and the next chunk begins there. For a batch larger
 than a chunk, the buffer grows by what the file contains; a length field alone allocates nothing.
@@ -6,9 +6,16 @@ than a chunk, the buffer grows by what the file contains; a length field alone a
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from kwire.errors import CorruptBatch
-from kwire.records.batch_header import FRAME_BYTES, batch_bytes
+from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, Batch, read_batches
+from kwire.records.batch_header import FRAME_BYTES, LARGEST_SIZE, batch_bytes
 from kwire.storage.store import StoredFile
+
+__all__ = ["BatchWalk", "Chunks"]
+
+CHUNK_BYTES = 1 << 20
 
 
 class Chunks:
@@ -64,3 +71,52 @@ class Chunks:
         """Continue at a later batch start."""
         self._want, self.refused = self._chunk_bytes, None
         self.position = position
+
+
+class BatchWalk:
+    """Iterate over the batches from a batch start on; afterwards position and damage say how it ended.
+
+    The counterpart of HeaderWalk that reads the records too. Batches stay valid after the iteration.
+    position: after the last whole batch. stop: size of the file at the start. damage: the CorruptBatch that stopped the
+    iteration; None at the end of the file, even inside a batch.
+    """
+
+    def __init__(
+        self,
+        file: StoredFile,
+        position: int = 0,
+        *,
+        max_batch_bytes: int = FRAME_BYTES + LARGEST_SIZE,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        advance: Callable[[int], None] = lambda size_bytes: None,
+    ) -> None:
+        """advance: called with the bytes read after each chunk."""
+        self._file, self._advance = file, advance
+        self._max_batch_bytes, self._max_decompressed_bytes = max_batch_bytes, max_decompressed_bytes
+        self.position, self.stop = position, file.size()
+        self.damage: CorruptBatch | None = None
+
+    def __iter__(self) -> Iterator[Batch]:
+        file, limit = self._file, self._max_decompressed_bytes
+        chunks = Chunks(
+            file,
+            self.position,
+            self.stop,
+            chunk_bytes=CHUNK_BYTES,
+            max_batch_bytes=self._max_batch_bytes,
+            buffer=bytearray(),
+        )
+        while (chunk := chunks.next_chunk()) is not None:
+            try:
+                for batch in read_batches(chunk, position=chunks.position, max_decompressed_bytes=limit, file=file.url):
+                    self.position = batch.position + batch.size_bytes
+                    yield batch
+            except CorruptBatch as error:
+                self.damage = error
+                return
+            used = self.position - chunks.position
+            self._advance(used)
+            if not chunks.advance(used):
+                break
+            chunks.buffer = bytearray()  # batches are views of the old buffer, and callers may keep them
+        self.damage = chunks.refused

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from kwire.errors import CorruptBatch, Malformed
 from kwire.identifiers import MAX_OFFSET
+from kwire.log.chunks import BatchWalk
 from kwire.log.file_names import SEGMENT_FILE, segment_file
 from kwire.log.index_writer import LARGEST_RELATIVE, InvalidOffset
 from kwire.log.leader_epochs import LeaderEpochs
@@ -30,7 +31,6 @@ from kwire.log.segment_writer import SegmentWriter
 from kwire.log.snapshot_files import SnapshotFiles
 from kwire.log.transaction_index import TransactionIndexEntry
 from kwire.records import AppendOrigin, Batch, ControlRecord, parse_control_record, read_batches
-from kwire.records.batch_header import PREFIX_BYTES, batch_bytes
 from kwire.storage.file_system import FileSystem, OpenFile
 from kwire.storage.header_walk import HeaderWalk
 
@@ -44,7 +44,6 @@ __all__ = [
     "recover_segment",
 ]
 
-CHUNK_BYTES = 1 << 20
 INDEX_KINDS = ("index", "timeindex", "txnindex")
 
 Progress = Callable[[str, int, int], None]  # (the log's name, segments done, segments to do)
@@ -58,29 +57,18 @@ class OffsetOverflow(Exception):
         self.segment = segment
 
 
-def checked_batches(log: OpenFile, position: int = 0) -> Iterator[Batch]:
-    """Iterate over the valid batches from position on, until the file ends, possibly inside a batch.
+def checked_batches(log: OpenFile) -> Iterator[Batch]:
+    """Iterate over the valid batches of a log until the file ends, possibly inside a batch.
 
     Raises CorruptBatch at the first invalid batch.
     """
-    want = CHUNK_BYTES
-    while position < log.end:
-        left = log.end - position
-        data = log.pread(position, min(want, left))
-        begin = position
-        for batch in read_batches(data, position=position, file=log.url):
-            if not batch.is_valid:
-                raise batch.corrupt(f"stored CRC {batch.crc}, computed {batch.computed_crc()}")
-            yield batch
-            position += batch.size_bytes
-        if position > begin:
-            want = CHUNK_BYTES
-            continue
-        if len(data) == left or len(data) < PREFIX_BYTES:
-            return
-        want = batch_bytes(data)
-        if want > left:
-            return
+    walk = BatchWalk(log)
+    for batch in walk:
+        if not batch.is_valid:
+            raise batch.corrupt(f"stored CRC {batch.crc}, computed {batch.computed_crc()}")
+        yield batch
+    if walk.damage is not None:
+        raise walk.damage
 
 
 def control_record_of(batch: Batch) -> ControlRecord | None:

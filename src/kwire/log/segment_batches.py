@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwire.errors import CorruptBatch
-from kwire.log.chunks import Chunks
+from kwire.log.chunks import BatchWalk
 from kwire.log.segment import Segment
-from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, Batch, read_batches
+from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, Batch
 
 __all__ = ["segment_batches"]
-
-CHUNK_BYTES = 1 << 20
 
 
 def segment_batches(
@@ -23,29 +20,15 @@ def segment_batches(
     Raises CorruptBatch for other bytes that are not a batch, LogError.
     """
     with segment.open() as file:
-        position, size = segment.position_of(file, start_offset), file.size()
-        chunks = Chunks(
+        walk = BatchWalk(
             file,
-            position,
-            size,
-            chunk_bytes=CHUNK_BYTES,
+            segment.position_of(file, start_offset),
             max_batch_bytes=max_decompressed_bytes,
-            buffer=bytearray(),
+            max_decompressed_bytes=max_decompressed_bytes,
         )
-        while (chunk := chunks.next_chunk()) is not None:
-            used = 0
-            try:
-                for batch in read_batches(
-                    chunk, position=chunks.position, max_decompressed_bytes=max_decompressed_bytes, file=file.url
-                ):
-                    used += batch.size_bytes
-                    yield batch
-            except CorruptBatch as error:
-                if not segment.ends_in_zeros(file, error.position):
-                    raise
-                return
-            if not chunks.advance(used):
-                break
-            chunks.buffer = bytearray()  # batches are views of the old buffer, and callers may keep them
-        if damage := chunks.refused or segment.cut(file, chunks.position, size):
+        yield from walk
+        damage = walk.damage
+        if damage is not None and segment.ends_in_zeros(file, damage.position):
+            return
+        if damage := damage or segment.cut(file, walk.position, walk.stop):
             raise damage

@@ -13,7 +13,7 @@ import typer
 from kwire.cli import terminal
 from kwire.cli.command import FINE, FOUND
 from kwire.cli.log.directories import check_path, open_directory, selected
-from kwire.cli.log.files import BatchReader, LogFile, kind_of, log_file
+from kwire.cli.log.files import LogFile, kind_of, log_file, trailing_bytes
 from kwire.cli.log.kafka_decoded import InternalTopic, decoded_reading
 from kwire.cli.log.kafka_lines import Lines
 from kwire.cli.log.selection import Selection
@@ -203,9 +203,11 @@ class _Dump:
         return ENTRY_COLUMNS[file.kind]
 
     def _batches(self, file: LogFile) -> Iterator[Row]:
+        from kwire.log.chunks import BatchWalk
+
         with file.open() as opened:
-            reader = BatchReader(opened, advance=self._advance)
-            for batch in reader:
+            walk = BatchWalk(opened, advance=self._advance)
+            for batch in walk:
                 if not (self._selection.may_take_from if self._deep else self._selection.takes_batch)(batch):
                     continue
                 valid = batch.is_valid
@@ -220,10 +222,8 @@ class _Dump:
                             yield _record_row(file, batch, record)
                 except DecodeError as error:
                     self._warn(error)
-            if reader.damage:
-                raise reader.damage
-            if reader.trailing_bytes:
-                self._warn(f"{opened.url}: {reader.trailing_bytes} trailing bytes are not a complete batch")
+            if left := trailing_bytes(walk):
+                self._warn(f"{opened.url}: {left} trailing bytes are not a complete batch")
 
 
 def _place(file: LogFile) -> Row:

@@ -1,20 +1,17 @@
-"""Files of a log for `kwire log dump`: kinds of files, and batches read in chunks."""
+"""Files of a log for `kwire log dump`, by their names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kwire.errors import CorruptBatch, OptionError
+from kwire.errors import OptionError
 
 if TYPE_CHECKING:
-    from kwire.records import Batch
+    from kwire.log.chunks import BatchWalk
     from kwire.storage.store import StoredFile
 
-__all__ = ["KINDS", "BatchReader", "LogFile", "kind_of", "log_file"]
-
-CHUNK_BYTES = 4 << 20
+__all__ = ["KINDS", "LogFile", "kind_of", "log_file", "trailing_bytes"]
 
 # File name endings, as kafka-dump-log knows them.
 KINDS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint")
@@ -76,49 +73,14 @@ def log_file(path: str) -> LogFile:
     )
 
 
-class BatchReader:
-    """Iterator over the batches of a `.log` or `.checkpoint` file. Memory is bounded by the largest batch.
+def trailing_bytes(walk: BatchWalk) -> int:
+    """Return the number of bytes after the last whole batch, once the walk has ended. Raises its damage.
 
-    After the iteration, `position` is the end of the last complete batch, `trailing_bytes` the bytes after it, and
-    `damage` the CorruptBatch that ended it: None where the file ends cleanly or inside a batch.
+    Kafka's file reader does not look at a tail of up to 17 bytes (R-04), so that is never damage.
     """
+    from kwire.records.batch_header import PREFIX_BYTES
 
-    def __init__(self, file: StoredFile, *, start: int = 0, advance: Callable[[int], None] | None = None) -> None:
-        """Open the iteration. start: position of a batch. advance: called with the bytes read, for a progress bar."""
-        self._file, self._advance = file, advance
-        self.size = file.size()
-        self.position = start
-        self.damage: CorruptBatch | None = None
-
-    @property
-    def trailing_bytes(self) -> int:
-        """Bytes after the last complete batch."""
-        return self.size - self.position
-
-    def __iter__(self) -> Iterator[Batch]:
-        from kwire.records import read_batches
-        from kwire.records.batch_header import PREFIX_BYTES, batch_bytes
-
-        size = CHUNK_BYTES
-        # R-04: Kafka's file reader looks at an entry only if more than 17 bytes are left
-        while self.size - self.position > PREFIX_BYTES:
-            chunk = self._file.pread(self.position, size)
-            before = self.position
-            try:
-                for batch in read_batches(chunk, position=before, file=self._file.url):
-                    self.position = batch.position + batch.size_bytes
-                    yield batch
-            except CorruptBatch as error:
-                if error.position != self.position:  # raised by the consumer of this generator, not by the reader
-                    raise
-                self.damage = error
-                return
-            if self._advance:
-                self._advance(self.position - before)
-            if self.position == before:
-                needed = batch_bytes(chunk)
-                if len(chunk) < size or needed > self.size - self.position:
-                    return  # the file ends inside a batch
-                size = needed
-            else:
-                size = CHUNK_BYTES
+    left = walk.stop - walk.position
+    if walk.damage is not None and left > PREFIX_BYTES:
+        raise walk.damage
+    return left

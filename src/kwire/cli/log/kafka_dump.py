@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from kwire.cli import terminal
-from kwire.cli.log.files import BatchReader, LogFile, open_file
+from kwire.cli.log.files import LogFile, open_file, trailing_bytes
 from kwire.cli.log.kafka_lines import Lines, Reading, batch_line, producer_line, record_lines, starting_line
 from kwire.cli.log.selection import Selection
 from kwire.errors import DecodeError, KwireError
+from kwire.log.chunks import BatchWalk
 from kwire.pages.escaping import printable
 
 __all__ = ["KafkaDump"]
@@ -113,9 +114,9 @@ class KafkaDump:
             epoch = file.name.rsplit("/", 1)[-1].removesuffix(".checkpoint").rpartition("-")[2]
             self._print(f"Snapshot end offset: {file.base_offset}, epoch: {int(epoch)}")
         with file.open() as opened:
-            reader = BatchReader(opened, advance=self.advance)
+            walk = BatchWalk(opened, advance=self.advance)
             last = -1
-            for batch in reader:
+            for batch in walk:
                 if not (self.selection.may_take_from if self.deep else self.selection.takes_batch)(batch):
                     continue
                 try:
@@ -137,11 +138,9 @@ class KafkaDump:
                 except DecodeError as error:
                     self._complain(f"kwire: {error}")
                     self.found = True
-            if reader.damage:
-                raise reader.damage
-            if reader.trailing_bytes:
+            if left := trailing_bytes(walk):
                 name = file.name.rsplit("/", 1)[-1]
-                self._print(f"Found {reader.trailing_bytes} invalid bytes at the end of {name}")
+                self._print(f"Found {left} invalid bytes at the end of {name}")
                 self.found = True
 
     # ---- indexes
@@ -166,7 +165,7 @@ class KafkaDump:
                     return  # the zeros of a preallocated file
                 batch = None
                 if 0 <= position < log.size():
-                    batch = next(iter(BatchReader(log, start=position)), None)
+                    batch = next(iter(BatchWalk(log, position)), None)
                 if batch is None:
                     raise KwireError(
                         f"{file.name}: entry {i} (offset {base + relative}) points at byte {position} of "
@@ -188,8 +187,8 @@ class KafkaDump:
                 offset = base + relative
                 if relative == 0 and i > 0:
                     return  # the zeros of a preallocated file
-                reader = BatchReader(log, start=self._position_of(file, offset, log.size()))
-                batch = next((b for b in reader if b.last_offset >= offset), None)
+                walk = BatchWalk(log, self._position_of(file, offset, log.size()))
+                batch = next((b for b in walk if b.last_offset >= offset), None)
                 if batch is None or batch.last_offset != offset:
                     found = -1 if batch is None else batch.last_offset
                     self._offsets_not_found.setdefault(where, []).append((offset, found))
