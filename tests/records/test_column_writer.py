@@ -19,6 +19,7 @@ from kwire.records import (
     ColumnWriter,
     Compression,
     TimestampType,
+    batch_checksums,
     from_arrow,
     read_batches,
     to_arrow,
@@ -185,7 +186,7 @@ def test_more_batches_than_one_table_has_rows_for() -> None:
 def test_checksums_without_the_processors_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
     batch = table(value=[b"v" * 100] * 500)
     by_kernel = from_arrow(batch), from_arrow(batch, compression="lz4")
-    monkeypatch.setattr(encoder, "CRC_BY_KERNEL", False)
+    monkeypatch.setattr(batch_checksums, "CRC_BY_KERNEL", False)
     assert (from_arrow(batch), from_arrow(batch, compression="lz4")) == by_kernel
 
 

@@ -14,8 +14,7 @@ from tests.records.both_paths import through_columns
 from tests.records.building import batch, message, record
 
 from kwire.errors import CorruptBatch, OptionError
-from kwire.records import ColumnReader, Compression, arrow_schema, read_batches, to_arrow
-from kwire.records import column_decoder as decoder_module
+from kwire.records import ColumnReader, Compression, arrow_schema, batch_checksums, read_batches, to_arrow
 from kwire.records.columns import COLUMNS, warm
 
 TRANSACTIONAL, CONTROL = 16, 32
@@ -219,9 +218,9 @@ def test_an_unusually_large_batch_takes_the_scratch_it_needs() -> None:
 
 @pytest.mark.parametrize("on", [True, False])
 def test_without_the_processor_s_instruction_checksums_hold_too(on: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if on and not decoder_module.CRC_BY_KERNEL:
+    if on and not batch_checksums.CRC_BY_KERNEL:
         pytest.skip("this processor has no CRC-32C instruction that numba can use")
-    monkeypatch.setattr(decoder_module, "CRC_BY_KERNEL", on)
+    monkeypatch.setattr(batch_checksums, "CRC_BY_KERNEL", on)
     data = numbered(2) + numbered(2, 2, crc=0) + message(1, offset=4) + message(0, offset=5, crc=1) + numbered(2, 6)
     rows, errors = through_columns(data)
     assert [row[0] for row in rows] == [0, 1, 4, 6, 7]

@@ -14,22 +14,13 @@ from kwire.errors import CorruptBatch, Malformed
 from kwire.records.arrow_columns import COLUMN_TYPES, ArrowColumns, ConstantColumns
 from kwire.records.attributes import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG, Compression
 from kwire.records.batch import Batch, too_large, unknown_codec, wrong_crc
-from kwire.records.batch_header import (
-    ATTRIBUTES_POSITION,
-    CRC,
-    CRC_POSITION,
-    FRAME_BYTES,
-    MAGIC_POSITION,
-    batch_bytes,
-    header_fault,
-)
+from kwire.records.batch_checksums import mark_wrong_crcs
+from kwire.records.batch_header import FRAME_BYTES, MAGIC_POSITION, batch_bytes, header_fault
 from kwire.records.compression import RoomExhausted, expand_into, largest_room
 from kwire.records.default_batch import SMALLEST_RECORD_BYTES
 from kwire.records.faults import Fault
-from kwire.records.kernels import crc32c as crc32c_kernels
 from kwire.records.kernels import output as o
 from kwire.records.kernels import table as t
-from kwire.records.kernels.checksums import check_legacy_crcs
 from kwire.records.kernels.default_records import parse_default_records, skip_records
 from kwire.records.kernels.legacy_messages import (
     parse_legacy_messages,
@@ -40,7 +31,6 @@ from kwire.records.kernels.legacy_messages import (
 from kwire.records.legacy_batch import no_zstd
 from kwire.records.record_set import read_batches
 from kwire.records.wrapping import to_int64
-from kwire.wire.checksum import crc32c
 
 __all__ = ["Aborted", "Buffer", "ColumnDecoder", "warm_kernels"]
 
@@ -59,7 +49,6 @@ SAMPLE_MESSAGE = bytes.fromhex(  # magic 1
 Decoded: TypeAlias = pa.RecordBatch | CorruptBatch
 
 SAMPLE = SAMPLE_BATCH + SAMPLE_MESSAGE
-CRC_BY_KERNEL = crc32c_kernels.usable()
 
 
 class ColumnDecoder:
@@ -113,26 +102,13 @@ class ColumnDecoder:
             rows, at, status = t.scan_batches(self.address, len(data), at, self.table)
             if rows:
                 if self.check_crc:
-                    self.check_checksums(rows)
+                    mark_wrong_crcs(data, self.table[:rows])
                 yield from self.decode_table(self.choose(self.table[:rows], aborted))
         if status == t.UNBELIEVABLE:
             self.stopped = self.header_error(at)
             yield self.stopped
         self.consumed = at
         self.view = memoryview(b"")
-
-    def check_checksums(self, rows: int) -> None:
-        """Set FAULT of the batches whose checksum does not match."""
-        table = self.table[:rows]
-        if CRC_BY_KERNEL:
-            crc32c_kernels.check_default_crcs(self.address, table, rows)
-        else:
-            for row in np.flatnonzero(table[:, t.MAGIC] == 2):
-                batch = self.view_of(table[row])
-                if crc32c(batch[ATTRIBUTES_POSITION:]) != CRC.unpack_from(batch, CRC_POSITION)[0]:
-                    table[row, t.FAULT] = t.BAD_CRC
-        if (table[:, t.MAGIC] < 2).any():
-            check_legacy_crcs(self.address, table, rows)
 
     def choose(self, table: Table, aborted: Sequence[Aborted]) -> Table:
         """Return the rows of the table to decode, and those with a fault, which must be reported."""

@@ -12,15 +12,11 @@ import pyarrow.compute as pc
 
 from kwire.errors import EncodeError, OptionError
 from kwire.records.attributes import NO_TIMESTAMP, Compression, TimestampType
-from kwire.records.batch_header import (
-    DEFAULT_HEADER_BYTES,
-    LARGEST_SIZE,
-    write_crc,
-)
+from kwire.records.batch_checksums import write_crcs
+from kwire.records.batch_header import DEFAULT_HEADER_BYTES, LARGEST_SIZE
 from kwire.records.builder import BatchBuilder
 from kwire.records.compressor import compress_into, largest_compressed
 from kwire.records.default_writer import MAX_INT32, MAX_INT64
-from kwire.records.kernels import crc32c as crc32c_kernels
 from kwire.records.kernels import encode as e
 from kwire.records.legacy_writer import append_message, legacy_attributes
 from kwire.wire.kernels.memory import WIDE
@@ -41,7 +37,6 @@ FAULTS = {
     e.NULL_HEADER_KEY: "header whose key is null",
     e.TOO_LARGE: f"record above {e.LARGEST_RECORD} bytes",
 }
-CRC_BY_KERNEL = crc32c_kernels.usable()
 
 
 class ColumnEncoder:
@@ -146,12 +141,7 @@ class ColumnEncoder:
                 self.append_time,
             )
         )
-        if CRC_BY_KERNEL:
-            from kwire.records.kernels.crc_store import sum_batches
-
-            sum_batches(room.ctypes.data, self.table, batches)
-        else:
-            self.sum_one_by_one(room, batches)
+        write_crcs(room, self.table[:batches])
         return room.data[:used]
 
     def compress(self, batches: int) -> int:
@@ -168,12 +158,6 @@ class ColumnEncoder:
             self.table[i, e.POSITION], self.table[i, e.SIZE] = at, size
             at += size
         return at
-
-    def sum_one_by_one(self, room: Room, batches: int) -> None:
-        """Compute checksums with the library, where the processor's instruction cannot be compiled."""
-        view = room.data
-        for position, size in self.table[:batches, : e.SIZE + 1].tolist():
-            write_crc(view[position : position + size])
 
     def wrap(self, batches: int) -> bytearray:
         """Wrap each batch of messages of magic 0 or 1 in the room in a compressed message."""

@@ -19,7 +19,7 @@ from kwire.log.cleaner.cleaner_stats import CleanerStats
 from kwire.log.cleaner.offset_map import OffsetMap
 from kwire.log.cleaner.retention import CleanedTransactions, LastRecord, Retention, choose_batch
 from kwire.log.cleaner.rewriting import empty_batch, rebuild_batch
-from kwire.log.cleaner.sections import CRC_BY_KERNEL, Sections, Table
+from kwire.log.cleaner.sections import Sections, Table
 from kwire.records import Batch
 from kwire.records.attributes import (
     CODEC_MASK,
@@ -29,6 +29,7 @@ from kwire.records.attributes import (
     TRANSACTIONAL_FLAG,
     Compression,
 )
+from kwire.records.batch_checksums import write_crcs
 from kwire.records.batch_header import DEFAULT_HEADER, write_crc
 from kwire.records.compressor import compress_into, largest_compressed
 from kwire.records.kernels import encode as e
@@ -163,24 +164,13 @@ class RecordFilter:
                 room,
                 places,
             )
-            self._sum(self._used, places[:count])
+            write_crcs(self._room[self._used :], places[:count])
             self._used += written
             if row == len(rows):
                 return
             keeps = self._keeps[starts[row] : starts[row + 1]]
             self._rebuild(first + row, keeps, has_new_horizon=not has_horizon[row] and tombstones[row] > 0)
             row += 1
-
-    def _sum(self, start: int, places: Table) -> None:
-        """Compute the checksums of new batches. places: positions relative to start, and sizes."""
-        if CRC_BY_KERNEL:
-            from kwire.records.kernels.crc_store import sum_batches
-
-            sum_batches(self._room.ctypes.data + start, places, len(places))
-            return
-        room = self._room.data[start:]
-        for position, size in places[:, :2].tolist():
-            write_crc(room[position : position + size])
 
     def _clean_one(self, row: int, batch: Batch, may_go: bool) -> None:
         """Filter a batch that depends on more than its records."""

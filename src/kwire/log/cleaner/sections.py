@@ -12,13 +12,12 @@ from kwire.errors import CorruptBatch, Malformed
 from kwire.records import Batch, read_batches
 from kwire.records.attributes import CODEC_MASK, Compression
 from kwire.records.batch import too_large
+from kwire.records.batch_checksums import mark_wrong_crcs
 from kwire.records.batch_header import DEFAULT_HEADER
 from kwire.records.compression import RoomExhausted, expand_into, largest_room
 from kwire.records.default_batch import SMALLEST_RECORD_BYTES
 from kwire.records.faults import Fault
-from kwire.records.kernels import crc32c as crc32c_kernels
 from kwire.records.kernels import table as t
-from kwire.records.kernels.checksums import check_legacy_crcs
 from kwire.records.legacy_batch import LegacyBatch
 
 __all__ = ["Sections", "Table"]
@@ -27,7 +26,6 @@ Table = npt.NDArray[np.int64]
 
 TABLE_ROWS = 32768
 FIRST_ROOM_BYTES = 1 << 20
-CRC_BY_KERNEL = crc32c_kernels.usable()
 
 
 class Sections:
@@ -55,21 +53,13 @@ class Sections:
         if status == t.UNBELIEVABLE and not count:
             for _ in read_batches(chunk, position=position, file=file):
                 raise AssertionError("kernel and parser disagree on a batch header")
-        self._check(count)
+        self._check(data)
         return int(used)
 
-    def _check(self, count: int) -> None:
+    def _check(self, data: npt.NDArray[np.uint8]) -> None:
         table = self.table
         is_default = table[:, t.MAGIC] == 2
-        if CRC_BY_KERNEL:
-            crc32c_kernels.check_default_crcs(self.address, table, count)
-        else:
-            for i in np.flatnonzero(is_default).tolist():
-                batch = self.batch(i)
-                if batch.computed_crc() != batch.crc:
-                    table[i, t.FAULT] = t.BAD_CRC
-        if not is_default.all():
-            check_legacy_crcs(self.address, table, count)
+        mark_wrong_crcs(data, table)
         is_unknown = table[:, t.ATTRIBUTES] & CODEC_MASK > int(Compression.ZSTD)
         for i in np.flatnonzero((table[:, t.FAULT] != 0) | is_unknown).tolist():
             self.batch(i).check()

@@ -28,25 +28,19 @@ from kwire.log.segment import Segment
 from kwire.log.verify.resync import Range, next_good
 from kwire.records import DEFAULT_MAX_DECOMPRESSED_BYTES, read_batches
 from kwire.records.attributes import CODEC_MASK
+from kwire.records.batch_checksums import mark_wrong_crcs
 from kwire.records.batch_header import (
-    ATTRIBUTES_POSITION,
     BASE_SEQUENCE_POSITION,
-    CRC,
-    CRC_POSITION,
     DEFAULT_HEADER_BYTES,
     LEADER_EPOCH_POSITION,
     PRODUCER_EPOCH_POSITION,
     BatchHeader,
     parse_header,
 )
-from kwire.records.column_decoder import CRC_BY_KERNEL
 from kwire.records.columns import ColumnReader
-from kwire.records.kernels import crc32c as crc32c_kernels
 from kwire.records.kernels import table as t
-from kwire.records.kernels.checksums import check_legacy_crcs
 from kwire.storage.header_walk import is_zero_tail
 from kwire.storage.store import StoredFile
-from kwire.wire.checksum import crc32c
 
 __all__ = ["Bad", "Good", "Odd", "SegmentScan"]
 
@@ -209,7 +203,7 @@ class SegmentScan:
             if position + behind < size and rows > 1 and status != t.UNBELIEVABLE:
                 held = 1  # the last row is checked with the rows after it; here it serves as a neighbour only
                 behind = int(table[-1, t.POSITION])
-            self._check(data, table)
+            mark_wrong_crcs(data, table)
             yield from self._rows(file, data, chunk, table, held, position, size)
             if self._resumes_at is not None:
                 self.position, self._resumes_at = self._resumes_at, None
@@ -223,19 +217,6 @@ class SegmentScan:
             bad = self._unbelievable(file, position + at, size, Kind.HEADER, what)
             self.position = bad.end
             yield bad
-
-    def _check(self, data: npt.NDArray[np.uint8], table: Int64s) -> None:
-        """Set FAULT of the rows with a wrong checksum."""
-        rows = len(table)
-        if CRC_BY_KERNEL:
-            crc32c_kernels.check_default_crcs(data.ctypes.data, table, rows)
-        else:
-            for row in np.flatnonzero(table[:, t.MAGIC] == 2):
-                batch = data.data[table[row, t.POSITION] :][: table[row, t.SIZE]]
-                if crc32c(batch[ATTRIBUTES_POSITION:]) != CRC.unpack_from(batch, CRC_POSITION)[0]:
-                    table[row, t.FAULT] = t.BAD_CRC
-        if (table[:, t.MAGIC] < 2).any():
-            check_legacy_crcs(data.ctypes.data, table, rows)
 
     def _rows(
         self,
