@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from kwire.cli.log.selection import Selection
 from kwire.cli.options import FormatOption, Partitions, Topics
 from kwire.cli.rows import Column, Format, Row, write_rows
 from kwire.errors import OptionError
+from kwire.maintenance.repair_mode import Mode
 from kwire.pages.escaping import printable
 from kwire.pages.quantities import bytes_text, count_text
 
@@ -26,13 +26,6 @@ if TYPE_CHECKING:
     from kwire.maintenance.repair_plan import Plan
 
 __all__ = ["index", "repair"]
-
-
-class ModeChoice(enum.StrEnum):
-    """Values of --mode: those of repair_mode.Mode, without importing it for the help text."""
-
-    SALVAGE = "salvage"
-    TRUNCATE = "truncate"
 
 
 COLUMNS = (
@@ -59,9 +52,9 @@ def repair(
     output: Output = None,
     apply: Apply = False,
     mode: Annotated[
-        ModeChoice,
+        Mode,
         typer.Option(help="salvage keeps valid batches after damage; truncate cuts there, like Kafka."),
-    ] = ModeChoice.SALVAGE,
+    ] = Mode.SALVAGE,
     topic: Topics = None,
     partition: Partitions = None,
     format: FormatOption = Format.TABLE,
@@ -71,7 +64,6 @@ def repair(
     Without -o or --apply, a dry run that shows the plan. Exit code 1 if there is anything to repair, or damage that
     only another replica or a backup can repair.
     """
-    from kwire.maintenance.repair_mode import Mode
     from kwire.maintenance.repair_plan import make_plan
 
     directory, logs = _logs(path, output, apply, topic, partition)
@@ -79,7 +71,7 @@ def repair(
         from kwire.log.verify import verify_directory
 
         found = verify_directory(directory, _chosen(directory, logs), advance=bar.advance)
-    return _carry_out(make_plan(directory, found, Mode(mode.value)), output, apply, format)
+    return _carry_out(make_plan(directory, found, mode), output, apply, format)
 
 
 def index(
