@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -14,7 +15,6 @@ from kwire.broker import Broker
 from kwire.broker.metadata_records import read_metadata
 from kwire.broker.node import Node
 from kwire.errors import LogError
-from kwire.internal_topics.cluster_records import snapshot_records
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.metadata_records import metadata_record
 from kwire.log import LogDirectory
@@ -58,7 +58,7 @@ def test_a_snapshot_has_the_records_of_kafkas_own(archive: str, kafka_logs: dict
             if offset < end:
                 cluster.apply(metadata_record(*record, offset=offset))
         assert not cluster.problems.records
-        assert comparable(list(snapshot_records(cluster))) == comparable([each for _, each in stored(snapshot)])
+        assert comparable(list(cluster.snapshot_records())) == comparable([each for _, each in stored(snapshot)])
 
 
 def test_a_record_that_a_snapshot_would_lose_stops_the_start(tmp_path: Path) -> None:
@@ -67,6 +67,97 @@ def test_a_record_that_a_snapshot_would_lose_stops_the_start(tmp_path: Path) -> 
     (tmp_path / "00000000000000000000.log").write_bytes(builder.build())
     with pytest.raises(LogError, match="metadata record at offset 0: record type 16 is not supported"):
         read_metadata(tmp_path)
+
+
+UNKNOWN_TAG = (90, b"of a newer release")
+
+
+def test_a_record_of_an_unknown_version_stops_the_start(tmp_path: Path) -> None:
+    builder = BatchBuilder()
+    record = bytearray(write_metadata_record(messages.TopicRecord(name="t", topic_id=UUID(int=7)), 0))
+    record[2] = 9
+    builder.append(None, bytes(record))
+    (tmp_path / "00000000000000000000.log").write_bytes(builder.build())
+    with pytest.raises(LogError, match="metadata record at offset 0: TopicRecord: no version 9"):
+        read_metadata(tmp_path)
+
+
+def test_a_record_about_something_missing_stops_the_start(tmp_path: Path) -> None:
+    change = messages.PartitionChangeRecord(partition_id=0, topic_id=UUID(int=7), leader=1), 0
+    with Broker(tmp_path / "data") as broker:
+        broker.call(lambda node: node.metadata_log.append([change]))
+    with pytest.raises(LogError, match=r"metadata record at offset .*: PartitionChangeRecord about topic id"):
+        Broker(tmp_path / "data").start()
+
+
+def test_an_incomplete_snapshot_is_ignored_if_the_log_has_its_records(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Broker(data, metadata_log_max_record_bytes_between_snapshots=1) as broker:
+        create_topics(broker, "kept")
+        broker.call(take_snapshot)
+    (snapshot,) = (data / "__cluster_metadata-0").glob("*.checkpoint")
+    whole = snapshot.read_bytes()
+    for damaged in (whole[:-75], whole[: len(whole) // 2], whole[:-100] + b"\xff" + whole[-99:], b""):
+        snapshot.write_bytes(damaged)
+        stored = read_metadata(snapshot.parent)
+        assert stored.snapshot_offset == 0
+        assert any(isinstance(each.value, messages.TopicRecord) for each in stored.records)
+    (first, *_) = sorted(snapshot.parent.glob("*.log"))
+    first.unlink()
+    with pytest.raises(LogError, match=r"metadata log begins at offset .*, and no snapshot covers"):
+        read_metadata(snapshot.parent)
+
+
+def test_a_snapshot_keeps_the_tagged_fields_of_a_newer_release(tmp_path: Path) -> None:
+    """An older broker writes the snapshot: what it does not know is in it, field by field and in nested structs."""
+    ids: dict[str, Any] = {"topic_id": UUID(int=7), "partition_id": 0}
+    endpoint = messages.RegisterBrokerRecord.BrokerEndpoint(name="A", port=1, unknown_tagged_fields=[UNKNOWN_TAG])
+    entity = messages.ClientQuotaRecord.EntityData(
+        entity_type="user", entity_name="u", unknown_tagged_fields=[UNKNOWN_TAG]
+    )
+    kept: list[tuple[Any, int]] = [
+        (messages.FeatureLevelRecord(name="group.version", feature_level=1), 0),
+        (messages.RegisterBrokerRecord(broker_id=8, broker_epoch=3, end_points=[endpoint]), 3),
+        (messages.RegisterControllerRecord(controller_id=8), 0),
+        (messages.TopicRecord(name="t", topic_id=UUID(int=7)), 0),
+        (messages.PartitionRecord(**ids, replicas=[1, 8], isr=[1, 8], leader=1, leader_epoch=4, partition_epoch=5), 1),
+        (messages.ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value="1"), 0),
+        (messages.ClientQuotaRecord(entity=[entity], key="producer_byte_rate", value=1.5), 0),
+        (messages.ProducerIdsRecord(broker_id=1, next_producer_id=5000), 0),
+        (messages.AccessControlEntryRecord(id=UUID(int=9), resource_type=2, resource_name="t", principal="User:u"), 0),
+        (messages.UserScramCredentialRecord(name="u", mechanism=9, salt=b"s", iterations=4096), 0),
+        (messages.DelegationTokenRecord(token_id="tok", owner="User:o", requester="User:o"), 0),
+        (messages.PartitionChangeRecord(**ids, isr=[1]), 1),
+        (messages.PartitionChangeRecord(**ids, leader=8), 1),
+        (messages.BrokerRegistrationChangeRecord(broker_id=8, broker_epoch=3, fenced=-1), 2),
+    ]
+    for record, _ in kept:
+        record.unknown_tagged_fields = [UNKNOWN_TAG]
+    kept[-2][0].unknown_tagged_fields = [(91, b"later")]
+    data = tmp_path / "data"
+    with Broker(data, metadata_log_max_record_bytes_between_snapshots=1) as broker:
+        broker.call(lambda node: node.metadata_log.append(kept))
+        broker.call(take_snapshot)
+        state = broker.call(
+            lambda node: copy.deepcopy((node.cluster.brokers, node.cluster.topics, node.cluster.configs))
+        )
+    (snapshot,) = (data / "__cluster_metadata-0").glob("*.checkpoint")
+    again, raw = ClusterState(), snapshot.read_bytes()
+    records: list[Any] = [each for _, each in stored(snapshot)]
+    for record, version in records:
+        again.apply(metadata_record(record, version))
+    assert not again.problems.records
+    assert (again.brokers, again.topics, again.configs) == state
+    partition = again.topics["t"].partitions[0]
+    assert (partition.isr, partition.leader, partition.leader_epoch, partition.partition_epoch) == ((1,), 8, 5, 7)
+    assert not again.brokers[8].fenced
+    tagged = {type(record): record for record, _ in records if record.unknown_tagged_fields}
+    assert set(tagged) == {type(record) for record, _ in kept}
+    change: Any = tagged.pop(messages.PartitionChangeRecord)
+    assert change == messages.PartitionChangeRecord(**ids, unknown_tagged_fields=[UNKNOWN_TAG, (91, b"later")])
+    assert all(record.unknown_tagged_fields == [UNKNOWN_TAG] for record in tagged.values())
+    assert raw.count(b"of a newer release") == len(kept) - 1 + 2, "and the endpoint's, and the entity's"
+    assert comparable(list(again.snapshot_records())) == comparable(records), "a second snapshot loses nothing either"
 
 
 def test_a_transaction_without_an_end_is_aborted(tmp_path: Path) -> None:

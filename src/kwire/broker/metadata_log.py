@@ -17,7 +17,6 @@ from uuid import UUID
 
 from kwire.broker.metadata_records import QUORUM_STATE, StoredMetadata
 from kwire.broker.metadata_snapshot import snapshot_name, write_snapshot
-from kwire.internal_topics.cluster_records import snapshot_records
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.metadata_records import VersionedMessage, metadata_record
 from kwire.internal_topics.names import METADATA_TOPIC
@@ -147,7 +146,7 @@ class MetadataLog:
         write_snapshot(
             self._files,
             f"{self.log.directory}/{snapshot_name(end, self.leader_epoch)}",
-            snapshot_records(self._cluster),
+            self._cluster.snapshot_records(),
             epoch=self.leader_epoch,
             timestamp_ms=now_ms,
             voters=self._voters,

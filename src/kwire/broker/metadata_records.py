@@ -4,7 +4,8 @@
     <offset>.log                   batches of records; control batches are KRaft's own
     quorum-state                   the leader and its epoch (F-50)
 
-Reading ends at the first truncated or corrupt batch, as recovery truncates the log there.
+Reading a log ends at the first truncated or corrupt batch, as recovery truncates it there. Incomplete snapshots are
+ignored. A record that cannot be applied is an error, because the next snapshot would lose it.
 Source: org.apache.kafka.image.loader.MetadataBatchLoader, org.apache.kafka.raft.FileQuorumStateStore 3.9.1.
 """
 
@@ -15,13 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kwire.errors import CorruptBatch, LogError
-from kwire.internal_topics.cluster_state import RECORD_KINDS
+from kwire.internal_topics.cluster_state import RECORD_KINDS, ClusterState
 from kwire.internal_topics.metadata_records import decode_metadata
 from kwire.internal_topics.names import METADATA_TOPIC
 from kwire.internal_topics.typed_record import DAMAGE, TypedRecord, typed_records
 from kwire.records import ControlRecordType, read_batches
 
-__all__ = ["QUORUM_STATE", "QuorumState", "StoredMetadata", "read_metadata"]
+__all__ = ["QUORUM_STATE", "QuorumState", "StoredMetadata", "apply_records", "read_metadata"]
 
 QUORUM_STATE = "quorum-state"
 NO_DIRECTORY = "A" * 22  # a zero UUID
@@ -61,18 +62,37 @@ class StoredMetadata:
 
 
 def read_metadata(directory: Path) -> StoredMetadata:
-    """Read a metadata log's directory; a missing one is empty. Raises LogError, also for records of unknown types."""
+    """Read a metadata log's directory; a missing one is empty.
+
+    Raises LogError, also for records of unknown types or versions, and if no snapshot covers the beginning of the log.
+    """
     stored = StoredMetadata()
     if not directory.is_dir():
         return stored
-    stored.quorum = read_quorum_state(directory / QUORUM_STATE)
-    snapshots = sorted(directory.glob("*.checkpoint"))
-    if snapshots:
-        stored.snapshot_offset = int(snapshots[-1].name.partition("-")[0])
-        read_file(stored, snapshots[-1], 0)
-    for path in sorted(directory.glob("*.log")):
+    for path in sorted(directory.glob("*.checkpoint"), reverse=True):
+        read_file(stored, path, 0)
+        if stored.records and stored.records[-1].kind == "SNAPSHOT_FOOTER":
+            stored.snapshot_offset = int(path.name.partition("-")[0])
+            break
+        stored = StoredMetadata()
+    segments = sorted(directory.glob("*.log"))
+    if segments and int(segments[0].stem) > stored.snapshot_offset:
+        what = f"metadata log begins at offset {int(segments[0].stem)}, and no snapshot covers the records before it"
+        raise LogError(what, str(directory))
+    for path in segments:
         read_file(stored, path, stored.snapshot_offset)
+    quorum = read_quorum_state(directory / QUORUM_STATE)
+    quorum.leader_epoch = max(quorum.leader_epoch, stored.quorum.leader_epoch)
+    stored.quorum = quorum
     return stored
+
+
+def apply_records(stored: StoredMetadata, cluster: ClusterState) -> None:
+    """Apply stored records to a cluster. Raises LogError for one that refers to something that does not exist."""
+    for record in stored.records:
+        cluster.apply(record)
+    for problem in cluster.problems.records:
+        raise LogError(f"metadata record at offset {problem.offset}: {problem.error}", METADATA_TOPIC)
 
 
 def read_quorum_state(path: Path) -> QuorumState:

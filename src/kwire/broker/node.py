@@ -22,7 +22,7 @@ from kwire.broker.fetch_sessions import FetchSessions
 from kwire.broker.groups.node_log import open_coordinator as open_groups
 from kwire.broker.groups.node_log import watch_topics
 from kwire.broker.metadata_log import MetadataLog
-from kwire.broker.metadata_records import read_metadata
+from kwire.broker.metadata_records import apply_records, read_metadata
 from kwire.broker.request_log import RequestLog
 from kwire.broker.security import Security
 from kwire.broker.settings import Settings
@@ -87,8 +87,7 @@ class Node:
         stored = read_metadata(directory / f"{METADATA_TOPIC}-0")
         self.cluster = ClusterState()
         self.topics = TopicRegistry(self.cluster)
-        for record in stored.records:
-            self.cluster.apply(record)
+        apply_records(stored, self.cluster)
         self.node_id = settings.node_id
         self.settings = dynamic_settings(self)
 

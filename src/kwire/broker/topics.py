@@ -10,6 +10,7 @@ from uuid import UUID
 
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.cluster_state import Partition as PartitionState
+from kwire.internal_topics.cluster_state import Topic as TopicState
 from kwire.internal_topics.enums import ConfigResource
 from kwire.internal_topics.names import COORDINATOR_TOPICS
 from kwire.protocol.error_codes import ErrorCode, refusal
@@ -27,36 +28,25 @@ MAX_NAME = 249
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Partition:
-    """A partition with its log. index, leader, leader_epoch, partition_epoch: see internal_topics' Partition.
+    """A partition with its log.
 
-    state: the partition in the cluster's state. log: None until it is open. watchers: called after every append, and
-    when the topic is deleted.
+    log: None until it is open. watchers: called after every append, and when the topic is deleted.
     """
 
     topic: Topic
-    state: PartitionState
+    index: int
     log: PartitionWriter | None = None
     watchers: set[Callable[[], object]] = field(default_factory=set)
 
     @property
-    def index(self) -> int:
-        """The partition's number."""
-        return self.state.partition
-
-    @property
-    def leader(self) -> int:
-        """The leader's node id, NO_LEADER without one."""
-        return self.state.leader
+    def state(self) -> PartitionState:
+        """The partition in the cluster's state."""
+        return self.topic.state.partitions[self.index]
 
     @property
     def leader_epoch(self) -> int:
         """Number of leader changes."""
         return self.state.leader_epoch
-
-    @property
-    def partition_epoch(self) -> int:
-        """Number of changes of any kind."""
-        return self.state.partition_epoch
 
     @property
     def name(self) -> str:
@@ -129,14 +119,23 @@ class Partition:
 class Topic:
     """A topic with its partitions by number.
 
-    cluster: the state that holds its configs. is_deleted: its logs are closed; waiting requests fail.
+    state: the topic in the cluster's state. is_deleted: its logs are closed; waiting requests fail.
     """
 
-    name: str
-    topic_id: UUID
+    state: TopicState
     cluster: ClusterState
     partitions: dict[int, Partition] = field(default_factory=dict)
     is_deleted: bool = False
+
+    @property
+    def name(self) -> str:
+        """The topic's name."""
+        return self.state.name
+
+    @property
+    def topic_id(self) -> UUID:
+        """The topic's id."""
+        return self.state.topic_id
 
     @property
     def configs(self) -> Mapping[str, str]:
@@ -184,13 +183,12 @@ class TopicRegistry:
         return None if topic is None else topic.partitions.get(index)
 
     def _topic_created(self, record: TopicRecord) -> None:
-        topic = Topic(name=record.name, topic_id=record.topic_id, cluster=self._cluster)
+        topic = Topic(state=self._cluster.topics[record.name], cluster=self._cluster)
         self._by_name[topic.name] = self._by_id[topic.topic_id] = topic
 
     def _partition_created(self, record: PartitionRecord) -> None:
         topic = self._by_id[record.topic_id]
-        state = self._cluster.topics[topic.name].partitions[record.partition_id]
-        topic.partitions[record.partition_id] = Partition(topic=topic, state=state)
+        topic.partitions[record.partition_id] = Partition(topic=topic, index=record.partition_id)
         self._notify(topic, exists=True)
 
     def _topic_removed(self, record: RemoveTopicRecord) -> None:

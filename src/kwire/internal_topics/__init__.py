@@ -5,6 +5,7 @@ cluster_state        `__cluster_metadata`: brokers, topics, configs, quotas, use
 groups_state         `__consumer_offsets`: groups, their members and committed offsets
 transactions_state   `__transaction_state`: transactional ids
 share_state          `__share_group_state`: what share groups have delivered
+cluster_values       what ClusterState consists of
 names                the topics' names
 
 Each state has one `apply(record)`. Nothing here opens a file; `kwire.log.internal` reads the topics of a directory.

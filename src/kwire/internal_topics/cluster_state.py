@@ -4,18 +4,33 @@ Records between BeginTransactionRecord and EndTransactionRecord apply together o
 all (KIP-868). A record about something that does not exist (a broker that never registered, a partition of an unknown
 topic) stops a Kafka controller; here it is added to `problems`, and the following records still apply.
 
-`kwire.internal_topics.cluster_records` turns a state back into the records of a snapshot.
+A snapshot (KIP-630) consists of the records in effect. The state keeps them as they were read, so tagged fields of a
+newer Kafka are not lost. A change of a partition or a registration is merged into the record that it changes. Its own
+unknown tagged fields do not fit there: they are kept as a change record without any other field.
 Source: MetadataDelta and the deltas it consists of, PartitionRegistration.merge, BrokerRegistration of 3.9 and 4.x;
 KIP-631, KIP-866, KIP-966 (eligible leader replicas), KIP-1066 (cordoned log directories).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
+import msgspec
+
+from kwire.internal_topics.cluster_values import (
+    NO_LEADER,
+    Acl,
+    DelegationToken,
+    Endpoint,
+    Node,
+    Partition,
+    ScramCredential,
+    Topic,
+    Voter,
+)
 from kwire.internal_topics.enums import (
     ConfigResource,
     Operation,
@@ -26,16 +41,18 @@ from kwire.internal_topics.enums import (
     SecurityProtocol,
     label,
 )
+from kwire.internal_topics.metadata_records import VersionedMessage
 from kwire.internal_topics.typed_record import Problems, TypedRecord
-from kwire.protocol import HIDDEN
 
 if TYPE_CHECKING:
     from kwire import messages as m
+    from kwire.messages.base import Message
     from kwire.messages.register_broker_record import BrokerEndpoint, BrokerFeature
     from kwire.messages.register_controller_record import ControllerEndpoint, ControllerFeature
 
+    ChangeRecord = m.PartitionChangeRecord | m.BrokerRegistrationChangeRecord
+
 __all__ = [
-    "CORDONED_LOG_DIRS_VERSION",
     "NO_LEADER",
     "RECORD_KINDS",
     "Acl",
@@ -50,144 +67,36 @@ __all__ = [
     "Voter",
 ]
 
-NO_LEADER = -1
 NO_LEADER_CHANGE = -2
 NO_RECOVERY_CHANGE = -1
 METADATA_VERSION = "metadata.version"
 LOG_DIRS_VERSION, CORDONED_LOG_DIRS_VERSION = 3, 4  # of RegisterBrokerRecord
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
-    """A listener's name and address. security_protocol: as a word, None where the record has none."""
-
-    name: str
-    host: str
-    port: int
-    security_protocol: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
-    """A registered broker or controller.
-
-    epoch: of the registration, -1 for a controller. features: name -> (lowest, highest) supported version.
-    fenced, in_controlled_shutdown, rack, log_dirs, cordoned_log_dirs, is_migrating_zk_broker: of brokers.
-    zk_migration_ready: of controllers. record_version: the lowest version of the record that holds all of it.
-    """
-
-    node_id: int
-    incarnation_id: UUID
-    endpoints: tuple[Endpoint, ...]
-    features: dict[str, tuple[int, int]]
-    epoch: int = -1
-    rack: str | None = None
-    fenced: bool = False
-    in_controlled_shutdown: bool = False
-    log_dirs: tuple[UUID, ...] = ()
-    cordoned_log_dirs: tuple[UUID, ...] = ()
-    is_migrating_zk_broker: bool = False
-    zk_migration_ready: bool = False
-    record_version: int = field(default=0, compare=False)
-
-
-@dataclass(slots=True, kw_only=True)
-class Partition:
-    """A partition's replicas (node ids) and leader, which is NO_LEADER while it is offline.
-
-    elr: eligible leader replicas outside the ISR (KIP-966). recovering: after an unclean leader election, until the
-    leader has recovered. record_version: the lowest version of PartitionRecord that holds all of it.
-    """
-
-    partition: int
-    replicas: tuple[int, ...] = ()
-    isr: tuple[int, ...] = ()
-    removing_replicas: tuple[int, ...] = ()
-    adding_replicas: tuple[int, ...] = ()
-    leader: int = NO_LEADER
-    leader_epoch: int = 0
-    partition_epoch: int = 0
-    recovering: bool = False
-    directories: tuple[UUID, ...] = ()
-    elr: tuple[int, ...] = ()
-    last_known_elr: tuple[int, ...] = ()
-    record_version: int = field(default=0, compare=False)
-
-
-@dataclass(slots=True, kw_only=True)
-class Topic:
-    """A topic and its partitions by number."""
-
-    name: str
-    topic_id: UUID
-    partitions: dict[int, Partition] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScramCredential:
-    """A user's salted password for one SCRAM mechanism. salt, stored_key and server_key are secrets."""
-
-    salt: bytes
-    iterations: int
-    stored_key: bytes
-    server_key: bytes
-
-    def __repr__(self) -> str:
-        return f"ScramCredential({HIDDEN}, iterations={self.iterations})"
-
-
-class Acl(NamedTuple):
-    """An access control entry: who may, or may not, do what to which resource from which host.
-
-    A number that no enum member has stays a plain int.
-    """
-
-    resource_type: ResourceType | int
-    resource_name: str
-    pattern_type: PatternType | int
-    principal: str
-    host: str
-    operation: Operation | int
-    permission_type: Permission | int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DelegationToken:
-    """A delegation token (KIP-48). owner, requester, renewers: principals as Type:Name. Timestamps in ms.
-
-    token_id is half of what a client needs to log in with the token.
-    """
-
-    token_id: str
-    owner: str
-    requester: str
-    renewers: tuple[str, ...]
-    issue_timestamp: int
-    max_timestamp: int
-    expiration_timestamp: int
-
-    def has_expired(self, now_ms: int) -> bool:
-        """Return whether the token can no longer be used."""
-        return self.max_timestamp < now_ms or self.expiration_timestamp < now_ms
-
-    def is_owner_or_renewer(self, principal: str) -> bool:
-        """Return whether a principal may renew and expire the token."""
-        return principal == self.owner or principal in self.renewers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Voter:
-    """A member of the metadata quorum. directory_id: zero where the record has none."""
-
-    node_id: int
-    directory_id: UUID
-    endpoints: tuple[Endpoint, ...] = ()
+NO_BROKER = -1
+SNAPSHOT_ORDER = (
+    "FeatureLevelRecord",
+    "ZkMigrationStateRecord",
+    "RegisterBrokerRecord",
+    "BrokerRegistrationChangeRecord",
+    "RegisterControllerRecord",
+    "TopicRecord",
+    "PartitionRecord",
+    "PartitionChangeRecord",
+    "ConfigRecord",
+    "ClientQuotaRecord",
+    "ProducerIdsRecord",
+    "AccessControlEntryRecord",
+    "UserScramCredentialRecord",
+    "DelegationTokenRecord",
+)
+"""Kinds of records in a snapshot. Source: org.apache.kafka.image.MetadataImage.write."""
 
 
 QuotaEntity = tuple[tuple[str, str | None], ...]
 """(type, name) pairs in order of their types; a name of None is the default entity of its type."""
 
 Observer = Callable[[Any], object]
+RecordKey = tuple[str, *tuple[Hashable, ...]]
+"""The kind of a record, and what it is about."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -198,6 +107,7 @@ class ClusterState:
     without). snapshot_offset: the end offset of the snapshot it was loaded from, None without.
     configs: (resource type, name; "" is the cluster's default) -> configs. users: by (name, mechanism). leader: of the
     quorum, -1 before the first election. open_transaction: records of a transaction without an end, not applied.
+    records: those in effect, with their versions; the other attributes are made from them.
     """
 
     brokers: dict[int, Node] = field(default_factory=dict)
@@ -219,6 +129,7 @@ class ClusterState:
     snapshot_offset: int | None = None
     open_transaction: list[TypedRecord] | None = None
     problems: Problems = field(default_factory=Problems)
+    records: dict[RecordKey, VersionedMessage] = field(default_factory=dict, repr=False, compare=False)
     _names: dict[UUID, str] = field(default_factory=dict)
     _observers: dict[str, list[Observer]] = field(default_factory=dict, repr=False, compare=False)
 
@@ -255,6 +166,25 @@ class ClusterState:
         for observer in self._observers.get(record.kind, ()):
             observer(record.value)
 
+    def snapshot_records(self) -> Iterator[VersionedMessage]:
+        """Yield the records of a snapshot with their versions, in an order in which they can be applied."""
+        order = {kind: index for index, kind in enumerate(SNAPSHOT_ORDER)}
+        for key in sorted(self.records, key=lambda key: order[key[0]]):
+            record, version = self.records[key]
+            if key[0] == "PartitionRecord" and ("PartitionChangeRecord", *key[1:]) in self.records:
+                # the change that follows raises the epoch by one
+                epoch = getattr(record, "partition_epoch") - 1  # noqa: B009  # of a Message
+                record = msgspec.structs.replace(record, partition_epoch=epoch)
+            yield record, version
+
+    def keep(self, record: Message, version: int, *about: Hashable) -> None:
+        """Put a record into effect, in place of the one of its kind with the same identity (about)."""
+        self.records[type(record).__name__, *about] = record, version
+
+    def drop(self, kind: str, *about: Hashable) -> None:
+        """Remove a record, if there is one."""
+        self.records.pop((kind, *about), None)
+
     def configs_of(self, resource_type: ConfigResource, name: str) -> Mapping[str, str]:
         """Return the configs of a topic, broker or other resource; "" is the default of all brokers."""
         return self.configs.get((resource_type.label, name), {})
@@ -269,12 +199,6 @@ class ClusterState:
         if name is None:
             raise KeyError(f"topic id {topic_id}")
         return self.topics[name]
-
-    def broker_of(self, node_id: int) -> Node:
-        """Return a broker by its id. Raises KeyError."""
-        if node_id not in self.brokers:
-            raise KeyError(f"broker {node_id}")
-        return self.brokers[node_id]
 
 
 # ---- One function a record. version: of the record.
@@ -297,6 +221,12 @@ def _endpoints(endpoints: Iterable[BrokerEndpoint | ControllerEndpoint]) -> tupl
 
 
 def _register_broker(cluster: ClusterState, record: m.RegisterBrokerRecord, version: int) -> None:
+    cluster.drop("BrokerRegistrationChangeRecord", record.broker_id)
+    _put_broker(cluster, record, version)
+
+
+def _put_broker(cluster: ClusterState, record: m.RegisterBrokerRecord, version: int) -> None:
+    cluster.keep(record, version, record.broker_id)
     cluster.brokers[record.broker_id] = Node(
         node_id=record.broker_id,
         epoch=record.broker_epoch,
@@ -309,54 +239,84 @@ def _register_broker(cluster: ClusterState, record: m.RegisterBrokerRecord, vers
         log_dirs=tuple(record.log_dirs),
         cordoned_log_dirs=tuple(record.cordoned_log_dirs or ()),
         is_migrating_zk_broker=record.is_migrating_zk_broker,
-        record_version=version,
     )
 
 
 def _register_controller(cluster: ClusterState, record: m.RegisterControllerRecord, version: int) -> None:
+    cluster.keep(record, version, record.controller_id)
     cluster.controllers[record.controller_id] = Node(
         node_id=record.controller_id,
         incarnation_id=record.incarnation_id,
         endpoints=_endpoints(record.end_points),
         features=_features(record.features),
         zk_migration_ready=record.zk_migration_ready,
-        record_version=version,
     )
 
 
 def _unregister_broker(cluster: ClusterState, record: m.UnregisterBrokerRecord, version: int) -> None:
-    cluster.broker_of(record.broker_id)
+    _registration(cluster, record.broker_id)
     del cluster.brokers[record.broker_id]
+    cluster.drop("RegisterBrokerRecord", record.broker_id)
+    cluster.drop("BrokerRegistrationChangeRecord", record.broker_id)
 
 
 def _unregister_controller(cluster: ClusterState, record: m.UnregisterControllerRecord, version: int) -> None:
     cluster.controllers.pop(record.controller_id, None)
+    cluster.drop("RegisterControllerRecord", record.controller_id)
+
+
+def _registration(cluster: ClusterState, broker_id: int) -> tuple[m.RegisterBrokerRecord, int]:
+    """Return a broker's registration and its version. Raises KeyError."""
+    found = cluster.records.get(("RegisterBrokerRecord", broker_id))
+    if found is None:
+        raise KeyError(f"broker {broker_id}")
+    return cast("m.RegisterBrokerRecord", found[0]), found[1]
 
 
 def _fence(cluster: ClusterState, record: m.FenceBrokerRecord, version: int) -> None:
-    cluster.brokers[record.id] = replace(cluster.broker_of(record.id), fenced=True)
+    broker, broker_version = _registration(cluster, record.id)
+    _put_broker(cluster, msgspec.structs.replace(broker, fenced=True), broker_version)
 
 
 def _unfence(cluster: ClusterState, record: m.UnfenceBrokerRecord, version: int) -> None:
-    cluster.brokers[record.id] = replace(cluster.broker_of(record.id), fenced=False)
+    broker, broker_version = _registration(cluster, record.id)
+    _put_broker(cluster, msgspec.structs.replace(broker, fenced=False), broker_version)
 
 
 def _change_broker(cluster: ClusterState, record: m.BrokerRegistrationChangeRecord, version: int) -> None:
-    broker = cluster.broker_of(record.broker_id)
+    broker, broker_version = _registration(cluster, record.broker_id)
+    changes: dict[str, Any] = {}
     if record.fenced:
-        broker = replace(broker, fenced=record.fenced > 0)
+        changes["fenced"] = record.fenced > 0
     if record.in_controlled_shutdown:
-        broker = replace(broker, in_controlled_shutdown=record.in_controlled_shutdown > 0)
+        changes["in_controlled_shutdown"] = record.in_controlled_shutdown > 0
     if record.log_dirs:
-        at_least = max(broker.record_version, LOG_DIRS_VERSION)
-        broker = replace(broker, log_dirs=tuple(record.log_dirs), record_version=at_least)
+        changes["log_dirs"], broker_version = record.log_dirs, max(broker_version, LOG_DIRS_VERSION)
     if record.cordoned_log_dirs is not None:
-        at_least = max(broker.record_version, CORDONED_LOG_DIRS_VERSION)
-        broker = replace(broker, cordoned_log_dirs=tuple(record.cordoned_log_dirs), record_version=at_least)
-    cluster.brokers[record.broker_id] = broker
+        changes["cordoned_log_dirs"] = record.cordoned_log_dirs
+        broker_version = max(broker_version, CORDONED_LOG_DIRS_VERSION)
+    _put_broker(cluster, msgspec.structs.replace(broker, **changes), broker_version)
+    empty = type(record)(broker_id=record.broker_id, broker_epoch=record.broker_epoch)
+    _keep_unknown_fields(cluster, record, version, empty, record.broker_id)
+
+
+def _keep_unknown_fields(
+    cluster: ClusterState, change: ChangeRecord, version: int, empty: ChangeRecord, *about: Hashable
+) -> None:
+    """Keep the unknown tagged fields of a change and of earlier ones in an otherwise empty change."""
+    fields = dict(change.unknown_tagged_fields)
+    if not fields:
+        return
+    before = cluster.records.get((type(change).__name__, *about))
+    if before is not None:
+        fields = dict(cast("ChangeRecord", before[0]).unknown_tagged_fields) | fields
+        version = max(version, before[1])
+    empty.unknown_tagged_fields = sorted(fields.items())
+    cluster.keep(empty, version, *about)
 
 
 def _topic(cluster: ClusterState, record: m.TopicRecord, version: int) -> None:
+    cluster.keep(record, version, record.topic_id)
     cluster.topics[record.name] = Topic(name=record.name, topic_id=record.topic_id)
     cluster._names[record.topic_id] = record.name
 
@@ -364,11 +324,24 @@ def _topic(cluster: ClusterState, record: m.TopicRecord, version: int) -> None:
 def _remove_topic(cluster: ClusterState, record: m.RemoveTopicRecord, version: int) -> None:
     topic = cluster.topic_of(record.topic_id)
     del cluster.topics[topic.name], cluster._names[topic.topic_id]
-    cluster.configs.pop((ConfigResource.TOPIC.label, topic.name), None)
+    cluster.drop("TopicRecord", topic.topic_id)
+    for index in topic.partitions:
+        cluster.drop("PartitionRecord", topic.topic_id, index)
+        cluster.drop("PartitionChangeRecord", topic.topic_id, index)
+    resource = (ConfigResource.TOPIC.label, topic.name)
+    for name in cluster.configs.pop(resource, ()):
+        cluster.drop("ConfigRecord", *resource, name)
 
 
 def _partition(cluster: ClusterState, record: m.PartitionRecord, version: int) -> None:
-    cluster.topic_of(record.topic_id).partitions[record.partition_id] = Partition(
+    topic = cluster.topic_of(record.topic_id)
+    cluster.drop("PartitionChangeRecord", record.topic_id, record.partition_id)
+    _put_partition(cluster, topic, record, version)
+
+
+def _put_partition(cluster: ClusterState, topic: Topic, record: m.PartitionRecord, version: int) -> None:
+    cluster.keep(record, version, record.topic_id, record.partition_id)
+    topic.partitions[record.partition_id] = Partition(
         partition=record.partition_id,
         replicas=tuple(record.replicas),
         isr=tuple(record.isr),
@@ -381,37 +354,30 @@ def _partition(cluster: ClusterState, record: m.PartitionRecord, version: int) -
         directories=tuple(record.directories),
         elr=tuple(record.eligible_leader_replicas or ()),
         last_known_elr=tuple(record.last_known_elr or ()),
-        record_version=version,
     )
 
 
 def _change_partition(cluster: ClusterState, record: m.PartitionChangeRecord, version: int) -> None:
     """Apply the fields that are set. Source: org.apache.kafka.metadata.PartitionRegistration.merge."""
     topic = cluster.topic_of(record.topic_id)
-    partition = topic.partitions.get(record.partition_id)
-    if partition is None:
+    found = cluster.records.get(("PartitionRecord", record.topic_id, record.partition_id))
+    if found is None:
         raise KeyError(f"partition {record.partition_id} of {topic.name}")
-    if record.replicas is not None:
-        partition.replicas = tuple(record.replicas)
-    if record.isr is not None:
-        partition.isr = tuple(record.isr)
-    if record.removing_replicas is not None:
-        partition.removing_replicas = tuple(record.removing_replicas)
-    if record.adding_replicas is not None:
-        partition.adding_replicas = tuple(record.adding_replicas)
-    if record.directories is not None:
-        partition.directories = tuple(record.directories)
-    if record.eligible_leader_replicas is not None:
-        partition.elr = tuple(record.eligible_leader_replicas)
-    if record.last_known_elr is not None:
-        partition.last_known_elr = tuple(record.last_known_elr)
+    partition = cast("m.PartitionRecord", found[0])
+    changes: dict[str, Any] = {"partition_epoch": partition.partition_epoch + 1}
+    for name in ("replicas", "isr", "removing_replicas", "adding_replicas", "directories"):
+        if (value := getattr(record, name)) is not None:
+            changes[name] = value
+    for name in ("eligible_leader_replicas", "last_known_elr"):
+        if (value := getattr(record, name)) is not None:
+            changes[name] = value or None
     if record.leader != NO_LEADER_CHANGE:
-        partition.leader = record.leader
-        partition.leader_epoch += 1
+        changes |= {"leader": record.leader, "leader_epoch": partition.leader_epoch + 1}
     if record.leader_recovery_state != NO_RECOVERY_CHANGE:
-        partition.recovering = record.leader_recovery_state == 1
-    partition.partition_epoch += 1
-    partition.record_version = max(partition.record_version, version)
+        changes["leader_recovery_state"] = record.leader_recovery_state
+    _put_partition(cluster, topic, msgspec.structs.replace(partition, **changes), max(found[1], version))
+    empty = type(record)(partition_id=record.partition_id, topic_id=record.topic_id)
+    _keep_unknown_fields(cluster, record, version, empty, record.topic_id, record.partition_id)
 
 
 def _clear_elr(cluster: ClusterState, record: m.ClearElrRecord, version: int) -> None:
@@ -419,8 +385,12 @@ def _clear_elr(cluster: ClusterState, record: m.ClearElrRecord, version: int) ->
         raise KeyError(f"topic {record.topic_name}")
     topics = [cluster.topics[record.topic_name]] if record.topic_name else cluster.topics.values()
     for topic in topics:
-        for partition in topic.partitions.values():
-            partition.elr = partition.last_known_elr = ()
+        for index in topic.partitions:
+            partition, partition_version = cluster.records["PartitionRecord", topic.topic_id, index]
+            cleared = msgspec.structs.replace(
+                cast("m.PartitionRecord", partition), eligible_leader_replicas=None, last_known_elr=None
+            )
+            _put_partition(cluster, topic, cleared, partition_version)
 
 
 def _config(cluster: ClusterState, record: m.ConfigRecord, version: int) -> None:
@@ -428,8 +398,10 @@ def _config(cluster: ClusterState, record: m.ConfigRecord, version: int) -> None
     configs = cluster.configs.setdefault(resource, {})
     if record.value is None:
         configs.pop(record.name, None)
+        cluster.drop("ConfigRecord", *resource, record.name)
     else:
         configs[record.name] = record.value
+        cluster.keep(record, version, *resource, record.name)
     if not configs:
         del cluster.configs[resource]
 
@@ -439,14 +411,18 @@ def _quota(cluster: ClusterState, record: m.ClientQuotaRecord, version: int) -> 
     quotas = cluster.quotas.setdefault(entity, {})
     if record.remove:
         quotas.pop(record.key, None)
+        cluster.drop("ClientQuotaRecord", entity, record.key)
     else:
         quotas[record.key] = record.value
+        cluster.keep(record, version, entity, record.key)
     if not quotas:
         del cluster.quotas[entity]
 
 
 def _user(cluster: ClusterState, record: m.UserScramCredentialRecord, version: int) -> None:
-    cluster.users[record.name, label(ScramMechanism.of(record.mechanism))] = ScramCredential(
+    user = (record.name, label(ScramMechanism.of(record.mechanism)))
+    cluster.keep(record, version, *user)
+    cluster.users[user] = ScramCredential(
         iterations=record.iterations,
         salt=bytes(record.salt),
         stored_key=bytes(record.stored_key),
@@ -455,10 +431,13 @@ def _user(cluster: ClusterState, record: m.UserScramCredentialRecord, version: i
 
 
 def _remove_user(cluster: ClusterState, record: m.RemoveUserScramCredentialRecord, version: int) -> None:
-    cluster.users.pop((record.name, label(ScramMechanism.of(record.mechanism))), None)
+    user = (record.name, label(ScramMechanism.of(record.mechanism)))
+    cluster.users.pop(user, None)
+    cluster.drop("UserScramCredentialRecord", *user)
 
 
 def _acl(cluster: ClusterState, record: m.AccessControlEntryRecord, version: int) -> None:
+    cluster.keep(record, version, record.id)
     cluster.acls[record.id] = Acl(
         resource_type=ResourceType.of(record.resource_type),
         resource_name=record.resource_name,
@@ -474,9 +453,11 @@ def _remove_acl(cluster: ClusterState, record: m.RemoveAccessControlEntryRecord,
     if record.id not in cluster.acls:
         raise KeyError(f"ACL {record.id}")
     del cluster.acls[record.id]
+    cluster.drop("AccessControlEntryRecord", record.id)
 
 
 def _token(cluster: ClusterState, record: m.DelegationTokenRecord, version: int) -> None:
+    cluster.keep(record, version, record.token_id)
     cluster.tokens[record.token_id] = DelegationToken(
         token_id=record.token_id,
         owner=record.owner,
@@ -490,21 +471,27 @@ def _token(cluster: ClusterState, record: m.DelegationTokenRecord, version: int)
 
 def _remove_token(cluster: ClusterState, record: m.RemoveDelegationTokenRecord, version: int) -> None:
     cluster.tokens.pop(record.token_id, None)
+    cluster.drop("DelegationTokenRecord", record.token_id)
 
 
 def _feature(cluster: ClusterState, record: m.FeatureLevelRecord, version: int) -> None:
     if record.feature_level == 0 and record.name != METADATA_VERSION:
         cluster.features.pop(record.name, None)
+        cluster.drop("FeatureLevelRecord", record.name)
     else:
         cluster.features[record.name] = record.feature_level
+        cluster.keep(record, version, record.name)
 
 
 def _producer_ids(cluster: ClusterState, record: m.ProducerIdsRecord, version: int) -> None:
     cluster.next_producer_id = record.next_producer_id
+    # a snapshot does not say which broker took the last block
+    cluster.keep(msgspec.structs.replace(record, broker_id=NO_BROKER, broker_epoch=NO_BROKER), version)
 
 
 def _zk_migration(cluster: ClusterState, record: m.ZkMigrationStateRecord, version: int) -> None:
     cluster.zk_migration_state = record.zk_migration_state
+    cluster.keep(record, version)
 
 
 def _ignore(cluster: ClusterState, record: m.NoOpRecord, version: int) -> None:

@@ -20,7 +20,7 @@ from kwire.log.internal import list_snapshots, read_cluster_records, replay_clus
 from kwire.messages import registry
 from kwire.protocol import write_metadata_record
 
-NOT_IN_SNAPSHOTS = {"end_timestamp", "leader", "problems", "snapshot_offset", "open_transaction"}
+NOT_IN_SNAPSHOTS = {"end_timestamp", "leader", "problems", "snapshot_offset", "open_transaction", "records"}
 
 
 def facts(cluster: ClusterState) -> dict[str, Any]:

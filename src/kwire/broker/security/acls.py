@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 from kwire.broker.authorization import CLUSTER, Operation, ResourceType
 from kwire.identifiers import new_uuid
-from kwire.internal_topics.cluster_records import acl_record
 from kwire.internal_topics.cluster_state import Acl, ClusterState
 from kwire.internal_topics.enums import PatternType, Permission
 from kwire.internal_topics.metadata_records import VersionedMessage
-from kwire.messages import RemoveAccessControlEntryRecord
+from kwire.messages import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 __all__ = ["WILDCARD", "Acl", "AclFilter", "Acls", "PatternType", "Permission"]
@@ -99,7 +98,7 @@ class Acls:
         """Create an ACL unless an equal one exists. Raises BrokerError for an invalid one."""
         check(acl)
         if acl not in self._acls.values():
-            self._commit([(acl_record(new_uuid(), acl), 0)])
+            self._commit([(AccessControlEntryRecord(id=new_uuid(), **acl._asdict()), 0)])
 
     def remove(self, filter_: AclFilter) -> list[Acl]:
         """Remove the ACLs that match a filter and return them. Raises BrokerError for an invalid filter."""

@@ -12,17 +12,17 @@ import base64
 import functools
 import hmac
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+
+import msgspec
 
 from kwire.broker.clock import Clock
 from kwire.broker.security.scram import new_credential
 from kwire.broker.settings import Settings
 from kwire.identifiers import new_uuid, render_uuid
-from kwire.internal_topics.cluster_records import delegation_token_record
 from kwire.internal_topics.cluster_state import ClusterState, DelegationToken, ScramCredential
 from kwire.internal_topics.enums import ScramMechanism
 from kwire.internal_topics.metadata_records import VersionedMessage
-from kwire.messages import RemoveDelegationTokenRecord
+from kwire.messages import DelegationTokenRecord, RemoveDelegationTokenRecord
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 __all__ = ["DelegationTokens"]
@@ -41,7 +41,7 @@ class DelegationTokens:
     def __init__(self, cluster: ClusterState, commit: Commit, clock: Clock, settings: Settings) -> None:
         self._commit, self._clock, self._settings = commit, clock, settings
         self._key = settings.delegation_token_secret_key.text.encode()
-        self._tokens = cluster.tokens
+        self._cluster, self._tokens = cluster, cluster.tokens
         self._credential = functools.lru_cache(CREDENTIALS)(self._make_credential)
 
     def __iter__(self) -> Iterator[DelegationToken]:
@@ -80,17 +80,18 @@ class DelegationTokens:
         longest_ms = self._settings.delegation_token_max_lifetime_ms
         max_ms = now_ms + (min(longest_ms, max_lifetime_ms) if max_lifetime_ms > 0 else longest_ms)
         expires_at_ms = min(max_ms, now_ms + self._settings.delegation_token_expiry_time_ms)
-        token = DelegationToken(
-            token_id=render_uuid(new_uuid()),
+        token_id = render_uuid(new_uuid())
+        record = DelegationTokenRecord(
+            token_id=token_id,
             owner=owner,
             requester=requester,
-            renewers=tuple(principals),
+            renewers=principals,
             issue_timestamp=now_ms,
             max_timestamp=max_ms,
             expiration_timestamp=expires_at_ms,
         )
-        self._commit([(delegation_token_record(token), 0)])
-        return token
+        self._commit([(record, 0)])
+        return self._tokens[token_id]
 
     def renew(self, token_hmac: bytes, principal: str, period_ms: int) -> int:
         """Extend a token up to its maximum lifetime; return the expiry timestamp.
@@ -104,7 +105,7 @@ class DelegationTokens:
         longest_ms = self._settings.delegation_token_expiry_time_ms
         period_ms = min(longest_ms, period_ms) if period_ms > 0 else longest_ms
         expires_at_ms = min(token.max_timestamp, now_ms + period_ms)
-        self._commit([(delegation_token_record(replace(token, expiration_timestamp=expires_at_ms)), 0)])
+        self._set_expiry(token, expires_at_ms)
         return expires_at_ms
 
     def expire(self, token_hmac: bytes, principal: str, period_ms: int) -> int:
@@ -117,8 +118,13 @@ class DelegationTokens:
         if token.has_expired(now_ms):
             raise refusal(ErrorCode.DELEGATION_TOKEN_EXPIRED, "Delegation Token is expired.")
         expires_at_ms = min(token.max_timestamp, now_ms + period_ms)
-        self._commit([(delegation_token_record(replace(token, expiration_timestamp=expires_at_ms)), 0)])
+        self._set_expiry(token, expires_at_ms)
         return expires_at_ms
+
+    def _set_expiry(self, token: DelegationToken, expires_at_ms: int) -> None:
+        record, version = self._cluster.records["DelegationTokenRecord", token.token_id]
+        assert isinstance(record, DelegationTokenRecord)
+        self._commit([(msgspec.structs.replace(record, expiration_timestamp=expires_at_ms), version)])
 
     def remove_expired(self) -> None:
         """Delete expired tokens."""

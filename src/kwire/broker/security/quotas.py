@@ -11,7 +11,6 @@ import ipaddress
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kwire.internal_topics.cluster_records import quota_record
 from kwire.internal_topics.cluster_state import ClusterState, QuotaEntity
 from kwire.internal_topics.metadata_records import VersionedMessage
 from kwire.messages import ClientQuotaRecord
@@ -142,6 +141,12 @@ class Quotas:
     def _quota_changed(self, record: ClientQuotaRecord) -> None:
         if not record.remove:
             self._levels.setdefault(record.key, set()).add(frozenset(part.entity_type for part in record.entity))
+
+
+def quota_record(entity: QuotaEntity, key: str, value: float | None) -> ClientQuotaRecord:
+    """Return the record that sets a quota, or removes it (None)."""
+    parts = [ClientQuotaRecord.EntityData(entity_type=kind, entity_name=name) for kind, name in entity]
+    return ClientQuotaRecord(entity=parts, key=key, value=value or 0.0, remove=value is None)
 
 
 def entity_of(user: str | None, client_id: str | None) -> QuotaEntity:
