@@ -13,8 +13,7 @@ from tests.schema import kafka_checker
 from tests.schema.writing import common, field, message, request, tagged
 
 from kwire import schema
-from kwire.schema.declarations import Problems, read_message
-from kwire.schema.evolution.kafka_checker import kafka_violations_of_texts
+from kwire.schema.evolution.kafka_checker import kafka_violations
 
 A, B, C = field(name="A"), field(name="B"), field("string", "C")
 NEXT = {"validVersions": "0-4"}
@@ -22,10 +21,10 @@ NEXT = {"validVersions": "0-4"}
 
 def kafka(old: str, new: str) -> list[str]:
     """The rules by which Kafka's checker refuses."""
-    texts = [read_message(text, Problems(None), "kafka") for text in (old, new)]
-    assert texts[0] is not None
-    assert texts[1] is not None
-    return [violation.rule for violation in kafka_violations_of_texts(texts[0], texts[1])]
+    (before, _), (after, _) = (schema.check(text, dialect="kafka") for text in (old, new))
+    assert before is not None
+    assert after is not None
+    return [violation.rule for violation in kafka_violations(before, after, as_written=True)]
 
 
 def ours(old: str, new: str) -> list[str]:

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kwire.schema.catalogue import import_definitions as import_definitions
     from kwire.schema.compiling import compile as compile
+    from kwire.schema.definition_files import check_all as check_all
+    from kwire.schema.definition_files import load_all as load_all
     from kwire.schema.evolution import Violation as Violation
     from kwire.schema.evolution import compare as compare
     from kwire.schema.language import check as check
-    from kwire.schema.language import check_all as check_all
     from kwire.schema.language import load as load
-    from kwire.schema.language import load_all as load_all
     from kwire.schema.language import parse as parse
     from kwire.schema.merging import Conflict as Conflict
     from kwire.schema.merging import merge as merge
@@ -41,12 +41,12 @@ _HOMES = {
     "Versions": "versions",
     "Violation": "evolution",
     "check": "language",
-    "check_all": "language",
+    "check_all": "definition_files",
     "compare": "evolution",
     "compile": "compiling",
     "import_definitions": "catalogue",
     "load": "language",
-    "load_all": "language",
+    "load_all": "definition_files",
     "parse": "language",
     "merge": "merging",
     "render": "rendering",

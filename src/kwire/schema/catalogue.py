@@ -22,8 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kwire.errors import KwireError, OptionError, SchemaError
+from kwire.schema.definition_files import check_together, definition_files
 from kwire.schema.former_names import FormerName, former_names
-from kwire.schema.language import StrPath, check, check_together, definition_files, parse
+from kwire.schema.language import StrPath, check
 from kwire.schema.merging import Conflict, merge
 from kwire.schema.model import Message
 from kwire.schema.rendering import render
@@ -212,8 +213,7 @@ def read_catalogue(directory: StrPath) -> dict[str, Merged]:
 def _merged(name: str, module: str, releases: dict[str, dict[str, Message]]) -> Merged:
     definitions = [(release, messages[name]) for release, messages in releases.items() if name in messages]
     message, conflicts = merge(definitions)
-    # Read again: what is generated and shipped is the text, so the text is what must be right.
-    return Merged(parse(render(message), f"{name}.json"), module, dict(definitions), conflicts)
+    return Merged(message, module, dict(definitions), conflicts)
 
 
 def release_order(release: str) -> tuple[int, ...]:

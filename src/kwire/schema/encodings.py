@@ -14,14 +14,12 @@ Rules I-10 to I-15 and I-30 to I-34 of docs/spec/messages.md; I-23, the default,
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from kwire.schema.model import ENCODABLE, PRIMITIVES, normal_encodings
+from kwire.schema.attributes import Attributes, Dialect
+from kwire.schema.model import ENCODABLE, PRIMITIVES, Field, normal_encodings
 from kwire.schema.versions import Versions
 from kwire.wire.integer_encoding import ENCODINGS, WIDTHS
-
-if TYPE_CHECKING:
-    from kwire.schema.declarations import Dialect, FieldText, _Object
 
 __all__ = ["Ranges", "logical_type", "read_encodings", "read_ranges", "widest_type"]
 
@@ -50,7 +48,7 @@ def _split(text: str) -> tuple[str, str]:
     return ("[]", text[2:].strip()) if text.startswith("[]") else ("", text)
 
 
-def read_ranges(o: _Object, attribute: str) -> Ranges:
+def read_ranges(o: Attributes, attribute: str) -> Ranges:
     """The members of an object {range: name}; with anything wrong about it (I-14, I-12), nothing."""
     node = o.members[attribute]
     assert isinstance(node.value, dict)
@@ -82,7 +80,7 @@ def read_ranges(o: _Object, attribute: str) -> Ranges:
     return found
 
 
-def widest_type(o: _Object, types: Ranges) -> str | None:
+def widest_type(o: Attributes, types: Ranges) -> str | None:
     """Return the type in memory of a type that is an object; None after reporting an error."""
     names = list(dict.fromkeys(logical_type(text.strip()) for _, text in types))
     if len(names) == 1:
@@ -102,40 +100,40 @@ def widest_type(o: _Object, types: Ranges) -> str | None:
 
 
 def read_encodings(
-    o: _Object, item: FieldText, types: Ranges | None, dialect: Dialect
+    o: Attributes, field: Field, types: Ranges | None, dialect: Dialect
 ) -> tuple[tuple[Versions, str], ...]:
     """The encodings of a field whose type and versions have been read; empty where they are wrong, or the type's own.
 
     types: what the type says for each range, None when it is a plain text.
     dialect: "kip" takes the name in the KIP's own example, unsigned32 for upacked32 (I-40).
     """
-    unfit = item.type not in ENCODABLE
+    unfit = field.type not in ENCODABLE
     notation = "type"
     found: Ranges = []
     if types is not None:
         found = [(versions, ENCODING_OF.get(_split(text)[1], "")) for versions, text in types]
-    elif (element := _split(o.text("type", ""))[1]) in VARINTS:
-        found = [(item.versions, ENCODING_OF[element])]
+    elif (element := _split(o.text("type"))[1]) in VARINTS:
+        found = [(field.versions, ENCODING_OF[element])]
     if "encoding" in o.members:
         if found:
             o.problem("I-34", "encoding is not allowed because type already names one", o.members["encoding"].line)
             return ()
-        notation, found = "encoding", _encoding_attribute(o, item, dialect)
+        notation, found = "encoding", _encoding_attribute(o, field, dialect)
         if found and unfit:
             what = "encoding is allowed only for int16, int32, int64 and arrays of them"
-            what += f", not to {'[]' * item.is_array}{item.type}"
+            what += f", not to {field.type_text}"
             o.problem("I-10", what, o.members["encoding"].line)
             return ()
-    if not found or not _covers(o, item, notation, found) or unfit:
+    if not found or not _covers(o, field, notation, found) or unfit:
         return ()
-    return normal_encodings(item.type, found if item.versions else ())
+    return normal_encodings(field.type, found if field.versions else ())
 
 
-def _encoding_attribute(o: _Object, item: FieldText, dialect: Dialect) -> Ranges:
+def _encoding_attribute(o: Attributes, field: Field, dialect: Dialect) -> Ranges:
     """The ranges of `encoding`, each name one of the nine (I-13) and none wider than the type (I-15)."""
     node = o.members["encoding"]
     if isinstance(node.value, str):
-        found = [(item.versions, node.value)]
+        found = [(field.versions, node.value)]
     elif isinstance(node.value, dict):
         found = read_ranges(o, "encoding")
     else:
@@ -153,22 +151,22 @@ def _encoding_attribute(o: _Object, item: FieldText, dialect: Dialect) -> Ranges
         )
     if wrong:
         return []
-    if item.type in ENCODABLE:
+    if field.type in ENCODABLE:
         for name in dict.fromkeys(name for _, name in found):
-            if ENCODINGS[name].bits > int(item.type.removeprefix("int")):
-                o.problem("I-15", f"encoding {name} is wider than {item.type}", node.line)
+            if ENCODINGS[name].bits > int(field.type.removeprefix("int")):
+                o.problem("I-15", f"encoding {name} is wider than {field.type}", node.line)
                 return []
     return found
 
 
-def _covers(o: _Object, item: FieldText, notation: str, found: Ranges) -> bool:
+def _covers(o: Attributes, field: Field, notation: str, found: Ranges) -> bool:
     """I-11: the ranges, which rise and do not overlap, are together the field's versions as written (I-44)."""
     whole = Versions(found[0][0].lowest, found[-1][0].highest)
     gaps = [f"{a.highest + 1}" for (a, _), (b, _) in pairwise(found) if a.highest + 1 != b.lowest]
-    if not item.versions or (whole == item.versions and not gaps):
+    if not field.versions or (whole == field.versions and not gaps):
         return True
     where = f"version {gaps[0]} is missing" if gaps else f"it covers {whole}"
     o.problem(
-        "I-11", f"{notation} must cover the versions of the field, {item.versions}: {where}", o.members[notation].line
+        "I-11", f"{notation} must cover the versions of the field, {field.versions}: {where}", o.members[notation].line
     )
     return False

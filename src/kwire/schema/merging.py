@@ -67,7 +67,7 @@ def merge(definitions: Sequence[tuple[str, Message]]) -> tuple[Message, list[Con
         flexible=merger.flexible(sources),
         deprecated=merger.whole([(source, source.message.deprecated) for source in sources]),
         struct=root,
-        structs=tuple(merger.built.values()),
+        structs=tuple(sorted(merger.built.values(), key=lambda struct: not struct.is_common)),
         listeners=tuple(dict.fromkeys(name for source in sources for name in source.message.listeners)),
         latest_version_unstable=newest.latest_version_unstable,
     )

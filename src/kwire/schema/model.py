@@ -66,6 +66,7 @@ class Field:
     flexible: None, or the field's own flexible versions in place of the message's (only string and bytes).
     encodings: (versions, name) of KIP-625, rising, together `versions`; empty: the fixed encoding of the type always.
         Of an array they are those of its elements.
+    line, default_text: where the field is in its file, and its default as written there.
     """
 
     name: str
@@ -85,6 +86,8 @@ class Field:
     zero_copy: bool = False
     encodings: tuple[tuple[Versions, str], ...] = ()
     about: str = ""
+    line: int = 0
+    default_text: str = ""
 
     @property
     def json_name(self) -> str:
@@ -139,7 +142,7 @@ class Struct:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Message:
-    """A message definition. structs: all but the message's own, each once, behind those it uses."""
+    """A message definition. structs: all but the message's own, each once, after those it uses."""
 
     name: str
     kind: str
@@ -153,6 +156,7 @@ class Message:
     latest_version_unstable: bool = False
     header_versions: tuple[tuple[Versions, int], ...] = ()
     file: str | None = None
+    line: int = 0
 
     @property
     def stable(self) -> Versions:

@@ -12,39 +12,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kwire.schema.declarations import FieldText, MessageText, Problems, read_message
 from kwire.schema.evolution.findings import Violation
-from kwire.schema.model import Message
+from kwire.schema.model import Field, Message
 from kwire.schema.names import class_name
-from kwire.schema.rendering import render
+from kwire.schema.rendering import render_default
 from kwire.schema.versions import Versions
 
 
-def kafka_violations(old: Message, new: Message) -> list[Violation]:
+def kafka_violations(old: Message, new: Message, *, as_written: bool = False) -> list[Violation]:
     """List what Kafka's checker rejects in a change from old to new.
 
-    A checked definition holds values, not texts, so defaults are compared as `render` writes them: `0x10` as `16`, and
-    the type's own default as absent. `kafka_violations_of_texts` compares the texts themselves.
+    as_written: compare defaults as the definitions write them, as Kafka does; otherwise by value: `0x10` as `16`, and
+    the type's own default as absent.
     """
-    return kafka_violations_of_texts(_declared(old), _declared(new))
-
-
-def kafka_violations_of_texts(old: MessageText, new: MessageText) -> list[Violation]:
-    """List what Kafka's checker rejects in a change from one declared message to another."""
-    checker = _Checker(old, new)
+    checker = _Checker(old, new, as_written)
     checker.messages()
     return checker.found
 
 
-def _declared(message: Message) -> MessageText:
-    declared = read_message(render(message), Problems(message.file), "kafka")
-    assert declared is not None  # what render writes is a definition
-    return declared
-
-
 class _Checker:
-    def __init__(self, old: MessageText, new: MessageText) -> None:
-        self.old, self.new = old, new
+    def __init__(self, old: Message, new: Message, as_written: bool) -> None:
+        self.old, self.new, self.as_written = old, new, as_written
         self.found: list[Violation] = []
 
     def refuse(self, rule: str, where: str, message: str) -> None:
@@ -63,15 +51,15 @@ class _Checker:
         if new.valid.lowest < old.valid.lowest:
             self.refuse("V-05", name, f"lowest valid version {old.valid.lowest} becomes {new.valid.lowest}")
         for message in (old, new):
-            for field in message.fields:  # of common structs, too, only since a later release
+            for field in message.struct.fields:  # of common structs, too, only since a later release
                 self.ranges(message, field, message.name)
         self.registry()
         if class_name(old.name) != class_name(new.name):
             self.refuse("V-10", name, f"renamed from {old.name}")
             return
-        self.structs(old.name, old.fields, new.name, new.fields, name)
+        self.structs(old.name, old.struct.fields, new.name, new.struct.fields, name)
 
-    def ranges(self, message: MessageText, field: FieldText, path: str) -> None:
+    def ranges(self, message: Message, field: Field, path: str) -> None:
         """V-06."""
         where = f"{path}.{field.name}"
         for what, versions in (
@@ -82,19 +70,17 @@ class _Checker:
         ):
             if versions is not None and not message.valid.intersect(versions):
                 self.refuse("V-06", where, f"{what} {versions} contains none of the valid versions {message.valid}")
-        for inner in field.fields:
+        for inner in _own_fields(field):
             self.ranges(message, inner, where)
 
     def registry(self) -> None:
         """T-19: structs of both definitions in one registry."""
-        names = _struct_names(self.old)
-        for name in _struct_names(self.new):
-            if name in names:
-                self.refuse("T-19", self.new.name, f"struct {name} was specified twice, once in each definition")
+        names = {struct.name for struct in self.old.structs}
+        for struct in self.new.structs:
+            if struct.name in names:
+                self.refuse("T-19", self.new.name, f"struct {struct.name} was specified twice, once in each definition")
 
-    def structs(
-        self, old_name: str, old: Sequence[FieldText], new_name: str, new: Sequence[FieldText], path: str
-    ) -> None:
+    def structs(self, old_name: str, old: Sequence[Field], new_name: str, new: Sequence[Field], path: str) -> None:
         found_old, found_new = self.fields(self.old, old_name, old), self.fields(self.new, new_name, new)
         if found_old is None or found_new is None:
             name = class_name(old_name if found_old is None else new_name)
@@ -109,13 +95,11 @@ class _Checker:
             if self.unlike(a, b, {f.name for f in found_old}, {f.name for f in found_new}, path):
                 return
 
-    def fields(self, message: MessageText, name: str, fields: Sequence[FieldText]) -> Sequence[FieldText] | None:
+    def fields(self, message: Message, name: str, fields: Sequence[Field]) -> Sequence[Field] | None:
         """Return a struct's own fields, else those of the struct with this name; None if it does not exist."""
-        return fields or _specified(message).get(class_name(name))
+        return fields or next((struct.fields for struct in message.structs if struct.name == class_name(name)), None)
 
-    def paired(
-        self, old: Sequence[FieldText], new: Sequence[FieldText], path: str
-    ) -> Iterator[tuple[FieldText, FieldText]]:
+    def paired(self, old: Sequence[Field], new: Sequence[Field], path: str) -> Iterator[tuple[Field, Field]]:
         """Yield pairs of fields in versions of both messages, in order; report a field without a counterpart."""
         coming = iter(new)
         for a in old:
@@ -140,7 +124,7 @@ class _Checker:
         elif b is not None:
             self.refuse_new(b, path)
 
-    def next_shared(self, coming: Iterator[FieldText], path: str) -> FieldText | Violation | None:
+    def next_shared(self, coming: Iterator[Field], path: str) -> Field | Violation | None:
         """Return the next new field with versions of both messages, a Violation before it, or None at the end."""
         for b in coming:
             in_old, in_new = self.domain(b)
@@ -151,15 +135,15 @@ class _Checker:
                 return b
         return None
 
-    def domain(self, field: FieldText) -> tuple[bool, bool]:
+    def domain(self, field: Field) -> tuple[bool, bool]:
         versions = field.versions
         return bool(self.old.valid.intersect(versions)), bool(self.new.valid.intersect(versions))
 
-    def refuse_new(self, field: FieldText, path: str) -> None:
+    def refuse_new(self, field: Field, path: str) -> None:
         rule, what = ("V-21", "added") if field.tag is None else ("V-27", f"added with tag {field.tag}")
         self.refuse(rule, f"{path}.{field.name}", f"{what}, versions {field.versions} include old ones")
 
-    def unlike(self, a: FieldText, b: FieldText, old: set[str], new: set[str], path: str) -> bool:
+    def unlike(self, a: Field, b: Field, old: set[str], new: set[str], path: str) -> bool:
         """Compare two fields at one place, and the structs in them; whether Kafka stops here."""
         reason = self.difference(a, b)
         if reason is not None:
@@ -174,18 +158,18 @@ class _Checker:
                     return True
             self.refuse(rule, f"{path}.{b.name}", what)
             return True
-        if a.is_struct:
+        if a.struct is not None:
             # Kafka looks a common struct up by the type of an array's elements, and by the name of a single field.
             names = (a.type, b.type) if a.is_array else (a.name, b.name)
             before = len(self.found)
-            self.structs(names[0], a.fields, names[1], b.fields, f"{path}.{b.name}")
+            self.structs(names[0], _own_fields(a), names[1], _own_fields(b), f"{path}.{b.name}")
             return len(self.found) > before
         return False
 
-    def difference(self, a: FieldText, b: FieldText) -> tuple[str, str] | None:
+    def difference(self, a: Field, b: Field) -> tuple[str, str] | None:
         """The first thing that Kafka refuses about two fields at one place: rule and reason."""
-        if (a.is_array, a.type) != (b.is_array, b.type):
-            return "V-11", f"type {_type(a)} becomes {_type(b)}"
+        if a.type_text != b.type_text:
+            return "V-11", f"type {a.type_text} becomes {b.type_text}"
         highest_old = min(a.versions.highest, self.old.valid.highest)
         highest_new = min(b.versions.highest, self.new.valid.highest)
         if highest_new < highest_old:
@@ -206,29 +190,18 @@ class _Checker:
         own = a.flexible is not None or b.flexible is not None  # else it is V-03, said already
         if own and not flexible_new.covers(flexible_old):
             return "V-16", f"flexible versions {flexible_old} are not within {flexible_new}"
-        if a.default != b.default:
-            return "V-17", f"default {a.default!r} becomes {b.default!r}"
+        default_old, default_new = self.default(a), self.default(b)
+        if default_old != default_new:
+            return "V-17", f"default {default_old!r} becomes {default_new!r}"
         return None
 
     def lowest(self, versions: Versions) -> int:
         return max(versions.lowest, self.new.valid.lowest)
 
-
-def _specified(message: MessageText) -> dict[str, Sequence[FieldText]]:
-    """Every struct of a message by name."""
-    found: dict[str, Sequence[FieldText]] = {struct.name: struct.fields for struct in message.common}
-    waiting = list(message.fields)
-    while waiting:
-        field = waiting.pop()
-        if field.is_struct and (field.fields or field.type not in found):
-            found[field.type] = field.fields
-        waiting += field.fields
-    return found
+    def default(self, field: Field) -> str:
+        return field.default_text if self.as_written else render_default(field) or ""
 
 
-def _struct_names(message: MessageText) -> dict[str, None]:
-    return dict.fromkeys(_specified(message))
-
-
-def _type(field: FieldText) -> str:
-    return f"[]{field.type}" if field.is_array else field.type
+def _own_fields(field: Field) -> Sequence[Field]:
+    """Return the fields written inside a field: those of an inline struct."""
+    return () if field.struct is None or field.struct.is_common else field.struct.fields

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kwire.errors import OptionError, SchemaError
+from kwire.schema.attributes import Dialect
 from kwire.schema.catalogue import BASE, jar_texts, release_files
-from kwire.schema.declarations import Dialect
 from kwire.schema.evolution.git_revisions import read_past_revisions, read_revision
 from kwire.schema.language import check
 from kwire.schema.model import Message
@@ -16,11 +16,10 @@ from kwire.schema.model import Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A definition with its text. file: where it is, `REV:path` and `x.jar!entry` included."""
+    """A definition. file: where it is, `REV:path` and `x.jar!entry` included."""
 
     message: Message
     file: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +47,7 @@ def read_source(source: str, *, dialect: Dialect = "strict") -> Source:
         errors += found
         if message is None:
             continue
-        known = definitions.setdefault(message.name, Definition(message=message, file=file, text=text))
+        known = definitions.setdefault(message.name, Definition(message=message, file=file))
         if known.message is not message:
             errors.append(SchemaError(f"name is already used by {known.file}", "T-09", file, message.name))
     if errors:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kwire.schema.declarations import MessageText, Problems, read_message
 from kwire.schema.evolution.comparison import review
 from kwire.schema.evolution.findings import Finding, Note, Violation
-from kwire.schema.evolution.kafka_checker import kafka_violations_of_texts
+from kwire.schema.evolution.kafka_checker import kafka_violations
 from kwire.schema.evolution.sources import Definition, Source
-from kwire.schema.json_text import Node, read_json_text
 from kwire.schema.model import Message
 from kwire.schema.versions import Versions
 
@@ -33,7 +31,7 @@ def compare_sources(
     version of a request is unstable in its response, too. Removed messages are V-04, added ones are noted as V-20.
     """
     return [
-        Located(finding=finding, file=place.file, line=_line(place, finding.where))
+        Located(finding=finding, file=place.file, line=_line(place.message, finding.where))
         for a, b in _matched(old, new)
         for finding, place in (
             *_compare(a, b, old, history or {}, like_kafka),
@@ -60,7 +58,7 @@ def _compare(
         else:
             yield Note(rule="V-22", where=a.message.name, message="removed; no version of it was released"), a
     elif like_kafka:
-        for violation in kafka_violations_of_texts(_declared(a), _declared(b)):
+        for violation in kafka_violations(a.message, b.message, as_written=True):
             yield violation, b
     else:
         older = history.get(b.message.name, ())
@@ -127,42 +125,15 @@ def _by_key(source: Source, kind: str, api_key: int | None) -> Message | None:
     return next((message for message in messages if _key(message) == (kind, api_key)), None)
 
 
-def _declared(definition: Definition) -> MessageText:
-    declared = read_message(definition.text, Problems(definition.file), "kafka")
-    assert declared is not None  # it was read before
-    return declared
-
-
-def _line(definition: Definition, where: str) -> int:
+def _line(message: Message, where: str) -> int:
     """Return the line of the field that `where` names, or of its closest parent in the definition."""
-    root = read_json_text(definition.text, lenient=True)
-    line = root.line
-    common = {_name(struct): struct for struct in _items(root, "commonStructs")}
-    struct: Node | None = root
+    line, struct = message.line, message.struct
     for step in where.split(".")[1:]:
-        field = next((field for field in _items(struct, "fields") if _name(field) == step), None)
+        field = next((field for field in struct.fields if field.name == step), None)
         if field is None:
             break
         line = field.line
-        struct = field if _items(field, "fields") else common.get(_text(field, "type").removeprefix("[]"))
-        if struct is None:
+        if field.struct is None:
             break
+        struct = field.struct
     return line
-
-
-def _items(node: Node | None, attribute: str) -> list[Node]:
-    value = node.value.get(attribute) if node is not None and isinstance(node.value, dict) else None
-    if value is None:
-        return []
-    return [
-        item for item in (value.value if isinstance(value.value, list) else [value]) if isinstance(item.value, dict)
-    ]
-
-
-def _name(node: Node) -> str:
-    return _text(node, "name")
-
-
-def _text(node: Node, attribute: str) -> str:
-    value = node.value.get(attribute) if isinstance(node.value, dict) else None
-    return value.value.strip() if value is not None and isinstance(value.value, str) else ""
