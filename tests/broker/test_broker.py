@@ -49,13 +49,13 @@ def consume(broker: Broker, topic: str, count: int, **settings: Any) -> list[byt
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_what_is_produced_is_consumed(broker: Broker, codec: str) -> None:
+def test_produced_records_are_consumed(broker: Broker, codec: str) -> None:
     values = [b"%d" % i * 10 for i in range(500)]
     produce(broker, f"codec-{codec}", values, **{"compression.type": codec, "enable.idempotence": codec == "gzip"})
     assert consume(broker, f"codec-{codec}", 500) == values
 
 
-def test_data_stays_in_its_directory(tmp_path: Path) -> None:
+def test_data_survives_in_its_directory(tmp_path: Path) -> None:
     for run in range(2):
         with Broker(tmp_path / "data") as broker:
             produce(broker, "kept", [b"%d-%d" % (run, i) for i in range(10)])
@@ -71,7 +71,7 @@ def test_data_stays_in_its_directory(tmp_path: Path) -> None:
     assert epochs == [4]  # a stop and a start raise it by one each
 
 
-def test_a_temporary_directory_goes_with_its_broker() -> None:
+def test_a_temporary_directory_is_removed_with_its_broker() -> None:
     with Broker() as broker:
         path = Path(broker.call(lambda node: node.log_manager.path))
         assert path.is_dir()
@@ -83,12 +83,12 @@ def test_two_brokers_do_not_share_a_directory(tmp_path: Path) -> None:
         pass
 
 
-def test_an_address_in_use_is_told(broker: Broker) -> None:
+def test_an_address_in_use_is_reported(broker: Broker) -> None:
     with pytest.raises(OptionError, match=f"cannot listen on 127.0.0.1:{broker.port}"):
         Broker(port=broker.port).start()
 
 
-def test_a_wrong_setting_names_close_ones() -> None:
+def test_an_unknown_config_suggests_close_names() -> None:
     with pytest.raises(OptionError, match="num_partitions"):
         Broker(num_partition=3)
     with pytest.raises(OptionError, match="expected an integer"):
@@ -104,14 +104,14 @@ def test_a_broker_starts_inside_an_event_loop() -> None:
     assert asyncio.run(run()) == 1
 
 
-def test_a_stopped_broker_says_so() -> None:
+def test_a_stopped_broker_raises_a_clear_error() -> None:
     broker = Broker()
     with pytest.raises(OptionError, match="not running"):
         broker.bootstrap_servers  # noqa: B018  # the property raises
     broker.stop()
 
 
-def test_topics_are_made_changed_and_removed(broker: Broker) -> None:
+def test_topics_are_created_changed_and_deleted(broker: Broker) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, **QUIET})
     admin.create_topics([NewTopic("managed", 2, 1, config={"retention.ms": "5000"})])["managed"].result(HANG_S)
     admin.create_partitions([NewPartitions("managed", 4)])["managed"].result(HANG_S)
@@ -128,7 +128,7 @@ def test_topics_are_made_changed_and_removed(broker: Broker) -> None:
     assert "managed" not in admin.list_topics(timeout=HANG_S).topics
 
 
-def test_settings_of_the_broker_are_defaults_of_its_topics_at_once(broker: Broker) -> None:
+def test_broker_configs_apply_to_topics_immediately(broker: Broker) -> None:
     request = messages.IncrementalAlterConfigsRequest
     with RawClient(broker) as client:
         for operation, value, expected in ((0, "2000", 2000), (1, None, 1_048_588)):
@@ -141,7 +141,7 @@ def test_settings_of_the_broker_are_defaults_of_its_topics_at_once(broker: Broke
             assert limit == expected
 
 
-def test_a_handler_that_fails_answers_with_an_error_and_the_next_request_is_served(
+def test_a_failing_handler_returns_an_error_and_the_next_request_is_served(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     from kwire.broker.apis import describe_cluster

@@ -101,7 +101,7 @@ def test_nothing_is_accepted_after_a_terminating_push(running: Broker) -> None:
         assert push(client, instance, subscription, terminating=True) == ErrorCode.INVALID_REQUEST
 
 
-def test_a_changed_subscription_has_another_id(running: Broker) -> None:
+def test_a_changed_subscription_has_a_new_id(running: Broker) -> None:
     with RawClient(running) as client:
         found = get(client)
         running.call(lambda node: node.controller.alter_client_metrics("one", {"metrics": "z"}))
@@ -109,7 +109,7 @@ def test_a_changed_subscription_has_another_id(running: Broker) -> None:
         assert get(client, UUID(int=9)).requested_metrics == ["z"]
 
 
-def test_the_apis_are_offered_once_there_is_a_subscription() -> None:
+def test_the_telemetry_apis_are_advertised_once_a_subscription_exists() -> None:
     request = messages.ApiVersionsRequest(client_software_name="raw", client_software_version="1")
 
     def offered(client: RawClient) -> set[int]:

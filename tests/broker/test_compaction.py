@@ -33,7 +33,7 @@ def test_a_compacted_topic_is_cleaned_while_clients_are_served(tmp_path: Path) -
     assert values == {b"%d" % (i % 7): b"%d" % i for i in range(393, 400)}
 
 
-def test_segments_over_retention_go_and_the_log_starts_later(tmp_path: Path) -> None:
+def test_retention_deletes_segments_and_advances_the_log_start(tmp_path: Path) -> None:
     with Broker(tmp_path, log_retention_check_interval_ms=50, log_segment_delete_delay_ms=100) as broker:
         address = {"bootstrap.servers": broker.bootstrap_servers, "log_level": 0}
         admin = AdminClient(address)

@@ -69,14 +69,14 @@ def test_many_pipelined_requests_get_responses(broker: Broker) -> None:
     assert offsets == list(range(500))
 
 
-def test_a_frame_may_come_a_byte_at_a_time(broker: Broker) -> None:
+def test_a_frame_can_arrive_byte_by_byte(broker: Broker) -> None:
     with RawClient(broker) as client:
         for byte in client.protocol.send(asks(), version=12):
             client.sock.send(bytes([byte]))
         assert client.receive().brokers
 
 
-def test_a_large_frame_comes_in_pieces(broker: Broker) -> None:
+def test_a_large_frame_can_arrive_in_chunks(broker: Broker) -> None:
     with RawClient(broker) as client:
         client.ask(asks("large"), 12)
         value = random.Random(1).randbytes(1_000_000)
@@ -90,7 +90,7 @@ def test_a_large_frame_comes_in_pieces(broker: Broker) -> None:
     assert next(iter(batch.records())).value == value
 
 
-def test_a_client_that_does_not_read_only_delays_itself(still_serves: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_does_not_read_delays_only_itself(still_serves: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     handled = []
     handle = fetch.handle
     monkeypatch.setattr(fetch, "handle", lambda *given: handled.append(given) or handle(*given))
@@ -133,7 +133,7 @@ def test_invalid_bytes_close_the_connection_with_a_reason(
     assert why in caplog.text
 
 
-def test_random_bytes_close_or_wait_and_never_more(still_serves: Broker) -> None:
+def test_random_bytes_only_close_the_connection_or_wait(still_serves: Broker) -> None:
     draw = random.Random(4)
     for _ in range(150):
         with connect(still_serves) as sock:
@@ -144,7 +144,7 @@ def test_random_bytes_close_or_wait_and_never_more(still_serves: Broker) -> None
                 sock.shutdown(socket.SHUT_WR)
 
 
-def test_changed_requests_never_do_more_than_close_their_connection(still_serves: Broker) -> None:
+def test_mutated_requests_at_most_close_their_connection(still_serves: Broker) -> None:
     draw = random.Random(5)
     with RawClient(still_serves) as client:
         client.ask(asks("changed"), 12)
@@ -161,7 +161,7 @@ def test_changed_requests_never_do_more_than_close_their_connection(still_serves
             sock.sendall(frame)
 
 
-def test_clients_that_vanish_leave_nothing_behind(still_serves: Broker) -> None:
+def test_disconnected_clients_leave_no_state(still_serves: Broker) -> None:
     with RawClient(still_serves) as client:
         client.ask(asks("vanishing"), 12)
         watched = still_serves.call(lambda node: node.topics.partition("vanishing", 0))
@@ -209,7 +209,7 @@ def test_connections_above_the_limit_are_refused() -> None:
         until(is_let_in, "a closed connection still counts towards the limit")
 
 
-def test_an_idle_connection_is_closed_and_a_waiting_one_is_not() -> None:
+def test_idle_connections_are_closed_but_waiting_ones_stay_open() -> None:
     with Broker(connections_max_idle_ms=500) as broker, contextlib.ExitStack() as stack:
         broker.call(lambda node: node.controller.create_topic("idle", 1))
         watched = broker.call(lambda node: node.topics.partition("idle", 0))

@@ -69,7 +69,7 @@ def test_clients_above_the_limit_wait_while_others_are_served(tmp_path: Path) ->
     assert all("connections are not accepted for now" in line for line in lines)
 
 
-def test_a_log_file_takes_the_descriptor_of_another_when_there_is_none_left(tmp_path: Path) -> None:
+def test_a_log_file_reuses_the_descriptor_of_another_at_the_limit(tmp_path: Path) -> None:
     files = FileSystem(max_open_files=1000)
     paths = [tmp_path / str(n) for n in range(3)]
     opened = [files.open(str(path), create=True) for path in paths[:2]]

@@ -200,7 +200,7 @@ def error_codes(value: Any) -> set[int]:
 
 
 @pytest.mark.parametrize("make", REQUESTS, ids=lambda make: make.__name__)
-def test_every_version_is_answered(broker: Broker, make: Any) -> None:
+def test_every_version_gets_a_response(broker: Broker, make: Any) -> None:
     _, lowest, highest = SERVED[make(0, None).API_KEY]
     with RawClient(broker) as client:
         cls = messages.MetadataRequest
@@ -215,7 +215,7 @@ def test_every_version_is_answered(broker: Broker, make: Any) -> None:
             assert 0 in codes or not codes
 
 
-def test_what_is_offered_is_what_is_served(broker: Broker) -> None:
+def test_advertised_versions_are_the_served_ones(broker: Broker) -> None:
     with RawClient(broker) as client:
         offered = client.ask(api_versions(4, None), 4)
     assert {key.api_key: (key.min_version, key.max_version) for key in offered.api_keys} == {
@@ -231,7 +231,7 @@ def test_a_topic_without_name_and_id_is_invalid(broker: Broker) -> None:
     assert topic.error_code == 17
 
 
-def test_a_version_of_the_future_is_answered_in_version_0(broker: Broker) -> None:
+def test_an_unknown_api_versions_request_gets_a_version_0_response(broker: Broker) -> None:
     with RawClient(broker) as client:
         frame = bytearray(client.protocol.send(api_versions(4, None), version=4))
         frame[6:8] = (77).to_bytes(2, "big")

@@ -49,7 +49,7 @@ def read(broker: Broker, count: int) -> list[bytes]:
         consumer.close()
 
 
-def test_an_error_that_passes_is_retried_by_the_client(broker: Broker) -> None:
+def test_the_client_retries_a_transient_error(broker: Broker) -> None:
     broker.faults.fail("Produce", "NOT_LEADER_OR_FOLLOWER", times=2)
     assert write(broker, **{"retry.backoff.ms": 10}) == [None]
     codes = [each.response.responses[0].partition_responses[0].error_code for each in broker.requests.of("Produce")]
@@ -58,14 +58,14 @@ def test_an_error_that_passes_is_retried_by_the_client(broker: Broker) -> None:
     assert read(broker, 1) == [b"v"]
 
 
-def test_an_error_that_does_not_pass_reaches_the_application(broker: Broker) -> None:
+def test_a_permanent_error_reaches_the_application(broker: Broker) -> None:
     broker.faults.fail("Produce", "TOPIC_AUTHORIZATION_FAILED")
     (error,) = write(broker)
     assert error is not None
     assert error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
 
 
-def test_an_answer_that_is_lost_leaves_one_record(broker: Broker) -> None:
+def test_a_lost_response_leaves_one_record(broker: Broker) -> None:
     broker.faults.drop("Produce", after=True)
     assert write(broker, **{"enable.idempotence": True}) == [None]
     assert len(broker.requests.of("Produce")) == 2
@@ -74,7 +74,7 @@ def test_an_answer_that_is_lost_leaves_one_record(broker: Broker) -> None:
         assert client.list_offsets({("t", 0): -1})["t", 0].offset == 1
 
 
-def test_a_connection_that_breaks_before_anything_is_written(broker: Broker) -> None:
+def test_a_connection_lost_before_the_write_is_retried(broker: Broker) -> None:
     with Client(broker.bootstrap_servers, **QUICK) as client:
         client.metadata()
         broker.faults.drop("Metadata")
@@ -85,7 +85,7 @@ def test_a_connection_that_breaks_before_anything_is_written(broker: Broker) -> 
         assert broker.faults.pending == []
 
 
-def test_a_delay_is_as_long_as_it_says(broker: Broker) -> None:
+def test_a_delay_takes_its_configured_time(broker: Broker) -> None:
     with Client(broker.bootstrap_servers, **QUICK) as client:
         client.metadata()
         broker.faults.delay("Metadata", 200)
@@ -94,7 +94,7 @@ def test_a_delay_is_as_long_as_it_says(broker: Broker) -> None:
         assert time.monotonic() - started >= 0.19
 
 
-def test_a_delay_ends_when_time_jumps(broker: Broker) -> None:
+def test_advancing_the_clock_ends_a_delay(broker: Broker) -> None:
     with Client(broker.bootstrap_servers, **QUICK) as client:
         connection = client.connection()
         broker.faults.delay("Metadata", 3_600_000)
@@ -104,7 +104,7 @@ def test_a_delay_ends_when_time_jumps(broker: Broker) -> None:
         assert connection.receive(MetadataResponse).brokers
 
 
-def test_damaged_records_are_noticed_by_the_client(broker: Broker) -> None:
+def test_the_client_detects_corrupt_records(broker: Broker) -> None:
     write(broker)
     broker.faults.corrupt("Fetch", times=None)
     consumer = Consumer(
@@ -119,7 +119,7 @@ def test_damaged_records_are_noticed_by_the_client(broker: Broker) -> None:
     assert read(broker, 1) == [b"v"]
 
 
-def test_a_fault_can_be_for_one_client(broker: Broker) -> None:
+def test_a_fault_can_target_one_client(broker: Broker) -> None:
     broker.faults.fail("*", "UNKNOWN_SERVER_ERROR", times=None, client_id="unlucky-*")
     with Client(broker.bootstrap_servers, **QUICK) as client:
         client.list_offsets({})
@@ -138,7 +138,7 @@ def test_a_fault_can_be_for_one_client(broker: Broker) -> None:
         (lambda faults: faults.corrupt("Produce"), "only Fetch responses carry records"),
     ],
 )
-def test_what_cannot_be_asked_for_is_said(broker: Broker, call: Any, message: str) -> None:
+def test_invalid_faults_are_rejected(broker: Broker, call: Any, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         call(broker.faults)
 
@@ -165,14 +165,14 @@ def test_requests_are_logged_decoded_and_without_secrets() -> None:
     assert "wonderland" not in repr(logged)
 
 
-def test_only_so_many_requests_are_kept() -> None:
+def test_the_request_log_is_bounded() -> None:
     with Broker(keep_requests=3) as broker, Client(broker.bootstrap_servers) as client:
         for _ in range(5):
             client.metadata()
         assert [each.api for each in broker.requests] == ["Metadata"] * 3
 
 
-def test_a_broker_made_new_has_nothing_of_before_and_serves_the_same_clients(broker: Broker) -> None:
+def test_a_reset_broker_is_empty_and_serves_the_same_clients(broker: Broker) -> None:
     write(broker)
     consumer = Consumer(
         {
@@ -195,7 +195,7 @@ def test_a_broker_made_new_has_nothing_of_before_and_serves_the_same_clients(bro
 
 
 @pytest.mark.parametrize("resets", [0, 2])
-def test_a_stop_reaches_the_coordinators_that_are_there_by_then(resets: int) -> None:
+def test_a_stop_reaches_coordinators_created_meanwhile(resets: int) -> None:
     with Broker() as broker:
         for _ in range(resets):
             broker.reset()
@@ -210,7 +210,7 @@ def test_a_stop_reaches_the_coordinators_that_are_there_by_then(resets: int) -> 
     assert watchers == 1
 
 
-def test_time_that_jumps_makes_old_what_is_old(broker: Broker) -> None:
+def test_advancing_the_clock_expires_old_data(broker: Broker) -> None:
     """Retention of a week, in a moment."""
     cls: Any = registry.get("CreateTopicsRequest")
     config = cls.CreatableTopicConfig(name="retention.ms", value="604800000")

@@ -68,7 +68,7 @@ def filled(broker: Broker) -> str:
     return "filled"
 
 
-def test_the_first_batch_comes_whole_whatever_the_limits(broker: Broker, filled: str) -> None:
+def test_the_first_batch_is_returned_whole_despite_limits(broker: Broker, filled: str) -> None:
     with RawClient(broker) as client:
         small = fetch(client, filled, max_bytes=1, partition_max_bytes=1)
         assert [batch.last_offset for batch in records.read_batches(small.records)] == [0]
@@ -78,7 +78,7 @@ def test_the_first_batch_comes_whole_whatever_the_limits(broker: Broker, filled:
         assert list(records.read_batches(oldest.records)) == []
 
 
-def test_a_limit_is_kept_and_the_rest_comes_later(broker: Broker, filled: str) -> None:
+def test_a_limit_applies_and_the_next_fetch_continues(broker: Broker, filled: str) -> None:
     with RawClient(broker) as client:
         part = fetch(client, filled, offset=1, partition_max_bytes=2500)
         assert [batch.base_offset for batch in records.read_batches(part.records)] == [1, 2]
@@ -86,19 +86,19 @@ def test_a_limit_is_kept_and_the_rest_comes_later(broker: Broker, filled: str) -
 
 
 @pytest.mark.parametrize(("offset", "code"), [(-1, 1), (BATCHES + 1, 1), (BATCHES, 0)])
-def test_an_offset_outside_of_the_log_is_refused(broker: Broker, filled: str, offset: int, code: int) -> None:
+def test_an_offset_outside_the_log_is_out_of_range(broker: Broker, filled: str, offset: int, code: int) -> None:
     with RawClient(broker) as client:
         found = fetch(client, filled, offset=offset)
     assert (found.error_code, found.high_watermark) == ((1, -1) if code else (0, BATCHES))
 
 
 @pytest.mark.parametrize(("epoch", "code"), [(-1, 0), (0, 0), (1, 75)])
-def test_a_leader_epoch_of_the_future_is_refused(broker: Broker, filled: str, epoch: int, code: int) -> None:
+def test_an_unknown_leader_epoch_is_rejected(broker: Broker, filled: str, epoch: int, code: int) -> None:
     with RawClient(broker) as client:
         assert fetch(client, filled, leader_epoch=epoch).error_code == code
 
 
-def test_a_fetch_waits_for_enough_bytes_and_no_longer_than_told(broker: Broker) -> None:
+def test_a_fetch_waits_for_min_bytes_at_most_max_wait(broker: Broker) -> None:
     with RawClient(broker) as client, RawClient(broker) as producer:
         create(client, "waited")
         begin = time.monotonic()
@@ -116,7 +116,7 @@ def test_a_fetch_waits_for_enough_bytes_and_no_longer_than_told(broker: Broker) 
 
 @pytest.mark.requirement("U-02", "U-10", "U-12")
 @pytest.mark.parametrize(("version", "magic"), [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2), (11, 2)])
-def test_old_clients_get_the_format_they_know(broker: Broker, filled: str, version: int, magic: int) -> None:
+def test_old_clients_get_a_format_they_support(broker: Broker, filled: str, version: int, magic: int) -> None:
     with RawClient(broker) as client:
         found = fetch(client, filled, version=version, offset=2)
     batches = list(records.read_batches(found.records))
@@ -125,7 +125,7 @@ def test_old_clients_get_the_format_they_know(broker: Broker, filled: str, versi
 
 
 @pytest.mark.requirement("U-02", "U-03")
-def test_what_cannot_be_given_is_refused(broker: Broker) -> None:
+def test_records_that_cannot_be_converted_are_rejected(broker: Broker) -> None:
     with RawClient(broker) as client:
         create(client, "always-zstd", compression_type="zstd")
         create(client, "never-converted", message_downconversion_enable="false")
@@ -141,7 +141,7 @@ def test_what_cannot_be_given_is_refused(broker: Broker) -> None:
 
 @pytest.mark.requirement("A-21", "A-22", "U-04")
 @pytest.mark.parametrize(("format_version", "magic"), [("0.9.0", 0), ("0.10.2", 1), ("3.0-IV1", 2)])
-def test_records_are_kept_in_the_topics_format(broker: Broker, format_version: str, magic: int) -> None:
+def test_records_are_stored_in_the_topics_format(broker: Broker, format_version: str, magic: int) -> None:
     topic = f"format-{magic}"
     with RawClient(broker) as client:
         create(client, topic, message_format_version=format_version)
@@ -210,7 +210,7 @@ def test_batches_of_an_old_format_need_no_conversion(broker: Broker) -> None:
 
 @pytest.mark.requirement("A-21", "U-04")
 @pytest.mark.parametrize("magic", FORMATS)
-def test_the_brokers_format_is_that_of_topics_without_their_own(magic: int) -> None:
+def test_the_brokers_format_is_the_default_of_topics(magic: int) -> None:
     with Broker(log_message_format_version=FORMATS[magic]) as broker, RawClient(broker) as client:
         create(client, "default")
         create(client, "own", message_format_version=FORMATS[2 - magic])
@@ -219,7 +219,7 @@ def test_the_brokers_format_is_that_of_topics_without_their_own(magic: int) -> N
     assert [[batch.magic for batch in records.read_batches(data)] for data in kept] == [[magic], [2 - magic]]
 
 
-def test_topics_that_are_removed_end_the_wait(broker: Broker) -> None:
+def test_a_deleted_topic_ends_a_waiting_fetch(broker: Broker) -> None:
     with RawClient(broker) as client, RawClient(broker) as other:
         create(client, "removed")
         cls = messages.FetchRequest
@@ -232,7 +232,7 @@ def test_topics_that_are_removed_end_the_wait(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("version", [3, 11, 13])
-def test_a_fetch_that_waits_learns_that_its_topic_was_deleted(broker: Broker, version: int) -> None:
+def test_a_waiting_fetch_reports_a_deleted_topic(broker: Broker, version: int) -> None:
     cls = messages.FetchRequest
     with RawClient(broker) as waiting, RawClient(broker) as other:
         create(other, "passing")

@@ -46,7 +46,7 @@ def begun(sessions: FetchSessions, *indexes: int) -> int:
     return view.session_id
 
 
-def test_without_a_session_everything_is_answered(sessions: FetchSessions) -> None:
+def test_a_sessionless_fetch_returns_every_partition(sessions: FetchSessions) -> None:
     view = sessions.view(request(NO_SESSION, -1, 0, 1), VERSION)
     assert view.session_id == NO_SESSION
     assert not view.is_incremental
@@ -54,7 +54,7 @@ def test_without_a_session_everything_is_answered(sessions: FetchSessions) -> No
     assert len(sessions) == 0
 
 
-def test_later_fetches_are_answered_with_what_changed(sessions: FetchSessions) -> None:
+def test_incremental_fetches_return_changed_partitions(sessions: FetchSessions) -> None:
     session_id = begun(sessions, 0, 1, 2)
     view = sessions.view(request(session_id, 1), VERSION)
     assert [partition.index for partition in view.partitions] == [0, 1, 2]
@@ -65,7 +65,7 @@ def test_later_fetches_are_answered_with_what_changed(sessions: FetchSessions) -
     assert view.has_changed(first, answer(0, error=3))
 
 
-def test_a_partition_that_gave_records_goes_to_the_end(sessions: FetchSessions) -> None:
+def test_a_partition_with_records_moves_to_the_end(sessions: FetchSessions) -> None:
     session_id = begun(sessions, 0, 1, 2)
     view = sessions.view(request(session_id, 1), VERSION)
     view.mark_sent(view.partitions[0], answer(0, records=b"x"))
@@ -92,7 +92,7 @@ def test_a_session_without_partitions_ends(sessions: FetchSessions) -> None:
         (None, 1, 13, ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR),
     ],
 )
-def test_a_wrong_session_is_refused(
+def test_an_invalid_session_is_rejected(
     sessions: FetchSessions, session_id: int | None, epoch: int, version: int, code: ErrorCode
 ) -> None:
     known = begun(sessions, 0)
@@ -107,7 +107,7 @@ def test_a_full_fetch_ends_the_old_session(sessions: FetchSessions) -> None:
     assert len(sessions) == 0
 
 
-def test_a_session_gives_way_when_it_was_long_unused_and_not_before() -> None:
+def test_only_a_long_unused_session_is_evicted() -> None:
     clock = ManualClock()
     sessions = FetchSessions(clock, limit=1)
     first = begun(sessions, 0)
@@ -118,7 +118,7 @@ def test_a_session_gives_way_when_it_was_long_unused_and_not_before() -> None:
     assert len(sessions) == 1
 
 
-def test_watermarks_told_with_an_error_are_told_again(sessions: FetchSessions) -> None:
+def test_watermarks_sent_with_an_error_are_sent_again(sessions: FetchSessions) -> None:
     session_id = begun(sessions, 0)
     view = sessions.view(request(session_id, 1), VERSION)
     view.mark_sent(view.partitions[0], answer(0, error=3))

@@ -46,7 +46,7 @@ def stored(path: Path) -> list[tuple[int, tuple[Message, int]]]:
 
 
 @pytest.mark.parametrize("archive", ["modern", "modern44"])
-def test_a_snapshot_has_the_records_of_kafkas_own(archive: str, kafka_logs: dict[str, Path]) -> None:
+def test_a_snapshot_has_the_records_of_kafkas_snapshot(archive: str, kafka_logs: dict[str, Path]) -> None:
     folder = kafka_logs[archive] / "data" / "__cluster_metadata-0"
     (log,) = folder.glob("*.log")
     snapshots = [path for path in sorted(folder.glob("*.checkpoint")) if not path.name.startswith("0" * 20)]
@@ -61,7 +61,7 @@ def test_a_snapshot_has_the_records_of_kafkas_own(archive: str, kafka_logs: dict
         assert comparable(list(cluster.snapshot_records())) == comparable([each for _, each in stored(snapshot)])
 
 
-def test_a_record_that_a_snapshot_would_lose_stops_the_start(tmp_path: Path) -> None:
+def test_an_unsupported_metadata_record_prevents_startup(tmp_path: Path) -> None:
     builder = BatchBuilder()
     builder.append(None, write_metadata_record(messages.RemoveFeatureLevelRecord(), 0))
     (tmp_path / "00000000000000000000.log").write_bytes(builder.build())
@@ -160,7 +160,7 @@ def test_a_snapshot_keeps_the_tagged_fields_of_a_newer_release(tmp_path: Path) -
     assert comparable(list(again.snapshot_records())) == comparable(records), "a second snapshot loses nothing either"
 
 
-def test_a_transaction_without_an_end_is_aborted(tmp_path: Path) -> None:
+def test_an_unfinished_metadata_transaction_is_aborted(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with Broker(data) as broker:
         begin = messages.BeginTransactionRecord(name="x"), 0
@@ -195,7 +195,7 @@ def take_snapshot(node: Node) -> None:
 
 
 @pytest.mark.requirement("F-50")
-def test_a_broker_starts_from_a_snapshot_of_its_own(tmp_path: Path) -> None:
+def test_a_broker_starts_from_its_own_snapshot(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with Broker(data, log_segment_delete_delay_ms=0, **SMALL) as broker:
         change_much(broker)
@@ -222,7 +222,7 @@ def test_a_broker_starts_from_a_snapshot_of_its_own(tmp_path: Path) -> None:
         assert config.value == "1234567"
 
 
-def test_snapshots_come_by_bytes_and_by_time(tmp_path: Path) -> None:
+def test_snapshots_are_taken_by_size_and_by_time(tmp_path: Path) -> None:
     with Broker(tmp_path / "data", metadata_log_max_snapshot_interval_ms=3_600_000) as broker:
         log = tmp_path / "data" / "__cluster_metadata-0"
         change_much(broker)
@@ -239,7 +239,7 @@ def test_snapshots_come_by_bytes_and_by_time(tmp_path: Path) -> None:
 @pytest.mark.jvm
 @pytest.mark.slow
 @pytest.mark.requirement("F-50", "G-01")
-def test_kafka_boots_from_our_snapshot_and_we_from_what_it_left(tmp_path: Path) -> None:
+def test_kafka_starts_from_our_snapshot_and_we_from_its_directory(tmp_path: Path) -> None:
     from confluent_kafka.admin import AdminClient
 
     data = tmp_path / "data"

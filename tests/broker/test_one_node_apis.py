@@ -44,7 +44,7 @@ def elected(response: Any) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("kind", [0, 1])
-def test_every_partition_is_led_already(client: RawClient, kind: int) -> None:
+def test_every_partition_already_has_its_preferred_leader(client: RawClient, kind: int) -> None:
     response = elect(client, {"t": [0, 9], "unknown": [0], "other": []}, kind)
     assert response.error_code == 0
     assert elected(response) == {
@@ -89,7 +89,7 @@ def test_an_unknown_election_type_is_an_error_of_every_partition(client: RawClie
         ("unknown", 0, None, UNKNOWN, "Unable to find a topic named unknown."),
     ],
 )
-def test_partitions_stay_on_this_node(
+def test_partitions_cannot_be_reassigned_to_other_nodes(
     client: RawClient, topic: str, index: int, replicas: list[int] | None, code: ErrorCode, message: str | None
 ) -> None:
     cls = messages.AlterPartitionReassignmentsRequest
@@ -118,7 +118,7 @@ def quorum(client: RawClient, version: int, *partitions: tuple[str, int]) -> Any
     return client.ask(cls(topics=topics), version)
 
 
-def test_this_node_is_the_quorum(running: Broker, client: RawClient) -> None:
+def test_the_quorum_is_this_node(running: Broker, client: RawClient) -> None:
     end, epoch = running.call(lambda node: (node.metadata_log.last_offset + 1, node.metadata_log.leader_epoch))
     for version in range(3):
         response = quorum(client, version, ("__cluster_metadata", 0))
@@ -154,7 +154,7 @@ def test_resources_with_configs_are_listed_by_type() -> None:
         assert resources([], version=0) == (0, [("sub", 16)])
 
 
-def test_a_replica_moves_to_its_own_directory_only(running: Broker, client: RawClient) -> None:
+def test_a_replica_can_move_only_to_its_own_directory(running: Broker, client: RawClient) -> None:
     path = running.call(lambda node: str(node.log_manager.path))
     cls = messages.AlterReplicaLogDirsRequest
 

@@ -15,7 +15,7 @@ VECTORS = Path(__file__).parents[1] / "data" / "quota-rates-3.9.1.jsonl.gz"
 CASES: list[dict[str, Any]] = [json.loads(line) for line in gzip.decompress(VECTORS.read_bytes()).splitlines()]
 
 
-def test_rates_are_kafkas() -> None:
+def test_rates_equal_kafkas() -> None:
     for case in CASES:
         rate = SampledRate(case["samples"], case["window_s"] * 1000)
         for now_ms, value, measured, window_ms, throttle_ms, _ in case["steps"]:
@@ -25,7 +25,7 @@ def test_rates_are_kafkas() -> None:
             assert rate.throttle_ms(case["quota"], now_ms) == throttle_ms
 
 
-def test_token_buckets_are_kafkas() -> None:
+def test_token_buckets_equal_kafkas() -> None:
     for case in CASES:
         bucket, quota = TokenBucket(case["samples"] * case["window_s"]), case["quota"]
         for now_ms, value, _, _, _, throttle_ms in case["steps"]:

@@ -51,7 +51,7 @@ def with_shared_settings(theirs: dict[str, Any], ours: dict[str, Any]) -> tuple[
 
 @pytest.mark.requirement("W-80", "W-85", "U-01", "U-02", "D-01", "D-08", "A-22")
 @pytest.mark.parametrize(("name", "least"), [("k391", 120), ("k282", 60)])
-def test_our_answers_are_those_of_the_recorded_broker(name: str, least: int, kafka_logs: dict[str, Path]) -> None:
+def test_recorded_requests_get_the_recorded_responses(name: str, least: int, kafka_logs: dict[str, Path]) -> None:
     folder = next(kafka_logs["wire"].rglob(f"{name}.frames.jsonl.gz")).parent
     waiting: dict[int, deque[bool]] = defaultdict(deque)
     compared: Counter[str] = Counter()

@@ -50,7 +50,7 @@ def own_settings(admin: AdminClient, topic: str) -> dict[str, Any]:
 @pytest.mark.jvm
 @pytest.mark.slow
 @pytest.mark.requirement("F-50", "G-01")
-def test_kafka_and_we_take_turns_on_one_directory(tmp_path: Path) -> None:
+def test_kafka_and_kwire_alternate_on_one_directory(tmp_path: Path) -> None:
     ours, theirs, again = ([f"{who}{i:03}" for i in range(n)] for who, n in (("a", 200), ("b", 50), ("c", 50)))
     with Broker(tmp_path / "data") as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, **QUIET})

@@ -109,7 +109,7 @@ def test_other_connections_of_a_throttled_client_are_served(broker: Broker) -> N
         assert client.ask(produce_request(1), 9).throttle_time_ms > 0  # the rate is the client's, not the connection's
 
 
-def test_a_produce_request_without_a_response_mutes_too(broker: Broker) -> None:
+def test_produce_with_acks_0_mutes_the_connection(broker: Broker) -> None:
     set_quota(broker, PRODUCE, 10, ("client-id", "p"))
     with RawClient(broker, "p") as client:
         client.send(produce_request(50_000, acks=0), 9)
@@ -119,7 +119,7 @@ def test_a_produce_request_without_a_response_mutes_too(broker: Broker) -> None:
         assert client.receive().brokers
 
 
-def test_the_time_is_that_until_the_rate_is_the_quota_again(broker: Broker) -> None:
+def test_the_throttle_time_brings_the_rate_down_to_the_quota(broker: Broker) -> None:
     for quota in (100, 1000, 4999):
         set_quota(broker, PRODUCE, quota, ("client-id", f"p{quota}"))
         throttle_ms, counted = produce(broker, f"p{quota}")
@@ -128,7 +128,7 @@ def test_the_time_is_that_until_the_rate_is_the_quota_again(broker: Broker) -> N
     assert produce(broker, "below")[0] == 0
 
 
-def test_the_most_specific_quota_counts(broker: Broker) -> None:
+def test_the_most_specific_quota_applies(broker: Broker) -> None:
     """Set one after the other, each more specific than the ones before; those of a user go before those of a client."""
     quotas: list[tuple[float, list[tuple[str, str | None]]]] = [
         (4000, [("client-id", None)]),
@@ -151,19 +151,19 @@ def test_the_most_specific_quota_counts(broker: Broker) -> None:
         assert throttle_ms == expected_ms(counted, quotas[number - 1][0])
 
 
-def test_a_removed_quota_counts_no_more(broker: Broker) -> None:
+def test_a_removed_quota_no_longer_applies(broker: Broker) -> None:
     set_quota(broker, PRODUCE, 10, ANONYMOUS)
     set_quota(broker, PRODUCE, None, ANONYMOUS)
     assert produce(broker, "p")[0] == 0
 
 
-def test_clients_of_one_user_share_a_quota_of_the_user(broker: Broker) -> None:
+def test_clients_of_a_user_share_the_users_quota(broker: Broker) -> None:
     set_quota(broker, PRODUCE, 5500, ANONYMOUS)
     assert produce(broker, "one")[0] == 0
     assert produce(broker, "two")[0] > 0
 
 
-def test_a_fetch_above_the_rate_gets_nothing_and_is_not_counted(broker: Broker) -> None:
+def test_a_throttled_fetch_is_empty_and_not_counted(broker: Broker) -> None:
     for _ in range(10):
         assert produce(broker, "setup", 10_000)[0] == 0
     set_quota(broker, FETCH, 1000, ("client-id", "f"))
@@ -195,7 +195,7 @@ def test_a_fetch_is_limited_to_what_the_quota_allows_in_a_window(broker: Broker)
         assert response.throttle_time_ms > 2000
 
 
-def test_a_throttled_session_is_not_created_and_goes_on_later(broker: Broker) -> None:
+def test_a_throttled_fetch_session_is_created_later(broker: Broker) -> None:
     assert produce(broker, "setup", 20_000)[0] == 0
     set_quota(broker, FETCH, 1000, ("client-id", "f"))
     with RawClient(broker, "f") as client:
@@ -234,7 +234,7 @@ def grow(name: str, count: int) -> Any:
     return cls(topics=[cls.CreatePartitionsTopic(name=name, count=count, assignments=None)])
 
 
-def test_mutations_above_the_rate_are_refused_from_a_version_on(broker: Broker) -> None:
+def test_newer_versions_reject_mutations_above_the_rate(broker: Broker) -> None:
     set_quota(broker, MUTATION, 0.001, ("client-id", "m"))  # a token is back after 1,000 s; the burst is less than one
     exceeded = ErrorCode.THROTTLING_QUOTA_EXCEEDED
     assert mutate(broker, create("v", 1, validate_only=True), 7)[1] == [0]  # counts, though nothing is created
@@ -257,7 +257,7 @@ def test_mutations_above_the_rate_are_refused_from_a_version_on(broker: Broker) 
     assert mutate(broker, create("c", 1), 7) == (0, [0])
 
 
-def test_request_time_throttles_for_one_window_at_most(broker: Broker) -> None:
+def test_the_request_quota_throttles_at_most_one_window(broker: Broker) -> None:
     set_quota(broker, REQUEST, 0.000001, ("client-id", "r"))
     with RawClient(broker, "r") as client:
         assert client.ask(messages.MetadataRequest(topics=None), 9).throttle_time_ms == 1000
@@ -270,7 +270,7 @@ def test_request_time_throttles_for_one_window_at_most(broker: Broker) -> None:
         assert (response.throttle_time_ms, response.responses) == (1000, [])
 
 
-def test_a_client_that_leaves_while_it_is_muted(broker: Broker) -> None:
+def test_a_muted_client_can_disconnect(broker: Broker) -> None:
     set_quota(broker, PRODUCE, 10, ("client-id", "p"))
     with RawClient(broker, "p") as client:
         client.ask(produce_request(50_000), 9)

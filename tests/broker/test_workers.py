@@ -125,7 +125,7 @@ def test_an_old_client_that_waited_gets_converted_records(broker: Broker) -> Non
     assert [each.magic for each in records.read_batches(topic.partitions[0].records)] == [1]
 
 
-def test_invalid_records_are_refused_from_a_worker_thread(broker: Broker) -> None:
+def test_invalid_records_are_rejected_in_a_worker_thread(broker: Broker) -> None:
     data = bytearray(batch(Compression.GZIP, *(b"%d" % n for n in range(100_000))))
     data[17:21] = b"crc!"
     with RawClient(broker) as client:

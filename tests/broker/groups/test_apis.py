@@ -203,7 +203,7 @@ def test_all_versions_up_to_the_newest_are_served() -> None:
 
 
 @pytest.mark.parametrize("version", range(11))
-def test_what_is_committed_in_any_version_is_fetched_in_every_version(node: Node, version: int) -> None:
+def test_offsets_committed_in_any_version_are_fetched_in_every_version(node: Node, version: int) -> None:
     assert commit(node, "g", {("t", 0): 5, ("t", 1): 7}, version) == {("t", 0): 0, ("t", 1): 0}
     for fetching in range(11):
         offsets, errors, code = fetch(node, "g", {"t": [0, 1], "u": [0]}, fetching)
@@ -215,7 +215,7 @@ def test_what_is_committed_in_any_version_is_fetched_in_every_version(node: Node
 
 
 @pytest.mark.parametrize("version", [8, 10])
-def test_commits_are_refused_partition_by_partition(node: Node, version: int) -> None:
+def test_commits_are_rejected_per_partition(node: Node, version: int) -> None:
     unknown = ErrorCode.UNKNOWN_TOPIC_ID if version == 10 else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     codes = commit(node, "g", {("t", 0): 1, ("t", 9): 1, ("nothing", 0): 1}, version)
     assert codes == {("t", 0): 0, ("t", 9): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ("nothing", 0): unknown}
@@ -223,12 +223,12 @@ def test_commits_are_refused_partition_by_partition(node: Node, version: int) ->
     assert fetch(node, "g", None, 8)[0] == {("t", 0): 1}
 
 
-def test_a_commit_that_no_member_may_make_is_refused_for_every_partition(node: Node) -> None:
+def test_an_unauthorized_commit_is_rejected_for_every_partition(node: Node) -> None:
     codes = commit(node, "g", {("t", 0): 1, ("t", 1): 1}, generation_id_or_member_epoch=3, member_id="m")
     assert set(codes.values()) == {ErrorCode.ILLEGAL_GENERATION}
 
 
-def test_topics_and_groups_that_a_client_may_not_touch_are_not_touched(node: Node) -> None:
+def test_unauthorized_topics_and_groups_are_unchanged(node: Node) -> None:
     commit(node, "g", {("t", 0): 1, ("u", 0): 2})
     node.security = Denying(
         (Operation.READ, ResourceType.TOPIC, "u"),
@@ -261,7 +261,7 @@ def test_topics_and_groups_that_a_client_may_not_touch_are_not_touched(node: Nod
 
 
 @pytest.mark.parametrize("version", range(7))
-def test_this_broker_coordinates_everything(node: Node, version: int) -> None:
+def test_the_broker_is_the_coordinator_of_every_group_and_transaction(node: Node, version: int) -> None:
     for key_type in (0, 1) if version else (0,):
         if version >= 4:
             response = ask(node, FindCoordinatorRequest(key_type=key_type, coordinator_keys=["a", "b"]), version)
@@ -276,7 +276,7 @@ def test_this_broker_coordinates_everything(node: Node, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", range(10))
-def test_joining_in_every_version(node: Node, version: int) -> None:
+def test_every_version_of_join_group_works(node: Node, version: int) -> None:
     first = join(node, "g", version)
     if version >= 4:
         assert first.error_code == ErrorCode.MEMBER_ID_REQUIRED
@@ -284,14 +284,14 @@ def test_joining_in_every_version(node: Node, version: int) -> None:
     assert (first.error_code, first.generation_id, first.leader) == (0, 1, first.member_id)
 
 
-def test_a_refused_join_carries_the_member_id_that_was_sent(node: Node) -> None:
+def test_a_rejected_join_returns_the_member_id_of_the_request(node: Node) -> None:
     for version in range(10):
         response = ask(node, JoinGroupRequest(group_id="g", member_id="m", session_timeout_ms=10_000), version)
         assert (response.error_code, response.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "m")
         assert response.protocol_name == (None if version >= 7 else "")
 
 
-def test_syncing_from_version_5_on_takes_the_protocol(node: Node) -> None:
+def test_sync_group_from_version_5_checks_the_protocol(node: Node) -> None:
     member_id = member(node, "g")
     request = SyncGroupRequest(group_id="g", member_id=member_id, generation_id=1)
     for version in range(6):
@@ -302,14 +302,14 @@ def test_syncing_from_version_5_on_takes_the_protocol(node: Node) -> None:
     assert (response.assignment, response.protocol_type, response.protocol_name) == (b"mine", "consumer", "range")
 
 
-def test_heartbeats_in_every_version(node: Node) -> None:
+def test_every_version_of_heartbeat_works(node: Node) -> None:
     member_id = member(node, "g")
     for version in range(5):
         assert ask(node, HeartbeatRequest(group_id="g", member_id=member_id, generation_id=1), version).error_code == 0
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_leaving_in_every_version(node: Node, version: int) -> None:
+def test_every_version_of_leave_group_works(node: Node, version: int) -> None:
     member_id = member(node, "g")
     request = LeaveGroupRequest(group_id="g")
     for expected in (0, ErrorCode.UNKNOWN_MEMBER_ID):
@@ -326,7 +326,7 @@ def test_leaving_in_every_version(node: Node, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", range(7))
-def test_describing_classic_groups(node: Node, version: int) -> None:
+def test_classic_groups_are_described(node: Node, version: int) -> None:
     member_id = member(node, "g", group_instance_id="i")
     request = DescribeGroupsRequest(groups=["g", "nothing"])
     if version >= 3:
@@ -343,7 +343,7 @@ def test_describing_classic_groups(node: Node, version: int) -> None:
     assert nothing.error_code == (ErrorCode.GROUP_ID_NOT_FOUND if version >= 6 else 0)
 
 
-def test_listing_groups_by_state_and_type(node: Node) -> None:
+def test_groups_are_listed_by_state_and_type(node: Node) -> None:
     member(node, "classic")
     commit(node, "simple", {("t", 0): 1})
     beat(node, "consumer")
@@ -369,7 +369,7 @@ def test_listing_groups_by_state_and_type(node: Node) -> None:
 
 
 @pytest.mark.parametrize("version", range(4))
-def test_deleting_groups(node: Node, version: int) -> None:
+def test_empty_groups_are_deleted(node: Node, version: int) -> None:
     member(node, "busy")
     commit(node, "g", {("t", 0): 1})
     results = ask(node, DeleteGroupsRequest(groups_names=["g", "busy", "nothing", "g"]), version).results
@@ -381,7 +381,7 @@ def test_deleting_groups(node: Node, version: int) -> None:
     assert fetch(node, "g", None, 8)[0] == {}
 
 
-def test_deleting_offsets(node: Node) -> None:
+def test_committed_offsets_are_deleted(node: Node) -> None:
     commit(node, "g", {("t", 0): 1, ("t", 1): 1, ("u", 0): 1})
     topic = OffsetDeleteRequest.OffsetDeleteRequestTopic
     partition = OffsetDeleteRequest.OffsetDeleteRequestPartition
@@ -414,7 +414,7 @@ def beat(node: Node, group_id: str, version: int = 0, **fields: Any) -> Any:
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_consumer_groups_from_the_first_heartbeat_to_their_description(node: Node, version: int) -> None:
+def test_a_consumer_group_is_described_after_its_first_heartbeat(node: Node, version: int) -> None:
     joined = beat(node, "g", version, member_id="m" if version else "")
     assert (joined.error_code, joined.member_epoch) == (0, 1)
     assert [sorted(topic.partitions) for topic in joined.assignment.topic_partitions] == [[0, 1]]
@@ -440,7 +440,7 @@ def test_consumer_groups_from_the_first_heartbeat_to_their_description(node: Nod
     assert nothing.error_message == "Group nothing not found."
 
 
-def test_consumer_groups_are_refused_with_a_message(node: Node) -> None:
+def test_rejected_consumer_group_heartbeats_have_an_error_message(node: Node) -> None:
     response = beat(node, "g", 0, server_assignor="sticky")
     assert response.error_code == ErrorCode.UNSUPPORTED_ASSIGNOR
     assert response.error_message == "ServerAssignor sticky is not supported. Supported assignors: uniform, range."
@@ -453,7 +453,7 @@ def test_consumer_groups_are_refused_with_a_message(node: Node) -> None:
     assert (group.error_code, group.members) == (ErrorCode.TOPIC_AUTHORIZATION_FAILED, [])
 
 
-def test_the_consumer_protocol_can_be_switched_off(node: Node) -> None:
+def test_the_consumer_protocol_can_be_disabled(node: Node) -> None:
     node.settings = node.settings.replace(group_coordinator_rebalance_protocols="classic")
     assert beat(node, "g").error_code == ErrorCode.UNSUPPORTED_VERSION
     group = ask(node, ConsumerGroupDescribeRequest(group_ids=["g"]), 0).groups[0]
@@ -472,7 +472,7 @@ def test_offsets_of_consumer_groups_are_checked_by_epoch(node: Node) -> None:
     assert fetch(node, "g", {"t": [0]}, 9, member_id="other", member_epoch=1)[2] == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_old_commits_say_when_they_are_to_be_forgotten(node: Node) -> None:
+def test_old_versions_of_offset_commit_set_the_expiry(node: Node) -> None:
     commit(node, "g", {("t", 0): 1}, 2, retention_time_ms=1_000)
     node.groups.offsets.expire()
     assert fetch(node, "g", None, 8)[0] == {("t", 0): 1}
@@ -481,7 +481,7 @@ def test_old_commits_say_when_they_are_to_be_forgotten(node: Node) -> None:
     assert fetch(node, "g", None, 8)[0] == {}
 
 
-def test_several_groups_are_fetched_at_once(node: Node) -> None:
+def test_offset_fetch_supports_several_groups(node: Node) -> None:
     commit(node, "g", {("t", 0): 1})
     commit(node, "h", {("t", 0): 2})
     group = OffsetFetchRequest.OffsetFetchRequestGroup
@@ -490,7 +490,7 @@ def test_several_groups_are_fetched_at_once(node: Node) -> None:
     assert [[p.committed_offset for t in g.topics for p in t.partitions] for g in response.groups] == [[1], [2], []]
 
 
-def test_a_request_that_fails_inside_is_answered_in_every_version(node: Node) -> None:
+def test_an_internal_error_has_a_response_in_every_version(node: Node) -> None:
     groups, node.groups.store.groups = node.groups.store.groups, None
     for api_key, api in APIS.items():
         cls = registry.request(api_key)

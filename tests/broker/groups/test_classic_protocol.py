@@ -8,7 +8,7 @@ from kwire.protocol.error_codes import ErrorCode
 from tests.broker.groups.harness import Bench, subscription
 
 
-def test_a_member_without_an_id_is_given_one_and_has_to_come_back_with_it() -> None:
+def test_a_member_without_an_id_gets_one_and_must_rejoin_with_it() -> None:
     bench = Bench()
     first = bench.join("g").one
     assert first.error_code == ErrorCode.MEMBER_ID_REQUIRED
@@ -19,14 +19,14 @@ def test_a_member_without_an_id_is_given_one_and_has_to_come_back_with_it() -> N
     assert [member.member_id for member in again.one.members] == [first.member_id]
 
 
-def test_before_version_4_a_member_joins_at_once() -> None:
+def test_before_version_4_a_member_joins_without_an_id() -> None:
     bench = Bench()
     joined = bench.join("g", version=3)
     bench.clock.advance(0)
     assert joined.one.generation_id == 1
 
 
-def test_the_leader_hears_of_everybody_and_the_others_of_nobody() -> None:
+def test_only_the_leader_receives_the_list_of_members() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=100)
     (leader, first), (_, second) = bench.new_member("g"), bench.new_member("g")
     bench.clock.advance(200)
@@ -37,7 +37,7 @@ def test_the_leader_hears_of_everybody_and_the_others_of_nobody() -> None:
     assert first.one.protocol_type == "consumer"
 
 
-def test_followers_wait_for_the_assignment_that_the_leader_brings() -> None:
+def test_followers_wait_for_the_leaders_assignment() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=100)
     (leader, _), (follower, _) = bench.new_member("g"), bench.new_member("g")
     bench.clock.advance(200)
@@ -49,7 +49,7 @@ def test_followers_wait_for_the_assignment_that_the_leader_brings() -> None:
     assert bench.sync("g", follower, 1).one.assignment == b"b"  # its answer was lost: it asks again
 
 
-def test_a_member_that_the_leader_left_out_gets_nothing() -> None:
+def test_a_member_missing_from_the_assignment_gets_an_empty_one() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=100)
     (leader, _), (follower, _) = bench.new_member("g"), bench.new_member("g")
     bench.clock.advance(200)
@@ -58,7 +58,7 @@ def test_a_member_that_the_leader_left_out_gets_nothing() -> None:
     assert (waiting.one.error_code, waiting.one.assignment) == (0, b"")
 
 
-def test_the_protocol_is_the_one_that_most_members_prefer_among_those_all_have() -> None:
+def test_the_protocol_is_the_common_one_with_most_votes() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=100)
     data = subscription("t")
     for names in (["x", "range", "sticky"], ["sticky", "range"], ["sticky", "range", "x"]):
@@ -79,19 +79,19 @@ def test_the_protocol_is_the_one_that_most_members_prefer_among_those_all_have()
         ({"member_id": "nobody", "group_instance_id": "i"}, ErrorCode.UNKNOWN_MEMBER_ID),
     ],
 )
-def test_joins_are_refused_with_kafkas_codes(fields: dict[str, object], code: ErrorCode) -> None:
+def test_rejected_joins_have_kafkas_error_codes(fields: dict[str, object], code: ErrorCode) -> None:
     bench = Bench()
     bench.stable("g")
     assert bench.join("g", **fields).one.code == code
 
 
-def test_the_empty_group_id_is_refused() -> None:
+def test_an_empty_group_id_is_invalid() -> None:
     bench = Bench()
     assert bench.join("").one.code == ErrorCode.INVALID_GROUP_ID
     assert bench.heartbeat("", "m", 1) == ErrorCode.INVALID_GROUP_ID
 
 
-def test_a_member_of_a_group_that_is_not_there_is_unknown() -> None:
+def test_a_member_of_a_missing_group_is_unknown() -> None:
     bench = Bench()
     assert bench.join("g", "m").one.code == ErrorCode.UNKNOWN_MEMBER_ID
     assert bench.sync("g", "m", 1).one.code == ErrorCode.UNKNOWN_MEMBER_ID
@@ -99,7 +99,7 @@ def test_a_member_of_a_group_that_is_not_there_is_unknown() -> None:
     assert bench.state("g") == "Dead"
 
 
-def test_a_group_takes_no_more_members_than_group_max_size() -> None:
+def test_group_max_size_limits_the_members_of_a_group() -> None:
     bench = Bench(group_max_size=2)
     [old] = bench.stable("g", 1)
     joins = [bench.new_member("g")[1] for _ in range(2)]  # while it rebalances, those that join first are in
@@ -132,7 +132,7 @@ def test_sync_is_checked_against_generation_and_protocol() -> None:
     assert bench.sync("g", member, 1).one.code == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_a_follower_that_joins_again_unchanged_disturbs_nobody_but_the_leader_does() -> None:
+def test_a_rejoin_of_the_leader_rebalances_an_unchanged_follower_does_not() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=10)
     leader, follower = bench.stable("g", 2)
     assert bench.join("g", follower).one.generation_id == 1
@@ -141,14 +141,14 @@ def test_a_follower_that_joins_again_unchanged_disturbs_nobody_but_the_leader_do
     assert bench.state("g") == "PreparingRebalance"
 
 
-def test_a_follower_with_another_subscription_makes_the_group_rebalance() -> None:
+def test_a_changed_subscription_of_a_follower_triggers_a_rebalance() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=10)
     _, follower = bench.stable("g", 2)
     assert bench.join("g", follower, protocols={"range": subscription("t", "u")}) == []
     assert bench.state("g") == "PreparingRebalance"
 
 
-def test_a_join_whose_answer_was_lost_is_answered_again() -> None:
+def test_a_repeated_join_gets_the_same_response() -> None:
     bench = Bench()
     member, _ = bench.new_member("g")
     bench.clock.advance(0)
@@ -157,7 +157,7 @@ def test_a_join_whose_answer_was_lost_is_answered_again() -> None:
     assert bench.state("g") == "CompletingRebalance"
 
 
-def test_a_rebalance_sends_members_that_wait_for_their_assignment_to_join_again() -> None:
+def test_a_rebalance_makes_members_in_sync_group_rejoin() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=10)
     (_, _), (follower, _) = bench.new_member("g"), bench.new_member("g")
     bench.clock.advance(20)
@@ -166,7 +166,7 @@ def test_a_rebalance_sends_members_that_wait_for_their_assignment_to_join_again(
     assert waiting.one.error_code == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_members_leave_in_a_batch_each_with_its_own_result() -> None:
+def test_a_batch_of_leaving_members_has_one_result_each() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=10)
     first, second, _ = bench.stable("g", 3)
     pending = bench.join("g").one.member_id
@@ -175,7 +175,7 @@ def test_members_leave_in_a_batch_each_with_its_own_result() -> None:
     assert len(bench.group("g").members) == 1
 
 
-def test_the_last_member_leaves_an_empty_group_with_a_generation_of_its_own() -> None:
+def test_the_last_member_leaves_an_empty_group_with_a_new_generation() -> None:
     bench = Bench()
     [member] = bench.stable("g")
     assert bench.leave("g", member) == [0]
@@ -200,7 +200,7 @@ def static(bench: Bench, group_id: str = "g", instance_id: str = "i", **fields: 
     return str(member_id)
 
 
-def test_an_instance_that_comes_back_goes_on_where_it_was() -> None:
+def test_a_returning_static_member_keeps_its_assignment() -> None:
     bench = Bench()
     old = static(bench)
     back = bench.join("g", group_instance_id="i").one
@@ -215,14 +215,14 @@ def test_an_instance_that_comes_back_goes_on_where_it_was() -> None:
     assert bench.join("g", old, group_instance_id="i").one.code == ErrorCode.FENCED_INSTANCE_ID
 
 
-def test_before_version_9_an_instance_that_was_the_leader_is_told_of_its_old_id() -> None:
+def test_before_version_9_a_returning_leader_gets_its_old_member_id_as_leader() -> None:
     bench = Bench()
     old = static(bench)
     back = bench.join("g", group_instance_id="i", version=8).one
     assert (back.leader, back.skip_assignment, back.members) == (old, False, [])
 
 
-def test_an_instance_that_comes_back_with_another_protocol_makes_the_group_rebalance() -> None:
+def test_a_static_member_that_returns_with_another_protocol_triggers_a_rebalance() -> None:
     bench = Bench()
     static(bench, protocols={"range": subscription("t"), "sticky": subscription("t")})
     back = bench.join("g", group_instance_id="i", protocols={"sticky": subscription("t")})
@@ -230,7 +230,7 @@ def test_an_instance_that_comes_back_with_another_protocol_makes_the_group_rebal
     assert bench.state("g") == "CompletingRebalance"
 
 
-def test_an_instance_that_waits_under_its_old_id_is_fenced_by_the_new_one() -> None:
+def test_a_waiting_static_member_is_fenced_by_its_new_member_id() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=100)
     waiting = bench.join("g", group_instance_id="i")
     assert waiting == []
@@ -238,7 +238,7 @@ def test_an_instance_that_waits_under_its_old_id_is_fenced_by_the_new_one() -> N
     assert waiting.one.error_code == ErrorCode.FENCED_INSTANCE_ID
 
 
-def test_an_instance_leaves_by_its_name_alone() -> None:
+def test_a_static_member_can_leave_by_its_instance_id_only() -> None:
     bench = Bench()
     member = static(bench)
     assert bench.leave("g", ("wrong", "i")) == [ErrorCode.FENCED_INSTANCE_ID]
@@ -249,14 +249,14 @@ def test_an_instance_leaves_by_its_name_alone() -> None:
 # --- when nothing can be written ---
 
 
-def test_a_group_that_cannot_be_written_is_not_made() -> None:
+def test_a_group_that_cannot_be_written_is_not_created() -> None:
     bench = Bench()
     bench.break_log()
     assert bench.join("g").one.code == ErrorCode.NOT_COORDINATOR
     assert bench.state("g") == "Dead"
 
 
-def test_an_assignment_that_cannot_be_written_is_given_to_nobody() -> None:
+def test_an_assignment_that_cannot_be_written_is_not_sent() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=10)
     (leader, _), (follower, _) = bench.new_member("g"), bench.new_member("g")
     bench.clock.advance(20)
@@ -267,7 +267,7 @@ def test_an_assignment_that_cannot_be_written_is_given_to_nobody() -> None:
     assert bench.state("g") == "PreparingRebalance"
 
 
-def test_an_instance_whose_return_cannot_be_written_keeps_its_old_id() -> None:
+def test_a_static_member_keeps_its_old_id_if_its_return_cannot_be_written() -> None:
     bench = Bench()
     old = static(bench)
     bench.break_log()

@@ -6,7 +6,7 @@ from kwire.protocol.error_codes import ErrorCode
 from tests.broker.groups.harness import Bench
 
 
-def test_the_first_rebalance_waits_for_more_members_as_long_as_they_come() -> None:
+def test_the_initial_rebalance_delay_is_extended_by_new_members() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=3_000)
     _, first = bench.new_member("g")
     bench.clock.advance(2_000)
@@ -17,7 +17,7 @@ def test_the_first_rebalance_waits_for_more_members_as_long_as_they_come() -> No
     assert (first.one.generation_id, second.one.generation_id) == (1, 1)
 
 
-def test_the_first_rebalance_waits_no_longer_than_the_rebalance_timeout() -> None:
+def test_the_initial_rebalance_delay_ends_at_the_rebalance_timeout() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=3_000)
     _, first = bench.new_member("g", rebalance_timeout_ms=7_000)
     for _ in range(4):
@@ -27,7 +27,7 @@ def test_the_first_rebalance_waits_no_longer_than_the_rebalance_timeout() -> Non
     assert first.one.generation_id == 1
 
 
-def test_members_that_do_not_join_again_in_time_are_gone() -> None:
+def test_members_that_do_not_rejoin_in_time_are_removed() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=10)
     leader, follower = bench.stable("g", 2, rebalance_timeout_ms=30_000)
     _, new = bench.new_member("g", rebalance_timeout_ms=30_000)
@@ -42,7 +42,7 @@ def test_members_that_do_not_join_again_in_time_are_gone() -> None:
     assert bench.heartbeat("g", follower, 1) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_static_member_that_does_not_join_again_keeps_its_place_until_its_session_ends() -> None:
+def test_a_static_member_that_does_not_rejoin_stays_until_its_session_times_out() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=10)
     joined = bench.join("g", group_instance_id="i", session_timeout_ms=60_000, rebalance_timeout_ms=20_000)
     bench.clock.advance(10)
@@ -55,7 +55,7 @@ def test_a_static_member_that_does_not_join_again_keeps_its_place_until_its_sess
     assert new.one.leader == new.one.member_id  # the leader was not there to assign
 
 
-def test_a_group_whose_members_are_all_away_waits_for_them() -> None:
+def test_a_group_whose_members_are_all_missing_waits_for_them() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=10)
     joined = bench.join("g", group_instance_id="i", session_timeout_ms=600_000, rebalance_timeout_ms=20_000)
     bench.clock.advance(10)
@@ -68,7 +68,7 @@ def test_a_group_whose_members_are_all_away_waits_for_them() -> None:
     assert bench.join("g", static_id, group_instance_id="i").one.generation_id == 2
 
 
-def test_a_member_that_is_not_heard_of_is_gone_and_the_others_rebalance() -> None:
+def test_a_session_timeout_removes_the_member_and_rebalances_the_group() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=10)
     leader, follower = bench.stable("g", 2, session_timeout_ms=10_000)
     for _ in range(3):
@@ -80,7 +80,7 @@ def test_a_member_that_is_not_heard_of_is_gone_and_the_others_rebalance() -> Non
     assert bench.group("g").leader == follower
 
 
-def test_a_member_that_waits_for_our_answer_cannot_send_heartbeats_and_need_not() -> None:
+def test_a_member_waiting_for_a_response_needs_no_heartbeats() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=10)
     leader, follower = bench.stable("g", 2, session_timeout_ms=6_000, rebalance_timeout_ms=60_000)
     waiting = bench.join("g", leader, session_timeout_ms=6_000, rebalance_timeout_ms=60_000)
@@ -91,7 +91,7 @@ def test_a_member_that_waits_for_our_answer_cannot_send_heartbeats_and_need_not(
     assert waiting.one.generation_id == 2
 
 
-def test_a_new_member_that_is_never_answered_is_gone_after_five_minutes() -> None:
+def test_a_new_member_without_a_response_is_removed_after_five_minutes() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=10)
     [old] = bench.stable("g", session_timeout_ms=1_800_000, rebalance_timeout_ms=1_800_000)
     new, answers = bench.new_member("g", rebalance_timeout_ms=1_800_000)
@@ -101,14 +101,14 @@ def test_a_new_member_that_is_never_answered_is_gone_after_five_minutes() -> Non
     assert new not in bench.group("g").members
 
 
-def test_a_member_id_that_was_given_out_is_forgotten_after_its_session() -> None:
+def test_a_pending_member_id_expires_after_the_session_timeout() -> None:
     bench = Bench()
     given = bench.join("g", session_timeout_ms=6_000).one.member_id
     bench.clock.advance(6_001)
     assert bench.join("g", given).one.code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_rebalance_waits_for_member_ids_that_were_given_out() -> None:
+def test_a_rebalance_waits_for_pending_members() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=10)
     [member] = bench.stable("g", session_timeout_ms=10_000)
     bench.join("g", session_timeout_ms=6_000)
@@ -118,7 +118,7 @@ def test_a_rebalance_waits_for_member_ids_that_were_given_out() -> None:
     assert rejoined.one.generation_id == 2
 
 
-def test_members_that_do_not_ask_for_their_assignment_are_gone() -> None:
+def test_members_that_do_not_sync_are_removed() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=10)
     (leader, _), (follower, _) = (bench.new_member("g", rebalance_timeout_ms=20_000) for _ in range(2))
     bench.clock.advance(20)
@@ -132,7 +132,7 @@ def test_members_that_do_not_ask_for_their_assignment_are_gone() -> None:
     assert bench.state("g") == "PreparingRebalance"
 
 
-def test_nothing_is_due_for_a_group_that_has_settled_but_sessions_and_expiry() -> None:
+def test_a_stable_group_has_only_session_and_expiry_timers() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=10)
     members = bench.stable("g", 3)
     assert bench.clock.timers.pending == len(members) + 1

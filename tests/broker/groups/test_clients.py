@@ -89,7 +89,7 @@ def poll_until(is_so: Callable[[], bool], *members: Confluent) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_librdkafka_shares_a_topic_and_takes_over_from_each_other(broker: Broker, protocol: str) -> None:
+def test_librdkafka_consumers_share_a_topic_and_take_over_partitions(broker: Broker, protocol: str) -> None:
     group = f"rdk-{protocol}"
     first = Confluent(broker, group, protocol)
     poll_until(lambda: len(first.read) == RECORDS, first)
@@ -107,7 +107,7 @@ def test_librdkafka_shares_a_topic_and_takes_over_from_each_other(broker: Broker
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_an_instance_of_librdkafka_comes_back_to_its_partitions(broker: Broker, protocol: str) -> None:
+def test_a_static_librdkafka_member_returns_to_its_partitions(broker: Broker, protocol: str) -> None:
     group = f"static-{protocol}"
     members = [Confluent(broker, group, protocol, **{"group.instance.id": f"i{number}"}) for number in range(2)]
     poll_until(lambda: sum(len(member.read) for member in members) >= RECORDS, *members)
@@ -129,7 +129,7 @@ def test_an_instance_of_librdkafka_comes_back_to_its_partitions(broker: Broker, 
 
 
 @pytest.mark.filterwarnings("ignore:.*_text is deprecated:DeprecationWarning")  # of kafka-python, on import
-def test_kafka_python_shares_a_topic(broker: Broker) -> None:
+def test_kafka_python_consumers_share_a_topic(broker: Broker) -> None:
     from kafka import KafkaConsumer
 
     read: list[tuple[int, int]] = []
@@ -173,7 +173,7 @@ def test_kafka_python_shares_a_topic(broker: Broker) -> None:
     assert committed(broker, "python") == EVERYTHING
 
 
-def test_aiokafka_shares_a_topic(broker: Broker) -> None:
+def test_aiokafka_consumers_share_a_topic(broker: Broker) -> None:
     from aiokafka import AIOKafkaConsumer
 
     async def share() -> None:
@@ -205,7 +205,7 @@ def test_aiokafka_shares_a_topic(broker: Broker) -> None:
     assert committed(broker, "aio") == EVERYTHING
 
 
-def test_librdkafkas_administrator_sees_and_deletes_groups(broker: Broker) -> None:
+def test_librdkafkas_admin_client_lists_and_deletes_groups(broker: Broker) -> None:
     from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, TopicPartition
     from confluent_kafka.admin import AdminClient
 

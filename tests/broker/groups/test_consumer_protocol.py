@@ -60,7 +60,7 @@ def bench() -> Bench:
     return bench
 
 
-def test_the_first_member_gets_everything_at_once(bench: Bench) -> None:
+def test_the_first_member_gets_every_partition_immediately(bench: Bench) -> None:
     response = bench.beat("g")
     assert (response.member_epoch, response.heartbeat_interval_ms) == (1, 5_000)
     assert owned(response) == {bench.topics.get("t").topic_id: {0, 1, 2, 3}}
@@ -68,14 +68,14 @@ def test_the_first_member_gets_everything_at_once(bench: Bench) -> None:
     assert bench.state("g") == "Stable"
 
 
-def test_an_answer_says_the_assignment_only_when_it_is_news(bench: Bench) -> None:
+def test_a_response_has_the_assignment_only_if_it_changed(bench: Bench) -> None:
     member = Member(bench)
     assert member.beat().assignment is None
     full = member.beat(rebalance_timeout_ms=1_000, subscribed_topic_names=["t"])
     assert owned(full) == member.owned
 
 
-def test_a_second_member_gets_its_half_when_the_first_has_given_it_up(bench: Bench) -> None:
+def test_a_second_member_gets_partitions_once_the_first_revoked_them(bench: Bench) -> None:
     first = Member(bench)
     second = Member(bench)
     assert (second.partitions, second.epoch) == (set(), 2)
@@ -93,7 +93,7 @@ def test_a_second_member_gets_its_half_when_the_first_has_given_it_up(bench: Ben
     assert bench.state("g") == "Stable"
 
 
-def test_a_member_that_does_not_give_up_in_time_is_fenced(bench: Bench) -> None:
+def test_a_member_that_does_not_revoke_in_time_is_fenced(bench: Bench) -> None:
     first = Member(bench, rebalance_timeout_ms=20_000)
     second = Member(bench)
     first.beat()
@@ -106,7 +106,7 @@ def test_a_member_that_does_not_give_up_in_time_is_fenced(bench: Bench) -> None:
     assert second.partitions == {0, 1, 2, 3}
 
 
-def test_a_member_that_is_not_heard_of_is_gone(bench: Bench) -> None:
+def test_a_session_timeout_removes_the_member(bench: Bench) -> None:
     first, second = Member(bench), Member(bench)
     settle(first, second)
     for _ in range(10):
@@ -116,7 +116,7 @@ def test_a_member_that_is_not_heard_of_is_gone(bench: Bench) -> None:
     assert second.partitions == {0, 1, 2, 3}
 
 
-def test_a_member_that_leaves_is_gone_at_once(bench: Bench) -> None:
+def test_a_leaving_member_is_removed_immediately(bench: Bench) -> None:
     first, second = Member(bench), Member(bench)
     settle(first, second)
     left = bench.beat("g", first.member_id, -1)
@@ -127,7 +127,7 @@ def test_a_member_that_leaves_is_gone_at_once(bench: Bench) -> None:
     assert bench.state("g") == "Empty"
 
 
-def test_epochs_are_checked(bench: Bench) -> None:
+def test_member_epochs_are_checked(bench: Bench) -> None:
     first = Member(bench)
     assert bench.beat("g", first.member_id, 2) == ErrorCode.FENCED_MEMBER_EPOCH
     second = Member(bench)
@@ -158,19 +158,19 @@ def test_epochs_are_checked(bench: Bench) -> None:
         ({"version": 1, "member_id": "m", "subscribed_topic_regex": "("}, ErrorCode.INVALID_REGULAR_EXPRESSION),
     ],
 )
-def test_requests_that_make_no_sense_are_refused(bench: Bench, fields: dict[str, Any], code: ErrorCode) -> None:
+def test_invalid_requests_are_rejected(bench: Bench, fields: dict[str, Any], code: ErrorCode) -> None:
     assert bench.beat("g", **fields) == code
     assert bench.state("g") == "Dead"
 
 
-def test_a_group_takes_no_more_members_than_group_consumer_max_size() -> None:
+def test_group_consumer_max_size_limits_the_members_of_a_group() -> None:
     bench = Bench(group_consumer_max_size=1)
     member = Member(bench)
     assert bench.beat("g") == ErrorCode.GROUP_MAX_SIZE_REACHED
     assert member.beat().member_epoch == 1
 
 
-def test_a_changed_subscription_raises_the_epoch(bench: Bench) -> None:
+def test_a_changed_subscription_bumps_the_group_epoch(bench: Bench) -> None:
     bench.topic("u", 2)
     member = Member(bench)
     response = member.beat(subscribed_topic_names=["t", "u"])
@@ -190,7 +190,7 @@ def test_new_partitions_and_new_topics_are_assigned_with_the_next_heartbeat(benc
     assert len(member.owned) == 2
 
 
-def test_a_topic_that_is_deleted_goes_out_of_the_assignment(bench: Bench) -> None:
+def test_a_deleted_topic_is_removed_from_the_assignment(bench: Bench) -> None:
     bench.topic("u", 2)
     member = Member(bench, subscribed_topic_names=["t", "u"])
     removed = RemoveTopicRecord(topic_id=bench.topics.get("t").topic_id)
@@ -200,7 +200,7 @@ def test_a_topic_that_is_deleted_goes_out_of_the_assignment(bench: Bench) -> Non
     assert set(member.owned) == {bench.topics.get("u").topic_id}
 
 
-def test_the_assignor_is_the_one_that_most_members_ask_for(bench: Bench) -> None:
+def test_the_assignor_is_the_one_with_most_votes(bench: Bench) -> None:
     bench.topic("u", 4)
     topics = {"subscribed_topic_names": ["t", "u"]}
     members = [Member(bench, server_assignor="range", **topics) for _ in range(2)]
@@ -214,7 +214,7 @@ def test_the_assignor_is_the_one_that_most_members_ask_for(bench: Bench) -> None
 # --- static members ---
 
 
-def test_an_instance_that_leaves_for_a_while_comes_back_to_what_it_had(bench: Bench) -> None:
+def test_a_static_member_that_leaves_temporarily_keeps_its_partitions(bench: Bench) -> None:
     first, other = Member(bench, instance_id="i"), Member(bench)
     settle(first, other)
     had, epoch = first.owned, first.epoch
@@ -227,12 +227,12 @@ def test_an_instance_that_leaves_for_a_while_comes_back_to_what_it_had(bench: Be
     assert bench.beat("g", first.member_id, epoch, instance_id="i") == ErrorCode.FENCED_INSTANCE_ID
 
 
-def test_an_instance_that_is_still_there_cannot_be_taken(bench: Bench) -> None:
+def test_an_active_instance_id_cannot_be_reused(bench: Bench) -> None:
     Member(bench, instance_id="i")
     assert bench.beat("g", instance_id="i") == ErrorCode.UNRELEASED_INSTANCE_ID
 
 
-def test_an_instance_that_stays_away_too_long_loses_what_it_had(bench: Bench) -> None:
+def test_a_static_member_that_stays_away_too_long_loses_its_partitions(bench: Bench) -> None:
     first, other = Member(bench, instance_id="i"), Member(bench)
     settle(first, other)
     bench.beat("g", first.member_id, -2, instance_id="i")
@@ -242,7 +242,7 @@ def test_an_instance_that_stays_away_too_long_loses_what_it_had(bench: Bench) ->
     assert other.partitions == {0, 1, 2, 3}
 
 
-def test_an_instance_leaves_for_good(bench: Bench) -> None:
+def test_a_static_member_leaves_permanently(bench: Bench) -> None:
     member = Member(bench, instance_id="i")
     assert bench.beat("g", "other", -1, instance_id="i") == ErrorCode.FENCED_INSTANCE_ID
     assert bench.beat("g", member.member_id, -1, instance_id="j") == ErrorCode.UNKNOWN_MEMBER_ID
@@ -253,7 +253,7 @@ def test_an_instance_leaves_for_good(bench: Bench) -> None:
 # --- regular expressions ---
 
 
-def test_a_pattern_finds_topics_as_they_come_and_go(bench: Bench) -> None:
+def test_a_regex_subscription_follows_created_and_deleted_topics(bench: Bench) -> None:
     bench.topic("orders-1", 2)
     first = bench.beat("g", "m", 0, version=1, subscribed_topic_regex="orders-.*")
     assert [set(topic.partitions) for topic in first.assignment.topic_partitions] == [{0, 1}]
@@ -263,7 +263,7 @@ def test_a_pattern_finds_topics_as_they_come_and_go(bench: Bench) -> None:
     assert (second.member_epoch, len(second.assignment.topic_partitions)) == (2, 2)
 
 
-def test_names_and_a_pattern_add_up_and_an_empty_pattern_takes_it_back(bench: Bench) -> None:
+def test_names_and_a_regex_combine_and_an_empty_regex_removes_it(bench: Bench) -> None:
     bench.topic("u", 1)
     fields = {"subscribed_topic_names": ["t"], "subscribed_topic_regex": "u|v"}
     first = bench.beat("g", "m", 0, version=1, **fields)
@@ -273,7 +273,7 @@ def test_names_and_a_pattern_add_up_and_an_empty_pattern_takes_it_back(bench: Be
     assert bench.group("g").regexes == {}
 
 
-def test_a_pattern_finds_no_topic_that_the_member_may_not_see(bench: Bench) -> None:
+def test_a_regex_matches_only_authorized_topics(bench: Bench) -> None:
     bench.topic("secret", 1)
     response = bench.coordinator.consumer_heartbeat(
         bench.context(1),
@@ -292,7 +292,7 @@ def test_a_pattern_finds_no_topic_that_the_member_may_not_see(bench: Bench) -> N
 # --- across protocols, and failures ---
 
 
-def test_an_empty_classic_group_becomes_a_consumer_group_and_back_with_its_offsets(bench: Bench) -> None:
+def test_an_empty_classic_group_converts_to_a_consumer_group_and_back_with_its_offsets(bench: Bench) -> None:
     [old] = bench.stable("g")
     bench.commit("g", {("t", 0): 7}, old, 1)
     bench.leave("g", old)
@@ -307,12 +307,12 @@ def test_an_empty_classic_group_becomes_a_consumer_group_and_back_with_its_offse
     assert bench.committed("g") == {("t", 0): 7}
 
 
-def test_a_classic_group_with_members_is_none_of_ours_unless_it_may_be_upgraded(bench: Bench) -> None:
+def test_a_classic_group_with_members_is_rejected_unless_upgrades_are_enabled(bench: Bench) -> None:
     bench.stable("g")
     assert bench.beat("g") == ErrorCode.GROUP_ID_NOT_FOUND
 
 
-def test_nothing_changes_when_nothing_can_be_written(bench: Bench) -> None:
+def test_a_failed_write_changes_nothing(bench: Bench) -> None:
     member = Member(bench)
     bench.topic("t", 6)
     bench.break_log()
@@ -325,7 +325,7 @@ def test_nothing_changes_when_nothing_can_be_written(bench: Bench) -> None:
     assert member.partitions == set(range(6))
 
 
-def test_a_member_whose_fencing_cannot_be_written_is_fenced_later(bench: Bench) -> None:
+def test_a_member_is_fenced_later_if_its_fencing_cannot_be_written(bench: Bench) -> None:
     member = Member(bench)
     bench.break_log()
     bench.clock.advance(45_001)
@@ -335,7 +335,7 @@ def test_a_member_whose_fencing_cannot_be_written_is_fenced_later(bench: Bench) 
     assert bench.state("g") == "Empty"
 
 
-def test_the_assignment_of_an_unknown_leader_is_not_looked_at(bench: Bench) -> None:
+def test_the_assignment_of_an_unknown_leader_is_ignored(bench: Bench) -> None:
     member = Member(bench)
     assert bench.sync("g", member.member_id, 1, {member.member_id: assignment(t=[0])}).one.code == (
         ErrorCode.UNKNOWN_MEMBER_ID

@@ -57,19 +57,19 @@ def broker() -> Iterator[Broker]:
         ("consumer,classic", "Stable uniform {-=4}"),
     ],
 )
-def test_java_shares_a_topic(broker: Broker, protocols: str, described: str) -> None:
+def test_java_consumers_share_a_topic(broker: Broker, protocols: str, described: str) -> None:
     group = protocols.replace(",", "-").replace(":", "_")
     printed = run(broker.bootstrap_servers, "share", group, RECORDS, "t", protocols)
     assert printed == [f"read {RECORDS}", "assigned 4 of 4", f"group {group} {described}"]
 
 
-def test_the_broker_resolves_javas_patterns(broker: Broker) -> None:
+def test_the_broker_resolves_the_regexes_of_java_clients(broker: Broker) -> None:
     arguments = ("share", "pattern", RECORDS, "/t2?/", "consumer,consumer")
     printed = run(broker.bootstrap_servers, *arguments, version=NEWEST)
     assert printed == [f"read {RECORDS}", "assigned 6 of 6", "group pattern Stable uniform {-=6}"]
 
 
-def test_kafka_takes_our_groups_over_and_we_take_them_back(tmp_path: Path) -> None:
+def test_kafka_loads_our_groups_and_we_load_them_back(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with Broker(data_dir=data, offsets_topic_num_partitions=3, group_consumer_heartbeat_interval_ms=200) as broker:
         fill(broker)

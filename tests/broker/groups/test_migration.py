@@ -47,7 +47,7 @@ def upgraded(**settings: Any) -> tuple[Bench, ClassicClient, Member]:
     return bench, ClassicClient(bench, member_id, 1, [0, 1, 2, 3]), Member(bench)
 
 
-def test_a_classic_group_becomes_a_consumer_group_while_its_members_work() -> None:
+def test_a_classic_group_is_upgraded_while_its_members_are_active() -> None:
     bench, classic, member = upgraded()
     assert bench.state("g") == "Reconciling"
     assert (member.epoch, member.partitions) == (2, set())
@@ -71,7 +71,7 @@ def test_a_mixed_group_survives_a_restart() -> None:
     assert bench.state("g") == "Stable"
 
 
-def test_the_last_member_of_the_consumer_protocol_leaves_a_classic_group() -> None:
+def test_the_group_is_downgraded_when_the_last_consumer_protocol_member_leaves() -> None:
     bench, classic, member = upgraded()
     for _ in range(4):
         classic.heartbeat()
@@ -111,7 +111,7 @@ def test_members_of_the_classic_protocol_join_a_consumer_group() -> None:
         ),
     ],
 )
-def test_joins_are_refused_with_kafkas_codes(fields: dict[str, Any], code: ErrorCode) -> None:
+def test_rejected_joins_have_kafkas_error_codes(fields: dict[str, Any], code: ErrorCode) -> None:
     bench, _, _ = upgraded()
     assert bench.join("g", **fields).one.code == code
 
@@ -131,7 +131,7 @@ def test_classic_requests_are_checked_in_a_consumer_group() -> None:
     assert bench.commit("g", {("t", 0): 1}, classic.member_id, classic.generation, version=7) == ErrorCode.NONE
 
 
-def test_classic_members_leave_a_consumer_group() -> None:
+def test_classic_members_can_leave_a_consumer_group() -> None:
     bench, classic, member = upgraded()
     assert bench.leave("g", classic.member_id) == [0]
     member.beat()
@@ -139,7 +139,7 @@ def test_classic_members_leave_a_consumer_group() -> None:
 
 
 @pytest.mark.parametrize("what", ["silence", "no JoinGroup", "no SyncGroup"])
-def test_a_classic_member_that_does_not_do_its_part_is_fenced(what: str) -> None:
+def test_a_classic_member_that_does_not_rejoin_or_sync_is_fenced(what: str) -> None:
     bench, classic, member = upgraded()
     if what == "no SyncGroup":
         data = subscription("t", owned={"t": classic.owned})
@@ -158,7 +158,7 @@ def test_a_classic_member_that_does_not_do_its_part_is_fenced(what: str) -> None
     assert member.partitions == {0, 1, 2, 3}
 
 
-def test_an_upgrade_sends_members_that_wait_to_join_again() -> None:
+def test_an_upgrade_makes_waiting_members_rejoin() -> None:
     bench = Bench(group_consumer_migration_policy="upgrade", group_initial_rebalance_delay_ms=10)
     bench.topic("t", 4)
     first, _ = bench.stable("g", 2, protocols={COOPERATIVE: subscription("t")})
@@ -179,7 +179,7 @@ def test_an_upgrade_sends_members_that_wait_to_join_again() -> None:
         ("BIDIRECTIONAL", True, True),
     ],
 )
-def test_the_policy_decides(policy: str, upgrades: bool, downgrades: bool) -> None:
+def test_the_migration_policy_allows_or_rejects_conversions(policy: str, upgrades: bool, downgrades: bool) -> None:
     bench = Bench(group_consumer_migration_policy=policy)
     bench.topic("t", 1)
     bench.stable("classic", protocols={COOPERATIVE: subscription("t")})
@@ -192,7 +192,7 @@ def test_the_policy_decides(policy: str, upgrades: bool, downgrades: bool) -> No
     assert (bench.state("new") == "PreparingRebalance") == downgrades
 
 
-def test_a_group_whose_members_cannot_be_read_stays_classic() -> None:
+def test_a_group_with_unreadable_members_stays_classic() -> None:
     bench = Bench(group_consumer_migration_policy="bidirectional")
     bench.stable("g", protocols={COOPERATIVE: b"?"})
     assert bench.beat("g") == ErrorCode.GROUP_ID_NOT_FOUND

@@ -73,7 +73,7 @@ def groups_of(node: Node) -> tuple[Offsets, set[str]]:
 
 
 @pytest.mark.parametrize("name", ["modern", "modern44"])
-def test_groups_of_a_real_broker_are_there(name: str, kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+def test_groups_of_a_real_broker_are_loaded(name: str, kafka_logs: dict[str, Path], tmp_path: Path) -> None:
     shutil.copytree(kafka_logs[name] / "data", tmp_path / "data")
     with Broker(data_dir=tmp_path / "data") as broker:
         ours = broker.call(groups_of)
@@ -128,7 +128,7 @@ def test_groups_survive_a_broker_that_is_killed(tmp_path: Path) -> None:
         assert (set(group.members), group.epoch, str(group.state)) == ({member_id}, 1, "Stable")
 
 
-def test_offsets_of_a_topic_that_is_deleted_are_deleted(tmp_path: Path) -> None:
+def test_deleting_a_topic_deletes_its_offsets(tmp_path: Path) -> None:
     with Broker(data_dir=tmp_path / "data", offsets_topic_num_partitions=1) as broker:
 
         def act(node: Node) -> tuple[Offsets, set[str]]:

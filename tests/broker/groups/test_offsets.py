@@ -34,14 +34,14 @@ def test_members_of_a_classic_group_commit_within_their_generation() -> None:
     assert bench.committed("g") == {P0: 1}
 
 
-def test_no_commits_between_a_generations_begin_and_its_assignment() -> None:
+def test_commits_are_rejected_until_a_generation_is_assigned() -> None:
     bench = Bench()
     member, _ = bench.new_member("g")
     bench.clock.advance(0)
     assert bench.commit("g", {P0: 1}, member, 1) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_commits_are_taken_while_the_next_generation_is_prepared() -> None:
+def test_commits_are_accepted_while_a_rebalance_is_prepared() -> None:
     bench = Bench()
     [member] = bench.stable("g")
     bench.new_member("g")
@@ -49,7 +49,7 @@ def test_commits_are_taken_while_the_next_generation_is_prepared() -> None:
 
 
 @pytest.mark.parametrize(("version", "code"), [(8, ErrorCode.ILLEGAL_GENERATION), (9, ErrorCode.GROUP_ID_NOT_FOUND)])
-def test_a_member_of_a_group_that_is_not_there_is_told_as_its_version_knows(version: int, code: ErrorCode) -> None:
+def test_the_error_of_a_missing_group_depends_on_the_version(version: int, code: ErrorCode) -> None:
     assert Bench().commit("g", {P0: 1}, "m", 3, version=version) == code
 
 
@@ -82,7 +82,7 @@ def test_a_commit_that_cannot_be_written_changes_nothing() -> None:
     assert bench.committed("g") == {P0: 1}
 
 
-def test_metadata_is_measured_as_java_does() -> None:
+def test_the_length_of_metadata_is_javas() -> None:
     offsets = Bench(offset_metadata_max_bytes=4).coordinator.offsets
     assert not offsets.is_too_large(None)
     assert not offsets.is_too_large("éééé")
@@ -94,7 +94,7 @@ def test_metadata_is_measured_as_java_does() -> None:
 # --- transactions ---
 
 
-def test_offsets_of_a_transaction_count_when_it_commits() -> None:
+def test_transactional_offsets_apply_at_commit() -> None:
     bench = Bench()
     bench.commit("g", {P0: 1})
     producer = Producer(7, 0)
@@ -109,7 +109,7 @@ def test_offsets_of_a_transaction_count_when_it_commits() -> None:
     assert P0 not in bench.coordinator.store.state.pending_partitions("g")
 
 
-def test_offsets_of_a_transaction_are_forgotten_when_it_aborts() -> None:
+def test_transactional_offsets_are_dropped_at_abort() -> None:
     bench = Bench()
     bench.commit("g", {P0: 5}, producer=Producer(7, 0))
     bench.coordinator.complete_transaction(7, commit=False)
@@ -117,7 +117,7 @@ def test_offsets_of_a_transaction_are_forgotten_when_it_aborts() -> None:
     assert bench.committed("g") == {}
 
 
-def test_a_commit_that_stands_later_in_the_log_is_not_overtaken_by_a_transaction() -> None:
+def test_a_transaction_does_not_overwrite_a_later_commit() -> None:
     bench = Bench()
     bench.commit("g", {P0: 5}, producer=Producer(7, 0))
     bench.commit("g", {P0: 9})
@@ -129,7 +129,7 @@ def test_a_commit_that_stands_later_in_the_log_is_not_overtaken_by_a_transaction
     assert bench.committed("g") == {P0: 9}
 
 
-def test_a_marker_ends_the_transaction_in_its_own_partition_alone() -> None:
+def test_a_marker_ends_the_transaction_only_in_its_partition() -> None:
     bench = Bench()
     groups = ["g", "h", "i", "j"]
     partitions = {group: bench.coordinator.store.partition_of(group) for group in groups}
@@ -144,7 +144,7 @@ def test_a_marker_ends_the_transaction_in_its_own_partition_alone() -> None:
     assert (bench.committed(one), bench.committed(other)) == ({P0: 5}, {})
 
 
-def test_generations_are_checked_in_transactions_too() -> None:
+def test_transactional_commits_check_generations() -> None:
     bench = Bench()
     [member] = bench.stable("g")
     producer = Producer(7, 0)
@@ -157,7 +157,7 @@ def test_generations_are_checked_in_transactions_too() -> None:
 # --- deleting ---
 
 
-def test_offsets_of_topics_that_nobody_reads_can_be_deleted() -> None:
+def test_offsets_of_unsubscribed_topics_can_be_deleted() -> None:
     bench = Bench()
     [member] = bench.stable("g")
     bench.commit("g", {P0: 1, U0: 2}, member, 1)
@@ -171,7 +171,7 @@ def test_offsets_of_topics_that_nobody_reads_can_be_deleted() -> None:
         assert refused.value.code == code
 
 
-def test_groups_are_deleted_with_all_their_offsets_once_they_are_empty() -> None:
+def test_an_empty_group_is_deleted_with_its_offsets() -> None:
     bench = Bench()
     bench.topic("t", 1)
     [member] = bench.stable("g")
@@ -192,7 +192,7 @@ def test_groups_are_deleted_with_all_their_offsets_once_they_are_empty() -> None
         bench.restart()
 
 
-def test_offsets_of_a_deleted_topic_go_with_it() -> None:
+def test_offsets_of_a_deleted_topic_are_removed() -> None:
     bench = Bench()
     bench.commit("g", {P0: 1, U0: 2})
     bench.commit("h", {P1: 1}, producer=Producer(7, 0))
@@ -204,7 +204,7 @@ def test_offsets_of_a_deleted_topic_go_with_it() -> None:
 # --- forgetting ---
 
 
-def test_a_simple_consumers_offsets_are_forgotten_one_by_one_and_then_the_group() -> None:
+def test_offsets_of_a_simple_consumer_expire_one_by_one_then_the_group() -> None:
     bench = Bench()
     bench.commit("g", {P0: 1})
     bench.clock.advance(DAY_MS)
@@ -217,7 +217,7 @@ def test_a_simple_consumers_offsets_are_forgotten_one_by_one_and_then_the_group(
     assert bench.state("g") == "Dead"
 
 
-def test_a_groups_offsets_are_kept_while_it_has_members_and_a_week_after_the_last_left() -> None:
+def test_offsets_expire_a_week_after_the_last_member_left() -> None:
     bench = Bench()
     [member] = bench.stable("g", session_timeout_ms=1_800_000)
     bench.commit("g", {P0: 1}, member, 1)
@@ -232,7 +232,7 @@ def test_a_groups_offsets_are_kept_while_it_has_members_and_a_week_after_the_las
     assert bench.state("g") == "Dead"
 
 
-def test_offsets_of_topics_that_members_do_not_read_any_more_are_forgotten() -> None:
+def test_offsets_of_topics_without_a_subscription_expire() -> None:
     bench = Bench(offsets_retention_minutes=1, offsets_retention_check_interval_ms=10_000)
     [member] = bench.stable("g", session_timeout_ms=1_800_000, protocols={"range": subscription("t")})
     bench.commit("g", {P0: 1, U0: 2}, member, 1)
@@ -240,7 +240,7 @@ def test_offsets_of_topics_that_members_do_not_read_any_more_are_forgotten() -> 
     assert bench.committed("g") == {P0: 1}
 
 
-def test_nothing_is_forgotten_of_members_that_cannot_be_read() -> None:
+def test_offsets_of_a_group_with_unreadable_members_do_not_expire() -> None:
     bench = Bench(offsets_retention_minutes=1, offsets_retention_check_interval_ms=10_000)
     [member] = bench.stable("g", session_timeout_ms=1_800_000, protocol_type="connect", protocols={"x": b"?"})
     bench.commit("g", {P0: 1}, member, 1)
@@ -248,7 +248,7 @@ def test_nothing_is_forgotten_of_members_that_cannot_be_read() -> None:
     assert bench.committed("g") == {P0: 1}
 
 
-def test_a_commit_that_names_its_time_is_forgotten_then() -> None:
+def test_a_commit_with_an_expiry_time_expires_at_that_time() -> None:
     bench = Bench(offsets_retention_check_interval_ms=1_000)
     bench.commit("g", {P0: 1}, expire_ms=bench.clock.now_ms() + 5_000)
     bench.clock.advance(4_000)
@@ -258,7 +258,7 @@ def test_a_commit_that_names_its_time_is_forgotten_then() -> None:
     assert bench.committed("g") == {}
 
 
-def test_what_an_open_transaction_has_touched_is_not_forgotten() -> None:
+def test_offsets_in_an_open_transaction_do_not_expire() -> None:
     bench = Bench(offsets_retention_minutes=1, offsets_retention_check_interval_ms=10_000)
     bench.commit("g", {P0: 1})
     bench.commit("g", {P0: 2}, producer=Producer(7, 0))
@@ -269,7 +269,7 @@ def test_what_an_open_transaction_has_touched_is_not_forgotten() -> None:
     assert bench.state("g") == "Dead"
 
 
-def test_a_group_of_the_consumer_protocol_is_forgotten_too() -> None:
+def test_consumer_protocol_groups_expire() -> None:
     bench = Bench(offsets_retention_minutes=1, offsets_retention_check_interval_ms=10_000)
     bench.topic("t", 1)
     member = Member(bench)
@@ -283,7 +283,7 @@ def test_a_group_of_the_consumer_protocol_is_forgotten_too() -> None:
     assert bench.state("g") == "Dead"
 
 
-def test_a_group_that_nobody_ever_joined_is_forgotten() -> None:
+def test_a_group_without_members_and_offsets_expires() -> None:
     bench = Bench(offsets_retention_check_interval_ms=10_000)
     bench.join("g")
     bench.clock.advance(20_000)

@@ -18,15 +18,15 @@ HASHES = [
 
 
 @pytest.mark.parametrize(("text", "value"), HASHES)
-def test_a_name_is_hashed_as_java_does(text: str, value: int) -> None:
+def test_group_ids_have_javas_hash(text: str, value: int) -> None:
     assert java_hash(text) == value
 
 
-def test_the_hash_without_an_absolute_value_goes_to_partition_0() -> None:
+def test_a_hash_without_an_absolute_value_maps_to_partition_0() -> None:
     assert partition_for("polygenelubricants", 50) == 0
 
 
-def test_groups_are_in_the_partitions_that_a_broker_put_them_in(kafka_logs: dict[str, Path]) -> None:
+def test_groups_are_in_the_partitions_of_a_real_broker(kafka_logs: dict[str, Path]) -> None:
     seen = set()
     for name in ("modern", "modern44"):
         for path in (kafka_logs[name] / "expected" / "dump" / "decoded").glob("__consumer_offsets-*.txt.gz"):

@@ -121,7 +121,7 @@ class Conversation:
 
 
 @pytest.mark.parametrize(("name", "least"), [("k391", 35), ("k282", 20)])
-def test_groups_are_told_what_the_recorded_broker_told_them(name: str, least: int, kafka_logs: dict[str, Path]) -> None:
+def test_recorded_group_requests_get_the_recorded_responses(name: str, least: int, kafka_logs: dict[str, Path]) -> None:
     folder = next(kafka_logs["wire"].rglob(f"{name}.frames.jsonl.gz")).parent
     recorded = exchanges(folder, name)
     topics: Counter[str] = Counter()

@@ -13,7 +13,7 @@ from kwire.messages import OffsetCommitKey, OffsetCommitValue
 from tests.broker.groups.harness import logged
 
 
-def test_what_kafka_3_9_wrote_we_write_the_same(kafka_logs: dict[str, Path]) -> None:
+def test_records_are_the_bytes_of_kafka_3_9(kafka_logs: dict[str, Path]) -> None:
     directory = LogDirectory(kafka_logs["modern"] / "data")
     count = 0
     for (topic, _), log in sorted(directory.partitions.items()):
@@ -28,7 +28,7 @@ def test_what_kafka_3_9_wrote_we_write_the_same(kafka_logs: dict[str, Path]) -> 
     assert count >= 100
 
 
-def test_a_commit_with_a_time_of_its_own_is_written_in_the_version_that_has_it() -> None:
+def test_a_commit_with_an_expiry_time_is_written_in_a_version_that_has_it() -> None:
     value = OffsetCommitValue(offset=5, metadata="m", commit_timestamp=7, expire_timestamp=9)
     key, data = records.offset_commit("g", "t", 3, value).encode()
     assert data is not None
@@ -37,7 +37,7 @@ def test_a_commit_with_a_time_of_its_own_is_written_in_the_version_that_has_it()
     assert (read.key, read.value) == (OffsetCommitKey(group="g", topic="t", partition=3), value)
 
 
-def test_offsets_of_before_0_9_are_offsets() -> None:
+def test_offsets_older_than_0_9_are_read() -> None:
     key, data = records.offset_commit("g", "t", 3, OffsetCommitValue(offset=5)).encode()
     state = GroupsState()
     state.apply(logged(0, 0, b"\x00\x00" + key[2:], data, NO_PRODUCER))

@@ -48,7 +48,7 @@ def classic_state(group: ClassicGroup) -> tuple[Any, ...]:
     )
 
 
-def test_a_settled_classic_group_comes_back_as_it_was() -> None:
+def test_a_stable_classic_group_is_restored() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=10)
     members = bench.stable("g", 3)
     before = classic_state(bench.group("g"))
@@ -63,7 +63,7 @@ def test_a_settled_classic_group_comes_back_as_it_was() -> None:
     assert bench.state("g") == "Empty"  # nobody was heard of since
 
 
-def test_a_group_that_was_still_joining_comes_back_empty() -> None:
+def test_a_group_in_a_rebalance_is_restored_empty() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=1_000)
     member, _ = bench.new_member("g")
     bench.restart()
@@ -71,7 +71,7 @@ def test_a_group_that_was_still_joining_comes_back_empty() -> None:
     assert bench.join("g", member).one.code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_record_that_cannot_be_read_is_passed_over() -> None:
+def test_unreadable_records_are_skipped() -> None:
     bench = Bench()
     bench.commit("g", {("t", 0): 1})
     log = bench.log.partitions[bench.coordinator.store.partition_of("g")]
@@ -129,7 +129,9 @@ class Script:
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 59)), max_size=40))
-def test_whatever_happens_no_partition_has_two_owners_and_the_log_tells_it_all(steps: list[tuple[int, int]]) -> None:
+def test_random_events_never_give_a_partition_two_owners_and_replay_to_the_same_state(
+    steps: list[tuple[int, int]],
+) -> None:
     bench = Bench()
     bench.topic("t", 5)
     script = Script(bench)

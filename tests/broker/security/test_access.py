@@ -464,12 +464,12 @@ def error_codes(found: Any) -> set[ErrorCode]:
 VERSIONS = {api.module: range(api.lowest, api.highest + 1) for api in SERVED.values()}
 
 
-def test_no_api_is_left_out() -> None:
+def test_every_api_has_an_access_check() -> None:
     assert CASES.keys() == VERSIONS.keys()
 
 
 @pytest.mark.parametrize("api", REFUSED)
-def test_who_has_no_rights_is_refused(broker: Broker, nobody: RawClient, api: str) -> None:
+def test_a_user_without_permissions_is_rejected(broker: Broker, nobody: RawClient, api: str) -> None:
     before = state(broker)
     asked = 0
     for request, code in CASES[api]:
@@ -513,7 +513,7 @@ def state(broker: Broker) -> Any:
     )
 
 
-def test_lists_have_only_what_may_be_described(broker: Broker, nobody: RawClient) -> None:
+def test_lists_contain_only_resources_the_user_may_describe(broker: Broker, nobody: RawClient) -> None:
     assert nobody.ask(m.ListTransactionsRequest(), 2).transaction_states == []
     assert nobody.ask(m.ListGroupsRequest(), 5).groups == []
     assert nobody.ask(m.MetadataRequest(topics=None), 12).topics == []
@@ -525,7 +525,7 @@ def test_lists_have_only_what_may_be_described(broker: Broker, nobody: RawClient
 
 
 @pytest.mark.parametrize("api", [name for name in REFUSED if name not in ("delete_topics", "join_group")])
-def test_who_has_all_rights_is_not_refused(broker: Broker, api: str) -> None:
+def test_a_user_with_all_permissions_is_allowed(broker: Broker, api: str) -> None:
     """The refusals above are the authorizer's, not something wrong with the requests. Two would disturb the others."""
     with RawClient(broker) as root:
         root.log_in("root", USERS["root"])
@@ -544,7 +544,7 @@ def can_say(request: Message, version: int) -> bool:
 
 
 @pytest.mark.parametrize("version", [0, 11, 14, 15, 17])
-def test_a_follower_needs_rights_on_the_cluster_and_a_consumer_on_the_topic(version: int) -> None:
+def test_followers_need_cluster_permissions_and_consumers_topic_permissions(version: int) -> None:
     settings = {"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "acls": True, "super_users": "User:root", "users": USERS}
     acl = m.CreateAclsRequest.AclCreation
     fetch = m.FetchRequest

@@ -59,7 +59,7 @@ def may(
 DENY = {"permission_type": Permission.DENY}
 
 
-def test_without_an_entry_the_default_decides() -> None:
+def test_without_an_acl_the_default_applies() -> None:
     assert not may()
     assert may(default=True)
     assert not may(acl(principal="User:bob"), default=True)  # one entry about the resource, whoever it is for
@@ -93,26 +93,26 @@ def test_super_users_may_do_everything() -> None:
         (acl(DESCRIBE), False),
     ],
 )
-def test_an_entry_counts_if_it_is_about_this(entry: Acl, allowed: bool) -> None:
+def test_an_acl_applies_to_matching_requests(entry: Acl, allowed: bool) -> None:
     assert may(entry) is allowed
 
 
 @pytest.mark.parametrize("deny", [acl(**DENY), acl(name="o", pattern_type=PREFIXED, **DENY), acl(name="*", **DENY)])
 @pytest.mark.parametrize("allow", [acl(), acl(name="or", pattern_type=PREFIXED), acl(name="*"), acl(Operation.ALL)])
-def test_a_deny_comes_before_every_allow(deny: Acl, allow: Acl) -> None:
+def test_deny_takes_precedence_over_allow(deny: Acl, allow: Acl) -> None:
     assert not may(deny, allow)
     assert not may(allow, deny, default=True)
     assert may(allow, deny._replace(operation=WRITE))
 
 
 @pytest.mark.parametrize("operation", [READ, WRITE, Operation.DELETE, Operation.ALTER, DESCRIBE])
-def test_who_may_do_something_may_describe(operation: Operation) -> None:
+def test_other_operations_imply_describe(operation: Operation) -> None:
     assert may(acl(operation), operation=DESCRIBE)
     both = (acl(operation, **DENY), acl(DESCRIBE))
     assert may(*both, operation=DESCRIBE) is (operation != DESCRIBE)  # a deny implies nothing
 
 
-def test_only_those_imply_describe() -> None:
+def test_only_some_operations_imply_describe() -> None:
     for operation in (Operation.CREATE, Operation.ALTER_CONFIGS, Operation.DESCRIBE_CONFIGS, Operation.CLUSTER_ACTION):
         assert not may(acl(operation), operation=DESCRIBE)
     assert may(acl(Operation.ALTER_CONFIGS), operation=Operation.DESCRIBE_CONFIGS)
@@ -136,12 +136,12 @@ def test_only_those_imply_describe() -> None:
         ([acl(WRITE, host="10.0.0.2")], False),
     ],
 )
-def test_whether_anything_at_all_may_be_written(entries: list[Acl], allowed: bool) -> None:
+def test_authorize_by_resource_type_finds_any_writable_topic(entries: list[Acl], allowed: bool) -> None:
     authorizer = Authorizer(acls(*entries), [], default=False)
     assert authorizer.may_on_any("User:alice", HOST, WRITE, TOPIC) is allowed
 
 
-def test_an_entry_is_there_once_and_can_be_removed() -> None:
+def test_a_duplicate_acl_is_stored_once_and_can_be_removed() -> None:
     made = acls(acl(), acl(), acl(WRITE))
     assert len(list(made)) == 2
     assert made.remove(AclFilter(operation=READ)) == [acl()]
@@ -167,7 +167,7 @@ ALL = acl(name="*")
         (AclFilter(resource_type=GROUP), []),
     ],
 )
-def test_filters(wanted: AclFilter, found: list[Acl]) -> None:
+def test_acl_filters_match_bindings(wanted: AclFilter, found: list[Acl]) -> None:
     assert list(filter(wanted.matches, acls(acl(), PREFIX, ALL))) == found
 
 
@@ -184,7 +184,7 @@ def test_filters(wanted: AclFilter, found: list[Acl]) -> None:
         acl(principal="alice"),
     ],
 )
-def test_entries_that_make_no_sense_are_refused(wrong: Acl) -> None:
+def test_invalid_acls_are_rejected(wrong: Acl) -> None:
     with pytest.raises(BrokerError) as caught:
         acls(wrong)
     assert caught.value.code == ErrorCode.INVALID_REQUEST
@@ -193,6 +193,6 @@ def test_entries_that_make_no_sense_are_refused(wrong: Acl) -> None:
 
 @pytest.mark.parametrize("name", ["resource_type", "pattern_type", "operation", "permission_type"])
 @pytest.mark.parametrize("value", [0, 99])
-def test_filters_that_make_no_sense_are_refused(name: str, value: int) -> None:
+def test_invalid_filters_are_rejected(name: str, value: int) -> None:
     with pytest.raises(BrokerError):
         acls().remove(AclFilter()._replace(**{name: value}))

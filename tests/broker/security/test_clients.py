@@ -118,12 +118,12 @@ def works(settings: dict[str, Any], topic: str = "t") -> None:
 
 @pytest.mark.parametrize("encrypted", [False, True])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_librdkafka_logs_in(broker: Broker, files: dict[str, str], mechanism: str, encrypted: bool) -> None:
+def test_librdkafka_authenticates(broker: Broker, files: dict[str, str], mechanism: str, encrypted: bool) -> None:
     works(client(broker, files, mechanism, encrypted, PASSWORDS["alice"]))
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_librdkafka_with_a_wrong_password_does_not(broker: Broker, files: dict[str, str], mechanism: str) -> None:
+def test_librdkafka_with_a_wrong_password_is_rejected(broker: Broker, files: dict[str, str], mechanism: str) -> None:
     errors: list[confluent_kafka.KafkaError] = []
     settings = client(broker, files, mechanism, False, "wrong") | {"error_cb": errors.append}
     producer = confluent_kafka.Producer(settings)
@@ -132,7 +132,7 @@ def test_librdkafka_with_a_wrong_password_does_not(broker: Broker, files: dict[s
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_aiokafka_logs_in(broker: Broker, files: dict[str, str], mechanism: str) -> None:
+def test_aiokafka_authenticates(broker: Broker, files: dict[str, str], mechanism: str) -> None:
     async def run() -> None:
         host, port = broker.node.endpoints["SASL_SSL"]
         producer = aiokafka.AIOKafkaProducer(
@@ -154,7 +154,7 @@ def test_aiokafka_logs_in(broker: Broker, files: dict[str, str], mechanism: str)
 
 @pytest.mark.filterwarnings("ignore:.*_text is deprecated:DeprecationWarning")
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_kafka_python_logs_in(broker: Broker, files: dict[str, str], mechanism: str) -> None:
+def test_kafka_python_authenticates(broker: Broker, files: dict[str, str], mechanism: str) -> None:
     from kafka import KafkaProducer
 
     host, port = broker.node.endpoints["SASL_SSL"]
@@ -170,7 +170,7 @@ def test_kafka_python_logs_in(broker: Broker, files: dict[str, str], mechanism: 
     producer.close()
 
 
-def test_a_client_certificate_says_who_it_is(files: dict[str, str]) -> None:
+def test_a_client_certificate_sets_the_principal(files: dict[str, str]) -> None:
     with Broker(
         listeners="SSL://127.0.0.1:0",
         acls=True,
@@ -196,7 +196,7 @@ def test_a_client_certificate_says_who_it_is(files: dict[str, str]) -> None:
             stranger.ask(ApiVersionsRequest(client_software_name="a", client_software_version="1"), 3)
 
 
-def test_a_certificate_that_is_not_needed_may_be_left_out(files: dict[str, str]) -> None:
+def test_an_optional_client_certificate_may_be_missing(files: dict[str, str]) -> None:
     with Broker(listeners="SSL://127.0.0.1:0", **tls(files, ssl_client_auth="requested"), **SMALL) as broker:
         context = ssl.create_default_context(cafile=files["ca.pem"])
         with RawClient(broker, lambda sock: context.wrap_socket(sock, server_hostname="127.0.0.1")) as anybody:
@@ -216,12 +216,12 @@ def test_a_tls_listener_without_a_certificate_does_not_start() -> None:
         ({"acls": True, "super_users": "root"}, "super_users"),
     ],
 )
-def test_settings_that_make_no_sense_stop_the_start(settings: dict[str, Any], name: str) -> None:
+def test_invalid_security_configs_prevent_startup(settings: dict[str, Any], name: str) -> None:
     with pytest.raises(OptionError, match=name), Broker(**settings):
         pass
 
 
-def test_nothing_is_answered_before_the_login(broker: Broker) -> None:
+def test_requests_before_authentication_get_no_response(broker: Broker) -> None:
     with RawClient(broker) as stranger:
         assert stranger.ask(ApiVersionsRequest(client_software_name="a", client_software_version="1"), 3).api_keys
         with pytest.raises(Closed):
@@ -234,7 +234,7 @@ def test_nothing_is_answered_before_the_login(broker: Broker) -> None:
             stranger.ask(MetadataRequest(topics=None), 12)
 
 
-def test_a_handshake_alone_does_not_renew_a_session() -> None:
+def test_a_handshake_does_not_renew_a_session() -> None:
     settings = {"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "users": PASSWORDS, "connections_max_reauth_ms": 500_000}
     create = CreateTopicsRequest.CreatableTopic(name="never", num_partitions=1, replication_factor=1)
     with Broker(**settings, **SMALL) as broker, RawClient(broker) as client:
@@ -248,7 +248,7 @@ def test_a_handshake_alone_does_not_renew_a_session() -> None:
         assert broker.call(lambda node: node.topics.get("never")) is None
 
 
-def test_a_stranger_cannot_make_the_broker_keep_much(broker: Broker) -> None:
+def test_an_unauthenticated_client_uses_little_memory(broker: Broker) -> None:
     with RawClient(broker) as stranger:
         stranger.sock.sendall((600 * 1024).to_bytes(4, "big"))
         with pytest.raises(Closed):
@@ -264,7 +264,7 @@ def test_a_stranger_cannot_make_the_broker_keep_much(broker: Broker) -> None:
             known.sock.recv(1)
 
 
-def test_a_failed_login_is_answered_and_then_the_connection_ends(broker: Broker) -> None:
+def test_a_failed_authentication_gets_a_response_before_the_connection_is_closed(broker: Broker) -> None:
     with RawClient(broker) as stranger:
         began = time.monotonic()
         answered = stranger.log_in("alice", "wrong")
@@ -275,7 +275,7 @@ def test_a_failed_login_is_answered_and_then_the_connection_ends(broker: Broker)
             stranger.log_in("alice", PASSWORDS["alice"])
 
 
-def test_a_mechanism_that_is_not_offered_is_answered_with_those_that_are(broker: Broker) -> None:
+def test_an_unsupported_mechanism_gets_the_list_of_enabled_ones(broker: Broker) -> None:
     with RawClient(broker) as stranger:
         answered = stranger.ask(SaslHandshakeRequest(mechanism="GSSAPI"), 1)
         assert answered.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
@@ -284,7 +284,7 @@ def test_a_mechanism_that_is_not_offered_is_answered_with_those_that_are(broker:
             stranger.log_in("alice", PASSWORDS["alice"])
 
 
-def test_bare_tokens_after_the_old_handshake(broker: Broker) -> None:
+def test_handshake_0_is_followed_by_raw_tokens(broker: Broker) -> None:
     with RawClient(broker) as old:
         assert old.ask(SaslHandshakeRequest(mechanism="PLAIN"), 0).error_code == 0
         assert old.bare(f"\0alice\0{PASSWORDS['alice']}".encode()) == b""
@@ -300,7 +300,7 @@ def test_bare_tokens_after_the_old_handshake(broker: Broker) -> None:
             old.bare(b"\0alice\0wrong")
 
 
-def test_a_client_that_does_not_wait_for_its_refusal_does_no_harm(broker: Broker) -> None:
+def test_pipelined_requests_after_a_rejected_login_are_harmless(broker: Broker) -> None:
     with RawClient(broker) as hasty:
         hasty.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
         hasty.sock.sendall(hasty.connection.send(SaslAuthenticateRequest(auth_bytes=b"\0alice\0wrong"), version=2))
@@ -310,14 +310,14 @@ def test_a_client_that_does_not_wait_for_its_refusal_does_no_harm(broker: Broker
         assert known.log_in("alice", PASSWORDS["alice"]).error_code == 0
 
 
-def test_sasl_on_a_listener_without_it_is_out_of_place() -> None:
+def test_sasl_requests_on_a_plaintext_listener_are_rejected() -> None:
     with Broker(**SMALL) as broker, RawClient(broker) as anybody:
         assert anybody.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1).error_code == ErrorCode.ILLEGAL_SASL_STATE
         assert anybody.ask(SaslAuthenticateRequest(), 2).error_code == ErrorCode.ILLEGAL_SASL_STATE
         assert anybody.ask(MetadataRequest(topics=None), 12).brokers
 
 
-def test_a_session_has_to_be_renewed() -> None:
+def test_sessions_must_be_reauthenticated() -> None:
     with (
         Broker(
             listeners="SASL_PLAINTEXT://127.0.0.1:0", users=PASSWORDS, connections_max_reauth_ms=500_000, **SMALL
@@ -335,7 +335,7 @@ def test_a_session_has_to_be_renewed() -> None:
             lazy.ask(MetadataRequest(topics=None), 12)
 
 
-def test_users_and_entries_are_made_over_the_wire_and_survive_a_restart(tmp_path: Path) -> None:
+def test_users_and_acls_created_by_requests_survive_a_restart(tmp_path: Path) -> None:
     settings = {
         "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
         "users": PASSWORDS,
@@ -398,7 +398,7 @@ def test_users_and_entries_are_made_over_the_wire_and_survive_a_restart(tmp_path
             admin.describe_user_scram_credentials(["carol"])["carol"].result(HANG_S)
 
 
-def test_no_password_is_ever_written_down(
+def test_passwords_are_never_written_to_disk_or_logs(
     files: dict[str, str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not in the log at any level, in no repr, in no file: good and bad logins, broken tokens, requests that fail."""
@@ -463,6 +463,6 @@ def test_no_password_is_ever_written_down(
             assert b"pw-of" not in path.read_bytes(), path
 
 
-def test_a_connection_without_login_is_anonymous() -> None:
+def test_an_unauthenticated_connection_is_anonymous() -> None:
     with Broker(acls=True, allow_everyone_if_no_acl_found=True, super_users=ANONYMOUS, **SMALL) as broker:
         works({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})

@@ -51,7 +51,7 @@ def logs_in(known: Credentials, user: str, password: str, mechanism: ScramMechan
     return server.user == user
 
 
-def test_users_of_the_settings_log_in_by_the_mechanisms_that_are_offered() -> None:
+def test_configured_users_authenticate_with_the_enabled_mechanisms() -> None:
     known = credentials()
     assert known.password("alice") == "secret"
     assert known.password("bob") is None
@@ -62,7 +62,7 @@ def test_users_of_the_settings_log_in_by_the_mechanisms_that_are_offered() -> No
 
 
 @pytest.mark.parametrize("mechanism", list(ScramMechanism))
-def test_a_credential_is_made_replaced_and_deleted(mechanism: ScramMechanism) -> None:
+def test_a_credential_is_created_replaced_and_deleted(mechanism: ScramMechanism) -> None:
     known = credentials()
     assert known.alter([], [upsertion("bob", "one", mechanism, 5000)]) == {"bob": None}
     assert logs_in(known, "bob", "one", mechanism)
@@ -74,7 +74,7 @@ def test_a_credential_is_made_replaced_and_deleted(mechanism: ScramMechanism) ->
     assert not logs_in(known, "bob", "two", mechanism)
 
 
-def test_a_credential_comes_before_the_settings_and_goes_back_to_them() -> None:
+def test_stored_credentials_override_configured_ones_until_deleted() -> None:
     known = credentials()
     known.alter([], [upsertion("alice", "other")])
     assert (logs_in(known, "alice", "secret"), logs_in(known, "alice", "other")) == (False, True)
@@ -82,7 +82,7 @@ def test_a_credential_comes_before_the_settings_and_goes_back_to_them() -> None:
     assert logs_in(known, "alice", "secret")
 
 
-def test_credentials_come_back_from_their_records() -> None:
+def test_credentials_are_restored_from_their_records() -> None:
     cluster, later = ClusterState(), ClusterState()
     written: list[tuple[Message, int]] = []
 
@@ -108,7 +108,7 @@ def test_credentials_come_back_from_their_records() -> None:
         (Deletion(name="bob", mechanism=0), ErrorCode.UNSUPPORTED_SASL_MECHANISM),
     ],
 )
-def test_what_makes_no_sense_is_refused_user_by_user(change: Upsertion | Deletion, code: ErrorCode) -> None:
+def test_invalid_credentials_are_rejected_per_user(change: Upsertion | Deletion, code: ErrorCode) -> None:
     known = credentials()
     is_deletion = isinstance(change, Deletion)
     outcome = known.alter(
@@ -121,7 +121,7 @@ def test_what_makes_no_sense_is_refused_user_by_user(change: Upsertion | Deletio
     assert logs_in(known, "carol", "x")
 
 
-def test_one_user_twice_in_a_request_is_refused() -> None:
+def test_a_duplicate_user_in_a_request_is_rejected() -> None:
     known = credentials()
     known.alter([], [upsertion("bob", "one")])
     for deletions, upsertions in (
@@ -135,7 +135,7 @@ def test_one_user_twice_in_a_request_is_refused() -> None:
         assert logs_in(known, "bob", "one")
 
 
-def test_secret_settings_do_not_show() -> None:
+def test_secret_configs_are_hidden() -> None:
     settings = Settings.parse({"users": {"alice": "s3cret"}, "ssl.key.password": "hush"})
     text = f"{settings!r} {settings} {settings.users} {settings.ssl_key_password}"
     assert "s3cret" not in text
@@ -145,7 +145,7 @@ def test_secret_settings_do_not_show() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["alice:s3cret", {"alice": ""}, {"": "s3cret"}, {"alice": b"s3cret"}, ["s3cret"]])
-def test_wrong_secret_settings_are_refused_without_showing_them(wrong: object) -> None:
+def test_errors_of_secret_configs_hide_their_values(wrong: object) -> None:
     with pytest.raises(OptionError) as caught:
         Settings.parse({"users": wrong})
     assert "s3cret" not in str(caught.value)
@@ -154,7 +154,7 @@ def test_wrong_secret_settings_are_refused_without_showing_them(wrong: object) -
     assert "s3cret" not in str(caught.value)
 
 
-def test_secrets_compare_by_what_they_hide() -> None:
+def test_secrets_are_equal_if_their_values_are() -> None:
     assert Secret("a") == Secret("a") != Secret("b")
     assert hash(Secret("a")) == hash(Secret("a"))
     assert Users({"a": "x"}) == {"a": "x"}

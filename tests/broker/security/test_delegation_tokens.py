@@ -105,7 +105,7 @@ def test_a_token_has_an_owner_renewers_and_times(broker: Broker) -> None:
         assert [(each.principal_type, each.principal_name) for each in found.renewers] == [("User", "bob")]
 
 
-def test_what_cannot_be_created(broker: Broker) -> None:
+def test_invalid_tokens_cannot_be_created(broker: Broker) -> None:
     with logged_in(broker, "alice") as alice:
         other = create(alice, owner="bob")
         assert other.error_code == ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
@@ -128,7 +128,7 @@ def test_a_super_user_creates_tokens_for_others() -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_the_owner_logs_in_with_a_token(broker: Broker, mechanism: str) -> None:
+def test_the_owner_authenticates_with_a_token(broker: Broker, mechanism: str) -> None:
     with logged_in(broker, "alice") as alice:
         token = create(alice, renewers=("alice",))
     client, response = token_login(broker, token.token_id, token.hmac, mechanism)
@@ -143,7 +143,7 @@ def test_the_owner_logs_in_with_a_token(broker: Broker, mechanism: str) -> None:
         assert client.ask(DescribeDelegationTokenRequest(owners=None), 3).error_code == not_allowed
 
 
-def test_logins_that_fail(broker: Broker) -> None:
+def test_invalid_tokens_cannot_authenticate(broker: Broker) -> None:
     with logged_in(broker, "alice") as alice:
         token = create(alice)
     for token_id, hmac, extension in (
@@ -158,7 +158,7 @@ def test_logins_that_fail(broker: Broker) -> None:
         assert "invalid credentials with SASL mechanism SCRAM-SHA-256" in response.error_message
 
 
-def test_the_owner_and_renewers_renew_and_expire(broker: Broker) -> None:
+def test_owner_and_renewers_can_renew_and_expire_a_token(broker: Broker) -> None:
     with logged_in(broker, "alice") as alice, logged_in(broker, "bob") as bob, logged_in(broker, "carl") as carl:
         token = create(alice, renewers=("bob",))
         assert describe(carl) == describe(alice, "carl") == []
@@ -215,7 +215,7 @@ def test_tokens_survive_a_restart(tmp_path: Path) -> None:
             assert describe(alice) == []
 
 
-def test_tokens_need_a_secret_key_and_a_login() -> None:
+def test_tokens_require_a_secret_key_and_authentication() -> None:
     without = {name: value for name, value in SETTINGS.items() if not name.startswith("delegation")}
     disabled = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
     with Broker(**without) as broker, logged_in(broker, "alice") as alice:
@@ -230,7 +230,7 @@ def test_tokens_need_a_secret_key_and_a_login() -> None:
         assert anonymous.ask(DescribeDelegationTokenRequest(owners=None), 3).error_code == not_allowed
 
 
-def test_nothing_secret_is_kept(broker: Broker, tmp_path: Path) -> None:
+def test_token_secrets_are_not_stored(broker: Broker, tmp_path: Path) -> None:
     with logged_in(broker, "alice") as alice:
         token = create(alice)
         renew(alice, token.hmac)

@@ -23,7 +23,7 @@ SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
         (f'{PLAIN} required user_a="1"; {SCRAM} sufficient username=b password=2;', "a:1 b:2"),
     ],
 )
-def test_users_of_login_modules(text: str, users: str) -> None:
+def test_users_are_read_from_login_modules(text: str, users: str) -> None:
     assert users_of(text) == dict(user.split(":") for user in users.split())
 
 

@@ -34,7 +34,7 @@ MODULES = {
 
 
 @pytest.mark.parametrize(("client", "mechanism"), [("3.9.1", "SCRAM-SHA-512"), ("4.4.0", "PLAIN")])
-def test_kafkas_own_client_logs_in_again_and_again(client: str, mechanism: str) -> None:
+def test_kafkas_client_reauthenticates(client: str, mechanism: str) -> None:
     classes = kafka.compile_java(PEER, version=client)
     with Broker(
         listeners="SASL_PLAINTEXT://127.0.0.1:0", users={"alice": "secret"}, connections_max_reauth_ms=600, **SMALL
@@ -54,7 +54,7 @@ OAUTHBEARER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModu
 
 
 @pytest.mark.parametrize("version", ["3.9.1", "4.4.0"])
-def test_kafkas_own_client_logs_in_again_with_tokens(version: str) -> None:
+def test_kafkas_client_reauthenticates_with_tokens(version: str) -> None:
     classes = kafka.compile_java(PEER, version=version)
     with Broker(
         listeners="SASL_PLAINTEXT://127.0.0.1:0",
@@ -74,7 +74,7 @@ def test_kafkas_own_client_logs_in_again_with_tokens(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["3.9.1", "4.4.0"])
-def test_our_client_logs_in_to_a_real_kafka_with_tokens(version: str, tmp_path: Path) -> None:
+def test_our_client_authenticates_to_a_real_kafka_with_tokens(version: str, tmp_path: Path) -> None:
     settings: dict[str, str | int] = {
         "listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
         "sasl.enabled.mechanisms": "OAUTHBEARER",
@@ -106,7 +106,7 @@ def entry(name: str) -> Any:
     )
 
 
-def test_a_real_kafka_knows_entries_users_and_quotas_and_hands_them_back(tmp_path: Path) -> None:
+def test_a_real_kafka_reads_our_acls_users_and_quotas_and_we_read_them_back(tmp_path: Path) -> None:
     everything = m.DescribeAclsRequest(
         resource_type_filter=1,
         resource_name_filter=None,

@@ -39,7 +39,7 @@ def server(validator: TokenValidator = UNSECURED) -> OauthBearerServer:
     return OauthBearerServer(validator, ManualClock(NOW_MS))
 
 
-def test_an_unsigned_token_says_whose_it_is_and_when_it_ends() -> None:
+def test_an_unsigned_token_has_a_principal_and_an_expiry() -> None:
     assert validate_unsecured(unsecured_token(GOOD), NOW_MS) == ValidToken("alice", NOW_MS + 60_000)
     found = server()
     assert found.step(initial_response(unsecured_token(GOOD), {"pool": "p 1"})) == b""
@@ -67,7 +67,7 @@ def test_an_unsigned_token_says_whose_it_is_and_when_it_ends() -> None:
         "x",
     ],
 )
-def test_a_token_that_is_refused_is_answered_and_then_the_login_fails(token: str) -> None:
+def test_a_rejected_token_gets_an_error_before_authentication_fails(token: str) -> None:
     found = server()
     assert found.step(initial_response(token, {})) == b'{"status":"invalid_token"}'
     assert found.user is None
@@ -89,7 +89,7 @@ def test_a_token_that_is_refused_is_answered_and_then_the_login_fails(token: str
         (b"n,a=bob,\x01auth=Bearer " + unsecured_token(GOOD).encode() + b"\x01\x01", r"authorization id \(bob\)"),
     ],
 )
-def test_a_message_that_is_none_ends_the_login(message: bytes, text: str) -> None:
+def test_a_malformed_message_fails_authentication(message: bytes, text: str) -> None:
     with pytest.raises(AuthenticationFailed, match=text):
         server().step(message)
 
@@ -107,7 +107,7 @@ def test_a_session_ends_with_its_token() -> None:
         assert session.is_over
 
 
-def test_a_validator_is_a_function() -> None:
+def test_a_custom_validator_is_called() -> None:
     with pytest.raises(OptionError, match="expected a function"):
         TokenValidator(5)  # type: ignore[arg-type]
 
@@ -127,7 +127,7 @@ def servers() -> Iterator[dict[str, str]]:
         yield {"unsecured": unsecured.bootstrap_servers, "own": own.bootstrap_servers}
 
 
-def test_our_client_logs_in_with_a_token(servers: dict[str, str]) -> None:
+def test_our_client_authenticates_with_a_token(servers: dict[str, str]) -> None:
     jaas = f'{MODULE} unsecuredLoginStringClaim_sub="alice" unsecuredLoginExtension_pool="p";'
     with Client(servers["unsecured"], **SASL, **{"sasl.jaas.config": jaas}) as client:
         assert client.metadata([]).brokers
@@ -136,7 +136,7 @@ def test_our_client_logs_in_with_a_token(servers: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(("token", "status"), [("wrong", "invalid_token"), ("weak", "insufficient_scope.*kafka:write")])
-def test_our_client_says_why_its_token_is_refused(servers: dict[str, str], token: str, status: str) -> None:
+def test_our_client_reports_why_its_token_was_rejected(servers: dict[str, str], token: str, status: str) -> None:
     with Client(servers["own"], **SASL, **{"sasl.oauthbearer.token.callback": lambda: token}) as client:
         with pytest.raises(BrokerError, match=f"the broker refused the token .*{status}") as caught:
             client.metadata([])
@@ -155,7 +155,7 @@ def test_a_token_callback_that_raises_leaves_no_connection_open(servers: dict[st
     assert not connection.is_open
 
 
-def test_a_connection_that_ended_with_its_token_is_opened_again_with_a_new_one() -> None:
+def test_a_connection_closed_with_its_token_is_reopened_with_a_new_one() -> None:
     given: list[str] = []
 
     def short() -> str:
@@ -171,7 +171,7 @@ def test_a_connection_that_ended_with_its_token_is_opened_again_with_a_new_one()
         assert len(given) == 2
 
 
-def test_librdkafka_logs_in_with_a_token(servers: dict[str, str]) -> None:
+def test_librdkafka_authenticates_with_a_token(servers: dict[str, str]) -> None:
     def producer(token: str) -> confluent_kafka.Producer:
         settings = {**SASL, "bootstrap.servers": servers["own"]}
         return confluent_kafka.Producer({**settings, "oauth_cb": lambda _: (token, time.time() + 600)})

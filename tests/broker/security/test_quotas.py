@@ -40,7 +40,7 @@ def find(quotas: Quotas, *components: tuple[str, int, str | None], strict: bool 
     return [set(entity) for entity in quotas.find(parts, strict=strict)]
 
 
-def test_filters_find_entities(quotas: Quotas) -> None:
+def test_quota_filters_match_entities(quotas: Quotas) -> None:
     assert len(find(quotas)) == 4
     assert find(quotas, ("user", EXACT, "alice")) == [{ALICE}, {ALICE, APP}]
     assert find(quotas, ("user", EXACT, "alice"), strict=True) == [{ALICE}]
@@ -51,7 +51,7 @@ def test_filters_find_entities(quotas: Quotas) -> None:
     assert find(quotas, ("user", EXACT, "bob")) == []
 
 
-def test_quotas_change_and_go(quotas: Quotas) -> None:
+def test_quotas_are_changed_and_removed(quotas: Quotas) -> None:
     quotas.alter([ALICE], [op(value=None), op("request_percentage", 13)], validate_only=False)
     alice = (ALICE,)
     everything = quotas.find([], strict=False)
@@ -61,7 +61,7 @@ def test_quotas_change_and_go(quotas: Quotas) -> None:
     quotas.alter([ALICE], [op("request_percentage", None)], validate_only=False)  # it was not there: nothing to do
 
 
-def test_a_check_changes_nothing(quotas: Quotas) -> None:
+def test_validate_only_changes_nothing(quotas: Quotas) -> None:
     quotas.alter([("user", "bob")], [op()], validate_only=True)
     assert find(quotas, ("user", EXACT, "bob")) == []
 
@@ -86,7 +86,7 @@ def test_a_check_changes_nothing(quotas: Quotas) -> None:
         ([("ip", None)], [op("connection_creation_rate", 2.0**31)]),
     ],
 )
-def test_what_makes_no_sense_is_refused_and_changes_nothing(quotas: Quotas, entity: Any, ops: Any) -> None:
+def test_invalid_quotas_are_rejected_and_change_nothing(quotas: Quotas, entity: Any, ops: Any) -> None:
     before = {entity: dict(values) for entity, values in quotas.find([], strict=False).items()}
     with pytest.raises(BrokerError) as caught:
         quotas.alter(entity, ops, validate_only=False)
@@ -107,7 +107,7 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(quotas: Quotas, enti
         ([("ip", SPECIFIED, None), ("user", SPECIFIED, None)], ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_filters_that_make_no_sense_are_refused(quotas: Quotas, components: Any, code: ErrorCode) -> None:
+def test_invalid_filters_are_rejected(quotas: Quotas, components: Any, code: ErrorCode) -> None:
     with pytest.raises(BrokerError) as caught:
         find(quotas, *components)
     assert caught.value.code == code

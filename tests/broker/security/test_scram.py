@@ -27,7 +27,7 @@ def client(password: str = "pencil", **values: str) -> ScramClient:
     return ScramClient(**{"algorithm": "sha256", "user": "user", "password": password, "nonce": "abc", **values})
 
 
-def test_the_example_of_rfc_7677_byte_for_byte() -> None:
+def test_the_exchange_of_rfc_7677_is_reproduced_byte_for_byte() -> None:
     salt = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
     stored_key, server_key = keys_of(SHA_256, hashlib.pbkdf2_hmac("sha256", b"pencil", salt, 4096))
     credential = ScramCredential(salt=salt, iterations=4096, stored_key=stored_key, server_key=server_key)
@@ -44,7 +44,7 @@ def test_the_example_of_rfc_7677_byte_for_byte() -> None:
 @pytest.mark.parametrize("mechanism", list(ScramMechanism))
 @pytest.mark.parametrize("name", ["user", "a=2Cb=3Dc"])
 @pytest.mark.parametrize("header", ["n,,", "n,a=NAME,"])
-def test_who_knows_the_password_is_let_in(mechanism: ScramMechanism, name: str, header: str) -> None:
+def test_the_right_password_authenticates(mechanism: ScramMechanism, name: str, header: str) -> None:
     scram = server(mechanism)
     user = client(algorithm=mechanism.algorithm, user=name, header=header.replace("NAME", name))
     answer = scram.step(user.final(scram.step(user.first())))
@@ -67,12 +67,12 @@ def test_who_knows_the_password_is_let_in(mechanism: ScramMechanism, name: str, 
         b"\x00" * 50,
     ],
 )
-def test_a_wrong_first_message_ends_it(first: bytes) -> None:
+def test_an_invalid_first_message_fails_authentication(first: bytes) -> None:
     with pytest.raises(AuthenticationFailed):
         server().step(first)
 
 
-def test_unknown_extensions_are_passed_over() -> None:
+def test_unknown_extensions_are_ignored() -> None:
     scram, user = server(), client()
     user.bare += ",x=1"
     scram.step(user.final(scram.step(user.first())))
@@ -80,7 +80,7 @@ def test_unknown_extensions_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize("binding", ["y,,", "n,a=user,", "p=tls-unique,,data"])
-def test_a_claim_of_channel_binding_in_the_last_message_ends_it(binding: str) -> None:
+def test_channel_binding_in_the_final_message_fails_authentication(binding: str) -> None:
     scram, user = server(), client()
     with pytest.raises(AuthenticationFailed):
         scram.step(user.final(scram.step(user.first()), binding=binding))
@@ -88,7 +88,7 @@ def test_a_claim_of_channel_binding_in_the_last_message_ends_it(binding: str) ->
 
 
 @pytest.mark.parametrize("change", [("r=abc", "r=abd"), (",p=", ",p=A"), ("c=biws", "c=!iws"), (",p=", ",q=")])
-def test_a_changed_last_message_ends_it(change: tuple[str, str]) -> None:
+def test_a_changed_final_message_fails_authentication(change: tuple[str, str]) -> None:
     scram, user = server(), client()
     message = user.final(scram.step(user.first())).decode().replace(*change).encode()
     with pytest.raises(AuthenticationFailed):
@@ -96,7 +96,7 @@ def test_a_changed_last_message_ends_it(change: tuple[str, str]) -> None:
     assert scram.user is None
 
 
-def test_a_refusal_cannot_be_tried_again_in_the_same_conversation() -> None:
+def test_a_failed_exchange_cannot_be_retried() -> None:
     scram, wrong, right = server(), client("pen"), client()
     first = scram.step(wrong.first())
     with pytest.raises(AuthenticationFailed):
@@ -105,7 +105,7 @@ def test_a_refusal_cannot_be_tried_again_in_the_same_conversation() -> None:
         scram.step(right.final(first))
 
 
-def test_a_name_that_nobody_has_looks_like_one_that_is_there() -> None:
+def test_an_unknown_user_is_indistinguishable_from_a_known_one() -> None:
     salts = []
     for _ in range(2):
         scram, stranger = server(), client(user="nobody")
@@ -122,7 +122,7 @@ def test_a_name_that_nobody_has_looks_like_one_that_is_there() -> None:
     assert str(unknown.value) == str(known.value)
 
 
-def test_a_credential_does_not_show_its_keys() -> None:
+def test_the_repr_of_a_credential_hides_its_keys() -> None:
     text = repr(PENCIL[SHA_256])
     assert "iterations=4096" in text
     for secret in (PENCIL[SHA_256].stored_key, PENCIL[SHA_256].server_key, PENCIL[SHA_256].salt):

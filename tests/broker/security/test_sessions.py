@@ -44,7 +44,7 @@ class Connection:
         return found
 
 
-def test_before_login_only_what_leads_to_it_is_read() -> None:
+def test_only_authentication_requests_are_read_before_authentication() -> None:
     connection = Connection()
     assert connection.allowed() == {API_VERSIONS, HANDSHAKE}
     connection.session.handshake("PLAIN", 1)
@@ -56,7 +56,7 @@ def test_before_login_only_what_leads_to_it_is_read() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_bare_tokens_come_after_handshake_0_only_and_end_with_the_login(version: int) -> None:
+def test_raw_tokens_follow_only_handshake_0_and_end_with_authentication(version: int) -> None:
     session = Connection().session
     session.handshake("PLAIN", version)
     assert session.takes_bare_tokens is (version == 0)
@@ -77,7 +77,7 @@ def test_bare_tokens_come_after_handshake_0_only_and_end_with_the_login(version:
         (b"\0\xff\0\xff", "Invalid username or password"),
     ],
 )
-def test_who_is_not_let_in_hears_why_but_not_what_is_known(token: bytes, text: str) -> None:
+def test_a_rejected_client_gets_a_reason_without_details(token: bytes, text: str) -> None:
     connection = Connection()
     connection.session.handshake("PLAIN", 1)
     with pytest.raises(AuthenticationFailed) as caught:
@@ -88,20 +88,20 @@ def test_who_is_not_let_in_hears_why_but_not_what_is_known(token: bytes, text: s
     assert connection.allowed() <= {AUTHENTICATE}
 
 
-def test_an_authorization_id_may_repeat_the_user() -> None:
+def test_an_authorization_id_may_equal_the_user() -> None:
     connection = Connection()
     connection.session.handshake("PLAIN", 1)
     connection.session.take(plain(authorization_id="alice"))
     assert connection.peer.principal == "User:alice"
 
 
-def test_mechanisms_that_are_not_offered_are_refused() -> None:
+def test_disabled_mechanisms_are_rejected() -> None:
     with pytest.raises(BrokerError) as caught:
         Connection().session.handshake("GSSAPI", 1)
     assert caught.value.code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
 
 
-def test_a_session_without_end_cannot_be_renewed() -> None:
+def test_a_session_without_an_expiry_cannot_be_renewed() -> None:
     connection = Connection()
     assert connection.log_in() == 0
     with pytest.raises(BrokerError) as caught:
@@ -109,7 +109,7 @@ def test_a_session_without_end_cannot_be_renewed() -> None:
     assert caught.value.code == ErrorCode.ILLEGAL_SASL_STATE
 
 
-def test_a_session_that_was_not_renewed_in_time_is_over() -> None:
+def test_a_session_that_is_not_renewed_in_time_expires() -> None:
     connection = Connection(max_lifetime_ms=1000)
     assert connection.log_in() == 1000
     connection.clock.advance(1000)
@@ -121,7 +121,7 @@ def test_a_session_that_was_not_renewed_in_time_is_over() -> None:
 
 
 @pytest.mark.parametrize("later_ms", [0, 1001])
-def test_a_handshake_alone_renews_nothing(later_ms: int) -> None:
+def test_a_handshake_without_authentication_renews_nothing(later_ms: int) -> None:
     connection = Connection(max_lifetime_ms=1000)
     connection.log_in()
     connection.clock.advance(later_ms)
@@ -134,7 +134,7 @@ def test_a_handshake_alone_renews_nothing(later_ms: int) -> None:
     assert connection.peer.principal == "User:alice"
 
 
-def test_a_session_is_renewed_once_a_second() -> None:
+def test_a_session_is_renewed_at_most_once_a_second() -> None:
     connection = Connection(max_lifetime_ms=10_000)
     connection.log_in()
     connection.log_in()
@@ -147,7 +147,7 @@ def test_a_session_is_renewed_once_a_second() -> None:
     assert connection.log_in() == 10_000
 
 
-def test_a_session_is_not_renewed_by_a_mechanism_that_is_not_offered() -> None:
+def test_a_session_is_not_renewed_with_a_disabled_mechanism() -> None:
     connection = Connection(max_lifetime_ms=1000)
     connection.log_in()
     with pytest.raises(AuthenticationFailed) as caught:

@@ -28,7 +28,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize(("subject", "name"), NAMES)
-def test_a_principal_is_the_certificates_name_as_java_writes_it(subject: list[tuple[str, str]], name: str) -> None:
+def test_a_principal_is_the_subject_in_javas_notation(subject: list[tuple[str, str]], name: str) -> None:
     parts = tuple((part,) for part in subject)
     assert distinguished_name(parts) == name
     assert principal_of({"subject": parts}) == f"User:{name}"
@@ -37,7 +37,7 @@ def test_a_principal_is_the_certificates_name_as_java_writes_it(subject: list[tu
 @pytest.mark.parametrize(
     ("value", "written"), [(" two ", "\\ two\\ "), ("  ", "\\ \\ "), (" a b", "\\ a b"), ("a ", "a\\ ")]
 )
-def test_spaces_at_the_ends_of_a_value_are_kept_apart(value: str, written: str) -> None:
+def test_leading_and_trailing_spaces_of_a_value_are_escaped(value: str, written: str) -> None:
     assert distinguished_name(((("localityName", value),),)) == f"L={written}"
 
 
@@ -45,7 +45,7 @@ def test_parts_of_a_name_with_several_values_are_joined() -> None:
     assert distinguished_name(((("commonName", "a"), ("userId", "b")),)) == "CN=a+UID=b"
 
 
-def test_without_a_certificate_nobody_is_known() -> None:
+def test_without_a_certificate_the_principal_is_anonymous() -> None:
     assert principal_of(None) == principal_of({}) == ANONYMOUS
 
 
@@ -72,7 +72,7 @@ def settings(files: dict[str, str], **more: str) -> Settings:
     ("word", "mode"),
     [("none", ssl.CERT_NONE), ("requested", ssl.CERT_OPTIONAL), ("REQUIRED", ssl.CERT_REQUIRED)],
 )
-def test_client_certificates_are_asked_for_as_the_setting_says(
+def test_ssl_client_auth_decides_whether_certificates_are_requested(
     files: dict[str, str], word: str, mode: ssl.VerifyMode
 ) -> None:
     context = server_context(settings(files, ssl_client_auth=word))
@@ -80,7 +80,7 @@ def test_client_certificates_are_asked_for_as_the_setting_says(
     assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
 
 
-def test_wrong_settings_are_named_without_what_is_in_the_files(files: dict[str, str], tmp_path: Path) -> None:
+def test_errors_of_tls_configs_do_not_show_file_contents(files: dict[str, str], tmp_path: Path) -> None:
     broken = tmp_path / "broken.pem"
     broken.write_text("-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n")
     for wrong, name in (

@@ -14,7 +14,7 @@ BOTH = frozenset({A0, A1})
 VERIFY, ABORTABLE, ADD = ClientSupport.VERIFY, ClientSupport.VERIFY_ABORTABLE, ClientSupport.ADD
 
 
-def test_the_request_version_says_what_a_client_understands() -> None:
+def test_the_error_code_depends_on_the_request_version() -> None:
     assert [ClientSupport.of_produce(v) for v in (3, 10, 11, 12, 13)] == [VERIFY, VERIFY, ABORTABLE, ADD, ADD]
     assert [ClientSupport.of_offset_commit(v) for v in (0, 3, 4, 5)] == [VERIFY, VERIFY, ABORTABLE, ADD]
 
@@ -22,7 +22,7 @@ def test_the_request_version_says_what_a_client_understands() -> None:
 @pytest.mark.parametrize(
     ("support", "code"), [(VERIFY, ErrorCode.INVALID_TXN_STATE), (ABORTABLE, ErrorCode.TRANSACTION_ABORTABLE)]
 )
-def test_data_for_a_partition_that_was_not_added_is_refused(support: ClientSupport, code: ErrorCode) -> None:
+def test_data_for_a_partition_outside_the_transaction_is_rejected(support: ClientSupport, code: ErrorCode) -> None:
     world = World()
     producer = world.begin("t", A0)
     assert admit(world.coordinator, "t", producer, BOTH, support) == {A1: code}
@@ -30,7 +30,7 @@ def test_data_for_a_partition_that_was_not_added_is_refused(support: ClientSuppo
     assert admit(world.coordinator, "t", producer, BOTH, support) == {A0: code, A1: code}
 
 
-def test_newer_clients_add_partitions_by_writing_to_them() -> None:
+def test_newer_clients_add_partitions_by_producing() -> None:
     world = World()
     producer = world.coordinator.init_producer_id("t", 1000)
     assert admit(world.coordinator, "t", producer, BOTH, ADD) == {}
@@ -44,7 +44,7 @@ def test_newer_clients_add_partitions_by_writing_to_them() -> None:
 
 
 @pytest.mark.parametrize("support", list(ClientSupport))
-def test_strangers_and_fenced_producers_are_refused(support: ClientSupport) -> None:
+def test_unknown_and_fenced_producers_are_rejected(support: ClientSupport) -> None:
     world = World()
     old = world.coordinator.init_producer_id("t", 1000)
     world.coordinator.init_producer_id("t", 1000)
@@ -57,7 +57,7 @@ def test_strangers_and_fenced_producers_are_refused(support: ClientSupport) -> N
 
 
 @pytest.mark.parametrize("support", list(ClientSupport))
-def test_while_markers_are_missing_clients_come_back_later(support: ClientSupport) -> None:
+def test_clients_retry_while_markers_are_pending(support: ClientSupport) -> None:
     world = World()
     producer = world.begin("t", A0)
     world.partitions.broken[A0] = LogError("disk full")
@@ -70,6 +70,6 @@ def test_while_markers_are_missing_clients_come_back_later(support: ClientSuppor
 
 
 @pytest.mark.parametrize("code", [ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE])
-def test_a_busy_coordinator_is_not_enough_replicas_to_every_producer(code: ErrorCode) -> None:
+def test_a_busy_coordinator_is_reported_as_not_enough_replicas(code: ErrorCode) -> None:
     assert {produce_error(code, support) for support in ClientSupport} == {ErrorCode.NOT_ENOUGH_REPLICAS}
     assert produce_error(ErrorCode.INVALID_TXN_STATE, VERIFY) == ErrorCode.INVALID_TXN_STATE

@@ -109,7 +109,7 @@ def add(node: Node, version: int, producer: ProducerIdAndEpoch, *indexes: int, v
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_a_producer_gets_an_id_in_every_version(node: Node, version: int) -> None:
+def test_every_version_of_init_producer_id_returns_an_id(node: Node, version: int) -> None:
     answered = init(node, version, transactional_id="t")
     assert (answered.error_code, answered.producer_id, answered.producer_epoch) == (0, 1000, 0)
     answered = init(node, version, transactional_id=None)
@@ -117,7 +117,7 @@ def test_a_producer_gets_an_id_in_every_version(node: Node, version: int) -> Non
 
 
 @pytest.mark.parametrize("version", range(3, 6))
-def test_a_fenced_producer_that_recovers_is_told_so_in_words_it_knows(node: Node, version: int) -> None:
+def test_a_fenced_producer_that_recovers_gets_an_error_of_its_version(node: Node, version: int) -> None:
     init(node, version, transactional_id="t")
     init(node, version, transactional_id="t")
     answered = init(node, version, transactional_id="t", producer_id=1000, producer_epoch=0)
@@ -126,12 +126,12 @@ def test_a_fenced_producer_that_recovers_is_told_so_in_words_it_knows(node: Node
 
 
 @pytest.mark.parametrize("given", [{"producer_id": 5}, {"producer_epoch": 5}])
-def test_half_of_a_producers_identity_is_refused(node: Node, given: dict[str, int]) -> None:
+def test_a_producer_id_without_an_epoch_is_rejected(node: Node, given: dict[str, int]) -> None:
     assert init(node, 4, transactional_id="t", **given).error_code == ErrorCode.INVALID_REQUEST
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_adding_partitions_and_ending_in_every_version(node: Node, world: World, version: int) -> None:
+def test_partitions_are_added_and_transactions_ended_in_every_version(node: Node, world: World, version: int) -> None:
     producer = world.coordinator.init_producer_id("t", 1000)
     assert add(node, version, producer, 0, 1) == {A0: ErrorCode.NONE, A1: ErrorCode.NONE}
     answered = end(node, version, producer)
@@ -141,7 +141,7 @@ def test_adding_partitions_and_ending_in_every_version(node: Node, world: World,
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_one_unknown_partition_stops_the_others(node: Node, world: World, version: int) -> None:
+def test_one_unknown_partition_rejects_the_others(node: Node, world: World, version: int) -> None:
     producer = world.coordinator.init_producer_id("t", 1000)
     assert add(node, version, producer, 1, 2) == {
         A1: ErrorCode.OPERATION_NOT_ATTEMPTED,
@@ -151,7 +151,7 @@ def test_one_unknown_partition_stops_the_others(node: Node, world: World, versio
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_a_fenced_producer_is_told_so_in_words_it_knows(node: Node, world: World, version: int) -> None:
+def test_a_fenced_producer_gets_an_error_of_its_version(node: Node, world: World, version: int) -> None:
     producer = world.coordinator.init_producer_id("t", 1000)
     world.coordinator.init_producer_id("t", 1000)
     code = ErrorCode.INVALID_PRODUCER_EPOCH if version < 2 else ErrorCode.PRODUCER_FENCED
@@ -160,14 +160,14 @@ def test_a_fenced_producer_is_told_so_in_words_it_knows(node: Node, world: World
 
 
 @pytest.mark.parametrize("version", [4, 5])
-def test_asking_whether_partitions_were_added_adds_none(node: Node, world: World, version: int) -> None:
+def test_verify_only_adds_no_partitions(node: Node, world: World, version: int) -> None:
     producer = world.begin("t", A0)
     asked = add(node, version, producer, 0, 1, verify_only=True)
     assert asked == {A0: ErrorCode.NONE, A1: ErrorCode.TRANSACTION_ABORTABLE}
     assert world.coordinator.describe("t").partitions == {A0}
 
 
-def test_describing_transactions(node: Node, world: World) -> None:
+def test_transactions_are_described(node: Node, world: World) -> None:
     world.clock.advance(5)
     producer = world.begin("t", A1, ("b", 3), A0)
     request = DescribeTransactionsRequest(transactional_ids=["t", "", "nobody"])
@@ -185,7 +185,7 @@ def listed(node: Node, version: int = 2, **filters: Any) -> list[str]:
     return [state.transactional_id for state in response.transaction_states]
 
 
-def test_listing_transactions_by_state_producer_age_and_name(node: Node, world: World) -> None:
+def test_transactions_are_listed_by_state_producer_duration_and_pattern(node: Node, world: World) -> None:
     first = world.begin("orders-1", A0)
     world.clock.advance(1000)
     second = world.begin("orders-2", A1)
@@ -202,7 +202,7 @@ def test_listing_transactions_by_state_producer_age_and_name(node: Node, world: 
     assert listed(node, transactional_id_pattern="") == ["orders-1", "orders-2", "payments"]
 
 
-def test_patterns_match_every_character_and_cannot_be_made_to_search_for_ever(node: Node, world: World) -> None:
+def test_patterns_match_whole_ids_in_bounded_time(node: Node, world: World) -> None:
     odd = "zahlung:ü/1 " + "a" * 40
     world.begin(odd, A0)
     assert listed(node, transactional_id_pattern=".*:ü/\\d a+") == [odd]
@@ -210,7 +210,7 @@ def test_patterns_match_every_character_and_cannot_be_made_to_search_for_ever(no
     assert listed(node, transactional_id_pattern="(.*a)*b") == []
 
 
-def test_filters_that_mean_nothing_are_named_or_refused(node: Node, world: World) -> None:
+def test_invalid_filters_are_reported_or_rejected(node: Node, world: World) -> None:
     world.begin("t", A0)
     response = ask(node, ListTransactionsRequest(state_filters=["Ongoing", "Gone"]), 0)
     assert response.unknown_state_filters == ["Gone"]

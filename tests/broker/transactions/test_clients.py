@@ -116,7 +116,7 @@ def test_librdkafka_is_fenced_by_its_successor(broker: Broker) -> None:
     assert read(broker, "fenced", 1) == [b"kept"]
 
 
-def test_librdkafka_is_fenced_when_it_takes_too_long(broker: Broker) -> None:
+def test_librdkafka_is_fenced_after_the_transaction_timeout(broker: Broker) -> None:
     made = producer(broker, "slow", **{"transaction.timeout.ms": 1000})
     made.begin_transaction()
     send(made, "slow", b"lost")
@@ -231,7 +231,7 @@ with Broker(sys.argv[1], offsets_topic_num_partitions=1, transaction_state_log_n
 
 
 @pytest.mark.parametrize("markers_before", [1])
-def test_a_commit_that_a_crash_interrupted_is_finished_by_the_next_start(tmp_path: Path, markers_before: int) -> None:
+def test_a_commit_interrupted_by_a_crash_completes_at_startup(tmp_path: Path, markers_before: int) -> None:
     done = subprocess.run(
         [sys.executable, "-c", CRASHING, str(tmp_path), str(markers_before)],
         env=os.environ,

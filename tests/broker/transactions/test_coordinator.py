@@ -29,14 +29,14 @@ def refused(call: Callable[[], object]) -> ErrorCode:
     return ErrorCode(caught.value.code)
 
 
-def test_producers_without_transactional_id_get_ids_of_their_own_in_order() -> None:
+def test_idempotent_producers_get_increasing_unique_ids() -> None:
     world = World()
     init = world.coordinator.init_producer_id
     assert [init(None, -1) for _ in range(3)] == [(1000, 0), (1001, 0), (1002, 0)]
     assert world.log.records == []
 
 
-def test_a_restart_never_hands_out_a_producer_id_again() -> None:
+def test_producer_ids_are_never_reused_after_a_restart() -> None:
     world = World()
     first = {world.coordinator.init_producer_id(None, -1).producer_id for _ in range(1500)}
     coordinator = world.restart()
@@ -45,13 +45,13 @@ def test_a_restart_never_hands_out_a_producer_id_again() -> None:
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -1, 900_001])
-def test_timeouts_beyond_the_brokers_limit_are_refused(timeout_ms: int) -> None:
+def test_timeouts_above_the_limit_are_rejected(timeout_ms: int) -> None:
     init = World().coordinator.init_producer_id
     assert refused(lambda: init("t", timeout_ms)) == ErrorCode.INVALID_TRANSACTION_TIMEOUT
     assert init("t", 900_000).producer_epoch == 0
 
 
-def test_an_empty_transactional_id_is_refused_everywhere() -> None:
+def test_an_empty_transactional_id_is_always_rejected() -> None:
     c = World().coordinator
     for call in (
         lambda: c.init_producer_id("", TIMEOUT_MS),
@@ -77,7 +77,7 @@ def test_a_second_producer_fences_the_first() -> None:
 
 
 @pytest.mark.parametrize("transaction_version", [0, 1, 2])
-def test_an_open_transaction_is_aborted_before_its_id_gets_another_producer(transaction_version: int) -> None:
+def test_a_new_producer_aborts_the_open_transaction_first(transaction_version: int) -> None:
     world = World(transaction_version)
     old = world.begin("t", A0, A1)
     assert refused(lambda: world.coordinator.init_producer_id("t", TIMEOUT_MS)) == ErrorCode.CONCURRENT_TRANSACTIONS
@@ -87,7 +87,7 @@ def test_an_open_transaction_is_aborted_before_its_id_gets_another_producer(tran
     assert world.coordinator.init_producer_id("t", TIMEOUT_MS) == (old.producer_id, fencing + 1)
 
 
-def test_a_producer_that_recovers_goes_on_with_the_next_epoch() -> None:
+def test_a_recovering_producer_gets_the_next_epoch() -> None:
     world = World()
     c = world.coordinator
     first = c.init_producer_id("t", TIMEOUT_MS)
@@ -101,7 +101,7 @@ def test_a_producer_that_recovers_goes_on_with_the_next_epoch() -> None:
     assert refused(lambda: c.init_producer_id("t", TIMEOUT_MS, stranger)) == ErrorCode.PRODUCER_FENCED
 
 
-def test_a_producer_whose_id_was_forgotten_gets_a_new_one() -> None:
+def test_a_producer_with_an_expired_id_gets_a_new_one() -> None:
     c = World().coordinator
     assert c.init_producer_id("t", TIMEOUT_MS, ProducerIdAndEpoch(7, 5)) == (1000, 0)
 
@@ -113,12 +113,12 @@ def empty(producer_epoch: int, **values: int) -> TransactionMetadata:
 
 
 @pytest.mark.parametrize("epoch", [LAST_EPOCH, MAX_EPOCH])
-def test_used_up_epochs_bring_a_new_producer_id(epoch: int) -> None:
+def test_exhausted_epochs_result_in_a_new_producer_id(epoch: int) -> None:
     world = World()
     assert world.put(empty(epoch)).init_producer_id("t", TIMEOUT_MS) == (1000, 0)
 
 
-def test_the_answer_to_a_used_up_epoch_can_be_asked_for_again() -> None:
+def test_the_response_to_an_exhausted_epoch_is_repeatable() -> None:
     world = World()
     c = world.put(empty(LAST_EPOCH))
     last = ProducerIdAndEpoch(7, LAST_EPOCH)
@@ -131,7 +131,7 @@ def test_the_answer_to_a_used_up_epoch_can_be_asked_for_again() -> None:
 
 @pytest.mark.parametrize("transaction_version", [0, 1, 2])
 @pytest.mark.parametrize("epoch", [LAST_EPOCH - 1, LAST_EPOCH])
-def test_fencing_at_the_last_epochs_ends_in_a_new_producer_id(transaction_version: int, epoch: int) -> None:
+def test_fencing_at_the_last_epoch_results_in_a_new_producer_id(transaction_version: int, epoch: int) -> None:
     world = World(transaction_version)
     c = world.put(empty(epoch))
     c.add_partitions("t", ProducerIdAndEpoch(7, epoch), frozenset({A0}))
@@ -142,7 +142,7 @@ def test_fencing_at_the_last_epochs_ends_in_a_new_producer_id(transaction_versio
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_ending_marks_every_partition_and_only_once(commit: bool) -> None:
+def test_ending_a_transaction_writes_one_marker_per_partition(commit: bool) -> None:
     world = World()
     producer = world.begin("t", A0, A1)
     world.coordinator.add_partitions("t", producer, frozenset({OFFSETS, A0}))
@@ -154,7 +154,7 @@ def test_ending_marks_every_partition_and_only_once(commit: bool) -> None:
     assert all(len(markers) == 1 for markers in world.partitions.markers.values())
 
 
-def test_only_what_was_added_is_part_of_the_transaction() -> None:
+def test_a_transaction_contains_only_added_partitions() -> None:
     world = World()
     producer = world.begin("t", A0)
     missing = world.coordinator.missing_partitions
@@ -166,7 +166,7 @@ def test_only_what_was_added_is_part_of_the_transaction() -> None:
     assert missing("t", producer, frozenset({A0})) == {A0}
 
 
-def test_adding_known_partitions_again_writes_nothing() -> None:
+def test_adding_a_partition_twice_writes_nothing() -> None:
     world = World()
     producer = world.begin("t", A0, A1)
     before = len(world.log.records)
@@ -184,7 +184,7 @@ def test_a_transaction_cannot_end_before_it_begins() -> None:
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_transaction_version_2_gives_a_new_epoch_at_every_end(commit: bool) -> None:
+def test_transaction_version_2_bumps_the_epoch_at_every_end(commit: bool) -> None:
     world = World()
     first = world.begin("t", A0, version=2)
     second = world.coordinator.end("t", first, commit, 2)
@@ -201,7 +201,7 @@ def test_transaction_version_2_gives_a_new_epoch_at_every_end(commit: bool) -> N
     c.add_partitions("t", third, frozenset({A1}), 2)
 
 
-def test_transaction_version_2_may_abort_before_anything_was_added() -> None:
+def test_transaction_version_2_can_abort_an_empty_transaction() -> None:
     world = World()
     producer = world.coordinator.init_producer_id("t", TIMEOUT_MS)
     assert refused(lambda: world.coordinator.end("t", producer, True, 2)) == ErrorCode.INVALID_TXN_STATE
@@ -209,7 +209,7 @@ def test_transaction_version_2_may_abort_before_anything_was_added() -> None:
     assert world.coordinator.describe("t").state == TransactionState.COMPLETE_ABORT
 
 
-def test_transaction_version_2_goes_to_the_next_producer_id_when_epochs_are_used_up() -> None:
+def test_transaction_version_2_switches_producer_ids_when_epochs_are_exhausted() -> None:
     world = World()
     c = world.put(empty(LAST_EPOCH))
     last = ProducerIdAndEpoch(7, LAST_EPOCH)
@@ -222,7 +222,7 @@ def test_transaction_version_2_goes_to_the_next_producer_id_when_epochs_are_used
     assert refused(lambda: c.end("t", last, True, 2)) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
 
 
-def test_an_older_client_can_follow_a_newer_one() -> None:
+def test_an_older_client_can_replace_a_newer_one() -> None:
     world = World()
     first = world.begin("t", A0, version=2)
     second = world.coordinator.end("t", first, True, 2)
@@ -234,7 +234,7 @@ def test_an_older_client_can_follow_a_newer_one() -> None:
 
 @pytest.mark.parametrize("version", [0, 2])
 @pytest.mark.parametrize("commit", [True, False])
-def test_a_partition_that_cannot_be_written_holds_the_transaction_until_it_can(version: int, commit: bool) -> None:
+def test_a_transaction_completes_once_all_markers_are_written(version: int, commit: bool) -> None:
     world = World()
     producer = world.begin("t", A0, A1, version=version)
     world.partitions.broken[A1] = LogError("disk full")
@@ -257,7 +257,7 @@ def test_a_partition_that_cannot_be_written_holds_the_transaction_until_it_can(v
     assert c.init_producer_id("t", TIMEOUT_MS).producer_id == producer.producer_id
 
 
-def test_a_deleted_partition_is_left_out() -> None:
+def test_deleted_partitions_get_no_marker() -> None:
     world = World()
     producer = world.begin("t", A0, A1)
     world.partitions.broken[A0] = error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -275,7 +275,7 @@ def test_a_deleted_partition_is_left_out() -> None:
         (error(ErrorCode.INVALID_RECORD), ErrorCode.INVALID_RECORD),
     ],
 )
-def test_a_step_that_cannot_be_written_is_not_taken(fault: BrokerError | LogError, code: ErrorCode) -> None:
+def test_a_transition_that_cannot_be_written_is_not_applied(fault: BrokerError | LogError, code: ErrorCode) -> None:
     world = World()
     c = world.coordinator
     producer = world.begin("t", A0)
@@ -294,7 +294,7 @@ def test_a_step_that_cannot_be_written_is_not_taken(fault: BrokerError | LogErro
     c.end("t", producer, True)
 
 
-def test_a_completion_that_cannot_be_written_is_written_later() -> None:
+def test_a_completion_is_retried_until_it_is_written() -> None:
     world = World()
     producer = world.begin("t", A0)
 
@@ -317,7 +317,7 @@ def test_a_completion_that_cannot_be_written_is_written_later() -> None:
 
 @pytest.mark.parametrize("transaction_version", [0, 1, 2])
 @pytest.mark.parametrize("commit", [True, False])
-def test_what_was_decided_before_a_crash_is_carried_out_after_it(transaction_version: int, commit: bool) -> None:
+def test_a_decision_made_before_a_crash_is_completed_after_it(transaction_version: int, commit: bool) -> None:
     world = World(transaction_version)
     producer = world.begin("t", A0, OFFSETS, version=transaction_version)
     world.partitions.broken = {A0: LogError("the machine stops"), OFFSETS: LogError("the machine stops")}
@@ -356,7 +356,7 @@ def test_a_crash_at_every_append_loses_no_decision_and_no_epoch() -> None:
         assert not c.describe("t").partitions
 
 
-def test_a_transaction_that_takes_too_long_is_aborted_and_its_producer_fenced() -> None:
+def test_a_timed_out_transaction_is_aborted_and_its_producer_fenced() -> None:
     world = World()
     slow, fast = world.begin("slow", A0), world.coordinator.init_producer_id("fast", 5000)
     world.coordinator.add_partitions("fast", fast, frozenset({A1}))
@@ -369,7 +369,7 @@ def test_a_transaction_that_takes_too_long_is_aborted_and_its_producer_fenced() 
     assert world.coordinator.init_producer_id("slow", TIMEOUT_MS).producer_epoch > slow.producer_epoch
 
 
-def test_a_transaction_may_take_as_long_as_its_producer_asked_for() -> None:
+def test_the_producers_transaction_timeout_applies() -> None:
     world = World(transaction_abort_timed_out_transaction_cleanup_interval_ms=1)
     producer = world.begin("t", A0)
     world.clock.advance(TIMEOUT_MS)
@@ -389,7 +389,7 @@ def test_a_timeout_survives_a_restart() -> None:
     assert c.describe("t").state == TransactionState.COMPLETE_ABORT
 
 
-def test_transactional_ids_that_nobody_uses_are_forgotten() -> None:
+def test_unused_transactional_ids_expire() -> None:
     world = World(transactional_id_expiration_ms=3_600_000)
     world.coordinator.init_producer_id("idle", TIMEOUT_MS)
     done = world.begin("done", A0)
@@ -401,7 +401,7 @@ def test_transactional_ids_that_nobody_uses_are_forgotten() -> None:
     assert [transaction.transactional_id for transaction in world.restart()] == ["used"]
 
 
-def test_a_stopped_coordinator_does_nothing_any_more() -> None:
+def test_a_stopped_coordinator_does_nothing() -> None:
     world = World()
     producer = world.begin("t", A0)
     world.partitions.broken[A0] = LogError("disk full")

@@ -28,7 +28,7 @@ ROUNDS = 5
         ("4.4.0", 2, ROUNDS),  # an epoch for each transaction that was more than empty
     ],
 )
-def test_kafkas_own_client(client: str, transaction_version: int, epoch: int) -> None:
+def test_kafkas_client_commits_and_aborts(client: str, transaction_version: int, epoch: int) -> None:
     classes = kafka.compile_java(PEER, version=client)
     with Broker(**SMALL, transaction_version=transaction_version) as broker:
         out = kafka.java(
@@ -47,7 +47,7 @@ def test_kafkas_own_client(client: str, transaction_version: int, epoch: int) ->
 
 
 @pytest.mark.parametrize("transaction_version", [0, 2])
-def test_a_real_kafka_goes_on_where_this_broker_stopped_and_back(tmp_path: Path, transaction_version: int) -> None:
+def test_a_real_kafka_continues_our_transactions_and_we_continue_its(tmp_path: Path, transaction_version: int) -> None:
     data = tmp_path / "data"
     with Broker(data, **SMALL, transaction_version=transaction_version) as broker:
         made = producer(broker, "hand")

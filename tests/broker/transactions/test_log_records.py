@@ -31,7 +31,7 @@ def in_order(value: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("archive", ["modern", "modern44"])
-def test_real_records_come_out_as_they_went_in(kafka_logs: dict[str, Path], archive: str) -> None:
+def test_real_records_round_trip(kafka_logs: dict[str, Path], archive: str) -> None:
     records = kafkas_records(kafka_logs[archive] / "data")
     states = set()
     for record in records:
@@ -62,12 +62,12 @@ TRANSACTION = TransactionMetadata(
 KEY = write_key("t")
 
 
-def test_a_transaction_survives_its_record() -> None:
+def test_a_transaction_round_trips_through_its_record() -> None:
     assert read_transaction(KEY, write_value(TRANSACTION, 2)) == TRANSACTION
     assert write_value(TRANSACTION, 1) == write_value(TRANSACTION, 2)
 
 
-def test_version_0_leaves_out_what_only_newer_coordinators_know() -> None:
+def test_version_0_omits_fields_of_newer_versions() -> None:
     value = write_value(TRANSACTION, 0)
     assert value[:2] == b"\x00\x00"
     read = read_transaction(KEY, value)

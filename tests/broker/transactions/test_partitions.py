@@ -99,7 +99,7 @@ def offsets(broker: Broker, partition: int) -> tuple[int, int]:
 @pytest.mark.parametrize(
     ("version", "code"), [(10, ErrorCode.INVALID_TXN_STATE), (11, ErrorCode.TRANSACTION_ABORTABLE)]
 )
-def test_data_that_was_not_announced_opens_no_transaction(
+def test_data_for_an_unadded_partition_opens_no_transaction(
     broker: Broker, client: RawClient, partition: int, version: int, code: ErrorCode
 ) -> None:
     name = f"announced-{version}"
@@ -116,7 +116,7 @@ def test_data_that_was_not_announced_opens_no_transaction(
     assert offsets(broker, partition) == (2, 2)
 
 
-def test_newer_producers_announce_by_writing_and_cannot_be_late(
+def test_newer_producers_add_partitions_by_producing_and_late_data_is_fenced(
     broker: Broker, client: RawClient, partition: int
 ) -> None:
     name, version = "writes", 12
@@ -134,14 +134,14 @@ def test_newer_producers_announce_by_writing_and_cannot_be_late(
     assert offsets(broker, partition) == (5, 5)
 
 
-def test_transactional_data_needs_its_transactional_id(client: RawClient, partition: int) -> None:
+def test_transactional_data_requires_a_transactional_id(client: RawClient, partition: int) -> None:
     producer = init(client, "id")
     code = produce(client, partition, producer, version=12, transactional_id=None)
     assert code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     assert produce(client, partition, producer, version=12, transactional_id=None, is_transactional=False) == NONE
 
 
-def test_markers_of_a_tool_end_a_hanging_transaction(broker: Broker, client: RawClient, partition: int) -> None:
+def test_write_txn_markers_ends_a_hanging_transaction(broker: Broker, client: RawClient, partition: int) -> None:
     init(client, "hanging")
     producer = init(client, "hanging")
     produce(client, partition, producer, version=12, transactional_id="hanging")
@@ -161,9 +161,7 @@ def test_markers_of_a_tool_end_a_hanging_transaction(broker: Broker, client: Raw
     assert mark(-1, partition) == [ErrorCode.UNKNOWN_SERVER_ERROR]
 
 
-def test_a_marker_that_fails_is_written_when_the_disk_is_back(
-    broker: Broker, client: RawClient, partition: int
-) -> None:
+def test_a_failed_marker_is_written_once_the_disk_recovers(broker: Broker, client: RawClient, partition: int) -> None:
     producer = init(client, "disk")
     produce(client, partition, producer, version=12, transactional_id="disk")
 
@@ -197,7 +195,7 @@ class Broken:
         raise LogError("no space left on device")
 
 
-def test_producer_ids_are_claimed_before_they_are_given_out(tmp_path: Any) -> None:
+def test_producer_ids_are_reserved_before_they_are_assigned(tmp_path: Any) -> None:
     seen = set()
     for _ in range(2):
         with Broker(tmp_path, **SMALL) as broker:
@@ -210,6 +208,6 @@ def test_producer_ids_are_claimed_before_they_are_given_out(tmp_path: Any) -> No
 
 
 @pytest.mark.parametrize("version", [-1, 3])
-def test_a_transaction_version_that_there_is_not_stops_the_start(version: int) -> None:
+def test_an_unknown_transaction_version_prevents_startup(version: int) -> None:
     with pytest.raises(OptionError, match="transaction_version"), Broker(transaction_version=version):
         pass

@@ -57,11 +57,11 @@ RANGES = [
 
 
 @pytest.mark.parametrize(("members", "counts", "expected"), RANGES)
-def test_ranges_are_kafkas(members: dict[str, list[int]], counts: list[int], expected: Any) -> None:
+def test_range_assignments_equal_kafkas(members: dict[str, list[int]], counts: list[int], expected: Any) -> None:
     assert by_number(assign_ranges(group(members, counts))) == expected
 
 
-def test_partitions_stay_where_they_were_when_a_member_comes_and_when_one_goes() -> None:
+def test_assignments_are_sticky_when_members_join_and_leave() -> None:
     two = assign_uniformly(group({"a": [0], "b": [0]}, [6]))
     three = assign_uniformly(group({"a": [0], "b": [0], "c": [0]}, [6], two))
     for name in ("a", "b"):
@@ -71,12 +71,12 @@ def test_partitions_stay_where_they_were_when_a_member_comes_and_when_one_goes()
         assert set(again[name][TOPICS[0]]) > set(three[name][TOPICS[0]])
 
 
-def test_whoever_had_the_odd_partition_keeps_it() -> None:
+def test_the_owner_of_the_odd_partition_keeps_it() -> None:
     targets = {"a": {TOPICS[0]: frozenset({0})}, "b": {TOPICS[0]: frozenset({1, 2})}}
     assert assign_uniformly(group({"a": [0], "b": [0]}, [3], targets)) == targets
 
 
-def test_a_member_gives_up_what_another_can_take_to_come_out_even() -> None:
+def test_partitions_move_between_members_to_balance_the_group() -> None:
     targets = {"a": {TOPICS[0]: frozenset(range(2)), TOPICS[1]: frozenset(range(3))}}
     assignment = assign_uniformly(group({"a": [0, 1], "b": [1], "c": [1]}, [2, 3], targets))
     assert {name: sum(map(len, topics.values())) for name, topics in assignment.items()} == {"a": 2, "b": 2, "c": 1}
@@ -84,7 +84,7 @@ def test_a_member_gives_up_what_another_can_take_to_come_out_even() -> None:
 
 
 @pytest.mark.parametrize("assignor", [assign_ranges, assign_uniformly])
-def test_a_group_of_nobody_or_of_nothing_gets_nothing(assignor: Assignor) -> None:
+def test_a_group_without_members_or_topics_has_an_empty_assignment(assignor: Assignor) -> None:
     assert assignor(group({}, [3])) == {}
     assert assignor(group({"a": []}, [3])) == {"a": {}}
     assert assignor(group({"a": [0]}, [0])) == {"a": {}}
@@ -109,7 +109,7 @@ def check(assigned: GroupToAssign, assignment: dict[str, Any]) -> None:
 
 
 @given(groups)
-def test_ranges_give_everything_to_subscribers(assigned: GroupToAssign) -> None:
+def test_the_range_assignor_assigns_every_partition_to_a_subscriber(assigned: GroupToAssign) -> None:
     assignment = assign_ranges(assigned)
     check(assigned, assignment)
     for topic, count in assigned.partition_counts.items():
@@ -118,9 +118,7 @@ def test_ranges_give_everything_to_subscribers(assigned: GroupToAssign) -> None:
 
 
 @given(groups, groups)
-def test_the_uniform_assignor_is_even_complete_and_changes_nothing_twice(
-    before: GroupToAssign, after: GroupToAssign
-) -> None:
+def test_the_uniform_assignor_is_balanced_complete_and_idempotent(before: GroupToAssign, after: GroupToAssign) -> None:
     targets = assign_uniformly(before)
     assigned = GroupToAssign(
         members={
