@@ -15,7 +15,7 @@ def pcap(kafka_logs: dict[str, Path]) -> str:
     return str(next(kafka_logs["wire"].rglob("k391.tcpdump.pcap")))
 
 
-def test_a_table_has_one_line_an_exchange(pcap: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_has_one_line_per_exchange(pcap: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["capture", pcap, "--api", "produce"]) == 0
     header, *lines = capsys.readouterr().out.splitlines()
     assert header.split()[:4] == ["TIME", "CONN", "CLIENT", "BROKER"]
@@ -33,7 +33,7 @@ def test_json_has_decoded_bodies(pcap: str, capsys: pytest.CaptureFixture[str]) 
     assert all(row["latency_ms"] > 0 for row in rows)
 
 
-def test_problems_are_an_exit_code_and_can_be_listed(pcap: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_problems_set_the_exit_code_and_can_be_listed(pcap: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["capture", pcap, "--problems", "--format", "jsonl", "--no-bodies"]) == 1
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {row["problem"] for row in rows} == {"its response was not captured"}
@@ -55,7 +55,9 @@ def test_secrets_are_hidden(pcap: str, capsys: pytest.CaptureFixture[str]) -> No
     assert [(u["salt"], u["saltedPassword"]) for u in row["request"]["upsertions"]] == [(hidden, hidden)]
 
 
-def test_what_is_no_capture_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_is_not_a_capture_gives_a_one_line_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "x.pcap").write_bytes(b"no capture")
     assert run(["capture", str(tmp_path / "x.pcap")]) == 1
     assert "not a pcap or pcapng file" in capsys.readouterr().err

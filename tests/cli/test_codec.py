@@ -55,7 +55,7 @@ def test_decode_shows_kafkas_json(kwire: Call) -> None:
     assert compact.out.count("\n") == 1
 
 
-def test_a_body_that_does_not_decode_is_told_apart_by_release(kwire: Call) -> None:
+def test_an_undecodable_body_suggests_another_release(kwire: Call) -> None:
     """Version 0 of this response has another form in Kafka 4.2; these bytes are Kafka 4.0.2's own."""
     body = ("ReadShareGroupStateSummaryResponse", "--version", "0", "--hex")
     body = (*body, "02000000000000000100000000000000020200000004000000000000050000000000000258000000")
@@ -66,7 +66,7 @@ def test_a_body_that_does_not_decode_is_told_apart_by_release(kwire: Call) -> No
 
 
 @pytest.mark.parametrize("text", ["0003 0009", "0x0003,0x0009", "00:03:00:09", " 00\n03 00 09 "])
-def test_hex_may_be_written_as_tools_write_it(kwire: Call, text: str) -> None:
+def test_hex_input_accepts_the_formats_of_common_tools(kwire: Call, text: str) -> None:
     result = kwire("decode", "RequestHeader", "--version", "1", "--hex", f"{text} 00000001 ffff", "--format", "json")
     assert json.loads(result.out)["requestApiVersion"] == 9
 
@@ -83,7 +83,7 @@ def test_files_and_standard_input_are_read(
         assert json.loads(kwire("decode", foo, "--version", "9", *arguments).out) == expected
 
 
-def test_annotate_shows_every_byte_with_its_field(kwire: Call, foo: Path) -> None:
+def test_annotate_prints_every_byte_with_its_field(kwire: Call, foo: Path) -> None:
     result = kwire("decode", foo, "--version", "9", "--annotate", "--hex", FOO.hex())
     assert (result.code, result.err) == (0, "")
     assert result.out.splitlines() == [
@@ -98,14 +98,14 @@ def test_annotate_shows_every_byte_with_its_field(kwire: Call, foo: Path) -> Non
     ]
 
 
-def test_annotations_as_rows_for_programs(kwire: Call, foo: Path) -> None:
+def test_annotate_prints_rows_as_json(kwire: Call, foo: Path) -> None:
     result = kwire("decode", foo, "--version", "9", "--annotate", "--format", "jsonl", "--hex", FOO.hex())
     rows = [json.loads(line) for line in result.out.splitlines()]
     assert rows[4] == {"start": 6, "end": 9, "path": "foos[0].bar", "type": "string", "value": "hi", "hex": "036869"}
     assert "".join(row["hex"] for row in rows) == FOO.hex()
 
 
-def test_an_error_is_shown_behind_what_could_be_read(kwire: Call, foo: Path) -> None:
+def test_an_error_follows_the_decoded_part(kwire: Call, foo: Path) -> None:
     for cut in range(len(FOO)):
         result = kwire("decode", foo, "--version", "9", "--annotate", "--hex", FOO[:cut].hex())
         assert result.code == 1
@@ -121,7 +121,7 @@ def test_an_error_is_shown_behind_what_could_be_read(kwire: Call, foo: Path) -> 
     assert (plain.code, plain.out) == (1, "")
 
 
-def test_headers_and_frames(kwire: Call) -> None:
+def test_headers_and_frames_are_decoded(kwire: Call) -> None:
     header: Any = registry.get("RequestHeader")(
         request_api_key=3, request_api_version=9, correlation_id=7, client_id="me"
     )
@@ -141,7 +141,7 @@ def test_headers_and_frames(kwire: Call) -> None:
     assert kwire("decode", "RequestHeader", "--version", "2", "--header", "--hex", "00").code == 2
 
 
-def test_encode_is_the_way_back(kwire: Call, foo: Path, tmp_path: Path, stdin: Callable[[bytes], None]) -> None:
+def test_encode_inverts_decode(kwire: Call, foo: Path, tmp_path: Path, stdin: Callable[[bytes], None]) -> None:
     text, out = tmp_path / "foo.json", tmp_path / "foo.bin"
     text.write_text('{"foos": [{"baz": 7, "bar": "hi"}], "userAgent": "abc"}')
     assert kwire("encode", foo, "--version", "9", text, "-o", out).code == 0
@@ -168,7 +168,7 @@ def test_encode_writes_bytes_into_a_pipe(foo: Path) -> None:
         ("[]", 9, ""),
     ],
 )
-def test_what_cannot_be_encoded_says_why(
+def test_encoding_errors_give_the_reason(
     kwire: Call, foo: Path, stdin: Callable[[bytes], None], text: str, version: int, problem: str
 ) -> None:
     stdin(text.encode())
@@ -197,7 +197,7 @@ def test_wrong_usage_has_exit_code_2(kwire: Call, arguments: tuple[str, ...], pr
     assert problem in result.err
 
 
-def test_lenient_takes_what_kafka_takes(kwire: Call, foo: Path) -> None:
+def test_lenient_accepts_what_kafka_accepts(kwire: Call, foo: Path) -> None:
     twice = "02 0007 00 02 00 02 0161 00 02 0162".replace("0161", "0261").replace("0162", "0262")
     assert kwire("decode", foo, "--version", "9", "--hex", twice).code == 1
     taken = kwire("decode", foo, "--version", "9", "--lenient", "--hex", twice)
@@ -213,7 +213,7 @@ def test_unknown_tagged_fields_are_mentioned(kwire: Call, foo: Path) -> None:
     )
 
 
-def test_text_from_messages_cannot_command_the_terminal(kwire: Call, foo: Path) -> None:
+def test_control_characters_in_messages_are_escaped(kwire: Call, foo: Path) -> None:
     evil = "\x1b[31m\u202e\x7f\u009b"
     wire = FooResponse(user_agent=evil, foos=[]).encode(version=9).hex()
     for arguments in ((), ("--annotate",), ("--format", "json"), ("--annotate", "--format", "json")):
@@ -222,7 +222,7 @@ def test_text_from_messages_cannot_command_the_terminal(kwire: Call, foo: Path) 
     assert json.loads(kwire("decode", foo, "--version", "9", "--hex", wire).out)["userAgent"] == evil
 
 
-def test_long_fields_are_cut_and_counted(kwire: Call) -> None:
+def test_long_fields_are_truncated_with_their_length(kwire: Call) -> None:
     cls: Any = registry.get("ProduceRequest")
     data = cls.PartitionProduceData(index=0, records=bytes(5000))
     wire = cls(topic_data=[cls.TopicProduceData(name="t", partition_data=[data])]).encode(version=9)

@@ -18,7 +18,7 @@ import kwire as package
 from kwire.cli import log
 
 
-def test_the_version_is_the_packages(kwire: Callable) -> None:
+def test_the_version_is_that_of_the_package(kwire: Callable) -> None:
     assert kwire("--version").out == f"kwire {package.__version__}\n"
 
 
@@ -48,7 +48,7 @@ def test_the_version_is_the_packages(kwire: Callable) -> None:
     ],
     ids=" ".join,
 )
-def test_wrong_usage_is_exit_code_2_and_one_clear_message(
+def test_wrong_usage_has_exit_code_2_and_one_message(
     arguments: tuple[str, ...], kwire: Callable, kafka_logs: dict[str, Path], tmp_path: Path
 ) -> None:
     data = kafka_logs["modern"] / "data"
@@ -74,7 +74,7 @@ def spawn(*arguments: str | Path, **environment: str) -> subprocess.Popen[bytes]
 
 
 @pytest.mark.parametrize("options", [["--deep"], ["--deep", "--format", "jsonl"], ["--deep", "--like-kafka"]])
-def test_a_reader_that_leaves_early_ends_the_command_quietly(options: list[str], kafka_logs: dict[str, Path]) -> None:
+def test_a_closed_pipe_ends_the_command_quietly(options: list[str], kafka_logs: dict[str, Path]) -> None:
     with spawn("log", "dump", kafka_logs["modern"] / "data" / "orders-0", *options) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -84,7 +84,7 @@ def test_a_reader_that_leaves_early_ends_the_command_quietly(options: list[str],
         assert process.wait(timeout=HANG_S) == 141
 
 
-def test_help_starts_without_the_libraries_behind_the_commands() -> None:
+def test_help_imports_no_heavy_libraries() -> None:
     code = (
         "import sys; from kwire.cli.main import run; run(['--help']);"
         "print([m for m in ('numba', 'pyarrow', 'numpy', 'pyspark', 'fsspec', 'cramjam', 'rich') if m in sys.modules])"
@@ -93,7 +93,7 @@ def test_help_starts_without_the_libraries_behind_the_commands() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_colours_are_for_terminals_and_no_color_turns_them_off(
+def test_colours_are_for_terminals_and_no_color_disables_them(
     kafka_logs: dict[str, Path], kwire: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = str(kafka_logs["modern"] / "data")
@@ -116,7 +116,7 @@ def test_progress_goes_to_the_terminal_and_rows_to_the_file(kafka_logs: dict[str
     assert b"{" not in shown
 
 
-def test_a_bug_of_ours_is_not_dressed_up_as_a_message(monkeypatch: pytest.MonkeyPatch, kwire: Callable) -> None:
+def test_an_internal_error_prints_its_traceback(monkeypatch: pytest.MonkeyPatch, kwire: Callable) -> None:
     """Only kwire's own errors become one line; anything else keeps its traceback."""
 
     def broken(path: str) -> None:
@@ -127,7 +127,7 @@ def test_a_bug_of_ours_is_not_dressed_up_as_a_message(monkeypatch: pytest.Monkey
         kwire("log", "ls", ".")
 
 
-def test_damage_is_exit_code_1_with_file_position_and_offsets(kwire: Callable, tmp_path: Path) -> None:
+def test_damage_has_exit_code_1_with_file_position_and_offsets(kwire: Callable, tmp_path: Path) -> None:
     good, bad = batch(record()), batch(record(), base_offset=1, crc=7)
     file = segment(tmp_path / "orders-0", good, bad)
     result = kwire("log", "dump", file)

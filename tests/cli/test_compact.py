@@ -56,7 +56,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return call
 
 
-def test_a_dry_run_says_what_would_go_and_changes_nothing(directory: Path, run: Run) -> None:
+def test_a_dry_run_reports_removals_and_changes_nothing(directory: Path, run: Run) -> None:
     before = files(directory)
     rows = run(directory, *TXN)
     assert files(directory) == before
@@ -69,9 +69,7 @@ def test_a_dry_run_says_what_would_go_and_changes_nothing(directory: Path, run: 
 
 
 @pytest.mark.requirement("X-22", "X-35", "X-36")
-def test_applied_it_does_what_the_dry_run_said_and_a_copy_is_the_same(
-    directory: Path, tmp_path: Path, run: Run
-) -> None:
+def test_apply_matches_the_dry_run_and_the_copy(directory: Path, tmp_path: Path, run: Run) -> None:
     foretold = run(directory, *TXN)
     before = files(directory)
     copied = run(directory, *TXN, "-o", tmp_path / "copy")
@@ -98,7 +96,7 @@ def test_applied_it_does_what_the_dry_run_said_and_a_copy_is_the_same(
     assert [row["passes"] for row in again] == [0, 0]  # nothing is dirty any more
 
 
-def test_what_is_not_named_stays_byte_for_byte(directory: Path, run: Run) -> None:
+def test_unselected_partitions_stay_byte_for_byte(directory: Path, run: Run) -> None:
     (directory / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":77}')
     before = files(directory)
     run(directory, *TXN, "--partition", "0", "--apply")
@@ -112,13 +110,13 @@ def test_what_is_not_named_stays_byte_for_byte(directory: Path, run: Run) -> Non
         assert {key: old[key] for key in others} == {key: new.get(key) for key in others}
 
 
-def test_a_directory_that_was_not_stopped_cleanly_stays_so(directory: Path, run: Run) -> None:
+def test_an_unclean_directory_stays_unclean(directory: Path, run: Run) -> None:
     (directory / ".kafka_cleanshutdown").unlink()
     run(directory, *TXN, "--apply")
     assert not (directory / ".kafka_cleanshutdown").exists()
 
 
-def test_topic_configs_come_from_the_metadata_log_and_options_override_them(
+def test_options_override_topic_configs_of_the_metadata_log(
     directory: Path, kafka_logs: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(kafka_logs["modern"] / "data" / "compacted-0", directory / "compacted-0")
@@ -134,7 +132,7 @@ def test_topic_configs_come_from_the_metadata_log_and_options_override_them(
         assert ("cleanup.policy is not compact" in capsys.readouterr().err) == warns
 
 
-def test_a_partitions_directory_is_refused_with_the_way_to_name_it(
+def test_the_directory_of_a_partition_is_rejected_with_a_remedy(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_kwire(["log", "compact", str(directory / "logappend-0"), "--all", "--apply"]) == 2
@@ -152,7 +150,7 @@ def test_progress_is_bytes_of_logs_and_ends_at_their_size(directory: Path) -> No
         assert all(step > 0 for step in steps)
 
 
-def test_an_interrupt_says_what_is_on_disk_and_how_to_continue(
+def test_an_interrupt_reports_the_state_on_disk_and_how_to_continue(
     directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(*arguments: object) -> None:
@@ -165,12 +163,12 @@ def test_an_interrupt_says_what_is_on_disk_and_how_to_continue(
     assert "is incomplete: delete it" in capsys.readouterr().err
 
 
-def test_a_directory_that_is_open_is_refused(directory: Path, run: Run) -> None:
+def test_a_locked_directory_is_rejected(directory: Path, run: Run) -> None:
     with LogManager.open(directory, now_ms=int(NOW)):
         run(directory, *TXN, "--apply", code=2)
 
 
-def test_a_damaged_partition_is_told_and_left_and_the_others_are_compacted(directory: Path, run: Run) -> None:
+def test_a_damaged_partition_is_reported_and_the_others_are_compacted(directory: Path, run: Run) -> None:
     path = sorted((directory / "logappend-0").glob("*.log"))[0]
     data = bytearray(path.read_bytes())
     data[200] ^= 1
@@ -197,7 +195,7 @@ def test_a_damaged_partition_is_told_and_left_and_the_others_are_compacted(direc
         (("--all", "-o", "."), "not an empty directory"),
     ],
 )
-def test_wrong_usage_is_told(
+def test_wrong_usage_is_reported(
     directory: Path, arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = files(directory)
@@ -206,9 +204,7 @@ def test_wrong_usage_is_told(
     assert files(directory) == before
 
 
-def test_people_get_a_table_and_are_told_that_nothing_was_changed(
-    directory: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_table_says_that_nothing_was_changed(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_kwire(["log", "compact", str(directory), *TXN]) == 0
     captured = capsys.readouterr()
     assert captured.out.splitlines()[0].split()[:2] == ["TOPIC", "PARTITION"]

@@ -26,7 +26,7 @@ def tree(path: Path) -> dict[str, bytes]:
     return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
-def test_a_dry_run_changes_nothing_and_tells_the_loss(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_changes_nothing_and_reports_the_loss(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = tree(source)
     assert run(["log", "convert", str(source), "--magic", "1", "--codec", "lz4", "--format", "json"]) == 1
     told = capsys.readouterr()
@@ -39,7 +39,7 @@ def test_a_dry_run_changes_nothing_and_tells_the_loss(source: Path, capsys: pyte
     assert tree(source) == before
 
 
-def test_output_and_in_place(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_convert_writes_a_copy_or_in_place(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["log", "convert", str(source), "--codec", "zstd", "--level", "9"]
     assert run([*arguments, "-o", str(tmp_path / "new"), "--jobs", "1"]) == 0
     assert run([*arguments, "--apply"]) == 0

@@ -23,7 +23,7 @@ def unpacked(row: dict, name: str) -> str | None:
 @pytest.mark.parametrize(
     ("archive", "topic"), [("modern", "orders-1"), ("modern", "compacted-0"), ("legacy", "mixed-format-1")]
 )
-def test_deep_json_lines_are_the_records_kafkas_consumer_got(
+def test_deep_json_lines_equal_the_records_of_kafkas_consumer(
     archive: str, topic: str, kafka_logs: dict[str, Path], kwire: Callable
 ) -> None:
     consumed = kafka_logs[archive] / "expected" / "consumed" / f"{topic}.read_uncommitted.jsonl.gz"
@@ -75,7 +75,7 @@ def test_batches_as_json_are_one_array(kafka_logs: dict[str, Path], kwire: Calla
     }
 
 
-def test_nothing_is_an_empty_array(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_no_records_are_an_empty_array(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     result = kwire("log", "dump", "--format", "json", kafka_logs["modern"] / "data" / "empty-0")
     assert json.loads(result.out) == []
     assert kwire("log", "dump", kafka_logs["modern"] / "data" / "empty-0").out == "empty\n"
@@ -97,11 +97,11 @@ def offsets(kwire: Callable, *arguments: str | Path) -> list[int]:
         ("9000:", range(0)),
     ],
 )
-def test_offsets_are_half_open(asked: str, given: range, kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_offset_ranges_are_half_open(asked: str, given: range, kafka_logs: dict[str, Path], kwire: Callable) -> None:
     assert offsets(kwire, kafka_logs["modern"] / "data" / "orders-0", "--offsets", asked) == list(given)
 
 
-def test_times_are_half_open_and_take_iso_or_milliseconds(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_timestamp_ranges_are_half_open_in_iso_or_milliseconds(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     log = kafka_logs["modern"] / "data" / "orders-0"
     consumed = kafka_logs["modern"] / "expected" / "consumed" / "orders-0.read_uncommitted.jsonl.gz"
     records = [json.loads(line) for line in gzip.decompress(consumed.read_bytes()).splitlines()]
@@ -112,7 +112,7 @@ def test_times_are_half_open_and_take_iso_or_milliseconds(kafka_logs: dict[str, 
     assert offsets(kwire, log, "--since", "2025-10-09T08:55:00", "--until", "2025-10-09T10:56:40+02:00") == expected
 
 
-def test_every_kind_of_file_has_a_table(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_every_file_type_has_a_table(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     folder = kafka_logs["modern"] / "data" / "txn-0"
     name = "00000000000000000012"
     files = [folder / f"{name}{kind}" for kind in (".log", ".index", ".timeindex", ".txnindex", ".snapshot")]
@@ -130,13 +130,13 @@ def test_a_checkpoint_of_the_metadata_quorum_is_a_record_set(kafka_logs: dict[st
     assert json.loads(rows[0])["control"] == "SNAPSHOT_HEADER"
 
 
-def test_markers_say_what_they_end(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_markers_print_their_transaction(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     log = kafka_logs["modern"] / "data" / "txn-1"
     rows = [json.loads(line) for line in kwire("log", "dump", "--deep", "--format", "jsonl", log).out.splitlines()]
     assert {row["control"] for row in rows if row["is_control"]} == {"COMMIT", "ABORT"}
 
 
-def test_what_follows_damage_is_still_shown(kwire: Callable, tmp_path: Path) -> None:
+def test_records_after_damage_are_printed(kwire: Callable, tmp_path: Path) -> None:
     """A batch that does not decode, then a good one; then a header that is none ends the file."""
     torn = batch(b"\x7f" * 20, base_offset=1)
     file = segment(tmp_path / "t-0", batch(record()), torn, batch(record(), base_offset=2), b"\xff" * 40)
@@ -147,14 +147,14 @@ def test_what_follows_damage_is_still_shown(kwire: Callable, tmp_path: Path) -> 
     assert all(str(file) in line for line in result.err.splitlines())
 
 
-def test_a_batch_larger_than_a_read_is_read_whole(kwire: Callable, tmp_path: Path) -> None:
+def test_a_batch_larger_than_the_read_size_is_read_whole(kwire: Callable, tmp_path: Path) -> None:
     value = b"x" * (5 << 20)
     file = segment(tmp_path / "t-0", batch(record(value=value)), batch(record(), base_offset=1))
     rows = [json.loads(line) for line in kwire("log", "dump", "--deep", "--format", "jsonl", file).out.splitlines()]
     assert [len(row["value"]) for row in rows] == [len(value), 1]
 
 
-def test_urls_are_read_too(kafka_logs: dict[str, Path], kwire: Callable, tmp_path: Path) -> None:
+def test_urls_are_read(kafka_logs: dict[str, Path], kwire: Callable, tmp_path: Path) -> None:
     import shutil
 
     archive = shutil.make_archive(str(tmp_path / "logs"), "zip", kafka_logs["modern"] / "data", "ids-0")

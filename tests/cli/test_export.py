@@ -19,7 +19,7 @@ def source(kafka_logs: dict[str, Path]) -> str:
     return str(kafka_logs["modern"] / "data")
 
 
-def test_export_says_what_it_wrote(source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_reports_the_files_it_wrote(source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["log", "export", source, "-o", str(tmp_path / "out"), "--topic", "txn", "--format", "json"]
     assert run([*arguments, "--isolation", "read_committed"]) == 0
     rows = json.loads(capsys.readouterr().out)
@@ -28,7 +28,7 @@ def test_export_says_what_it_wrote(source: str, tmp_path: Path, capsys: pytest.C
         assert pq.ParquetFile(row["path"]).metadata.num_rows == row["records"] > 300
 
 
-def test_the_files_name_says_the_format(source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_file_name_selects_the_format(source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "orders.jsonl"
     arguments = ["log", "export", source, "-o", str(target), "--topic", "orders", "--partition", "0"]
     assert run([*arguments, "--offsets", "10:13", "--base64", "--headers"]) == 0
@@ -37,7 +37,7 @@ def test_the_files_name_says_the_format(source: str, tmp_path: Path, capsys: pyt
     assert "file exists" in capsys.readouterr().err
 
 
-def test_a_name_like_a_files_is_a_directory_only_where_the_format_is_given(
+def test_a_name_with_a_file_suffix_is_a_directory_only_with_a_format_option(
     source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["log", "export", source, "--topic", "trimmed", "-o"]
@@ -49,7 +49,7 @@ def test_a_name_like_a_files_is_a_directory_only_where_the_format_is_given(
     assert (tmp_path / "backup.2024").is_dir()
 
 
-def test_an_interrupted_export_continues_with_what_is_left(
+def test_an_interrupted_export_continues_with_the_remaining_records(
     source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["log", "export", source, "--topic", "txn", "--as", "jsonl", "--base64", "--format", "json"]

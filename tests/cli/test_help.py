@@ -46,13 +46,13 @@ def test_every_command_has_a_summary_and_describes_its_options(words: str) -> No
 
 
 @pytest.mark.parametrize("words", COMMANDS)
-def test_every_command_has_examples_of_itself(words: str) -> None:
+def test_every_command_has_examples(words: str) -> None:
     examples = COMMANDS[words].epilog.splitlines()
     assert examples
     assert all(example.startswith(f"{words} ") for example in examples)
 
 
-def test_the_help_lists_groups_with_an_example_each(kwire: Callable) -> None:
+def test_help_lists_groups_with_one_example_each(kwire: Callable) -> None:
     lines = kwire("--help").out.splitlines()
     for section in ("Logs", "Internal topics", "Protocol", "Broker"):
         start = lines.index(f"{section}:")
@@ -87,7 +87,7 @@ def folder(tmp_path: Path, kafka_logs: dict[str, Path]) -> Path:
 
 
 @pytest.mark.parametrize("example", [line for line in EXAMPLES if not line.startswith(NOT_RUN)])
-def test_examples_run(example: str, folder: Path, kwire: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_help_examples_run(example: str, folder: Path, kwire: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     if "orders.parquet" in example and "restore" in example:
         assert kwire("log", "export", "data", "--topic", "orders", "-o", "orders.parquet").code == 0
@@ -98,7 +98,7 @@ def test_examples_run(example: str, folder: Path, kwire: Callable, monkeypatch: 
     assert result.code in (0, 1), result.err
 
 
-def test_examples_that_start_a_process_or_read_a_jar_parse() -> None:
+def test_help_examples_that_start_a_process_or_read_a_jar_parse() -> None:
     for example in (line for line in EXAMPLES if line.startswith(NOT_RUN)):
         words = max((words for words in COMMANDS if example.startswith(f"{words} ")), key=len)
         arguments = shlex.split(example.removeprefix(words))

@@ -42,7 +42,7 @@ DECODERS = {
         ("legacy", "__consumer_offsets", 3),
     ],
 )
-def test_the_decoded_dump_equals_kafkas_own(
+def test_the_decoded_dump_equals_kafkas(
     dump: str, topic: str, count: int, kafka_logs: dict[str, Path], kwire: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = kafka_logs[dump] / "data"
@@ -77,7 +77,7 @@ def test_the_decoded_dump_equals_kafkas_own(
         (float("nan"), '"NaN"'),
     ],
 )
-def test_doubles_are_javas(value: float, text: str) -> None:
+def test_doubles_print_as_in_java(value: float, text: str) -> None:
     assert java_json(value) == text
 
 
@@ -96,7 +96,7 @@ def odd_records() -> list[tuple[bytes | None, bytes | None]]:
     return [(b"\0\x63new", b"\0\0"), (name, commit + b"\0"), (name + b"\0", None), (b"\xff\xfe", None)]
 
 
-def test_unknown_types_are_told_and_bytes_behind_a_message_passed_over(tmp_path: Path, kwire: Callable) -> None:
+def test_unknown_types_are_reported_and_trailing_bytes_ignored(tmp_path: Path, kwire: Callable) -> None:
     data = log_of(tmp_path, "__consumer_offsets-0", batch(odd_records(), 0))
     result = kwire("log", "dump", "--like-kafka", "--offsets-decoder", data)
     assert [line.partition(" key: ")[2] for line in result.out.splitlines()[3:]] == [
@@ -109,7 +109,7 @@ def test_unknown_types_are_told_and_bytes_behind_a_message_passed_over(tmp_path:
     assert result.code == 0
 
 
-def test_what_cannot_be_decoded_is_told_in_its_line(tmp_path: Path, kwire: Callable) -> None:
+def test_undecodable_records_are_reported_in_their_line(tmp_path: Path, kwire: Callable) -> None:
     key = registry.get("OffsetCommitKey")(group="g", topic="t", partition=1)  # type: ignore[call-arg]
     data = log_of(tmp_path, "__consumer_offsets-0", batch([(keyed(key, None)[0], b"\0\3\0"), (None, b"")], 0))
     result = kwire("log", "dump", "--like-kafka", "--offsets-decoder", data)
@@ -128,7 +128,7 @@ def test_what_cannot_be_decoded_is_told_in_its_line(tmp_path: Path, kwire: Calla
         (("--like-kafka", "--kafka-version", "3.9", "--share-group-state-decoder"), "not supported by Kafka 3.9"),
     ],
 )
-def test_decoders_that_do_not_fit_are_wrong_usage(
+def test_mismatched_decoders_are_wrong_usage(
     arguments: tuple[str, ...], says: str, kafka_logs: dict[str, Path], kwire: Callable
 ) -> None:
     result = kwire("log", "dump", *arguments, kafka_logs["modern"] / "data" / "__consumer_offsets-0")
@@ -208,7 +208,7 @@ REMOTE_LINES = [
 ]
 
 
-def test_the_remote_logs_records_print_as_javas_objects_do(tmp_path: Path, kwire: Callable) -> None:
+def test_remote_log_records_print_as_java_objects(tmp_path: Path, kwire: Callable) -> None:
     data = log_of(tmp_path, "__remote_log_metadata-0", batch([*remote_records(), (None, b"\1\x63\0")], 0))
     arguments = ("log", "dump", "--like-kafka", "--remote-log-metadata-decoder", data)
     older = kwire(*arguments, "--kafka-version", "3.9").out.splitlines()[3:]
@@ -221,7 +221,7 @@ def test_the_remote_logs_records_print_as_javas_objects_do(tmp_path: Path, kwire
 @pytest.mark.jvm
 @pytest.mark.slow
 @pytest.mark.parametrize("bare", [(), ("--skip-record-metadata",)])
-def test_decoders_print_what_kafka_3_9_prints(
+def test_decoders_print_the_output_of_kafka_3_9(
     bare: tuple[str, ...], kafka_logs: dict[str, Path], tmp_path: Path, kwire: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Records that no broker wrote for the golden logs, and the form of lines that they do not have."""

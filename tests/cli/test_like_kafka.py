@@ -43,7 +43,7 @@ def before_crash(expected: str) -> tuple[str, bool]:
     [(dump, kind) for dump in DUMPS for kind in ("batches", "indexes")]
     + [(dump, "records") for dump in ("modern", "modern44", "legacy")],
 )
-def test_the_dump_equals_kafkas_own(
+def test_the_dump_equals_kafkas(
     dump: str, kind: str, kafka_logs: dict[str, Path], kwire: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     version, data_path, expected_path = DUMPS[dump]
@@ -70,7 +70,7 @@ def test_the_dump_equals_kafkas_own(
 
 @pytest.mark.requirement("R-40", "R-41", "R-43")
 @pytest.mark.parametrize("dump", ["modern", "modern44"])
-def test_control_records_of_the_metadata_log_show_their_contents(
+def test_control_records_of_the_metadata_log_print_their_contents(
     dump: str, kafka_logs: dict[str, Path], kwire: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Data records of this topic are decoded in Kafka's dump and raw in ours, so only the other lines are compared."""
@@ -97,7 +97,7 @@ def test_control_records_of_the_metadata_log_show_their_contents(
     assert all(word in shown for word in ("KRaftVersion {", "KRaftVoters {", "SnapshotHeader {", "SnapshotFooter {"))
 
 
-def test_complaints_go_to_standard_error_as_kafkas_do(
+def test_errors_go_to_standard_error_as_in_kafka(
     kafka_logs: dict[str, Path], kwire: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A killed broker leaves a preallocated time index of zeros: its one entry points into the first batch."""
@@ -113,7 +113,7 @@ def test_complaints_go_to_standard_error_as_kafkas_do(
     )
 
 
-def test_holes_that_compaction_left_are_told_and_no_damage(
+def test_gaps_of_compaction_are_reported_but_not_damage(
     kafka_logs: dict[str, Path], kwire: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(kafka_logs["modern"] / "data")
@@ -127,7 +127,7 @@ LEGACY_RECORD = "| offset: 0 CreateTime: 1760000000529 keySize: 6 valueSize: 183
 
 
 @pytest.mark.parametrize(("version", "end"), [("3.9", "} key: k-2937 payload: "), ("4.3", " key: k-2937 payload: ")])
-def test_messages_of_magic_1_carry_the_checksum_they_have_inside(
+def test_magic_1_messages_print_their_inner_checksum(
     version: str, end: str, kafka_logs: dict[str, Path], kwire: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The lone brace is a typing error of Kafka 3.0 to 3.9; scripts that read their output expect it."""
@@ -137,7 +137,7 @@ def test_messages_of_magic_1_carry_the_checksum_they_have_inside(
 
 
 @pytest.mark.jvm
-def test_old_segments_dump_as_the_tool_itself_dumps_them(
+def test_old_segments_print_as_in_kafkas_tool(
     kafka_logs: dict[str, Path], kwire: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Kafka 3.9.1 on segments of 2.8.2: magic 0 and 1, compressed and not, with append times and holes."""
@@ -156,7 +156,7 @@ def test_the_newest_release_is_the_default(
     assert kwire(*arguments).out == kwire(*arguments, "--kafka-version", "4.3").out
 
 
-def test_a_directory_stands_for_its_segments(
+def test_a_directory_selects_its_segments(
     kafka_logs: dict[str, Path], kwire: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(kafka_logs["modern"] / "data")

@@ -26,7 +26,7 @@ def listed(kwire: Callable, *arguments: str | Path) -> dict[tuple[str, int], dic
 
 
 @pytest.mark.parametrize("archive", ["modern", "modern44", "legacy"])
-def test_offsets_are_those_kafka_told_its_consumer(archive: str, kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_offsets_equal_those_of_kafkas_consumer(archive: str, kafka_logs: dict[str, Path], kwire: Callable) -> None:
     rows = listed(kwire, kafka_logs[archive] / "data")
     told = json.loads((kafka_logs[archive] / "expected" / "consumed" / "offsets.json").read_text())
     ends = {"read_uncommitted": "log_end_offset", "read_committed": "last_stable_offset"}
@@ -36,7 +36,7 @@ def test_offsets_are_those_kafka_told_its_consumer(archive: str, kafka_logs: dic
     assert len(told) > 20
 
 
-def test_wide_counts_what_kafkas_consumer_received(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_wide_counts_equal_those_of_kafkas_consumer(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     rows = listed(kwire, kafka_logs["modern"] / "data", "--wide")
     told = json.loads((kafka_logs["modern"] / "expected" / "consumed" / "offsets.json").read_text())
     for key, answer in told.items():
@@ -46,12 +46,12 @@ def test_wide_counts_what_kafkas_consumer_received(kafka_logs: dict[str, Path], 
     assert rows["txn", 0]["control_records"] == 701 - rows["txn", 0]["records"]
 
 
-def test_wide_knows_all_record_formats(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_wide_supports_all_record_formats(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     rows = listed(kwire, kafka_logs["legacy"] / "data", "--wide", "--topic", "mixed-format")
     assert rows["mixed-format", 0]["magics"] == [0, 1, 2]
 
 
-def test_topics_add_up_their_partitions(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_topics_sum_their_partitions(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     data = kafka_logs["modern"] / "data"
     partitions = listed(kwire, data)
     result = kwire("log", "ls", data, "--topics", "--format", "jsonl", "--sort", "size")
@@ -63,12 +63,12 @@ def test_topics_add_up_their_partitions(kafka_logs: dict[str, Path], kwire: Call
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_topic_patterns_and_partitions_choose(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_topic_patterns_and_partitions_select(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     rows = listed(kwire, kafka_logs["modern"] / "data", "--topic", "orders*", "--topic", "txn", "--partition", "1")
     assert set(rows) == {("orders", 1), ("txn", 1)}
 
 
-def test_the_table_has_one_line_a_partition(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_the_table_has_one_line_per_partition(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     data = kafka_logs["modern"] / "data"
     lines = kwire("log", "ls", data).out.splitlines()
     assert lines[0].split()[:5] == ["TOPIC", "PARTITION", "SEGMENTS", "START", "END"]
@@ -77,7 +77,7 @@ def test_the_table_has_one_line_a_partition(kafka_logs: dict[str, Path], kwire: 
     assert trimmed.split()[1:6] == ["0", "6", "555", "1200", "1200"]
 
 
-def test_what_is_no_log_is_told_on_standard_error(kwire: Callable, tmp_path: Path) -> None:
+def test_paths_without_a_log_are_reported_on_standard_error(kwire: Callable, tmp_path: Path) -> None:
     segment(tmp_path / "orders-0", batch(record()))
     (tmp_path / f"orders-1.{'0' * 32}-delete").mkdir()
     result = kwire("log", "ls", tmp_path)
@@ -85,13 +85,15 @@ def test_what_is_no_log_is_told_on_standard_error(kwire: Callable, tmp_path: Pat
     assert "a log that is being deleted" in result.err
 
 
-def test_a_damaged_end_is_shown_and_is_exit_code_1(kwire: Callable, tmp_path: Path) -> None:
+def test_a_damaged_end_is_reported_with_exit_code_1(kwire: Callable, tmp_path: Path) -> None:
     segment(tmp_path / "orders-0", batch(record()), b"\x00" * 11 + b"\x05" + b"garbage" * 20)
     result = kwire("log", "ls", tmp_path)
     assert result.code == 1
     assert "DAMAGE" in result.out
 
 
-def test_a_parent_of_a_log_directory_names_it(kafka_logs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_parent_of_a_log_directory_suggests_it(
+    kafka_logs: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["log", "ls", str(kafka_logs["modern"])]) == 2
     assert f"found data/, expected/; use {kafka_logs['modern']}/data" in capsys.readouterr().err

@@ -18,7 +18,7 @@ def data(kafka_logs: dict[str, Path], tmp_path: Path) -> Path:
     return shutil.copytree(kafka_logs["unclean"] / "damaged" / "data", tmp_path / "data")
 
 
-def test_without_apply_the_plan_is_shown_and_nothing_written(data: Path, kwire: Callable) -> None:
+def test_without_apply_the_plan_is_printed_and_nothing_written(data: Path, kwire: Callable) -> None:
     before = tree(data.parent)
     result = kwire("log", "repair", data)
     assert (result.code, result.err) == (1, "")
@@ -45,7 +45,7 @@ def test_a_new_directory_is_clean(mode: str, data: Path, kwire: Callable, tmp_pa
     assert kwire("log", "repair", tmp_path / "new").out == "nothing to repair\n"
 
 
-def test_in_place_needs_apply_and_keeps_the_originals(data: Path, kwire: Callable) -> None:
+def test_in_place_requires_apply_and_keeps_the_originals(data: Path, kwire: Callable) -> None:
     result = kwire("log", "repair", data, "--apply")
     assert result.code == 0
     assert str(data) + ".quarantine-1" in result.out
@@ -54,13 +54,13 @@ def test_in_place_needs_apply_and_keeps_the_originals(data: Path, kwire: Callabl
     assert manifest["mode"] == "salvage"
 
 
-def test_a_partition_alone_is_repaired(data: Path, kwire: Callable, tmp_path: Path) -> None:
+def test_a_single_partition_can_be_repaired(data: Path, kwire: Callable, tmp_path: Path) -> None:
     result = kwire("log", "repair", data / "u-plain-4", "-o", tmp_path / "u-plain-4")
     assert (result.code, result.err) == (0, "")
     assert LogDirectory(tmp_path / "u-plain-4")["u-plain", 4].log_end_offset == 623
 
 
-def test_a_transaction_whose_marker_was_lost_is_told(data: Path, kwire: Callable, tmp_path: Path) -> None:
+def test_a_transaction_with_a_lost_marker_is_reported(data: Path, kwire: Callable, tmp_path: Path) -> None:
     log = LogDirectory(data)["u-txn", 1]
     markers = [h for segment in log.segments[:-1] for h in segment.headers() if h.is_control]
     segment = log.segments[-2]
@@ -74,7 +74,7 @@ def test_a_transaction_whose_marker_was_lost_is_told(data: Path, kwire: Callable
     assert after <= before
 
 
-def test_what_cannot_be_put_right_is_told(data: Path, kwire: Callable, tmp_path: Path) -> None:
+def test_unrepairable_damage_is_reported(data: Path, kwire: Callable, tmp_path: Path) -> None:
     (data / "__cluster_metadata-0" / "quorum-state").write_text("{")
     result = kwire("log", "repair", data, "-o", tmp_path / "new")
     assert result.code == 1
@@ -82,7 +82,7 @@ def test_what_cannot_be_put_right_is_told(data: Path, kwire: Callable, tmp_path:
     assert "quorum-state" in result.err
 
 
-def test_index_builds_what_is_beside_the_logs(data: Path, kwire: Callable) -> None:
+def test_index_rebuilds_the_files_next_to_the_logs(data: Path, kwire: Callable) -> None:
     logs = {name: content for name, content in tree(data).items() if name.endswith(".log")}
     shown = kwire("log", "index", data)
     assert shown.code == 1
@@ -93,7 +93,7 @@ def test_index_builds_what_is_beside_the_logs(data: Path, kwire: Callable) -> No
     assert kwire("log", "index", data).out == "nothing to repair\n"
 
 
-def test_wrong_usage(data: Path, kwire: Callable, tmp_path: Path) -> None:
+def test_wrong_usage_is_reported(data: Path, kwire: Callable, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
     assert kwire("log", "repair", data, "-o", tmp_path / "new", "--apply").code == 2

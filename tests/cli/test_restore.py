@@ -11,7 +11,9 @@ from kwire.cli.main import run
 from kwire.log import LogDirectory
 
 
-def test_export_and_restore(kafka_logs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_exported_directory_is_restored(
+    kafka_logs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     source = str(kafka_logs["modern"] / "data")
     parquet, new = str(tmp_path / "out"), str(tmp_path / "new")
     assert run(["log", "export", source, "-o", parquet, "--topic", "ids", "--headers"]) == 0
@@ -38,7 +40,7 @@ def test_export_and_restore(kafka_logs: dict[str, Path], tmp_path: Path, capsys:
         (["nothing.parquet", "--offset-table", "x.parquet"], "requires new offsets"),
     ],
 )
-def test_wrong_usage(
+def test_wrong_usage_is_reported(
     arguments: list[str],
     said: str,
     tmp_path: Path,

@@ -22,7 +22,7 @@ def split(names: list[str]) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_partitions_stand_as_kafka_3_9_lists_them(seed: int) -> None:
+def test_partitions_are_in_the_order_of_kafka_3_9(seed: int) -> None:
     chance = random.Random(seed)
     additions = []
     for topic in ("été-ü", "txn", "a", "__consumer_offsets", LONG, "orders"):  # as the record names them
@@ -33,7 +33,7 @@ def test_partitions_stand_as_kafka_3_9_lists_them(seed: int) -> None:
     assert table_order([shuffled], partition_hash) == [("txn", number) for number in ONE_TOPIC]
 
 
-def test_hashes_are_javas() -> None:
+def test_hashes_equal_javas() -> None:
     assert string_hash("") == 0
     assert string_hash("orders") == 0xC3DF62E5
     assert string_hash("été") == 233 * 961 + 116 * 31 + 233
@@ -41,7 +41,7 @@ def test_hashes_are_javas() -> None:
     assert partition_hash(("", 2)) == 33 * 31
 
 
-def test_single_additions_double_the_table_before_it_is_three_quarters_full() -> None:
+def test_adding_one_entry_resizes_the_table_below_three_quarters_full() -> None:
     numbers = [16, 1]
     assert table_order([[n] for n in (*numbers, *range(2, 11))], lambda n: n)[:3] == [16, 1, 2]
     assert table_order([[n] for n in (*numbers, *range(2, 12))], lambda n: n)[-1] == 16  # the twelfth element

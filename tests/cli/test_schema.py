@@ -23,13 +23,13 @@ def orders(tmp_path: Path) -> Path:
     return folder
 
 
-def test_check_is_silent_on_good_definitions(kwire: Call, orders: Path) -> None:
+def test_check_prints_nothing_for_valid_definitions(kwire: Call, orders: Path) -> None:
     result = kwire("schema", "check", orders)
     assert (result.code, result.out) == (0, "")
     assert result.err == "kwire: 1 definition, 0 errors\n"
 
 
-def test_check_names_every_error_of_every_file(kwire: Call, orders: Path) -> None:
+def test_check_reports_every_error_of_every_file(kwire: Call, orders: Path) -> None:
     (orders / "Bad.json").write_text(message(field("int7"), flexibleVersions=None))
     result = kwire("schema", "check", orders)
     assert result.code == 1
@@ -45,14 +45,14 @@ def test_check_names_every_error_of_every_file(kwire: Call, orders: Path) -> Non
     ]
 
 
-def test_check_speaks_the_words_of_the_kip(kwire: Call, tmp_path: Path) -> None:
+def test_check_accepts_the_spelling_of_the_kip(kwire: Call, tmp_path: Path) -> None:
     path = tmp_path / "Order.json"
     path.write_text(message(field(versions=None, tag=0)))
     assert kwire("schema", "check", path).code == 1
     assert kwire("schema", "check", path, "--dialect", "kip").code == 0
 
 
-def test_wrong_usage_is_exit_code_2(kwire: Call, tmp_path: Path) -> None:
+def test_wrong_usage_has_exit_code_2(kwire: Call, tmp_path: Path) -> None:
     for arguments in (
         ("check", tmp_path / "gone.json"),
         ("check", tmp_path),
@@ -81,7 +81,7 @@ def test_show_prints_all_versions_of_a_message(kwire: Call) -> None:
     )
 
 
-def test_show_prints_one_version_as_it_goes_over_the_wire(kwire: Call) -> None:
+def test_show_prints_one_version_in_wire_order(kwire: Call) -> None:
     result = kwire("schema", "show", "FetchRequest", "--version", "12")
     assert result.out.startswith("FetchRequest: request 1, version 12, flexible, request header 2\n")
     fields = [line.split()[0] for line in result.out.splitlines()[2:]]
@@ -100,7 +100,7 @@ def test_show_prints_one_version_as_it_goes_over_the_wire(kwire: Call) -> None:
     }
 
 
-def test_show_takes_a_release_or_a_file(kwire: Call, orders: Path) -> None:
+def test_show_accepts_a_release_or_a_file(kwire: Call, orders: Path) -> None:
     assert "versions 0-12" in kwire("schema", "show", "FetchRequest", "--kafka", "2.8.2").out
     assert kwire("schema", "show", orders / "Order.json").out.startswith("Order: data, versions 0-3, flexible 1+\n")
 
@@ -158,7 +158,7 @@ def test_generate_check_fails_when_files_are_stale(kwire: Call, orders: Path, tm
 
 
 @pytest.mark.requirement("T-08", "I-40")
-def test_show_and_size_take_the_spellings_of_the_kips(kwire: Call, tmp_path: Path) -> None:
+def test_show_and_size_accept_the_spellings_of_the_kips(kwire: Call, tmp_path: Path) -> None:
     definition = tmp_path / "Foo.json"
     definition.write_text(
         message(
@@ -183,7 +183,7 @@ def test_show_and_size_take_the_spellings_of_the_kips(kwire: Call, tmp_path: Pat
     )
 
 
-def test_generate_refuses_two_messages_of_one_name(kwire: Call, orders: Path, tmp_path: Path) -> None:
+def test_generate_rejects_two_messages_of_the_same_name(kwire: Call, orders: Path, tmp_path: Path) -> None:
     (orders / "Again.json").write_text(message())
     result = kwire("schema", "generate", orders, "-o", tmp_path / "out")
     assert (result.code, result.err) == (2, "kwire: duplicate definitions: Order\n")
@@ -191,7 +191,7 @@ def test_generate_refuses_two_messages_of_one_name(kwire: Call, orders: Path, tm
 
 @pytest.mark.requirement("T-09")
 @pytest.mark.parametrize("name", ["../../ESCAPED", 'A import a #"+open("pwn","w")+"', "A B", "9A", "class", "A\0"])
-def test_names_of_messages_are_checked_before_anything_is_written(
+def test_message_names_are_checked_before_anything_is_written(
     kwire: Call, orders: Path, tmp_path: Path, name: str
 ) -> None:
     (orders / "Odd.json").write_text(message(name=name))
@@ -209,7 +209,7 @@ def test_names_of_messages_are_checked_before_anything_is_written(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_what_cannot_be_written_is_named(kwire: Call, orders: Path, tmp_path: Path) -> None:
+def test_an_unwritable_path_is_reported(kwire: Call, orders: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (orders / "Order.json").write_text(message(name="A" * 300))
     for command in ("generate", "import", "docs"):
@@ -221,7 +221,7 @@ def test_what_cannot_be_written_is_named(kwire: Call, orders: Path, tmp_path: Pa
         assert (result.code, "File name too long" in result.err) == (2, True), result.err
 
 
-def test_import_keeps_what_differs_from_another_release(kwire: Call, tmp_path: Path) -> None:
+def test_import_keeps_only_differences_from_another_release(kwire: Call, tmp_path: Path) -> None:
     for release, versions in (("1.0", "0-3"), ("1.1", "0-4")):
         with zipfile.ZipFile(tmp_path / f"kafka-clients-{release}.jar", "w") as jar:
             jar.writestr("common/message/Same.json", message(name="Same"))
@@ -234,7 +234,7 @@ def test_import_keeps_what_differs_from_another_release(kwire: Call, tmp_path: P
     assert kwire("schema", "diff", first, second).err == "kwire: 0 violations, 0 notes, 2 definitions\n"
 
 
-def test_import_gives_several_sources_a_folder_each(kwire: Call, tmp_path: Path) -> None:
+def test_import_creates_a_folder_per_source(kwire: Call, tmp_path: Path) -> None:
     jars = []
     for module, text in (("clients", request()), ("raft", message())):
         jars.append(tmp_path / f"kafka-{module}-9.9.9.jar")

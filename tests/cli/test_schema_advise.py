@@ -31,7 +31,7 @@ def definition(tmp_path: Path) -> Path:
     return path
 
 
-def test_size_of_given_values_by_field_and_encoding(kwire: Call, definition: Path, tmp_path: Path) -> None:
+def test_size_reports_given_values_by_field_and_encoding(kwire: Call, definition: Path, tmp_path: Path) -> None:
     values = tmp_path / "values.json"
     values.write_text(json.dumps({"id": -300, "note": "abc", "days": [1, 1000]}))
     result = kwire("schema", "size", definition, values, "--version", "1")
@@ -60,7 +60,7 @@ def test_size_of_given_values_by_field_and_encoding(kwire: Call, definition: Pat
 
 
 @pytest.mark.requirement("I-46")
-def test_size_and_advise_know_the_encoding_of_elements(kwire: Call, tmp_path: Path) -> None:
+def test_size_and_advise_support_encodings_of_elements(kwire: Call, tmp_path: Path) -> None:
     cls: Any = compiled(field("Nodes", "[]int32", encoding={"0": "fixed32", "1": "packed32", "2+": "upacked16"}))
     definition, values = tmp_path / "Probe.json", tmp_path / "values.json"
     definition.write_text(cls.DEFINITION)
@@ -82,7 +82,7 @@ def test_size_and_advise_know_the_encoding_of_elements(kwire: Call, tmp_path: Pa
         assert ("varints" in shown, f"({name})" in shown) == (version != "0", version != "0")
 
 
-def test_size_of_given_values_in_each_version(kwire: Call, definition: Path, tmp_path: Path) -> None:
+def test_size_reports_given_values_in_each_version(kwire: Call, definition: Path, tmp_path: Path) -> None:
     values = tmp_path / "values.json"
     values.write_text(json.dumps({"id": 2**40, "days": [], "note": ""}))
     rows = json.loads(kwire("schema", "size", definition, values, "--format", "json").out)
@@ -90,7 +90,7 @@ def test_size_of_given_values_in_each_version(kwire: Call, definition: Path, tmp
     assert f"{2**40} does not fit upacked32: 32 bits" in rows[3]["problem"]
 
 
-def test_size_of_wrong_values_is_an_error(kwire: Call, definition: Path, tmp_path: Path) -> None:
+def test_size_of_invalid_values_is_an_error(kwire: Call, definition: Path, tmp_path: Path) -> None:
     values = tmp_path / "values.json"
     for content, words in (("{", "not JSON"), ("[]", "not a JSON object"), ('{"id": 1}', "'days' is missing")):
         values.write_text(content)
@@ -99,7 +99,7 @@ def test_size_of_wrong_values_is_an_error(kwire: Call, definition: Path, tmp_pat
     assert kwire("schema", "size", definition, tmp_path / "gone", "--version", "3").code == 2
 
 
-def test_show_names_encodings(kwire: Call, definition: Path) -> None:
+def test_show_prints_encodings(kwire: Call, definition: Path) -> None:
     assert "fixed64 in 0, packed64 in 1-2, upacked32 in 3+" in kwire("schema", "show", definition).out
     for version, form in (
         ("0", "big-endian "),
@@ -109,7 +109,9 @@ def test_show_names_encodings(kwire: Call, definition: Path) -> None:
         assert form in kwire("schema", "show", definition, "--version", version).out.splitlines()[2] + " "
 
 
-def test_advise_counts_bodies_and_says_what_each_encoding_costs(kwire: Call, definition: Path, tmp_path: Path) -> None:
+def test_advise_counts_bodies_and_reports_the_cost_of_each_encoding(
+    kwire: Call, definition: Path, tmp_path: Path
+) -> None:
     paths = []
     for number in (3, -5, 70_000):
         paths.append(tmp_path / f"{number}.bin")
@@ -131,7 +133,7 @@ def test_advise_counts_bodies_and_says_what_each_encoding_costs(kwire: Call, def
     assert "http" not in page.replace("http-equiv", "")
 
 
-def test_advise_reads_json_lines_and_passes_over_other_messages(kwire: Call, tmp_path: Path) -> None:
+def test_advise_reads_json_lines_and_skips_other_messages(kwire: Call, tmp_path: Path) -> None:
     rows = json.loads(kwire("schema", "advise", "MetadataResponse", "--version", "9", GOLDEN, "--format", "json").out)
     from tests import golden
 
@@ -152,7 +154,7 @@ def test_advise_reads_json_lines_and_passes_over_other_messages(kwire: Call, tmp
     assert "fixed64" not in row["encodings"]
 
 
-def test_advise_refuses_what_is_no_body(kwire: Call, definition: Path, tmp_path: Path) -> None:
+def test_advise_rejects_invalid_bodies(kwire: Call, definition: Path, tmp_path: Path) -> None:
     good = base64.b64encode(Order().encode(version=0)).decode()
     for name, content, code in (
         ("gone.bin", None, 2),
@@ -174,7 +176,7 @@ def test_advise_refuses_what_is_no_body(kwire: Call, definition: Path, tmp_path:
     assert kwire("schema", "advise", definition, "--version", "9", definition).code == 2
 
 
-def test_the_errors_of_encodings_are_shown_by_check(kwire: Call, tmp_path: Path) -> None:
+def test_check_reports_errors_of_encodings(kwire: Call, tmp_path: Path) -> None:
     (tmp_path / "Order.json").write_text(
         message({"name": "A", "type": "int8", "versions": "0+", "encoding": "fixed16"})
     )

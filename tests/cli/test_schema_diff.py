@@ -30,14 +30,14 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, s
     return write
 
 
-def test_nothing_found_is_silent_and_fine(kwire: Callable, sources: Callable) -> None:
+def test_no_findings_print_nothing_with_exit_code_0(kwire: Callable, sources: Callable) -> None:
     sources(message(A), message(A, validVersions="0-4"))
     result = kwire("schema", "diff", "old", "new")
     assert (result.code, result.out) == (0, "")
     assert result.err == "kwire: 0 violations, 0 notes, 1 definitions\n"
 
 
-def test_a_violation_is_a_line_under_its_message(kwire: Callable, sources: Callable) -> None:
+def test_violations_are_listed_under_their_message(kwire: Callable, sources: Callable) -> None:
     sources(message(A, B), message(field(name="Renamed"), tagged(0)))
     result = kwire("schema", "diff", "old", "new")
     assert result.code == 1
@@ -51,7 +51,7 @@ def test_a_violation_is_a_line_under_its_message(kwire: Callable, sources: Calla
     assert result.err == "kwire: 1 violations, 2 notes, 1 definitions\n"
 
 
-def test_notes_alone_are_fine(kwire: Callable, sources: Callable) -> None:
+def test_notes_alone_have_exit_code_0(kwire: Callable, sources: Callable) -> None:
     sources(message(A), message(A, tagged(0)))
     assert kwire("schema", "diff", "old", "new").code == 0
 
@@ -76,7 +76,7 @@ def test_json_has_every_entry(kwire: Callable, sources: Callable) -> None:
     assert json.loads(kwire("schema", "diff", "old", "new", "--format", "json").out) == []
 
 
-def test_github_gets_annotations(kwire: Callable, sources: Callable) -> None:
+def test_github_format_prints_annotations(kwire: Callable, sources: Callable) -> None:
     sources(message(A | {"default": "1"}), message(A, tagged(0)))
     result = kwire("schema", "diff", "old", "new", "--format", "github")
     assert result.out.splitlines() == [
@@ -87,7 +87,7 @@ def test_github_gets_annotations(kwire: Callable, sources: Callable) -> None:
     ]
 
 
-def test_an_annotation_cannot_be_closed_from_inside(kwire: Callable, sources: Callable) -> None:
+def test_annotations_escape_their_text(kwire: Callable, sources: Callable) -> None:
     """Texts of a definition reach GitHub's command line: line ends, percent signs, commas and colons are escaped."""
     text = "50%\r\n::stop-commands::x\x1b[31m"
     sources(message(field("string", "A")), message(field("string", "A", default=text)))
@@ -102,7 +102,7 @@ def test_an_annotation_cannot_be_closed_from_inside(kwire: Callable, sources: Ca
     assert line.startswith("::error file=old/a%2Cb%3Ac%25.json,line=1,title=V-04 Order::")
 
 
-def test_sarif_has_rules_results_and_places(kwire: Callable, sources: Callable) -> None:
+def test_sarif_has_rules_results_and_locations(kwire: Callable, sources: Callable) -> None:
     sources(message(A), message(A | {"default": "1"}, tagged(0)))
     log = json.loads(kwire("schema", "diff", "old", "new", "--format", "sarif").out)
     assert log["version"] == "2.1.0"
@@ -124,14 +124,14 @@ def test_sarif_has_rules_results_and_places(kwire: Callable, sources: Callable) 
     assert violation["message"]["text"].startswith("Order.A: default 0 becomes 1; ")
 
 
-def test_sarif_of_nothing_is_an_empty_run(kwire: Callable, sources: Callable) -> None:
+def test_sarif_without_findings_is_an_empty_run(kwire: Callable, sources: Callable) -> None:
     sources(message(A), message(A))
     [run] = json.loads(kwire("schema", "diff", "old", "new", "--format", "sarif").out)["runs"]
     assert run["results"] == run["tool"]["driver"]["rules"] == []
 
 
 @pytest.mark.parametrize("shape", ["text", "json", "github", "sarif"])
-def test_broken_definitions_are_errors_in_every_form(kwire: Callable, sources: Callable, shape: str) -> None:
+def test_invalid_definitions_are_errors_in_every_format(kwire: Callable, sources: Callable, shape: str) -> None:
     sources(message(A, field("nosuch", "X")), message(A, tagged(3)))
     result = kwire("schema", "diff", "old", "new", "--format", shape)
     assert result.code == 1
@@ -140,14 +140,14 @@ def test_broken_definitions_are_errors_in_every_form(kwire: Callable, sources: C
     assert "2 errors" in result.err
 
 
-def test_a_broken_definition_has_its_line(kwire: Callable, sources: Callable) -> None:
+def test_an_invalid_definition_has_its_line_number(kwire: Callable, sources: Callable) -> None:
     sources(message(A), message(A, field("nosuch", "X")))
     result = kwire("schema", "diff", "old", "new", "--format", "github")
     assert result.out.startswith("::error file=new/Order.json,line=12,title=E-10 Order.X::")
 
 
 @pytest.mark.requirement("V-53")
-def test_what_is_allowed_is_a_note(kwire: Callable, sources: Callable) -> None:
+def test_allowed_changes_are_notes(kwire: Callable, sources: Callable) -> None:
     sources(message(A, B), message(A, field(name="B", default="1"), validVersions="2-3"))
     assert kwire("schema", "diff", "old", "new", "--allow", "V-53").code == 1
     result = kwire("schema", "diff", "old", "new", "--allow", "V-53", "--allow", "V-50:Order.*")
@@ -157,7 +157,7 @@ def test_what_is_allowed_is_a_note(kwire: Callable, sources: Callable) -> None:
 
 
 @pytest.mark.requirement("V-27", "V-48")
-def test_like_kafka_answers_as_kafkas_checker(kwire: Callable, sources: Callable) -> None:
+def test_like_kafka_agrees_with_kafkas_checker(kwire: Callable, sources: Callable) -> None:
     sources(message(A, B), message(A, B, tagged(0)))
     assert "V-27" in kwire("schema", "diff", "old", "new", "--like-kafka").out
     sources(message(A, B), message(B, A))
@@ -168,7 +168,7 @@ def test_like_kafka_answers_as_kafkas_checker(kwire: Callable, sources: Callable
 
 
 @pytest.mark.requirement("T-21")
-def test_the_old_definition_comes_first_for_kafkas_answers_too(kwire: Callable, sources: Callable) -> None:
+def test_the_old_definition_is_first_with_like_kafka(kwire: Callable, sources: Callable) -> None:
     """Kafka's git command passes new and old in the wrong order, so that its answers are about the way back."""
     sources(message(A), message(A, field(name="B", versions="4+"), validVersions="0-4"))
     assert kwire("schema", "diff", "old", "new", "--like-kafka").code == 0
@@ -176,7 +176,7 @@ def test_the_old_definition_comes_first_for_kafkas_answers_too(kwire: Callable, 
 
 
 @pytest.mark.requirement("V-43")
-def test_history_finds_a_burnt_tag(kwire: Callable, sources: Callable, tmp_path: Path) -> None:
+def test_history_finds_a_reused_tag(kwire: Callable, sources: Callable, tmp_path: Path) -> None:
     sources(message(A), message(A, tagged(0, type="string")))
     (tmp_path / "1.0").mkdir()
     (tmp_path / "1.0" / "Order.json").write_text(message(A, tagged(0)))
@@ -186,7 +186,7 @@ def test_history_finds_a_burnt_tag(kwire: Callable, sources: Callable, tmp_path:
     assert "tag 0 was used by Tagged0 (int32) in 1.0/Order.json" in result.out
 
 
-def test_a_dialect_reads_what_the_strict_one_refuses(kwire: Callable, sources: Callable) -> None:
+def test_a_dialect_accepts_definitions_that_strict_mode_rejects(kwire: Callable, sources: Callable) -> None:
     sources(message(A, flexibleVersions=None), message(A, flexibleVersions="none"))
     assert kwire("schema", "diff", "old", "new").code == 1
     assert kwire("schema", "diff", "old", "new", "--dialect", "kafka").code == 0
@@ -207,7 +207,7 @@ def test_a_dialect_reads_what_the_strict_one_refuses(kwire: Callable, sources: C
     ],
     ids=" ".join,
 )
-def test_wrong_usage_is_exit_code_2(kwire: Callable, sources: Callable, arguments: tuple[str, ...]) -> None:
+def test_wrong_usage_has_exit_code_2(kwire: Callable, sources: Callable, arguments: tuple[str, ...]) -> None:
     sources(message(A), message(A))
     Path("empty").mkdir()
     result = kwire("schema", "diff", *arguments)
@@ -215,7 +215,7 @@ def test_wrong_usage_is_exit_code_2(kwire: Callable, sources: Callable, argument
     assert result.err
 
 
-def test_a_jar_that_is_none_is_an_error_of_its_own(kwire: Callable, sources: Callable) -> None:
+def test_an_invalid_jar_has_its_own_error(kwire: Callable, sources: Callable) -> None:
     sources(message(A), message(A))
     Path("broken.jar").write_bytes(b"not a zip")
     result = kwire("schema", "diff", "broken.jar", "new")
@@ -247,7 +247,7 @@ def test_every_violation_between_kafkas_releases_is_explained(kwire: Callable, o
 
 
 @pytest.mark.parametrize("release", ["2.8.2", "3.9.1", "4.4.0"])
-def test_a_release_of_kafka_against_itself_gives_nothing(kwire: Callable, release: str) -> None:
+def test_a_kafka_release_compared_with_itself_has_no_findings(kwire: Callable, release: str) -> None:
     catalogue = ROOT / "definitions" / f"kafka-{release}"
     result = kwire("schema", "diff", catalogue, catalogue)
     assert (result.code, result.out) == (0, "")

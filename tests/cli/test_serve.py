@@ -33,14 +33,16 @@ def serve(*arguments: str, **environment: str) -> tuple[subprocess.Popen[str], s
     return process, line.strip().removeprefix("BROKERS=")
 
 
-def test_a_directory_that_cannot_be_made_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_that_cannot_be_created_is_a_one_line_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "file").touch()
     assert run(["serve", "--port", "0", "--data-dir", str(tmp_path / "file" / "data")]) == 1
     assert capsys.readouterr().err == f"kwire: {tmp_path}/file/data: cannot be created: Not a directory\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_serves_until_it_is_told_to_stop_and_keeps_the_directory(tmp_path: Path, number: signal.Signals) -> None:
+def test_serve_runs_until_stopped_and_keeps_the_directory(tmp_path: Path, number: signal.Signals) -> None:
     properties = tmp_path / "server.properties"
     properties.write_text("# as Kafka has it\nprocess.roles=broker\nlog.dirs=/var/lib/kafka\nnum.partitions=2\n")
     process, servers = serve(
@@ -58,7 +60,7 @@ def test_it_serves_until_it_is_told_to_stop_and_keeps_the_directory(tmp_path: Pa
     assert "ignored unsupported configs: process.roles, log.dirs" in process.communicate()[1]
 
 
-def test_without_a_directory_it_says_that_nothing_is_kept() -> None:
+def test_serve_without_a_directory_warns_that_data_is_temporary() -> None:
     process, _ = serve()
     process.terminate()
     _, told = process.communicate(timeout=HANG_S)
@@ -80,7 +82,7 @@ def test_without_a_directory_it_says_that_nothing_is_kept() -> None:
         (["-c", "sasl_jaas_config=hidden"], 2, "secrets on a command line are visible to others"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(
+def test_startup_errors_are_one_line(
     arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["serve", "--port", "0", *arguments]) == code
@@ -104,7 +106,7 @@ def topics_of(servers: str, user: str, password: str, mechanism: str) -> set[str
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_users_log_in_with_a_password_of_a_file(tmp_path: Path, mechanism: str) -> None:
+def test_users_authenticate_with_a_password_from_a_file(tmp_path: Path, mechanism: str) -> None:
     for name in ("alice", "bob"):
         (tmp_path / name).write_text(f"secret of {name}\nnot read\n")
     files = [argument for name in ("alice", "bob") for argument in ("--password-file", str(tmp_path / name))]
@@ -115,14 +117,14 @@ def test_users_log_in_with_a_password_of_a_file(tmp_path: Path, mechanism: str) 
     assert "secret of" not in "".join(process.communicate(timeout=HANG_S))
 
 
-def test_a_user_logs_in_with_a_password_of_the_environment() -> None:
+def test_a_user_authenticates_with_a_password_from_the_environment() -> None:
     process, servers = serve("--user", "app.one", KWIRE_USER_APP_ONE_PASSWORD="hidden")
     assert topics_of(servers, "app.one", "hidden", "SCRAM-SHA-256") == set()
     process.terminate()
     assert "hidden" not in "".join(process.communicate(timeout=HANG_S))
 
 
-def test_users_of_a_jaas_configuration_log_in(tmp_path: Path) -> None:
+def test_users_of_a_jaas_configuration_authenticate(tmp_path: Path) -> None:
     properties = tmp_path / "server.properties"
     properties.write_text(
         "sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256\n"

@@ -16,14 +16,14 @@ def damaged(kafka_logs: dict[str, Path]) -> Path:
     return kafka_logs["unclean"] / "damaged" / "data"
 
 
-def test_a_clean_directory_is_fine(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_a_clean_directory_has_exit_code_0(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     result = kwire("log", "verify", kafka_logs["modern"] / "data")
     assert (result.code, result.err) == (0, "")
     assert result.out.endswith("read: no damage\n")
     assert kwire("log", "verify", kafka_logs["modern"] / "data", "--format", "json").out == "[]\n"
 
 
-def test_the_table_is_worst_first_and_ends_with_the_totals(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_the_table_is_sorted_by_severity_and_ends_with_totals(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     result = kwire("log", "verify", damaged(kafka_logs))
     assert result.code == 1
     lines = result.out.splitlines()
@@ -55,7 +55,7 @@ def test_json_has_every_field(kafka_logs: dict[str, Path], kwire: Callable) -> N
     }
 
 
-def test_notes_alone_are_fine(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_notes_alone_have_exit_code_0(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     assert kwire("log", "verify", kafka_logs["unclean"] / "killed" / "data").code == 0
 
 
@@ -64,7 +64,7 @@ def page(kwire: Callable, path: Path, target: Path) -> str:
     return target.read_text("utf-8")
 
 
-def test_the_page_is_well_formed_and_marks_each_damage(
+def test_the_report_page_is_well_formed_and_marks_each_damage(
     kafka_logs: dict[str, Path], kwire: Callable, tmp_path: Path
 ) -> None:
     text = page(kwire, damaged(kafka_logs), tmp_path / "page.html")
@@ -80,13 +80,15 @@ def test_the_page_is_well_formed_and_marks_each_damage(
         assert float(node.attrib["x"]) + float(node.attrib["width"]) <= 100.6
 
 
-def test_the_page_of_a_clean_directory_says_so(kafka_logs: dict[str, Path], kwire: Callable, tmp_path: Path) -> None:
+def test_the_report_page_of_a_clean_directory_reports_no_damage(
+    kafka_logs: dict[str, Path], kwire: Callable, tmp_path: Path
+) -> None:
     text = page(kwire, kafka_logs["modern"] / "data", tmp_path / "page.html")
     ElementTree.fromstring(text.removeprefix("<!doctype html>\n"))
     assert "No damage" in text
 
 
-def test_names_from_the_directory_cannot_act(kwire: Callable, tmp_path: Path) -> None:
+def test_names_from_the_directory_are_escaped(kwire: Callable, tmp_path: Path) -> None:
     data = hostile_log(tmp_path / "data")
     for file in data.glob("*/*.log"):
         file.write_bytes(file.read_bytes()[:-3])
@@ -101,7 +103,7 @@ def test_names_from_the_directory_cannot_act(kwire: Callable, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("options", [["--report", "/no/such/directory/page.html"], ["--topic", "none"]])
-def test_wrong_usage_is_told_before_anything_is_read(
+def test_wrong_usage_is_reported_before_anything_is_read(
     options: list[str], kafka_logs: dict[str, Path], kwire: Callable
 ) -> None:
     assert kwire("log", "verify", kafka_logs["modern"] / "data", *options).code == 2
@@ -112,7 +114,7 @@ def test_a_directory_without_logs_is_wrong_usage(kwire: Callable, tmp_path: Path
     assert kwire("log", "verify", tmp_path / "nothing").code == 2
 
 
-def test_one_partition_can_be_verified_alone(kafka_logs: dict[str, Path], kwire: Callable, tmp_path: Path) -> None:
+def test_a_single_partition_can_be_verified(kafka_logs: dict[str, Path], kwire: Callable, tmp_path: Path) -> None:
     alone = shutil.copytree(damaged(kafka_logs) / "u-plain-4", tmp_path / "u-plain-4")
     result = kwire("log", "verify", alone)
     assert result.code == 1

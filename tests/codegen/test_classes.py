@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.requirement("SDEF-05", "SDEF-06")
-def test_the_checked_in_classes_are_what_the_generator_makes_byte_for_byte() -> None:
+def test_checked_in_classes_equal_the_generators_output() -> None:
     assert generate.generated() == generate.current()
 
 
@@ -36,7 +36,7 @@ def test_generating_twice_gives_the_same_bytes_and_writes_nothing(tmp_path: Path
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in paths} == before
 
 
-def test_a_module_says_where_it_comes_from_and_what_every_field_is() -> None:
+def test_a_module_documents_its_source_and_every_field() -> None:
     source = (ROOT / "src/kwire/messages/fetch_request.py").read_text()
     origin = "Generated from FetchRequest.json, Kafka 2.0.1 to 4.4.0, by kwire.codegen"
     assert source.startswith(f'"""{origin}; change the generator.')
@@ -44,7 +44,7 @@ def test_a_module_says_where_it_comes_from_and_what_every_field_is() -> None:
     assert '"""int64; versions 18+; tag 1; default 9223372036854775807; ignorable."""' in source
 
 
-def test_every_field_of_every_module_has_its_line_of_facts() -> None:
+def test_every_field_of_every_module_is_documented() -> None:
     for path in (ROOT / "src/kwire/messages").glob("*.py"):
         if path.name in generate.HAND_WRITTEN | {"__init__.py", "index.py", "error_codes.py"}:
             continue
@@ -112,7 +112,7 @@ SAME_AS_PYTHON = "tuple type int bytes bool float base builtins msgspec uuid dir
 
 @pytest.mark.requirement("T-09")
 @pytest.mark.parametrize("name", SAME_AS_PYTHON.split())
-def test_a_message_may_have_the_name_of_what_its_module_uses(
+def test_a_message_may_share_a_name_with_an_import_of_its_module(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fields = [field("string", "S", default="x"), field("[]int32", "L"), field("uuid", "U"), field("float64", "F")]
@@ -124,7 +124,7 @@ def test_a_message_may_have_the_name_of_what_its_module_uses(
 
 
 @pytest.mark.requirement("T-09")
-def test_names_that_a_package_cannot_hold_are_refused() -> None:
+def test_names_that_are_not_valid_module_names_are_rejected() -> None:
     for name in ("Any", "getattr", "globals", "list", "str"):
         with pytest.raises(SchemaError, match=f"^{name}: the generated package has this name itself"):
             package_files([schema.parse(message(name=name))])
@@ -132,9 +132,7 @@ def test_names_that_a_package_cannot_hold_are_refused() -> None:
         package_files([schema.parse(message(name=name)) for name in ("Foo", "FOO")])
 
 
-def test_what_a_definition_says_about_a_field_cannot_break_its_module(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_documentation_of_a_field_is_escaped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     about = "ends\0 here \ud800 \u2028 or\r\n here \\"
     write_files(package_files([schema.parse(message(field(about=about)))]), tmp_path / "about_messages")
     assert imported(tmp_path / "about_messages", monkeypatch).Order().amount == 0
@@ -190,7 +188,7 @@ MetadataResponse().nonsense
 """
 
 
-def test_strict_type_checkers_see_every_field_of_kafkas_and_of_users_messages(tmp_path: Path) -> None:
+def test_generated_classes_pass_strict_type_checks(tmp_path: Path) -> None:
     specs = [schema.parse(AWKWARD), schema.parse(request(field("[]Item", "Items", fields=[field(mapKey=True)])))]
     write_files(package_files(specs), tmp_path / "awkward_messages")
     (tmp_path / "use.py").write_text(USE)
@@ -201,7 +199,7 @@ def test_strict_type_checkers_see_every_field_of_kafkas_and_of_users_messages(tm
     assert found == [f"wrong.py:{line}" for line in range(4, 9)], done.stdout
 
 
-def test_merged_classes_hold_each_version_as_the_newest_release_with_it_does() -> None:
+def test_merged_classes_take_each_version_from_the_newest_release_that_has_it() -> None:
     for name, merged in read_catalogue(ROOT / "definitions").items():
         taken: set[int] = set()
         for message_ in merged.releases.values():
@@ -213,7 +211,7 @@ def test_merged_classes_hold_each_version_as_the_newest_release_with_it_does() -
         assert set(merged.message.valid) == taken
 
 
-def test_source_is_the_same_for_a_definition_and_its_rendering() -> None:
+def test_a_definition_and_its_rendering_generate_the_same_source() -> None:
     spec = schema.parse(AWKWARD)
     again = message_source(schema.parse(schema.render(spec)), "")
     about = " Say '''so''' and end in a \" "  # the one thing that is no fact; quotes may not end the docstring

@@ -23,7 +23,7 @@ def test_the_examples_run(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_settings_in_the_table_are_there(page: str) -> None:
+def test_documented_configs_exist(page: str) -> None:
     rows = re.findall(r"^\| (`\w+`[^|]*) \|", (DOCS / page).read_text("utf-8"), re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert len(named) >= 6

@@ -66,7 +66,7 @@ def test_every_rule_is_in_the_table_with_its_verdict() -> None:
     assert listed == {rule for rule in RULES if rule.startswith("V-")}
 
 
-def test_the_hook_passes_what_is_committed_and_stops_a_violation(
+def test_the_hook_accepts_the_commit_and_rejects_a_violation(
     repository: Callable[[dict[str, str]], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     hooks = (ROOT / ".pre-commit-hooks.yaml").read_text()

@@ -103,7 +103,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", sorted({*PAGES.values(), *(ROOT / "docs").rglob("*.md")}), ids=lambda path: path.name)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_resolve(page: Path) -> None:
     text = re.sub(r"`[^`\n]*`", "", BLOCK.sub("", page.read_text("utf-8")))
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
         if re.match(r"[a-z]+:", link):
@@ -115,7 +115,7 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in anchors(target), f"{page.name} links to {link}: {target.name} has no such heading"
 
 
-def test_the_files_that_design_names_exist() -> None:
+def test_files_named_in_design_exist() -> None:
     named = re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", PAGES["design.md"].read_text("utf-8"))
     assert len(named) > 10
     places = (ROOT / "src" / "kwire", ROOT)
@@ -134,7 +134,7 @@ def test_modules_that_pages_import_are_in_the_reference() -> None:
     assert unlisted == {}
 
 
-def test_every_kip_that_the_code_names_is_on_its_page() -> None:
+def test_every_kip_named_in_the_code_is_on_the_kips_page() -> None:
     source = "".join(path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py"))
     page = PAGES["kips.md"].read_text("utf-8")
     missing = set(re.findall(r"KIP-\d+", source)) - set(re.findall(r"KIP-\d+", page))

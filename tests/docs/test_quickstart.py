@@ -73,7 +73,7 @@ def test_the_commands_run_and_print_what_the_page_shows(folder: Path) -> None:
 
 
 @pytest.mark.spark
-def test_the_programs_run_in_one_go_and_print_what_the_page_shows(folder: Path) -> None:
+def test_the_programs_run_in_order_and_print_what_the_page_shows(folder: Path) -> None:
     need_java()
     if not (folder / "logs").exists():
         run(["sh", "-eu"], folder, input=steps()[0][1])

@@ -40,7 +40,7 @@ def test_spark_reads_the_log_directory(tmp_path: Path) -> None:
     ]
 
 
-def test_the_fixture_delivers_an_order(tmp_path: Path) -> None:
+def test_the_broker_fixture_delivers_an_order(tmp_path: Path) -> None:
     (test,) = (source for source in PYTHON if "def test_" in source)
     (tmp_path / "test_orders.py").write_text(test)
     printed = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_orders.py"], tmp_path)

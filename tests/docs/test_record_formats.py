@@ -76,13 +76,13 @@ EXPECTED = [
 ]
 
 
-def test_there_is_a_dump_of_each() -> None:
+def test_the_page_has_a_dump_of_each_format() -> None:
     assert len(DUMPS) == len(EXPECTED)
 
 
 @pytest.mark.requirement("R-21", "S31-01")
 @pytest.mark.parametrize("number", range(len(EXPECTED)))
-def test_a_dump_is_what_the_code_writes(number: int) -> None:
+def test_dumps_equal_the_bytes_of_the_code(number: int) -> None:
     found = b""
     for line in DUMPS[number].splitlines():
         match = re.fullmatch(r" *(\d+)  ((?:[0-9a-f]{2} )+) *(\S.*)", line)
@@ -92,12 +92,12 @@ def test_a_dump_is_what_the_code_writes(number: int) -> None:
     assert found == EXPECTED[number]
 
 
-def test_offsets_inside_a_wrapper_count_from_its_end() -> None:
+def test_wrapper_offsets_are_relative_to_its_last_offset() -> None:
     (read,) = read_batches(wrapper())
     assert [record.offset for record in read.records()] == [100, 101, 102]
 
 
-def test_the_table_of_varints_is_what_the_code_writes() -> None:
+def test_the_table_of_varints_equals_the_bytes_of_the_code() -> None:
     rows = re.findall(r"^\| (-?\d+) \| `([^`]+)` \| `([^`]+)` \| `([^`]+)` \|$", PAGE, re.MULTILINE)
     assert len(rows) == 12
     for value, *encoded in rows:

@@ -28,7 +28,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("page", TABLES)
-def test_a_page_has_every_table_of_its_source_and_all_are_fresh(page: str) -> None:
+def test_option_tables_are_complete_and_up_to_date(page: str) -> None:
     text = (spark_options.DOCS / page).read_text(encoding="utf-8")
     for options in TABLES[page]:
         assert spark_options.table(options) in text

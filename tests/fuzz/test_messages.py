@@ -9,15 +9,15 @@ from tests.fuzz import encodings, messages
 from tests.waiting import HANG_S
 
 
-def test_kernel_and_walker_agree_about_mutated_messages() -> None:
+def test_kernel_and_walker_agree_on_mutated_messages() -> None:
     messages.run(30_000, seed=20_260_102)
 
 
-def test_drawn_definitions_with_drawn_encodings_are_the_bytes_of_the_specification() -> None:
+def test_random_definitions_and_encodings_match_the_specification() -> None:
     encodings.run(10_000, seed=625)
 
 
-def test_the_kernels_touch_nothing_outside_their_buffers() -> None:
+def test_kernels_stay_within_their_buffers() -> None:
     """In a process of its own: a step over the end of a buffer kills it."""
     command = [sys.executable, "-m", "tests.fuzz.guarded_messages", "6000", "1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)

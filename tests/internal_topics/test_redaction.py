@@ -41,14 +41,14 @@ PLAIN = [
 
 
 @pytest.mark.parametrize("name", SECRET)
-def test_settings_with_secrets(name: str) -> None:
+def test_secret_configs_are_redacted(name: str) -> None:
     assert is_secret_setting(name)
     assert redacted("ConfigRecord", {"name": name, "value": "x"}) == {"name": name, "value": HIDDEN}
     assert redacted("ConfigRecord", {"name": name, "value": None}) == {"name": name, "value": None}
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_settings_without(name: str) -> None:
+def test_configs_without_secrets_are_unchanged(name: str) -> None:
     assert not is_secret_setting(name)
 
 
@@ -60,9 +60,9 @@ def test_settings_without(name: str) -> None:
         ("RemoveDelegationTokenRecord", ["tokenId"]),
     ],
 )
-def test_fields_with_secrets(kind: str, names: list[str]) -> None:
+def test_secret_fields_are_redacted(kind: str, names: list[str]) -> None:
     assert redacted(kind, dict.fromkeys([*names, "name"], "x")) == dict.fromkeys(names, HIDDEN) | {"name": "x"}
 
 
-def test_other_records_stay_as_they_are() -> None:
+def test_other_records_are_unchanged() -> None:
     assert redacted("TopicRecord", {"name": "secret"}) == {"name": "secret"}

@@ -34,7 +34,7 @@ TOPICS = ("events44", "logappend44", "compacted44", "txn44")
 
 
 @pytest.mark.parametrize(("magic", "codec"), [(0, Compression.GZIP), (1, Compression.LZ4), (1, Compression.NONE)])
-def test_kafka_2_8_boots_on_magic_0_and_1_that_we_wrote(
+def test_kafka_2_8_starts_on_our_magic_0_and_1_logs(
     magic: int, codec: Compression, kafka_logs: dict[str, Path], tmp_path: Path
 ) -> None:
     """With its own ZooKeeper, which knows the topic; our logs take the places of the empty ones."""
@@ -87,7 +87,7 @@ def expected44(source: Path, topic: str, partition: int) -> list[tuple[int, int,
     return as_printed(consumed(source / "expected", topic, partition, "read_uncommitted")[0])
 
 
-def test_kafka_4_4_boots_on_a_repaired_directory(source44: Path, tmp_path: Path) -> None:
+def test_kafka_4_4_starts_on_a_repaired_directory(source44: Path, tmp_path: Path) -> None:
     damaged = shutil.copytree(source44 / "data", tmp_path / "damaged")
     broken = LogDirectory(damaged)["events44", 0].segments[0]
     headers = list(broken.headers())
@@ -112,7 +112,7 @@ def test_kafka_4_4_boots_on_a_repaired_directory(source44: Path, tmp_path: Path)
         assert found[topic, partition] == rows, (topic, partition)
 
 
-def test_kafka_4_4_boots_on_a_compacted_directory(source44: Path, tmp_path: Path) -> None:
+def test_kafka_4_4_starts_on_a_compacted_directory(source44: Path, tmp_path: Path) -> None:
     data = shutil.copytree(source44 / "data", tmp_path / "kafka" / "data")
     records = list(LogDirectory(data)["compacted44", 0].read())
     settings = OfflineSettings.parse({"delete.retention.ms": "0"})
@@ -130,7 +130,7 @@ def test_kafka_4_4_boots_on_a_compacted_directory(source44: Path, tmp_path: Path
     ]
 
 
-def test_kafka_4_4_boots_on_a_restored_directory(source44: Path, tmp_path: Path) -> None:
+def test_kafka_4_4_starts_on_a_restored_directory(source44: Path, tmp_path: Path) -> None:
     directory = LogDirectory(source44 / "data")
     logs = [log for key, log in directory.items() if key[0] in TOPICS]
     export_logs(logs, str(tmp_path / "parquet"), shape="parquet", headers=True)

@@ -38,7 +38,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("settings", [{}, {"transaction_version": 2}], ids=["as it comes", "transactions of KIP-890"])
-def test_franz_go_produces_reads_in_a_group_and_transacts(program: Path, settings: dict[str, int]) -> None:
+def test_franz_go_produces_joins_a_group_and_commits_transactions(program: Path, settings: dict[str, int]) -> None:
     with Broker(keep_requests=10_000, **settings) as broker:
         done = subprocess.run(
             [str(program), broker.bootstrap_servers], capture_output=True, text=True, timeout=HANG_S, check=False

@@ -61,7 +61,7 @@ def checkout() -> Path:
     return target
 
 
-def test_its_integration_tests_pass(checkout: Path, tmp_path: Path) -> None:
+def test_kafka_pythons_integration_tests_pass(checkout: Path, tmp_path: Path) -> None:
     settings = {"num_partitions": 4, "group_min_session_timeout_ms": 1000, "allow_everyone_if_no_acl_found": True}
     with Broker(node_id=0, acls=True, **settings) as broker:
         environment = {

@@ -50,7 +50,7 @@ def magics(produced: bytes) -> set[int]:
 
 @pytest.mark.parametrize("format_version", list(TOPIC_MAGIC))
 @pytest.mark.requirement("U-01", "U-02", "U-04", "S31-16", "S31-17", "S31-18", "S31-19", "S31-20", "S31-21", "S31-24")
-def test_clients_of_every_age_share_a_topic_of_any_format(broker: Broker, format_version: str) -> None:
+def test_clients_of_all_versions_share_topics_of_all_formats(broker: Broker, format_version: str) -> None:
     topic = f"topic-{format_version}"
     make_topic(broker, topic, message_format_version=format_version)
     expected = []
@@ -86,7 +86,7 @@ def test_clients_of_every_age_share_a_topic_of_any_format(broker: Broker, format
 
 
 @pytest.mark.parametrize("age", ["0.9.0", "now"])
-def test_a_group_goes_on_where_it_stopped(broker: Broker, age: str) -> None:
+def test_a_group_resumes_at_its_committed_offsets(broker: Broker, age: str) -> None:
     topic = f"grouped-{age}"
     make_topic(broker, topic)
     reading = ("-G", f"group-{age}", "-q", "-e", "-X", "auto.offset.reset=earliest", topic)
@@ -107,7 +107,7 @@ def test_headers_timestamps_and_transactions_of_today(broker: Broker) -> None:
 
 
 @pytest.mark.requirement("U-03", "U-10", "U-16")
-def test_zstd_is_refused_to_the_old(broker: Broker) -> None:
+def test_old_clients_cannot_fetch_zstd(broker: Broker) -> None:
     make_topic(broker, "squeezed")
     kcat(broker, "now", "-P", "-t", "squeezed", "-z", "zstd", text="z" * 1000 + "\n")
     printed = kcat(broker, "0.9.0", "-C", "-t", "squeezed", "-p", "0", "-o", "beginning", "-e", "-q", fails=True)
@@ -115,7 +115,7 @@ def test_zstd_is_refused_to_the_old(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("age", list(AGES))
-def test_offsets_by_time_and_the_list_of_topics(broker: Broker, age: str) -> None:
+def test_offsets_by_timestamp_and_topics_are_listed(broker: Broker, age: str) -> None:
     make_topic(broker, f"listed-{age}")
     kcat(broker, age, "-P", "-t", f"listed-{age}", text="1\n2\n3\n")
     assert f'topic "listed-{age}" with 1 partitions' in kcat(broker, age, "-L")

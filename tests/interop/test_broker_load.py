@@ -81,7 +81,7 @@ def resident_bytes(broker: BrokerProcess, what: str = "VmRSS") -> int:
     raise AssertionError(what)
 
 
-def test_a_thousand_connections_that_wait_stall_and_lie_cost_little_and_hold_up_nobody(served: BrokerProcess) -> None:
+def test_a_thousand_bad_connections_cost_little_and_delay_no_one(served: BrokerProcess) -> None:
     """Memory is bounded by what was sent, not by what was announced or asked for."""
     make_topics(served, "busy")
     big = ["x" * 200_000 + str(i) for i in range(100)]
@@ -112,7 +112,7 @@ def test_a_thousand_connections_that_wait_stall_and_lie_cost_little_and_hold_up_
     assert grown < 64 * MEBI, f"{grown / MEBI:.0f} MiB more"
 
 
-def test_producers_that_vanish_in_a_transaction_hold_readers_up_until_it_times_out(served: BrokerProcess) -> None:
+def test_abandoned_transactions_block_readers_until_the_timeout(served: BrokerProcess) -> None:
     make_topics(served, "tx")
     for number in range(5):
         producer = Producer(
@@ -138,7 +138,7 @@ def limit_file_size(broker: BrokerProcess, size: int) -> None:
     resource.prlimit(broker.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
-def test_a_full_disk_is_an_error_of_what_needs_room_and_nothing_else(served: BrokerProcess) -> None:
+def test_a_full_disk_fails_only_requests_that_write(served: BrokerProcess) -> None:
     make_topics(served, "full", "other")
     value = "y" * 3000
     first = [f"{i} {value}" for i in range(50)]
@@ -166,7 +166,7 @@ def test_a_full_disk_is_an_error_of_what_needs_room_and_nothing_else(served: Bro
     assert [each for each in LogDirectory(served.data).verify() if not each.is_harmless] == []
 
 
-def test_coordinators_on_a_full_disk_answer_with_errors_that_pass(served: BrokerProcess) -> None:
+def test_coordinators_on_a_full_disk_return_retriable_errors(served: BrokerProcess) -> None:
     """Nothing is lost: what could not be written is written by the client's retries when there is room again."""
     make_topics(served, "tx")
     producer = Producer({"bootstrap.servers": served.bootstrap_servers, "transactional.id": "t", **QUIET})

@@ -85,7 +85,7 @@ def magics(broker: Broker, topic: str) -> list[tuple[int, int]]:
     [("0.9.0", "none"), ("0.9.0", "lz4"), ("0.10.2", "snappy"), ("3.0", "gzip")],  # lz4: KIP-57's wrong checksum
 )
 @pytest.mark.requirement("U-01", "U-02", "U-04", "A-20", "A-21", "A-22", "S31-13", "S31-15", "S31-16", "S31-18")
-def test_every_release_reads_what_every_release_wrote(broker: Broker, format_version: str, codec: str) -> None:
+def test_every_release_reads_records_of_every_other(broker: Broker, format_version: str, codec: str) -> None:
     topic = f"all-{format_version}-{codec}"
     make_topic(broker, topic, message_format_version=format_version)
     written = []
@@ -115,7 +115,7 @@ def test_every_release_reads_what_every_release_wrote(broker: Broker, format_ver
     "U-01", "U-02", "U-04", "S31-13", "S31-15", "S31-16", "S31-18", "S31-19", "S31-20", "S31-21", "S31-25", "S31-26",
     "S31-22", "S31-28", "S31-29", "S31-30", "S31-32", "S31-35", "S31-37",
 )  # fmt: skip
-def test_a_topic_moves_to_newer_formats_under_its_clients(broker: Broker) -> None:
+def test_a_topic_can_change_to_newer_formats_in_use(broker: Broker) -> None:
     """KIP-31, Migration Plan: readers of every age stay connected while the stored format goes from 0 to 1 to 2."""
     admin = make_topic(broker, "moved", message_format_version="0.9.0")
     servers = broker.bootstrap_servers
@@ -160,7 +160,7 @@ def test_a_topic_moves_to_newer_formats_under_its_clients(broker: Broker) -> Non
 
 
 @pytest.mark.requirement("U-03", "U-10", "U-16")
-def test_zstd_is_refused_to_readers_that_do_not_know_it(broker: Broker) -> None:
+def test_old_consumers_cannot_read_zstd(broker: Broker) -> None:
     make_topic(broker, "zstd")
     word = "z" * 200  # librdkafka does not compress what would not become smaller
     produce(broker, "zstd", word, 3, "zstd")
@@ -179,7 +179,7 @@ def test_zstd_is_refused_to_readers_that_do_not_know_it(broker: Broker) -> None:
 
 
 @pytest.mark.requirement("U-02")
-def test_a_topic_may_forbid_converting_down(broker: Broker) -> None:
+def test_down_conversion_can_be_disabled_per_topic(broker: Broker) -> None:
     make_topic(broker, "forbidden", message_downconversion_enable="false")
     produce(broker, "forbidden", "f", 3, "none")
     printed = old_peer.run("0.10.2.2", broker.bootstrap_servers, "follow", "forbidden", "forbidden", 3, int(HANG_S))
@@ -188,7 +188,7 @@ def test_a_topic_may_forbid_converting_down(broker: Broker) -> None:
 
 
 @pytest.mark.requirement("R-03", "S31-33")
-def test_the_directory_of_a_moved_topic_reads_the_same_without_a_broker(broker: Broker, tmp_path: Path) -> None:
+def test_the_log_of_a_converted_topic_reads_the_same_without_a_broker(broker: Broker, tmp_path: Path) -> None:
     """After the migration test: the three formats lie in one log."""
     assert broker.data_dir is not None
     shutil.copytree(broker.data_dir / "moved-0", tmp_path / "moved-0")

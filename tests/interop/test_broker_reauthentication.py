@@ -154,5 +154,5 @@ def kafkas(directory: Path, version: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("version", ["3.9.1", "4.4.0"])
-def test_a_session_is_renewed_and_ends_as_in_kafka(tmp_path: Path, version: str) -> None:
+def test_sessions_are_reauthenticated_and_expire_as_in_kafka(tmp_path: Path, version: str) -> None:
     assert ours() == kafkas(tmp_path / "kafka", version)

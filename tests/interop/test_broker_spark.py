@@ -63,7 +63,7 @@ spark.stop()
 """
 
 
-def test_sparks_own_connector_reads_writes_and_streams(tmp_path: Path) -> None:
+def test_sparks_connector_reads_writes_and_streams(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     need_java()
     jars = ",".join(map(str, sorted(kafka.spark_connector_jars().glob("*.jar"))))

@@ -102,7 +102,7 @@ def state(servers: str, *, acls: bool = True) -> dict[str, object]:
 
 
 @pytest.mark.requirement("G-01", "G-02", "F-50")
-def test_kafka_recovers_what_a_killed_broker_left_and_we_what_a_killed_kafka_left(tmp_path: Path) -> None:
+def test_kafka_recovers_our_killed_broker_and_we_recover_a_killed_kafka(tmp_path: Path) -> None:
     ours = BrokerProcess(tmp_path, **{"acls": "true", "super.users": ANYBODY})
     ours.start()
     plain = [f"plain {i}" for i in range(300)]

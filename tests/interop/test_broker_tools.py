@@ -41,7 +41,7 @@ def tool(name: str, *arguments: str, text: str = "", fails: bool = False) -> str
     return done.stdout
 
 
-def test_topics_are_made_described_altered_and_deleted(broker: Broker) -> None:
+def test_topics_are_created_described_altered_and_deleted(broker: Broker) -> None:
     to = ("--bootstrap-server", broker.bootstrap_servers)
     name = TOOLS + "TopicCommand"
     config = ("--config", "retention.ms=1000000", "--config", "cleanup.policy=compact,delete")
@@ -61,7 +61,7 @@ def test_topics_are_made_described_altered_and_deleted(broker: Broker) -> None:
     assert "made" not in tool(name, *to, "--list").split()
 
 
-def test_settings_of_topics_brokers_and_users(broker: Broker) -> None:
+def test_configs_of_topics_brokers_and_users_are_altered(broker: Broker) -> None:
     broker.call(lambda node: node.controller.create_topic("settings", 1))
     to = ("--bootstrap-server", broker.bootstrap_servers)
     name = "kafka.admin.ConfigCommand"
@@ -83,7 +83,7 @@ def test_settings_of_topics_brokers_and_users(broker: Broker) -> None:
     assert "SCRAM-SHA-256=iterations=4096" in described
 
 
-def test_the_console_producer_and_consumer(broker: Broker) -> None:
+def test_the_console_producer_and_consumer_work(broker: Broker) -> None:
     to = ("--bootstrap-server", broker.bootstrap_servers)
     broker.call(lambda node: node.controller.create_topic("console", 1))
     tool(
@@ -128,7 +128,7 @@ def rows(printed: str) -> list[list[str]]:
     return [line.split() for line in printed.splitlines() if line.strip()]
 
 
-def test_the_performance_tools(broker: Broker) -> None:
+def test_the_performance_tools_work(broker: Broker) -> None:
     broker.call(lambda node: node.controller.create_topic("perf", 2))
     written = tool(
         TOOLS + "ProducerPerformance", "--topic", "perf", "--num-records", str(PERFORMANCE), "--record-size", "100",
@@ -148,7 +148,7 @@ def test_the_performance_tools(broker: Broker) -> None:
     assert f"{PERFORMANCE} records sent" in transactional
 
 
-def test_the_verifiable_clients(broker: Broker) -> None:
+def test_the_verifiable_clients_work(broker: Broker) -> None:
     broker.call(lambda node: node.controller.create_topic("verified", 2))
     to = ("--bootstrap-server", broker.bootstrap_servers, "--topic", "verified")
     sent = events(tool(TOOLS + "VerifiableProducer", *to, "--max-messages", "100"))
@@ -173,7 +173,7 @@ def events(printed: str) -> dict[str, list[dict[str, object]]]:
     return found
 
 
-def test_transactions_are_listed_described_and_looked_for(broker: Broker) -> None:
+def test_transactions_are_listed_described_and_found(broker: Broker) -> None:
     """The transactional id of the performance test."""
     to = ("--bootstrap-server", broker.bootstrap_servers)
     name = TOOLS + "TransactionsCommand"
@@ -186,7 +186,7 @@ def test_transactions_are_listed_described_and_looked_for(broker: Broker) -> Non
     assert "perf" not in tool(name, *to, "find-hanging", "--broker-id", "1")
 
 
-def test_rights_are_given_listed_and_taken(broker: Broker) -> None:
+def test_acls_are_added_listed_and_removed(broker: Broker) -> None:
     to = ("--bootstrap-server", broker.bootstrap_servers)
     name = "kafka.admin.AclCommand"
     entry = ("--allow-principal", "User:bob", "--producer", "--topic", "rights", "--resource-pattern-type", "prefixed")
@@ -197,7 +197,7 @@ def test_rights_are_given_listed_and_taken(broker: Broker) -> None:
     assert "User:bob" not in tool(name, *to, "--list")
 
 
-def test_offsets_versions_log_dirs_and_deleted_records(broker: Broker, tmp_path: Path) -> None:
+def test_offsets_versions_log_dirs_and_delete_records_tools_work(broker: Broker, tmp_path: Path) -> None:
     broker.call(lambda node: node.controller.create_topic("places", 1))
     to = ("--bootstrap-server", broker.bootstrap_servers)
     tool("kafka.tools.ConsoleProducer", *to, "--topic", "places", text="1\n2\n3\n")

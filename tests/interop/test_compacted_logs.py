@@ -166,7 +166,7 @@ def consume(broker: kafka.KafkaBroker, topic: str, partition: int, isolation: st
 
 @pytest.mark.requirement("X-22", "X-24", "X-26", "X-35")
 @pytest.mark.parametrize("topic", ["orders", "txn"])
-def test_kafka_boots_on_what_we_compacted_and_reads_the_newest_of_each_key(topic: str, tmp_path: Path) -> None:
+def test_kafka_starts_on_our_compacted_log_and_reads_the_last_value_of_each_key(topic: str, tmp_path: Path) -> None:
     shutil.copytree(golden.extract("modern", tmp_path) / "data", tmp_path / "broker" / "data")
     directory = tmp_path / "broker" / "data"
     before = LogDirectory(directory)[topic, 0]

@@ -52,7 +52,7 @@ def check_as_before(read: Callable[..., list[str]], source: Path) -> None:
 
 
 @pytest.mark.parametrize("codec", [Compression.ZSTD, Compression.NONE])
-def test_kafka_boots_on_a_directory_with_another_codec(codec: Compression, source: Path, tmp_path: Path) -> None:
+def test_kafka_starts_on_a_directory_with_another_codec(codec: Compression, source: Path, tmp_path: Path) -> None:
     directory = LogDirectory(source / "data")
     convert_directory(
         directory, str(tmp_path / "data"), TargetFormat(codec=codec), list(directory), whole=True, now_ms=NOW
@@ -73,7 +73,7 @@ IN_PLACE = {
 }
 
 
-def test_kafka_boots_on_old_formats_converted_in_place(source: Path, tmp_path: Path) -> None:
+def test_kafka_starts_on_old_formats_converted_in_place(source: Path, tmp_path: Path) -> None:
     shutil.copytree(source / "data", tmp_path / "data")
     for topic, (magic, codec) in IN_PLACE.items():
         keys = [key for key in partitions(source) if key[0] == topic]
@@ -97,7 +97,7 @@ def test_kafka_boots_on_old_formats_converted_in_place(source: Path, tmp_path: P
         assert left.log_end_offset == ends[topic, partition]
 
 
-def test_kafka_boots_on_a_directory_restored_from_parquet(source: Path, tmp_path: Path) -> None:
+def test_kafka_starts_on_a_directory_restored_from_parquet(source: Path, tmp_path: Path) -> None:
     directory = LogDirectory(source / "data")
     logs = [directory[key] for key in partitions(source)]
     export_logs(logs, str(tmp_path / "parquet"), shape="parquet", headers=True)

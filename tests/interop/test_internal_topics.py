@@ -102,7 +102,9 @@ def test_kafka_consumer_groups_describes_the_same_members_offsets_and_lag(
     )
 
 
-def test_kafka_transactions_lists_the_same(broker: kafka.KafkaBroker, ours: Callable[..., list[dict]]) -> None:
+def test_kafka_transactions_lists_the_same_transactions(
+    broker: kafka.KafkaBroker, ours: Callable[..., list[dict]]
+) -> None:
     listed = table(
         kafka.java(
             "org.apache.kafka.tools.TransactionsCommand",

@@ -101,7 +101,7 @@ def read(spark: SparkSession, source: str, servers: str, options: Options) -> Re
 
 
 @pytest.mark.parametrize("name", READS)
-def test_both_read_the_same_rows_in_the_same_tasks(spark: SparkSession, servers: str, name: str) -> None:
+def test_both_sources_read_the_same_rows_in_the_same_tasks(spark: SparkSession, servers: str, name: str) -> None:
     spark_read, live_read = (read(spark, source, servers, READS[name]) for source in FORMATS)
     assert live_read.schema == spark_read.schema
     assert live_read.rows == spark_read.rows
@@ -122,20 +122,20 @@ def refusal(ask: Callable[[], object]) -> str:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_both_refuse_it(spark: SparkSession, name: str) -> None:
+def test_both_sources_reject_the_options(spark: SparkSession, name: str) -> None:
     options, words = REFUSED[name]
     for source in FORMATS:
         assert words.lower() in refusal(lambda source=source: read(spark, source, NOBODY, options))
 
 
 @pytest.mark.parametrize("name", FAILS)
-def test_both_fail(spark: SparkSession, servers: str, name: str) -> None:
+def test_both_sources_fail(spark: SparkSession, servers: str, name: str) -> None:
     options, words = FAILS[name]
     for source in FORMATS:
         assert words.lower() in refusal(lambda source=source: read(spark, source, servers, {**IMPATIENT, **options}))
 
 
-def test_both_want_brokers(spark: SparkSession) -> None:
+def test_both_sources_require_bootstrap_servers(spark: SparkSession) -> None:
     for source in FORMATS:
         message = refusal(lambda source=source: spark.read.format(source).option("subscribe", "many").load().count())
         assert "option 'kafka.bootstrap.servers' must be specified for configuring kafka consumer" in message
@@ -199,7 +199,7 @@ def stream(spark: SparkSession, source: str, servers: str, folder: Path, options
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_both_take_the_same_micro_batches(spark: SparkSession, servers: str, tmp_path: Path, name: str) -> None:
+def test_both_sources_plan_the_same_micro_batches(spark: SparkSession, servers: str, tmp_path: Path, name: str) -> None:
     of_spark, live = (stream(spark, source, servers, tmp_path, STREAMS[name]) for source in FORMATS)
     if name in PINNED:  # an empty micro-batch first keeps where the query starts
         (_, _, _, first), *others = live.batches
@@ -212,7 +212,7 @@ def test_both_take_the_same_micro_batches(spark: SparkSession, servers: str, tmp
 
 
 @pytest.mark.parametrize("name", STREAM_FAILS)
-def test_both_streams_fail(spark: SparkSession, servers: str, tmp_path: Path, name: str) -> None:
+def test_both_streams_fail_alike(spark: SparkSession, servers: str, tmp_path: Path, name: str) -> None:
     options, words = STREAM_FAILS[name]
     for source in FORMATS:
         wanted = {**IMPATIENT, **options}
@@ -221,9 +221,7 @@ def test_both_streams_fail(spark: SparkSession, servers: str, tmp_path: Path, na
         )
 
 
-def test_streams_go_on_from_their_checkpoints_with_what_is_new(
-    spark: SparkSession, servers: str, tmp_path: Path
-) -> None:
+def test_streams_resume_from_their_checkpoints(spark: SparkSession, servers: str, tmp_path: Path) -> None:
     topic = connector_topics.create(servers, f"grows-{tmp_path.name}", 2)
     connector_topics.produce(servers, topic, 0, [f"a{n}" for n in range(100)])
     options = {"subscribePattern": f"^{topic}", **EARLIEST, "maxOffsetsPerTrigger": "60"}
@@ -252,7 +250,7 @@ def test_streams_go_on_from_their_checkpoints_with_what_is_new(
         assert "too" in refusal(lambda source=source: stream(spark, source, servers, tmp_path, options))
 
 
-def test_streams_that_run_on_see_what_comes(spark: SparkSession, servers: str, tmp_path: Path) -> None:
+def test_running_streams_read_new_records(spark: SparkSession, servers: str, tmp_path: Path) -> None:
     topic = connector_topics.create(servers, f"comes-{tmp_path.name}", 2)
     connector_topics.produce(servers, topic, 0, ["before"] * 10)
     running = [
@@ -278,7 +276,7 @@ def test_streams_that_run_on_see_what_comes(spark: SparkSession, servers: str, t
     assert live.batches[-1][2] == of_spark.batches[-1][2] == {topic: {"0": 12, "1": 2, "2": 1}}
 
 
-def test_micro_batches_wait_for_enough_offsets_but_the_first(spark: SparkSession, servers: str, tmp_path: Path) -> None:
+def test_later_micro_batches_wait_for_min_offsets(spark: SparkSession, servers: str, tmp_path: Path) -> None:
     topic = connector_topics.create(servers, f"waits-{tmp_path.name}")
     connector_topics.produce(servers, topic, 0, ["first"] * 3)
     options = {"subscribe": topic, **EARLIEST, "minOffsetsPerTrigger": "10", "maxTriggerDelay": "1h"}
@@ -312,18 +310,18 @@ def task_counts(spark: SparkSession, servers: str, options: Options) -> list[int
     return [load(spark, source, servers, options).rdd.getNumPartitions() for source in FORMATS]
 
 
-def test_partitions_with_nothing_to_read_have_no_task(spark: SparkSession, servers: str) -> None:
+def test_partitions_without_records_have_no_task(spark: SparkSession, servers: str) -> None:
     assert task_counts(spark, servers, {"subscribe": "many"}) == [4, 3]
     of_spark, live = (read(spark, source, servers, {"subscribe": "many", "minPartitions": "4"}) for source in FORMATS)
     assert live.rows == of_spark.rows
     assert [sorted(map(len, each.tasks)) for each in (of_spark, live)] == [[7, 100, 1000], [7, 100, 500, 500]]
 
 
-def test_max_records_counts_in_batches_too(spark: SparkSession, servers: str) -> None:
+def test_max_records_per_partition_applies_to_batch_queries(spark: SparkSession, servers: str) -> None:
     assert task_counts(spark, servers, {"subscribe": "many", "maxRecordsPerPartition": "300"}) == [4, 6]
 
 
-def test_internal_topics_are_read_where_they_are_named(spark: SparkSession, servers: str) -> None:
+def test_internal_topics_are_read_if_named(spark: SparkSession, servers: str) -> None:
     of_spark, live = rows_of(spark, servers, {"subscribe": "__transaction_state"})
     assert of_spark == []
     assert {row[2] for row in live} == {"__transaction_state"}
@@ -332,7 +330,7 @@ def test_internal_topics_are_read_where_they_are_named(spark: SparkSession, serv
     assert ordered(asked.collect()) == live
 
 
-def test_a_partition_that_is_not_there_is_data_loss(spark: SparkSession, servers: str) -> None:
+def test_a_missing_partition_is_data_loss(spark: SparkSession, servers: str) -> None:
     options = {"assign": '{"many":[2,9]}'}
     assert load(spark, "kafka", servers, options).count() == 7
     assert "many-9 not found in this cluster" in refusal(lambda: load(spark, "kafka-live", servers, options).count())
@@ -341,26 +339,26 @@ def test_a_partition_that_is_not_there_is_data_loss(spark: SparkSession, servers
     assert len(live) == 7
 
 
-def test_a_topic_that_is_not_there_is_data_loss_that_can_be_allowed(spark: SparkSession, servers: str) -> None:
+def test_a_missing_topic_is_data_loss_that_can_be_allowed(spark: SparkSession, servers: str) -> None:
     options = {"subscribe": "shop.eu,nobody", "failOnDataLoss": "false", **IMPATIENT}
     refusal(lambda: load(spark, "kafka", servers, options).count())
     assert load(spark, "kafka-live", servers, options).count() == 1
 
 
-def test_a_start_behind_the_end_is_data_loss_that_can_be_allowed(spark: SparkSession, servers: str) -> None:
+def test_a_start_offset_after_the_end_is_data_loss_that_can_be_allowed(spark: SparkSession, servers: str) -> None:
     options = {"startingOffsets": '{"deleted":{"0":31,"1":20}}', "failOnDataLoss": "false", "subscribe": "deleted"}
     refusal(lambda: load(spark, "kafka", servers, options).count())
     assert load(spark, "kafka-live", servers, options).count() == 10
 
 
-def test_negative_timestamps_are_refused(spark: SparkSession, servers: str) -> None:
+def test_negative_timestamps_are_rejected(spark: SparkSession, servers: str) -> None:
     for text, count in (("-1", 0), ("-2", 7)):
         options = {"assign": '{"many":[2]}', "startingTimestamp": text}
         assert load(spark, "kafka", servers, options).count() == count
         assert f"got {text}" in refusal(lambda options=options: load(spark, "kafka-live", servers, options))
 
 
-def test_unknown_options_are_refused(spark: SparkSession, servers: str) -> None:
+def test_unknown_options_are_rejected(spark: SparkSession, servers: str) -> None:
     for name, meant in {"startingOffset": "startingOffsets", "kafka.fetch.min.byte": "fetch.min.bytes"}.items():
         options = {"subscribe": "many", name: "1"}
         assert load(spark, "kafka", servers, options).count() == 1107
@@ -369,7 +367,7 @@ def test_unknown_options_are_refused(spark: SparkSession, servers: str) -> None:
         )
 
 
-def test_a_schema_chooses_columns(spark: SparkSession, servers: str) -> None:
+def test_a_schema_selects_columns(spark: SparkSession, servers: str) -> None:
     def load_two(source: str) -> DataFrame:
         options = {"kafka.bootstrap.servers": servers, "subscribe": "many"}
         return spark.read.format(source).schema("offset long, partition int").options(**options).load()
@@ -378,7 +376,7 @@ def test_a_schema_chooses_columns(spark: SparkSession, servers: str) -> None:
     assert load_two("kafka-live").columns == ["offset", "partition"]
 
 
-def test_available_now_takes_what_is_there_however_little(spark: SparkSession, servers: str, tmp_path: Path) -> None:
+def test_available_now_reads_all_available_records(spark: SparkSession, servers: str, tmp_path: Path) -> None:
     limits = {"minOffsetsPerTrigger": "400", "maxOffsetsPerTrigger": "500"}
     options = {"assign": '{"many":[0,1]}', **EARLIEST, **limits}
     of_spark, live = (stream(spark, source, servers, tmp_path, options) for source in FORMATS)
@@ -477,7 +475,7 @@ def written_by_both(
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_both_write_the_same(spark: SparkSession, servers: str, name: str) -> None:
+def test_both_sinks_write_the_same_records(spark: SparkSession, servers: str, name: str) -> None:
     rows, chosen, options = WRITES[name]
     topics = written_by_both(spark, servers, rows, chosen, options)
     by_spark, live = (landed(servers, topic) for topic in topics)
@@ -501,14 +499,14 @@ def codecs_of(servers: str, topic: str) -> set[str]:
     return found
 
 
-def test_keys_land_where_they_do_with_spark_whatever_the_tasks(spark: SparkSession, servers: str) -> None:
+def test_keys_map_to_sparks_partitions_for_any_number_of_tasks(spark: SparkSession, servers: str) -> None:
     topics = written_by_both(spark, servers, KEYED, ["key", "value", "headers"], {}, tasks=4)
     by_spark, live = (sorted(landed(servers, topic), key=repr) for topic in topics)
     assert live == by_spark
 
 
 @pytest.mark.parametrize("name", WRITE_FAILS)
-def test_both_refuse_to_write_it(spark: SparkSession, servers: str, name: str) -> None:
+def test_both_sinks_reject_the_rows(spark: SparkSession, servers: str, name: str) -> None:
     chosen, options, words = WRITE_FAILS[name]
     topic = connector_topics.create(servers, f"refused-{uuid.uuid4().hex}", 3)
     for source in FORMATS:
@@ -520,14 +518,14 @@ def test_both_refuse_to_write_it(spark: SparkSession, servers: str, name: str) -
 
 
 @pytest.mark.parametrize("mode", ["overwrite", "ignore"])
-def test_both_only_add_to_topics(spark: SparkSession, servers: str, mode: str) -> None:
+def test_both_sinks_support_only_append(spark: SparkSession, servers: str, mode: str) -> None:
     for source in FORMATS:
         writer = frame_of(spark, KEYED[:2], ["value"]).write.format(source).mode(mode).option("topic", "many")
         refusal(writer.option("kafka.bootstrap.servers", servers).save)
 
 
 @pytest.mark.parametrize("mode", ["append", "complete"])
-def test_both_write_what_streams_give(spark: SparkSession, servers: str, tmp_path: Path, mode: str) -> None:
+def test_both_sinks_write_streams(spark: SparkSession, servers: str, tmp_path: Path, mode: str) -> None:
     given = {"kafka.bootstrap.servers": servers}
     found = []
     for source in FORMATS:
@@ -554,7 +552,7 @@ def test_both_write_what_streams_give(spark: SparkSession, servers: str, tmp_pat
     assert len(found[0]) == (1107 if mode == "append" else 3 * 7)
 
 
-def test_spark_does_not_let_python_sinks_have_updates(spark: SparkSession, servers: str, tmp_path: Path) -> None:
+def test_spark_rejects_update_mode_for_python_sinks(spark: SparkSession, servers: str, tmp_path: Path) -> None:
     given = {"kafka.bootstrap.servers": servers}
     source = spark.readStream.format("kafka-live").options(**given, **EARLIEST, subscribe="many")
     counts = source.load().groupBy("key").count().selectExpr("CAST(count AS string) AS value")
@@ -563,7 +561,7 @@ def test_spark_does_not_let_python_sinks_have_updates(spark: SparkSession, serve
     assert "kafka-live does not support update mode" in refusal(lambda: writer.start().awaitTermination(int(HANG_S)))
 
 
-def test_topics_are_not_made_by_writing(spark: SparkSession, servers: str) -> None:
+def test_writing_does_not_create_topics(spark: SparkSession, servers: str) -> None:
     name = f"new-{uuid.uuid4().hex}"
     rows = frame_of(spark, KEYED[:2], ["value"])
     assert "create it first" in refusal(lambda: write(rows, "kafka-live", servers, {"topic": name}))
@@ -571,7 +569,7 @@ def test_topics_are_not_made_by_writing(spark: SparkSession, servers: str) -> No
     assert len(landed(servers, name)) == 2
 
 
-def test_the_mode_of_writing_has_to_be_said(spark: SparkSession, servers: str) -> None:
+def test_the_save_mode_is_required(spark: SparkSession, servers: str) -> None:
     topic = connector_topics.create(servers, f"mode-{uuid.uuid4().hex}")
     for source in FORMATS:
         writer = frame_of(spark, KEYED[:2], ["value"]).write.format(source).option("topic", topic)

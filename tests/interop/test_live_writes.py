@@ -43,9 +43,9 @@ def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         sink.test_a_batch_that_was_committed_is_not_written_again,
     ],
 )
-def test_kafka_takes_it_as_the_embedded_broker_does(servers: str, behaves: Callable[[str], None]) -> None:
+def test_kafka_accepts_the_same_writes_as_the_embedded_broker(servers: str, behaves: Callable[[str], None]) -> None:
     behaves(servers)
 
 
-def test_a_batch_that_was_committed_in_part_goes_on(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partially_committed_batch_resumes(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sink.test_a_batch_that_was_committed_in_part_goes_on_with_the_rest(servers, monkeypatch)

@@ -37,7 +37,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka.KafkaBrok
 
 
 @pytest.mark.parametrize("compression", ["NONE", "GZIP", "SNAPPY", "LZ4"])
-def test_kafka_0_10_takes_batches_converted_down(broker: kafka.KafkaBroker, compression: str) -> None:
+def test_kafka_0_10_accepts_down_converted_batches(broker: kafka.KafkaBroker, compression: str) -> None:
     topic = f"orders-{compression}"
     data = bytes(write_batch(RECORDS, magic=2, compression=Compression[compression]))
     with Client(broker.bootstrap_servers, **PLAIN) as client:
@@ -52,7 +52,7 @@ def test_kafka_0_10_takes_batches_converted_down(broker: kafka.KafkaBroker, comp
     assert [(r.offset, r.timestamp, r.key, r.value) for r in read] == expected
 
 
-def test_what_kafka_0_10_cannot_hold_is_refused(broker: kafka.KafkaBroker) -> None:
+def test_records_that_kafka_0_10_cannot_store_are_rejected(broker: kafka.KafkaBroker) -> None:
     with (
         Client(broker.bootstrap_servers) as client,
         pytest.raises(OptionError, match="not support idempotent producers"),
@@ -70,7 +70,7 @@ def test_what_kafka_0_10_cannot_hold_is_refused(broker: kafka.KafkaBroker) -> No
                 Producer(client).send("refused", 0, data, 5)
 
 
-def test_kafka_0_9_is_refused_with_a_clear_error(tmp_path: Path) -> None:
+def test_kafka_0_9_is_rejected_with_a_clear_error(tmp_path: Path) -> None:
     """It does not answer ApiVersions at all."""
     settings = {"default.api.timeout.ms": "1", "socket.connection.setup.timeout.ms": "2000"}
     with (

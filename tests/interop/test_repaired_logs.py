@@ -80,7 +80,7 @@ def dump_problems(data: Path) -> Iterator[str]:
 
 @pytest.mark.requirement("G-05", "G-07", "G-08", "G-11", "G-13")
 @pytest.mark.parametrize(("mode", "in_place"), [(Mode.SALVAGE, False), (Mode.TRUNCATE, False), (Mode.SALVAGE, True)])
-def test_kafka_boots_on_a_repaired_directory_and_serves_what_was_whole(
+def test_kafka_starts_on_a_repaired_directory_and_serves_the_intact_records(
     mode: Mode, in_place: bool, kafka_logs: dict[str, Path], tmp_path: Path
 ) -> None:
     unclean, folder = kafka_logs["unclean"], tmp_path / "kafka"

@@ -64,7 +64,7 @@ def kwire(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("version", ["3.9.1", "4.4.0"])
-def test_commands_beside_a_running_broker_find_nothing_wrong(version: str, tmp_path: Path) -> None:
+def test_commands_find_no_damage_next_to_a_running_broker(version: str, tmp_path: Path) -> None:
     with kafka.KafkaBroker(tmp_path / "kafka", version=version, **SETTINGS) as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
         small = {"segment.bytes": "1048576", "segment.ms": "200", "file.delete.delay.ms": "50"}

@@ -255,7 +255,7 @@ def taken_over(source: Path, directory: Path, rows: list[Row]) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_kafka_finds_nothing_wrong_with_the_files(written: dict[str, Written], case: str) -> None:
+def test_kafka_finds_no_damage_in_the_files(written: dict[str, Written], case: str) -> None:
     data, rows = written[case]
     assert problems(data) == []
     topics = sorted({row.topic for row in rows})
@@ -264,28 +264,28 @@ def test_kafka_finds_nothing_wrong_with_the_files(written: dict[str, Written], c
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_kafka_3_9_boots_behind_the_embedded_broker(written: dict[str, Written], case: str, tmp_path: Path) -> None:
+def test_kafka_3_9_starts_after_the_embedded_broker(written: dict[str, Written], case: str, tmp_path: Path) -> None:
     data, rows = written[case]
     taken_over(data, tmp_path, rows)
     check_takes_it(tmp_path, "3.9.1", rows)
 
 
 @pytest.mark.parametrize("case", ["exact-zstd", "fresh-gzip"])
-def test_kafka_4_4_boots_behind_the_embedded_broker(written: dict[str, Written], case: str, tmp_path: Path) -> None:
+def test_kafka_4_4_starts_after_the_embedded_broker(written: dict[str, Written], case: str, tmp_path: Path) -> None:
     data, rows = written[case]
     taken_over(data, tmp_path, rows)
     check_takes_it(tmp_path, "4.4.0", rows)
 
 
 @pytest.mark.parametrize("case", ["exact-zstd", "fresh-snappy"])
-def test_kafka_2_8_boots_with_zookeeper(written: dict[str, Written], case: str, tmp_path: Path) -> None:
+def test_kafka_2_8_starts_with_zookeeper(written: dict[str, Written], case: str, tmp_path: Path) -> None:
     data, rows = written[case]
     shutil.copytree(data, tmp_path / "data")
     forget_cluster(tmp_path / "data")
     check_takes_it(tmp_path, "2.8.2", rows, is_new=True)
 
 
-def test_the_embedded_broker_appends_and_boots_again(written: dict[str, Written], tmp_path: Path) -> None:
+def test_the_embedded_broker_appends_and_restarts(written: dict[str, Written], tmp_path: Path) -> None:
     data, rows = written["exact-lz4"]
     shutil.copytree(data, tmp_path / "data")
     for _ in range(2):
@@ -296,7 +296,7 @@ def test_the_embedded_broker_appends_and_boots_again(written: dict[str, Written]
 
 
 @pytest.mark.parametrize("version", ["4.4.0", "2.8.2"])
-def test_other_kafkas_boot_on_what_the_embedded_broker_left(version: str, tmp_path: Path) -> None:
+def test_other_kafka_releases_start_on_the_embedded_brokers_directory(version: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
     plain = [f"plain {n}" for n in range(300)]
     few = {"offsets_topic_num_partitions": 3, "transaction_state_log_num_partitions": 3}

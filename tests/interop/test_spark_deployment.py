@@ -169,7 +169,7 @@ def on_a_cluster(place: Place, request: pytest.FixtureRequest) -> dict[str, str]
 
 
 @pytest.mark.parametrize("check", ON_A_CLUSTER)
-def test_executors_of_their_own(on_a_cluster: dict[str, str], check: str) -> None:
+def test_jobs_run_on_separate_executors(on_a_cluster: dict[str, str], check: str) -> None:
     assert on_a_cluster[check] is None, on_a_cluster[check]
 
 
@@ -182,7 +182,7 @@ def test_no_kernel_is_compiled_after_the_image_was_built(place: Place, on_a_clus
     assert names(copied) == names(place.package)
 
 
-def test_a_packed_environment(place: Place) -> None:
+def test_jobs_run_from_a_packed_environment(place: Place) -> None:
     """spark.archives: executors unpack it, and find its kernels compiled; the driver has it under the same name."""
     archive = place.folder / "environment.tar.gz"
     words = ["tar", "-I", "gzip -1", "-chf", str(archive), "--exclude=pyspark", "--exclude=pyspark-*", "--mode=u+w"]
@@ -267,11 +267,11 @@ def through_connect(place: Place, server: str, request: pytest.FixtureRequest) -
 
 
 @pytest.mark.parametrize("check", THROUGH_CONNECT)
-def test_spark_connect(through_connect: dict[str, str], check: str) -> None:
+def test_jobs_run_over_spark_connect(through_connect: dict[str, str], check: str) -> None:
     assert through_connect[check] is None, through_connect[check]
 
 
-def test_a_client_of_spark_connect_needs_nothing_of_kwire_for_sources_and_sinks(place: Place, server: str) -> None:
+def test_a_spark_connect_client_needs_no_kwire_for_sources_and_sinks(place: Place, server: str) -> None:
     folder = place.folder / "without"
     folder.mkdir()
     shutil.copy(PROGRAMS / "bare.py", folder)

@@ -39,7 +39,9 @@ def not_activated(python: Path, home: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("release", ["4.1", "4.2"])
-def test_an_earlier_release_does_the_same(release: str, tmp_path: Path, kafka_logs: dict[str, Path]) -> None:
+def test_earlier_spark_releases_give_the_same_results(
+    release: str, tmp_path: Path, kafka_logs: dict[str, Path]
+) -> None:
     python = environment_with(tmp_path, release)
     given = {
         "logs": str(kafka_logs["modern"] / "data"),

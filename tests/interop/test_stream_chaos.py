@@ -27,11 +27,11 @@ def check(report: StreamReport) -> None:
 
 
 @pytest.mark.parametrize(("variant", "seed"), [("live-live", 1), ("live-parquet", 2), ("log-live", 3)])
-def test_a_stream_writes_every_record_once_whatever_is_killed(variant: str, seed: int, tmp_path: Path) -> None:
+def test_a_stream_writes_every_record_once_despite_kills(variant: str, seed: int, tmp_path: Path) -> None:
     check(soak_streams(tmp_path, variant=variant, seconds=20, seed=seed))
 
 
-def test_a_stream_on_kafka_writes_every_record_once_whatever_is_killed(tmp_path: Path) -> None:
+def test_a_stream_to_kafka_writes_every_record_once_despite_kills(tmp_path: Path) -> None:
     kafka.jars()
     broker = RealKafka(tmp_path / "kafka", "3.9.1")
     check(soak_streams(tmp_path, variant="live-shuffled-live", seconds=20, seed=4, broker=broker))

@@ -242,7 +242,7 @@ def peer(formatted: Path, tmp_path: Path) -> Peer:
 
 @pytest.mark.gate
 @pytest.mark.requirement("G-01", "G-14", "F-01", "F-02")
-def test_kafka_boots_on_a_clean_directory_and_goes_on_writing(peer: Peer) -> None:
+def test_kafka_starts_on_a_clean_directory_and_appends(peer: Peer) -> None:
     expected = Expected()
     with peer.open() as manager:
         assert manager.was_clean
@@ -282,7 +282,7 @@ def test_kafka_boots_on_a_clean_directory_and_goes_on_writing(peer: Peer) -> Non
 
 
 @pytest.mark.requirement("G-07", "G-08", "G-13")
-def test_kafka_recovers_what_was_not_closed_and_the_other_way_round(peer: Peer) -> None:
+def test_kafka_recovers_our_unclean_logs_and_we_recover_its(peer: Peer) -> None:
     expected = Expected()
     manager = peer.open()
     write_many(manager, expected)
@@ -314,7 +314,7 @@ def test_kafka_recovers_what_was_not_closed_and_the_other_way_round(peer: Peer) 
         assert manager.logs["plain", 1].log_end_offset == 40
 
 
-def test_one_writer_at_a_time(peer: Peer) -> None:
+def test_the_directory_lock_excludes_a_second_writer(peer: Peer) -> None:
     with peer.boot(), pytest.raises(LogError, match="locked by another process"):
         peer.open()
     with peer.open(), pytest.raises(RuntimeError, match="did not start"), peer.boot():

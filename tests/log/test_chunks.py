@@ -21,7 +21,7 @@ Copied = Callable[[str, str], Path]
 @pytest.mark.parametrize("chunk_bytes", [12, 17, 61, 1000, 70_000])
 @pytest.mark.parametrize(("archive", "topic", "partition"), [("modern", "orders", 1), ("legacy", "mixed-format", 0)])
 @pytest.mark.requirement("D-01", "R-02", "R-04")
-def test_chunks_of_any_size_give_the_same(
+def test_chunks_of_any_size_give_the_same_batches(
     kafka_logs: dict[str, Path],
     monkeypatch: pytest.MonkeyPatch,
     chunk_bytes: int,
@@ -40,7 +40,7 @@ def test_chunks_of_any_size_give_the_same(
     assert [row for split in splits for row in rows_of(read_split(split, COLUMNS))] == expected
 
 
-def test_a_claimed_length_allocates_nothing(tmp_path: Path) -> None:
+def test_an_absurd_length_allocates_nothing(tmp_path: Path) -> None:
     path = tmp_path / "segment"
     path.write_bytes(bytes(8) + (0x7FFF_FF00).to_bytes(4) + bytes(100))
     with LocalFile(str(path)) as file:
@@ -53,7 +53,7 @@ def test_a_claimed_length_allocates_nothing(tmp_path: Path) -> None:
         assert chunks.refused is None
 
 
-def test_a_batch_above_a_chunk_grows_the_buffer_to_its_size(tmp_path: Path) -> None:
+def test_a_batch_larger_than_a_chunk_grows_the_buffer_to_its_size(tmp_path: Path) -> None:
     path = tmp_path / "segment"
     path.write_bytes(bytes(8) + (200).to_bytes(4) + bytes(500))
     with LocalFile(str(path)) as file:
@@ -69,7 +69,7 @@ def test_a_batch_above_a_chunk_grows_the_buffer_to_its_size(tmp_path: Path) -> N
         assert len(chunk) == 50
 
 
-def test_a_file_that_shrinks_while_it_is_read_ends_early(tmp_path: Path) -> None:
+def test_a_file_truncated_during_the_read_ends_early(tmp_path: Path) -> None:
     path = tmp_path / "segment"
     path.write_bytes(bytes(1000))
     with LocalFile(str(path)) as file:
@@ -95,7 +95,7 @@ def emptied(log: PartitionLog) -> tuple[Path, bytes]:
 
 
 @pytest.mark.requirement("F-14")
-def test_every_step_of_a_growing_segment_gives_its_whole_batches(copied: Copied) -> None:
+def test_every_size_of_a_growing_segment_gives_its_whole_batches(copied: Copied) -> None:
     """Appended in pieces that know nothing of batches, or batch by batch into preallocated space."""
     log = LogDirectory(copied("modern", "ids-0"))["ids", 0]
     truth, ends = read_objects(log), {h.position + h.size_bytes: h.last_offset + 1 for h in log.segments[-1].headers()}
@@ -113,7 +113,7 @@ def test_every_step_of_a_growing_segment_gives_its_whole_batches(copied: Copied)
             assert read_arrow(log) == expected
 
 
-def test_a_range_that_ends_where_the_file_did_is_no_damage_once_it_has_grown(kafka_logs: dict[str, Path]) -> None:
+def test_a_range_ending_inside_a_grown_batch_is_not_damage(kafka_logs: dict[str, Path]) -> None:
     """The end of the file is looked up first and read later; by then a writer may have completed the last batch."""
     log = LogDirectory(kafka_logs["modern"] / "data")["ids", 0]
     closed, active = log.segments[0], log.segments[-1]
@@ -135,7 +135,7 @@ def test_a_range_that_ends_where_the_file_did_is_no_damage_once_it_has_grown(kaf
         list(reader.read(closed, 0, header.position + 100))
 
 
-def test_a_reader_beside_a_writer_gives_whole_batches(copied: Copied) -> None:
+def test_a_concurrent_reader_gets_whole_batches(copied: Copied) -> None:
     log = LogDirectory(copied("modern", "ids-0"))["ids", 0]
     truth = read_objects(log)
     path, whole = emptied(log)
@@ -167,7 +167,7 @@ def test_a_reader_beside_a_writer_gives_whole_batches(copied: Copied) -> None:
     assert read_objects(log) == read_arrow(log) == truth
 
 
-def test_a_segment_that_is_truncated_meanwhile_gives_what_is_left(copied: Copied) -> None:
+def test_a_segment_truncated_meanwhile_gives_its_remaining_batches(copied: Copied) -> None:
     """With a memory map this would end the process (SIGBUS)."""
     data = copied("modern", "ids-0")
     log = LogDirectory(data)["ids", 0]

@@ -209,14 +209,14 @@ EVERY = 6  # 1 meets each of the 340 steps with each kind of crash, which takes 
 
 @pytest.mark.parametrize("torn", [False, True])
 @pytest.mark.requirement("G-01", "G-02", "G-03", "G-04", "G-07", "G-08", "G-12", "G-13", "F-02", "F-63", "X-35")
-def test_a_process_that_ends_at_any_step_loses_nothing_it_has_written(directory: Path, torn: bool) -> None:
+def test_a_process_killed_at_any_step_loses_no_written_data(directory: Path, torn: bool) -> None:
     for step in range(int(torn), steps_of_a_life(directory), EVERY):
         files, told = stop_at(directory / str(step), step, torn=torn)
         check(directory / str(step), told, power_lost=False, where=f"step {step}, after {files.steps[-1:]}")
 
 
 @pytest.mark.requirement("G-07", "G-08", "G-11", "F-02")
-def test_a_machine_that_loses_power_at_any_step_keeps_what_was_flushed(directory: Path) -> None:
+def test_a_power_loss_at_any_step_keeps_flushed_data(directory: Path) -> None:
     source = random.Random(4)
     for step in range(2, steps_of_a_life(directory), EVERY):
         files, told = stop_at(directory / str(step), step, torn=source.random() < 0.5)
@@ -239,7 +239,7 @@ WRITER = """
 
 
 @pytest.mark.requirement("G-07", "G-08")
-def test_a_killed_writer_leaves_everything_it_told_of(tmp_path: Path) -> None:
+def test_a_killed_writer_leaves_every_acknowledged_record(tmp_path: Path) -> None:
     for run in range(3):
         directory = tmp_path / str(run)
         directory.mkdir()

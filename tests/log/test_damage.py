@@ -38,7 +38,7 @@ WAYS = pytest.mark.parametrize("how", ["read", "read_arrow"])
 
 @WAYS
 @pytest.mark.requirement("G-01", "G-08", "F-14", "R-02")
-def test_a_killed_broker_left_what_it_recovered_itself(kafka_logs: dict[str, Path], how: str) -> None:
+def test_a_killed_brokers_log_reads_like_the_recovered_one(kafka_logs: dict[str, Path], how: str) -> None:
     directory = LogDirectory(kafka_logs["unclean"] / "killed" / "data")
     for topic, partition, isolation, entry in offsets(kafka_logs["unclean"] / "expected" / "killed-recovered"):
         log = directory[topic, partition]
@@ -55,7 +55,7 @@ def test_a_killed_broker_left_what_it_recovered_itself(kafka_logs: dict[str, Pat
 @WAYS
 @pytest.mark.parametrize("isolation", ISOLATIONS)
 @pytest.mark.requirement("D-05", "D-07", "G-07", "G-08")
-def test_damage_ends_a_read_where_it_ended_kafkas_consumer(
+def test_damage_ends_a_read_at_the_offset_of_kafkas_consumer(
     kafka_logs: dict[str, Path], how: str, isolation: str
 ) -> None:
     """Partitions: tests/data/logs/README.md and expected/damage.json."""
@@ -97,7 +97,7 @@ def test_damaged_transaction_files_and_zero_tails_do_not_matter(kafka_logs: dict
 
 @WAYS
 @pytest.mark.requirement("G-07")
-def test_a_recovered_log_reads_clean(kafka_logs: dict[str, Path], how: str) -> None:
+def test_a_recovered_log_reads_without_errors(kafka_logs: dict[str, Path], how: str) -> None:
     unclean = kafka_logs["unclean"]
     directory = LogDirectory(unclean / "recovered" / "data")
     for topic, partition, isolation, entry in offsets(unclean / "expected" / "damaged-recovered"):
@@ -110,7 +110,7 @@ def test_a_recovered_log_reads_clean(kafka_logs: dict[str, Path], how: str) -> N
 
 
 @WAYS
-def test_a_closed_segment_that_was_cut_is_damage(copied: Copied, how: str) -> None:
+def test_a_truncated_closed_segment_is_damage(copied: Copied, how: str) -> None:
     data = copied("modern", "orders-0")
     log = LogDirectory(data)["orders", 0]
     path = Path(log.segments[1].url)
@@ -150,7 +150,7 @@ def test_an_absurd_length_is_damage_and_not_the_end_of_the_log(copied: Copied, h
 
 
 @WAYS
-def test_a_batch_above_the_limit_is_refused_by_name(kafka_logs: dict[str, Path], how: str) -> None:
+def test_a_batch_above_the_size_limit_is_rejected_with_the_option(kafka_logs: dict[str, Path], how: str) -> None:
     log = LogDirectory(kafka_logs["modern"] / "data")["orders", 1]  # one value of 260 kB under zstd
     _, damage = read_until_damage(log, how, max_decompressed_bytes=100_000)
     assert "max_decompressed_bytes=100000" in str(damage)
@@ -158,9 +158,7 @@ def test_a_batch_above_the_limit_is_refused_by_name(kafka_logs: dict[str, Path],
 
 @WAYS
 @pytest.mark.parametrize(("archive", "partition"), [("modern", "ids-0"), ("legacy", "v1-1"), ("modern", "compacted-0")])
-def test_an_offset_that_does_not_fit_its_neighbours_is_damage(
-    copied: Copied, how: str, archive: str, partition: str
-) -> None:
+def test_an_out_of_order_offset_is_damage(copied: Copied, how: str, archive: str, partition: str) -> None:
     """The offset is outside the checksum: without a look at the neighbours such rows would be wrong, silently."""
     data = copied(archive, partition)
     (key, log), *_ = LogDirectory(data).items()
@@ -209,7 +207,7 @@ def by_splits(data: Path, mode: str, split_bytes: int = 1 << 27, isolation: Any 
 @MODES
 @pytest.mark.parametrize("split_bytes", [4000, 1 << 27])
 @pytest.mark.requirement("D-07")
-def test_one_bad_checksum_costs_one_batch(copied: Copied, mode: str, split_bytes: int) -> None:
+def test_a_wrong_checksum_loses_one_batch(copied: Copied, mode: str, split_bytes: int) -> None:
     data = copied("unclean/damaged", "u-plain-4")
     good = LogDirectory(copied("unclean/killed", "u-plain-5"))["u-plain", 5]
     shutil.rmtree(good.url)
@@ -225,7 +223,7 @@ def test_one_bad_checksum_costs_one_batch(copied: Copied, mode: str, split_bytes
 
 
 @MODES
-def test_reading_goes_on_at_the_next_indexed_batch_after_a_broken_header(copied: Copied, mode: str) -> None:
+def test_reading_continues_at_the_next_indexed_batch_after_a_corrupt_header(copied: Copied, mode: str) -> None:
     data = copied("modern", "ids-0")
     log = LogDirectory(data)["ids", 0]
     segment = log.segments[0]
@@ -259,7 +257,7 @@ def test_reading_goes_on_at_the_next_indexed_batch_after_a_broken_header(copied:
 
 
 @MODES
-def test_a_cut_segment_costs_its_last_batch(copied: Copied, mode: str) -> None:
+def test_a_truncated_segment_loses_its_last_batch(copied: Copied, mode: str) -> None:
     data = copied("modern", "orders-0")
     log = LogDirectory(data)["orders", 0]
     segment = log.segments[1]
@@ -277,7 +275,7 @@ def test_a_cut_segment_costs_its_last_batch(copied: Copied, mode: str) -> None:
 
 
 @MODES
-def test_offsets_out_of_order_cost_the_batches_that_disagree(copied: Copied, mode: str) -> None:
+def test_out_of_order_offsets_lose_the_conflicting_batches(copied: Copied, mode: str) -> None:
     data = copied("modern", "ids-0")
     log = LogDirectory(data)["ids", 0]
     path = Path(log.segments[0].url)
@@ -307,7 +305,7 @@ def small(kafka_logs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
 
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_any_broken_bytes_give_true_rows_or_a_kwire_error(
+def test_corrupted_bytes_give_valid_rows_or_a_kwire_error(
     small: tuple[Path, dict[str, Any]], data: st.DataObject
 ) -> None:
     root, truth = small

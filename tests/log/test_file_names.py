@@ -53,7 +53,7 @@ def test_plain_segments_are_kept_in_offset_order() -> None:
 
 
 @pytest.mark.requirement("G-02")
-def test_deleted_and_cleaned_files_do_not_count() -> None:
+def test_deleted_and_cleaned_files_are_ignored() -> None:
     names = [name(0, "log"), name(0, "log.cleaned"), name(5, "log.deleted"), name(5, "index.deleted")]
     files = decide_files(names, no_swap)
     assert [s.base_offset for s in files.segments] == [0]
@@ -65,7 +65,7 @@ def test_deleted_and_cleaned_files_do_not_count() -> None:
 
 
 @pytest.mark.requirement("G-02")
-def test_swap_files_of_an_unfinished_split_do_not_count() -> None:
+def test_swap_files_of_an_unfinished_split_are_ignored() -> None:
     names = [name(0, "log"), name(5, "log.cleaned"), name(5, "index.swap"), name(9, "log.swap"), name(9, "log")]
     files = decide_files(names, no_swap)
     assert [(s.base_offset, s.names["log"]) for s in files.segments] == [(0, name(0, "log")), (9, name(9, "log"))]
@@ -93,20 +93,20 @@ def test_a_swap_file_replaces_everything_in_its_range() -> None:
 
 
 @pytest.mark.requirement("G-05")
-def test_an_index_without_its_log_does_not_count() -> None:
+def test_an_index_without_its_log_is_ignored() -> None:
     files = decide_files([name(0, "log"), name(7, "index"), name(7, "timeindex"), name(99, "snapshot")], no_swap)
     assert [s.base_offset for s in files.segments] == [0]
     assert {each.reason for each in files.ignored} == {"an index without its log"}
 
 
-def test_a_number_beyond_int64_is_no_offset() -> None:
+def test_a_number_beyond_int64_is_not_an_offset() -> None:
     files = decide_files(["99999999999999999999.log"], no_swap)
     assert files.segments == []
     assert files.ignored[0].reason == "the number in its name is not an offset"
 
 
 @pytest.mark.requirement("G-02", "G-03", "G-04", "X-35")
-def test_every_step_of_a_compaction_reads_the_same(copied: Copied) -> None:
+def test_the_log_reads_the_same_at_every_step_of_a_compaction(copied: Copied) -> None:
     """The cleaner merges segments 0 and 1 into one; a crash may leave any of these states."""
     data = copied("modern", "orders-0")
     folder = data / "orders-0"
@@ -138,7 +138,7 @@ def test_every_step_of_a_compaction_reads_the_same(copied: Copied) -> None:
     assert len(LogDirectory(data)["orders", 0].segments) == len(before.segments) - 1
 
 
-def test_directories_that_are_no_logs_are_left_out_and_explained(copied: Copied) -> None:
+def test_directories_without_a_log_are_skipped_with_a_reason(copied: Copied) -> None:
     data = copied("modern", "ids-0")
     marked = "ids-0.0123456789abcdef0123456789abcdef-"
     for other in (marked + "delete", marked + "future", marked + "stray", "remote-log-index-cache"):
@@ -150,7 +150,7 @@ def test_directories_that_are_no_logs_are_left_out_and_explained(copied: Copied)
     }  # fmt: skip
 
 
-def test_directories_with_names_of_partitions_and_nothing_of_kafkas_in_them_are_no_logs(tmp_path: Path) -> None:
+def test_directories_with_partition_names_but_no_kafka_files_are_not_logs(tmp_path: Path) -> None:
     # /etc has dbus-1 and polkit-1: two empty partitions, it seemed
     for name in ("dbus-1", "polkit-1"):
         (tmp_path / name).mkdir()
@@ -165,7 +165,7 @@ def test_directories_with_names_of_partitions_and_nothing_of_kafkas_in_them_are_
     assert list(LogDirectory(tmp_path)) == [("dbus", 1), ("polkit", 1)]
 
 
-def test_a_log_directory_of_a_broker_without_topics_is_empty_where_that_may_be(tmp_path: Path) -> None:
+def test_a_directory_without_topics_is_empty_if_allowed(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="found an empty directory"):
         LogDirectory(tmp_path, may_be_empty=True)
     (tmp_path / "meta.properties").write_text("version=1\n")
@@ -174,7 +174,7 @@ def test_a_log_directory_of_a_broker_without_topics_is_empty_where_that_may_be(t
         LogDirectory(tmp_path)
 
 
-def test_a_path_without_logs_says_what_was_expected_and_found(tmp_path: Path) -> None:
+def test_a_path_without_logs_reports_expected_and_found_files(tmp_path: Path) -> None:
     with pytest.raises(LogError, match=r"no Kafka logs: expected a Kafka log directory .*; found an empty directory"):
         LogDirectory(tmp_path)
     for i in range(7):
@@ -189,7 +189,7 @@ def test_a_path_without_logs_says_what_was_expected_and_found(tmp_path: Path) ->
     assert caught.value.file == str(tmp_path / "missing")
 
 
-def test_a_partition_that_is_not_there_names_those_that_are(kafka_logs: dict[str, Path]) -> None:
+def test_a_missing_partition_lists_the_existing_ones(kafka_logs: dict[str, Path]) -> None:
     directory = LogDirectory(kafka_logs["modern"] / "data")
     with pytest.raises(LogError, match=r"no partition 7 of topic 'orders'; available partitions: \[0, 1, 2\]"):
         directory["orders", 7]

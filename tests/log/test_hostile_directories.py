@@ -99,7 +99,7 @@ def use(directory: Path) -> bool:
 
 
 @pytest.mark.requirement("F-02", "F-03", "F-15", "F-23", "F-33", "F-42", "G-05", "G-07", "G-08")
-def test_only_errors_of_kwire_come_out(original: Path, memory: Path) -> None:
+def test_hostile_directories_raise_only_kwire_errors(original: Path, memory: Path) -> None:
     source = random.Random(11)
     went_well = 0
     for round_ in range(ROUNDS):

@@ -47,7 +47,7 @@ def test_an_offset_index_is_longer_than_its_entries_until_it_is_trimmed(tmp_path
 
 @pytest.mark.requirement("F-12")
 @given(st.lists(st.integers(0, 300), unique=True, max_size=10).map(sorted), st.integers(50, 450))
-def test_a_look_up_finds_the_largest_entry_at_or_below(
+def test_a_lookup_finds_the_largest_entry_at_or_below(
     tmp_path_factory: pytest.TempPathFactory, offsets: list[int], asked: int
 ) -> None:
     path = tmp_path_factory.mktemp("index") / "i"
@@ -65,7 +65,7 @@ def test_a_look_up_finds_the_largest_entry_at_or_below(
 
 
 @pytest.mark.requirement("F-13")
-def test_offsets_rise_and_fit(tmp_path: Path) -> None:
+def test_offsets_increase_and_are_relative_int32(tmp_path: Path) -> None:
     index = offset_index(tmp_path / "i", 24)
     index.append(105, 1)
     for offset in (105, 104, 99, BASE + (1 << 31)):
@@ -82,7 +82,7 @@ def test_offsets_rise_and_fit(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-16")
-def test_truncating_takes_entries_at_and_above_away(tmp_path: Path) -> None:
+def test_truncating_removes_entries_at_and_above_the_offset(tmp_path: Path) -> None:
     index = offset_index(tmp_path / "i")
     times = time_index(tmp_path / "t")
     for i in range(5):
@@ -101,7 +101,7 @@ def test_truncating_takes_entries_at_and_above_away(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-20", "F-21")
-def test_times_rise_and_one_slot_is_for_the_roll(tmp_path: Path) -> None:
+def test_timestamps_increase_and_one_slot_is_reserved_for_the_roll(tmp_path: Path) -> None:
     times = time_index(tmp_path / "t", 40)
     times.append(-1, BASE)
     assert times.count == 0
@@ -121,7 +121,7 @@ def test_times_rise_and_one_slot_is_for_the_roll(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-22")
-def test_a_look_up_by_time(tmp_path: Path) -> None:
+def test_a_lookup_by_timestamp_finds_the_largest_entry_at_or_below(tmp_path: Path) -> None:
     times = time_index(tmp_path / "t")
     for timestamp, offset in ((1000, 105), (2000, 110), (3000, 120)):
         times.append(timestamp, offset)
@@ -132,7 +132,7 @@ def test_a_look_up_by_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-30", "F-31", "F-33")
-def test_the_transaction_index_of_the_rules(tmp_path: Path) -> None:
+def test_the_transaction_index_has_the_bytes_of_the_specification(tmp_path: Path) -> None:
     path = tmp_path / "x"
     index = TransactionIndexWriter(FileSystem(), str(path), 10)
     assert index.file is None

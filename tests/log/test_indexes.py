@@ -55,7 +55,7 @@ def render(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("archive", ARCHIVES)
 @pytest.mark.requirement("F-10", "F-12", "F-20", "F-30", "F-40", "F-41")
-def test_entries_are_those_that_kafkas_tool_prints(kafka_logs: dict[str, Path], archive: str) -> None:
+def test_entries_equal_the_output_of_kafkas_tool(kafka_logs: dict[str, Path], archive: str) -> None:
     kinds = set()
     for name, lines in dumped_indexes(kafka_logs[archive] / "expected"):
         path = kafka_logs[archive] / "data" / name
@@ -90,7 +90,7 @@ def test_a_preallocated_index_ends_at_its_first_unused_entry(tmp_path: Path, ent
 
 
 @pytest.mark.requirement("F-15", "F-23", "F-33")
-def test_an_index_of_an_impossible_size_is_not_used(tmp_path: Path) -> None:
+def test_an_index_of_an_invalid_size_is_ignored(tmp_path: Path) -> None:
     path = tmp_path / "index"
     for n in (1, 7, 9, 13, 33, 35):
         path.write_bytes(b"\1" * n)
@@ -105,7 +105,7 @@ def test_an_index_of_an_impossible_size_is_not_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-30", "F-31", "F-33")
-def test_a_transaction_index_is_believed_only_where_it_can_be_true() -> None:
+def test_implausible_transaction_index_entries_are_ignored() -> None:
     entry = bytes.fromhex("0000 0000000000000009 000000000000000a 000000000000000e 000000000000000f")
     entries = parse_transaction_index(entry, 10, 15)
     assert entries == [(9, 10, 14, 15)]
@@ -120,7 +120,7 @@ def test_a_transaction_index_is_believed_only_where_it_can_be_true() -> None:
 
 
 @pytest.mark.requirement("F-40", "F-42")
-def test_a_producer_snapshot_reads_whole_or_not_at_all() -> None:
+def test_a_producer_snapshot_is_read_whole_or_rejected() -> None:
     data = bytes.fromhex(
         "0001 e11f89b0 00000001 0000000000000009 0002 00000004 000000000000000e 00000004 00000000000003ed ffffffff"
         "000000000000000a"
@@ -138,7 +138,7 @@ def test_a_producer_snapshot_reads_whole_or_not_at_all() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_a_snapshot_or_malformed(data: bytes) -> None:
+def test_random_bytes_are_a_snapshot_or_malformed(data: bytes) -> None:
     parse_transaction_index(data, 0, None)
     with suppress(Malformed):
         parse_producer_snapshot(data)

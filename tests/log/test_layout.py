@@ -58,7 +58,7 @@ def check_repaired(data: Path, name: str, wanted: dict[tuple[int, int], bytes], 
 
 
 @pytest.mark.parametrize(("number", "with_indexes"), [(845, False), (843, True), (5000, False), (9000, True)])
-def test_a_segment_that_is_there_twice_is_one_finding_and_no_record_is_lost(
+def test_a_duplicate_segment_is_one_finding_without_loss(
     number: int, with_indexes: bool, copied: Copied, tmp_path: Path
 ) -> None:
     """The true segment went into quarantine, the copy was cut at its name's offset: 15 records were in neither."""
@@ -73,7 +73,7 @@ def test_a_segment_that_is_there_twice_is_one_finding_and_no_record_is_lost(
 
 
 @pytest.mark.parametrize("mode", list(Mode))
-def test_what_only_the_copy_has_whole_comes_from_the_copy(mode: Mode, copied: Copied, tmp_path: Path) -> None:
+def test_batches_intact_only_in_the_copy_are_restored_from_it(mode: Mode, copied: Copied, tmp_path: Path) -> None:
     data = copied("modern", "orders-0")
     wanted = batches_of(data, "orders-0")
     true, copy = (log_file(data / "orders-0", base) for base in (844, 845))
@@ -85,7 +85,7 @@ def test_what_only_the_copy_has_whole_comes_from_the_copy(mode: Mode, copied: Co
     assert batches_of(tmp_path / "new", "orders-0") == wanted
 
 
-def test_the_longer_of_two_copies_stays_under_the_right_name(copied: Copied, tmp_path: Path) -> None:
+def test_the_longer_of_two_copies_keeps_the_right_name(copied: Copied, tmp_path: Path) -> None:
     data = copied("modern", "orders-0")
     wanted = batches_of(data, "orders-0")
     true = log_file(data / "orders-0", 844)
@@ -95,9 +95,7 @@ def test_the_longer_of_two_copies_stays_under_the_right_name(copied: Copied, tmp
 
 
 @pytest.mark.parametrize(("number", "with_indexes"), [(900, True), (700, False), (1, True)])
-def test_a_segment_under_a_wrong_name_gets_its_own_back(
-    number: int, with_indexes: bool, copied: Copied, tmp_path: Path
-) -> None:
+def test_a_misnamed_segment_is_renamed(number: int, with_indexes: bool, copied: Copied, tmp_path: Path) -> None:
     data = copied("modern", "orders-0")
     wanted = batches_of(data, "orders-0")
     for source, target in with_kinds(data / "orders-0", 844, number, with_indexes):
@@ -109,9 +107,7 @@ def test_a_segment_under_a_wrong_name_gets_its_own_back(
 
 
 @pytest.mark.parametrize(("archive", "name"), [("legacy", "v1-2"), ("legacy", "v0-0"), ("modern", "orders-1")])
-def test_two_segments_that_changed_names_are_put_in_order(
-    archive: str, name: str, copied: Copied, tmp_path: Path
-) -> None:
+def test_two_segments_with_swapped_names_are_renamed(archive: str, name: str, copied: Copied, tmp_path: Path) -> None:
     data = copied(archive, name)
     wanted = batches_of(data, name)
     one, two = sorted((data / name).glob("*.log"))[1:3]
@@ -122,7 +118,7 @@ def test_two_segments_that_changed_names_are_put_in_order(
     check_repaired(data, name, wanted, tmp_path / "new")
 
 
-def test_segments_that_change_names_survive_a_stop_at_any_step(copied: Copied, tmp_path: Path) -> None:
+def test_renaming_segments_survives_an_interruption_at_any_step(copied: Copied, tmp_path: Path) -> None:
     data = copied("modern", "ids-0")
     wanted = batches_of(data, "ids-0")
     one, two = sorted((data / "ids-0").glob("*.log"))
@@ -158,7 +154,7 @@ def test_a_missing_segment_is_a_loss(base: int, copied: Copied) -> None:
     assert log_file(Path(), base).name in found.cause  # its index is still there
 
 
-def test_whether_a_gap_is_a_loss_is_in_the_metadata_log(
+def test_the_metadata_log_decides_whether_a_gap_is_a_loss(
     kafka_logs: dict[str, Path], copied: Copied, tmp_path: Path
 ) -> None:
     """Without it a gap is a note; a compacted topic has gaps anyway."""
@@ -186,7 +182,7 @@ def test_whether_a_gap_is_a_loss_is_in_the_metadata_log(
     ("name", "leaves_empty_segment"),
     [("2238.log", True), ("00000000000000002238.log.bak", False), ("copy-of.log", False)],
 )
-def test_a_segment_under_a_name_that_brokers_do_not_read_is_found_and_taken_back(
+def test_a_segment_with_an_ignored_name_is_found_and_restored(
     name: str, leaves_empty_segment: bool, copied: Copied, tmp_path: Path
 ) -> None:
     """Kafka 3.9.1 makes an empty segment 2238 when it starts on a file 2238.log."""
@@ -204,7 +200,7 @@ def test_a_segment_under_a_name_that_brokers_do_not_read_is_found_and_taken_back
 
 
 @pytest.mark.parametrize("base", [0, 6304])
-def test_the_first_and_the_last_segment_are_found_too(base: int, copied: Copied, tmp_path: Path) -> None:
+def test_the_first_and_last_misnamed_segments_are_found(base: int, copied: Copied, tmp_path: Path) -> None:
     data = copied("modern", "orders-0")
     wanted = batches_of(data, "orders-0")
     log_file(data / "orders-0", base).rename(data / "orders-0" / f"{base:020d}.log.bak")
@@ -214,7 +210,7 @@ def test_the_first_and_the_last_segment_are_found_too(base: int, copied: Copied,
 
 
 @pytest.mark.parametrize("base", [0, 843, 900])
-def test_an_empty_segment_inside_another_one_goes(base: int, copied: Copied, tmp_path: Path) -> None:
+def test_an_empty_segment_inside_another_is_removed(base: int, copied: Copied, tmp_path: Path) -> None:
     data = copied("modern", "orders-0")
     wanted = batches_of(data, "orders-0")
     if base == 0:
@@ -235,7 +231,7 @@ def test_an_offset_too_large_for_the_active_segment_is_damage(copied: Copied, tm
     check_repaired(data, "orders-0", wanted, tmp_path / "new")
 
 
-def test_a_file_with_batches_that_the_log_has_is_no_loss(copied: Copied) -> None:
+def test_a_file_with_batches_of_the_log_is_not_a_loss(copied: Copied) -> None:
     data = copied("modern", "orders-0")
     shutil.copy2(log_file(data / "orders-0", 2238), data / "orders-0" / "saved.bak")
     notes = [each for each in LogDirectory(data).verify() if each.name == "saved.bak"]
@@ -246,7 +242,7 @@ def test_a_file_with_batches_that_the_log_has_is_no_loss(copied: Copied) -> None
     assert (found.name, found.severity) == ("2500.log", Severity.MISLEADS)
 
 
-def test_a_compacted_log_does_not_take_old_files_back(kafka_logs: dict[str, Path], copied: Copied) -> None:
+def test_a_compacted_log_does_not_restore_old_files(kafka_logs: dict[str, Path], copied: Copied) -> None:
     data = copied("modern", "compacted-0")
     base = log_file(data / "compacted-0", 1547)
     base.rename(f"{base}.bak")
@@ -255,7 +251,7 @@ def test_a_compacted_log_does_not_take_old_files_back(kafka_logs: dict[str, Path
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_damage_in_files_that_are_twice_there_or_misnamed(seed: int, copied: Copied, tmp_path: Path) -> None:
+def test_damage_in_duplicate_or_misnamed_files_is_found(seed: int, copied: Copied, tmp_path: Path) -> None:
     """Every batch that is whole in some file is in the repaired log."""
     data = copied("modern", "orders-0")
     folder = data / "orders-0"

@@ -22,7 +22,7 @@ def listed(found: LeaderEpochs) -> list[tuple[int, int]]:
 
 
 @pytest.mark.requirement("F-04", "F-02")
-def test_every_new_epoch_is_in_the_file_at_once(tmp_path: Path) -> None:
+def test_a_new_epoch_is_written_immediately(tmp_path: Path) -> None:
     found = epochs(tmp_path, (0, 0), (0, 5), (2, 10))
     file = tmp_path / "leader-epoch-checkpoint"
     assert file.read_bytes() == b"0\n2\n0 0\n2 10\n"
@@ -47,7 +47,7 @@ def test_every_new_epoch_is_in_the_file_at_once(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.requirement("F-04")
-def test_an_entry_removes_those_it_contradicts(
+def test_an_entry_removes_conflicting_ones(
     tmp_path: Path, entry: tuple[int, int], expected: list[tuple[int, int]]
 ) -> None:
     assert listed(epochs(tmp_path, (1, 0), (2, 10), (4, 20), entry)) == expected
@@ -65,7 +65,9 @@ def test_an_entry_removes_those_it_contradicts(
     ],
 )
 @pytest.mark.requirement("F-04")
-def test_truncating_at_the_end(tmp_path: Path, offset: int, expected: list[tuple[int, int]]) -> None:
+def test_truncating_at_the_end_removes_later_epochs(
+    tmp_path: Path, offset: int, expected: list[tuple[int, int]]
+) -> None:
     found = epochs(tmp_path, (1, 0), (2, 10), (4, 20))
     found.truncate_from_end(offset)
     assert listed(found) == expected
@@ -85,7 +87,9 @@ def test_truncating_at_the_end(tmp_path: Path, offset: int, expected: list[tuple
     ],
 )
 @pytest.mark.requirement("F-04")
-def test_truncating_at_the_start(tmp_path: Path, offset: int, expected: list[tuple[int, int]]) -> None:
+def test_truncating_at_the_start_moves_the_current_epoch(
+    tmp_path: Path, offset: int, expected: list[tuple[int, int]]
+) -> None:
     found = epochs(tmp_path, (1, 5), (2, 10), (4, 20))
     found.truncate_from_start(offset)
     assert listed(found) == expected
@@ -93,14 +97,14 @@ def test_truncating_at_the_start(tmp_path: Path, offset: int, expected: list[tup
     assert listed(LeaderEpochs(FileSystem(), str(tmp_path))) == expected
 
 
-def test_the_epoch_of_an_offset(tmp_path: Path) -> None:
+def test_an_offset_has_its_epoch(tmp_path: Path) -> None:
     found = epochs(tmp_path, (1, 5), (2, 10))
     assert [found.epoch_of(offset) for offset in (4, 5, 9, 10, 99)] == [None, 1, 1, 2, 2]
     assert found.latest == 2
     assert epochs(tmp_path / "none").latest is None
 
 
-def test_clearing_and_discarding(tmp_path: Path) -> None:
+def test_epochs_are_cleared_and_discarded(tmp_path: Path) -> None:
     found = epochs(tmp_path, (1, 5))
     found.clear()
     assert (tmp_path / "leader-epoch-checkpoint").read_bytes() == b"0\n0\n"

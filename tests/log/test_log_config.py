@@ -10,7 +10,7 @@ from kwire.errors import OptionError
 from kwire.log import LogConfig
 
 
-def test_defaults_are_kafkas() -> None:
+def test_defaults_equal_kafkas() -> None:
     config = LogConfig()
     assert config == LogConfig.parse({})
     text = config.render()
@@ -24,7 +24,7 @@ def test_defaults_are_kafkas() -> None:
     assert config.magic == 2
 
 
-def test_settings_are_read_and_printed_by_kafkas_names() -> None:
+def test_configs_are_parsed_and_rendered_with_kafkas_names() -> None:
     given = {
         "cleanup.policy": "compact, delete",
         "retention.ms": "-1",
@@ -43,7 +43,7 @@ def test_settings_are_read_and_printed_by_kafkas_names() -> None:
     assert config.replace_parsed({"retention.ms": "6"}).cleanup_policy == config.cleanup_policy
 
 
-def test_a_small_size_of_segments_has_a_name_of_its_own() -> None:
+def test_small_segments_have_their_own_config() -> None:
     assert LogConfig().max_segment_bytes == 1 << 30
     assert LogConfig.parse({"internal.segment.bytes": "20000"}).max_segment_bytes == 20_000
     assert "internal.segment.bytes" not in LogConfig().render()
@@ -70,12 +70,12 @@ def test_a_small_size_of_segments_has_a_name_of_its_own() -> None:
         ("no.such.setting", "1"),
     ],
 )
-def test_a_wrong_setting_is_named(name: str, text: str) -> None:
+def test_an_invalid_config_is_reported(name: str, text: str) -> None:
     with pytest.raises(OptionError, match=name.replace(".", r"\.")):
         LogConfig.parse({name: text})
 
 
-def test_values_are_checked_however_they_come() -> None:
+def test_values_are_validated_from_every_source() -> None:
     with pytest.raises(OptionError, match=r"segment\.bytes"):
         LogConfig(segment_bytes=3)
     with pytest.raises(OptionError, match="unknown topic config"):
@@ -97,11 +97,11 @@ def test_values_are_checked_however_they_come() -> None:
         ("4.4.0", 2),
     ],
 )
-def test_a_release_stands_for_a_record_format(version: str, magic: int) -> None:
+def test_a_release_selects_a_record_format(version: str, magic: int) -> None:
     assert LogConfig.parse({"message.format.version": version}).magic == magic
 
 
 @pytest.mark.parametrize(("codec", "level"), [("gzip", -1), ("lz4", 9), ("zstd", 3), ("snappy", None), ("none", None)])
-def test_levels_belong_to_their_codec(codec: str, level: int | None, tmp_path: Path) -> None:
+def test_compression_levels_apply_to_their_codec(codec: str, level: int | None, tmp_path: Path) -> None:
     text = "uncompressed" if codec == "none" else codec
     assert LogConfig.parse({"compression.type": text}).compression_level == level

@@ -27,7 +27,7 @@ def offsets(directory: Path, name: str) -> dict[tuple[str, int], int]:
 
 
 @pytest.mark.requirement("F-01", "G-01", "G-14")
-def test_a_directory_is_made_closed_and_opened_again(tmp_path: Path) -> None:
+def test_a_directory_is_created_closed_and_reopened(tmp_path: Path) -> None:
     topic_id = uuid.uuid4()
     with opened(tmp_path / "new", node_id=3) as manager:
         log = manager.create("a.b_c-1", 2, now_ms=NOW, topic_id=topic_id)
@@ -51,7 +51,7 @@ def test_a_directory_is_made_closed_and_opened_again(tmp_path: Path) -> None:
     assert LogDirectory(data)["a.b_c-1", 2].high_watermark == 5
 
 
-def test_another_nodes_directory_is_refused(tmp_path: Path) -> None:
+def test_the_directory_of_another_node_is_rejected(tmp_path: Path) -> None:
     opened(tmp_path, node_id=3, cluster_id="c").close()
     with pytest.raises(LogError, match="belongs to node 3, not to node 4"):
         opened(tmp_path, node_id=4)
@@ -64,7 +64,7 @@ def test_another_nodes_directory_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("G-01", "G-14")
-def test_a_failed_open_leaves_the_directory_as_clean_as_it_was(tmp_path: Path) -> None:
+def test_a_failed_open_keeps_the_directory_clean(tmp_path: Path) -> None:
     with opened(tmp_path) as manager:
         manager.create("a", 0, now_ms=NOW).append(numbered(0, 5), now_ms=NOW)
     (tmp_path / "not a partition").mkdir()
@@ -77,7 +77,7 @@ def test_a_failed_open_leaves_the_directory_as_clean_as_it_was(tmp_path: Path) -
 
 
 @pytest.mark.requirement("G-01")
-def test_a_crash_while_opening_counts_as_one(tmp_path: Path) -> None:
+def test_a_crash_while_opening_is_unclean(tmp_path: Path) -> None:
     with opened(tmp_path) as manager:
         manager.create("a", 0, now_ms=NOW)
     with pytest.raises(Stopped):
@@ -89,7 +89,7 @@ def test_a_crash_while_opening_counts_as_one(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("F-03")
 @pytest.mark.parametrize("name", ["recovery-point", "log-start"])
-def test_a_broken_checkpoint_counts_as_empty(tmp_path: Path, name: str) -> None:
+def test_a_corrupt_checkpoint_is_empty(tmp_path: Path, name: str) -> None:
     manager = opened(tmp_path)
     log = manager.create("a", 0, now_ms=NOW)
     log.append(numbered(0, 5), now_ms=NOW)
@@ -107,7 +107,7 @@ def test_a_broken_checkpoint_counts_as_empty(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.requirement("F-01")
-def test_checkpoints_are_written_where_something_changed(tmp_path: Path) -> None:
+def test_only_changed_checkpoints_are_written(tmp_path: Path) -> None:
     files = StoppingFileSystem()
     manager = opened(tmp_path, file_system=files)
     log = manager.create("a", 0, now_ms=NOW)
@@ -122,7 +122,7 @@ def test_checkpoints_are_written_where_something_changed(tmp_path: Path) -> None
     manager.close()
 
 
-def test_partitions_are_created_once_and_by_good_names(tmp_path: Path) -> None:
+def test_partitions_are_created_once_with_valid_names(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with opened(data) as manager:
         manager.create("a", 0, now_ms=NOW)
@@ -139,7 +139,7 @@ def test_partitions_are_created_once_and_by_good_names(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("F-63")
 @pytest.mark.parametrize("topic", ["t", "x" * 249])
-def test_a_deleted_partition_goes_with_a_delay(tmp_path: Path, topic: str) -> None:
+def test_a_deleted_partition_is_removed_after_a_delay(tmp_path: Path, topic: str) -> None:
     manager = opened(tmp_path)
     manager.create(topic, 0, now_ms=NOW).append(numbered(0, 5), now_ms=NOW)
     manager.delete(topic, 0, now_ms=NOW)
@@ -160,7 +160,7 @@ def test_a_deleted_partition_goes_with_a_delay(tmp_path: Path, topic: str) -> No
     assert not list(tmp_path.glob("*-delete"))
 
 
-def test_settings_of_a_topic(tmp_path: Path) -> None:
+def test_topic_configs_apply_to_their_partitions(tmp_path: Path) -> None:
     small = SMALL.replace(segment_bytes=200)
     with opened(tmp_path, configs={"a": small}) as manager:
         log = manager.create("a", 0, now_ms=NOW)
@@ -174,7 +174,7 @@ def test_settings_of_a_topic(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-62", "P-07")
-def test_retention_and_expiry_of_all_partitions(tmp_path: Path) -> None:
+def test_retention_and_expiry_apply_to_all_partitions(tmp_path: Path) -> None:
     with opened(tmp_path, default_config=SMALL.replace(retention_ms=1000)) as manager:
         for topic in ("a", "b"):
             log = manager.create(topic, 0, now_ms=NOW)
@@ -189,7 +189,7 @@ def test_retention_and_expiry_of_all_partitions(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("G-11")
-def test_flushing_what_is_due(tmp_path: Path) -> None:
+def test_due_partitions_are_flushed(tmp_path: Path) -> None:
     with opened(tmp_path, configs={"often": SMALL.replace(flush_ms=1000)}) as manager:
         often, seldom = (manager.create(topic, 0, now_ms=NOW) for topic in ("often", "seldom"))
         for log in (often, seldom):
@@ -201,7 +201,7 @@ def test_flushing_what_is_due(tmp_path: Path) -> None:
         assert (often.recovery_point, seldom.recovery_point) == (120, seldom.segments.active.base_offset)
 
 
-def test_krafts_own_log_is_left_alone(tmp_path: Path) -> None:
+def test_the_metadata_log_is_unchanged(tmp_path: Path) -> None:
     opened(tmp_path).close()
     own = tmp_path / "__cluster_metadata-0"
     own.mkdir()
@@ -215,7 +215,7 @@ def test_krafts_own_log_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-04")
-def test_truncating_is_checkpointed_at_once(tmp_path: Path) -> None:
+def test_truncation_is_checkpointed_immediately(tmp_path: Path) -> None:
     with opened(tmp_path) as manager:
         log = manager.create("a", 0, now_ms=NOW)
         log.append(numbered(0, 5), now_ms=NOW)
@@ -232,7 +232,7 @@ def test_truncating_is_checkpointed_at_once(tmp_path: Path) -> None:
         assert manager.cleaner_checkpoints.get(("a", 0)) == 5
 
 
-def test_many_partitions_share_few_descriptors(tmp_path: Path) -> None:
+def test_many_partitions_share_few_file_descriptors(tmp_path: Path) -> None:
     """More files than this process may open: 40 partitions of three files each."""
     program = """
 import resource, sys

@@ -19,7 +19,7 @@ Copied = Callable[[str, str], Path]
     "D-01", "D-02", "D-03", "D-04", "D-05", "D-06", "R-23", "R-24", "R-27", "R-30", "X-27", "X-31", "X-32",
     "S31-10", "S31-11", "S31-12", "S31-37", "SDEF-48", "S482-02",
 )  # fmt: skip
-def test_read_gives_what_kafkas_consumer_gave(kafka_logs: dict[str, Path], archive: str) -> None:
+def test_read_returns_the_records_of_kafkas_consumer(kafka_logs: dict[str, Path], archive: str) -> None:
     directory, expected = LogDirectory(kafka_logs[archive] / "data"), kafka_logs[archive] / "expected"
     entries = list(offsets(expected))
     assert len(entries) > 20
@@ -32,7 +32,7 @@ def test_read_gives_what_kafkas_consumer_gave(kafka_logs: dict[str, Path], archi
 
 @pytest.mark.parametrize("archive", ARCHIVES)
 @pytest.mark.requirement("D-01", "D-03", "D-04", "D-05", "D-06", "R-23", "R-24", "S31-12")
-def test_read_arrow_gives_what_kafkas_consumer_gave(kafka_logs: dict[str, Path], archive: str) -> None:
+def test_read_arrow_returns_the_records_of_kafkas_consumer(kafka_logs: dict[str, Path], archive: str) -> None:
     directory, expected = LogDirectory(kafka_logs[archive] / "data"), kafka_logs[archive] / "expected"
     for topic, partition, isolation, _ in offsets(expected):
         rows, _ = consumed(expected, topic, partition, isolation)
@@ -41,9 +41,7 @@ def test_read_arrow_gives_what_kafkas_consumer_gave(kafka_logs: dict[str, Path],
 
 @pytest.mark.parametrize("archive", ARCHIVES)
 @pytest.mark.requirement("P-06", "F-40", "R-38", "G-12")
-def test_log_start_end_and_last_stable_offset_are_those_the_broker_answered(
-    kafka_logs: dict[str, Path], archive: str
-) -> None:
+def test_log_start_end_and_last_stable_offset_equal_the_brokers(kafka_logs: dict[str, Path], archive: str) -> None:
     directory = LogDirectory(kafka_logs[archive] / "data")
     for topic, partition, isolation, entry in offsets(kafka_logs[archive] / "expected"):
         log = directory[topic, partition]
@@ -56,7 +54,7 @@ def test_log_start_end_and_last_stable_offset_are_those_the_broker_answered(
         assert all(log.log_start_offset <= each.start_offset <= log.log_end_offset for each in epochs)
 
 
-def test_a_transaction_that_was_left_open_holds_read_committed_back(kafka_logs: dict[str, Path]) -> None:
+def test_an_open_transaction_bounds_read_committed(kafka_logs: dict[str, Path]) -> None:
     log = LogDirectory(kafka_logs["modern"] / "data")["txn", 0]
     assert log.last_stable_offset < log.log_end_offset
     behind = list(log.read(log.last_stable_offset))
@@ -95,7 +93,7 @@ def test_records_below_the_log_start_are_not_returned(kafka_logs: dict[str, Path
     assert next(iter(log.read_arrow(columns=["offset"]))).column(0)[0].as_py() == 555
 
 
-def test_a_log_directory_is_what_a_partitions_directory_and_one_file_are_part_of(kafka_logs: dict[str, Path]) -> None:
+def test_a_log_directory_a_partition_and_a_file_read_the_same(kafka_logs: dict[str, Path]) -> None:
     data = kafka_logs["modern"] / "data"
     whole = LogDirectory(data)["orders", 0]
     alone = LogDirectory(data / "orders-0")
@@ -110,7 +108,7 @@ def test_a_log_directory_is_what_a_partitions_directory_and_one_file_are_part_of
 
 
 @pytest.mark.requirement("G-09", "G-10", "F-03")
-def test_a_log_that_ends_below_its_start_is_empty_there(copied: Copied) -> None:
+def test_a_log_that_ends_below_its_start_offset_is_empty(copied: Copied) -> None:
     data = copied("modern", "trimmed-0")
     (data / "log-start-offset-checkpoint").write_text("0\n1\ntrimmed 0 5000\n")
     log = LogDirectory(data)["trimmed", 0]
@@ -131,7 +129,7 @@ def test_a_partition_without_segments_is_an_empty_log(copied: Copied) -> None:
     assert (log.topic_id, log.leader_epochs, log.damage) == (None, [], None)
 
 
-def test_wrong_arguments_are_refused(kafka_logs: dict[str, Path]) -> None:
+def test_invalid_arguments_are_rejected(kafka_logs: dict[str, Path]) -> None:
     log = LogDirectory(kafka_logs["modern"] / "data")["txn", 0]
     with pytest.raises(OptionError, match="isolation 'committed': expected one of read_uncommitted"):
         log.read(isolation="committed")  # type: ignore[arg-type]
@@ -141,7 +139,7 @@ def test_wrong_arguments_are_refused(kafka_logs: dict[str, Path]) -> None:
         log.read_arrow(columns=["ofset"])
 
 
-def test_a_segment_that_vanishes_is_named(copied: Copied) -> None:
+def test_a_missing_segment_is_reported(copied: Copied) -> None:
     log = LogDirectory(copied("modern", "orders-0"))["orders", 0]
     victim = Path(log.segments[2].url)
     victim.unlink()
@@ -152,7 +150,7 @@ def test_a_segment_that_vanishes_is_named(copied: Copied) -> None:
         log.read_arrow().read_all()
 
 
-def test_an_arrow_reader_raises_kwires_error_itself(copied: Copied) -> None:
+def test_an_arrow_reader_raises_the_kwire_error(copied: Copied) -> None:
     log = LogDirectory(copied("modern", "orders-0"))["orders", 0]
     path = Path(log.segments[0].url)
     data = bytearray(path.read_bytes())
@@ -163,7 +161,7 @@ def test_an_arrow_reader_raises_kwires_error_itself(copied: Copied) -> None:
     assert caught.value.file == str(path)
 
 
-def test_batches_gives_control_batches_too(kafka_logs: dict[str, Path]) -> None:
+def test_batches_include_control_batches(kafka_logs: dict[str, Path]) -> None:
     log = LogDirectory(kafka_logs["modern"] / "data")["txn", 0]
     batches = [batch for _, batch in log.batches()]
     assert sum(batch.is_control for batch in batches) > 10

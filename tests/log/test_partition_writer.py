@@ -41,7 +41,7 @@ OFFSET_OUT_OF_RANGE = 1
 
 
 @pytest.mark.requirement("A-01", "A-20")
-def test_produced_records_get_the_next_offsets(tmp_path: Path) -> None:
+def test_appended_records_get_the_next_offsets(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     first = log.append(numbered(0, 3), now_ms=NOW, leader_epoch=4)
     second = log.append(numbered(3, 2), now_ms=NOW, leader_epoch=4)
@@ -56,9 +56,7 @@ def test_produced_records_get_the_next_offsets(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("A-20", "F-11", "P-01", "P-03")
-def test_the_short_way_of_a_batch_leaves_the_same_log_as_the_long_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_fast_path_writes_the_same_log_as_the_slow_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = [numbered(i, 3, 400) for i in range(0, 30, 3)]  # several segments and index entries
     producer = {"producer_id": 5, "producer_epoch": 0}
     sent += [batch(b"a", b"b", base_sequence=0, **producer), batch(b"c", base_sequence=2, **producer)]
@@ -89,7 +87,7 @@ def test_the_short_way_of_a_batch_leaves_the_same_log_as_the_long_one(
 
 
 @pytest.mark.requirement("A-17", "A-26")
-def test_with_log_append_time_the_answer_has_the_time(tmp_path: Path) -> None:
+def test_with_log_append_time_the_result_has_the_timestamp(tmp_path: Path) -> None:
     log = open_log(tmp_path, SMALL.replace(message_timestamp_type="LogAppendTime"))
     appended = log.append(batch(b"a", timestamp=5), now_ms=NOW + 9)
     assert appended.log_append_time_ms == appended.max_timestamp == NOW + 9
@@ -114,7 +112,7 @@ def test_with_log_append_time_the_answer_has_the_time(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.requirement("A-01", "A-03", "A-04", "A-07", "A-10", "A-15", "A-16")
-def test_what_a_broker_refuses_changes_nothing(
+def test_a_rejected_append_changes_nothing(
     tmp_path: Path, data: bytes, settings: dict[str, object], code: AppendErrorCode
 ) -> None:
     log = open_log(tmp_path, LogConfig().replace(**settings))
@@ -124,7 +122,7 @@ def test_what_a_broker_refuses_changes_nothing(
     assert log.log_end_offset == log.size_bytes == 0
 
 
-def test_the_version_of_the_request_says_what_records_may_look_like(tmp_path: Path) -> None:
+def test_the_request_version_decides_the_valid_record_formats(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     old = write_batch([record(b"x")], magic=1)
     with pytest.raises(RejectedRecords, match="only allowed to contain record batches with magic version 2"):
@@ -136,7 +134,7 @@ def test_the_version_of_the_request_says_what_records_may_look_like(tmp_path: Pa
 
 
 @pytest.mark.requirement("A-06")
-def test_a_cut_batch_at_the_end_is_left_out(tmp_path: Path) -> None:
+def test_a_truncated_last_batch_is_dropped(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     assert log.append(numbered(0, 3) + numbered(3, 1)[:-4], now_ms=NOW).last_offset == 2
     assert log.append(numbered(0, 3)[:-4], now_ms=NOW).last_offset == -1
@@ -156,7 +154,7 @@ def test_records_are_stored_with_the_topics_codec(tmp_path: Path, codec: str) ->
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.requirement("A-08", "A-21")
-def test_logs_of_old_formats(tmp_path: Path, magic: int) -> None:
+def test_logs_of_old_formats_are_written(tmp_path: Path, magic: int) -> None:
     config = SMALL.replace(message_format_version="0.9.0" if magic == 0 else "0.10.2", segment_bytes=150)
     log = open_log(tmp_path, config)
     for i in range(5):
@@ -192,7 +190,7 @@ def test_given_offsets_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("A-08", "F-04", "F-05")
-def test_leader_epochs_are_learnt_and_answered(tmp_path: Path) -> None:
+def test_leader_epochs_are_cached_and_looked_up(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     for epoch in (1, 1, 5):
         log.append(numbered(0, 4), now_ms=NOW, leader_epoch=epoch)
@@ -208,7 +206,7 @@ def test_leader_epochs_are_learnt_and_answered(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-60", "F-14", "F-43")
-def test_a_full_segment_is_closed_and_a_new_one_begun(tmp_path: Path) -> None:
+def test_a_full_segment_is_closed_and_a_new_one_created(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     size = len(numbered(0, 10, 60))
     for i in range(10):
@@ -227,7 +225,7 @@ def test_a_full_segment_is_closed_and_a_new_one_begun(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-60")
-def test_segments_roll_by_the_records_time(tmp_path: Path) -> None:
+def test_segments_roll_by_record_timestamps(tmp_path: Path) -> None:
     log = open_log(tmp_path, SMALL.replace(segment_ms=1000))
     log.append(batch(b"a"), now_ms=NOW)
     log.append(batch(b"b", timestamp=NOW + 1000), now_ms=NOW + 10_000_000)  # the clock says nothing here
@@ -237,7 +235,7 @@ def test_segments_roll_by_the_records_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-60")
-def test_without_times_segments_roll_by_the_clock(tmp_path: Path) -> None:
+def test_segments_without_timestamps_roll_by_the_clock(tmp_path: Path) -> None:
     log = open_log(tmp_path, SMALL.replace(segment_ms=1000))
     log.append(batch(b"a", timestamp=-1 - 0), now_ms=NOW)
     log.append(batch(b"b", timestamp=-1), now_ms=NOW + 1000)
@@ -257,12 +255,12 @@ def test_segments_roll_when_an_index_is_full(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-60")
-def test_jitter_makes_segments_roll_earlier(tmp_path: Path) -> None:
+def test_segment_jitter_rolls_segments_earlier(tmp_path: Path) -> None:
     log = open_log(tmp_path, SMALL.replace(segment_ms=10, segment_jitter_ms=10**9))
     assert 0 <= log.segments.active.roll_jitter_ms < 10
 
 
-def test_a_segment_that_can_take_nothing_is_replaced(tmp_path: Path) -> None:
+def test_a_segment_without_room_is_replaced(tmp_path: Path) -> None:
     log = open_log(tmp_path, SMALL.replace(segment_index_bytes=4))  # room for no entry at all
     for i in range(3):
         log.append(numbered(i, 1), now_ms=NOW)
@@ -297,7 +295,7 @@ def test_every_offset_is_found(tmp_path: Path) -> None:
         assert caught.value.code == OFFSET_OUT_OF_RANGE
 
 
-def test_a_fetch_is_cut_by_its_size_and_its_segment(tmp_path: Path) -> None:
+def test_a_fetch_ends_at_its_size_limit_or_segment(tmp_path: Path) -> None:
     log = filled(tmp_path)
     size = log.fetch(0, 1).size_bytes
     assert log.fetch(0, size * 2 + 5).size_bytes == size * 2 + 5  # the third batch is cut, as Kafka does
@@ -310,7 +308,7 @@ def test_a_fetch_is_cut_by_its_size_and_its_segment(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("P-06")
-def test_a_fetch_ends_at_what_it_may_see(tmp_path: Path) -> None:
+def test_a_fetch_ends_at_its_upper_bound(tmp_path: Path) -> None:
     log = filled(tmp_path)
     assert list(records_of(log, up_to=150)) == list(range(150))
     assert log.fetch(150, 100, up_to=150).parts == ()
@@ -321,7 +319,7 @@ def test_a_fetch_ends_at_what_it_may_see(tmp_path: Path) -> None:
     assert log.high_watermark == 300
 
 
-def test_fetched_files_outlive_their_segment(tmp_path: Path) -> None:
+def test_fetched_file_ranges_outlive_their_segment(tmp_path: Path) -> None:
     log = filled(tmp_path)
     expected = log.fetch(0, 1 << 20).read()
     fetched = log.fetch(0, 1 << 20)
@@ -338,7 +336,7 @@ def test_fetched_files_outlive_their_segment(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-12", "X-35")
-def test_holes_are_skipped(tmp_path: Path) -> None:
+def test_gaps_in_offsets_are_skipped(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     for base in (0, 100, 5000):
         log.append_as_given(write_batch([record(b"%d" % base)], base_offset=base), now_ms=NOW)
@@ -349,7 +347,7 @@ def test_holes_are_skipped(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-22", "D-08")
-def test_offsets_by_time_are_those_of_the_reader(tmp_path: Path) -> None:
+def test_offsets_by_timestamp_equal_the_readers(tmp_path: Path) -> None:
     log = filled(tmp_path)
     log.append(batch(b"late", b"early", timestamp=NOW - 500), now_ms=NOW)
     log.flush()
@@ -367,7 +365,7 @@ def test_offsets_by_time_are_those_of_the_reader(tmp_path: Path) -> None:
     assert log.offset_for_time(NOW) == TimestampAndOffset(155, NOW + 155, 0)
 
 
-def test_a_log_of_magic_0_is_not_searched_by_time(tmp_path: Path) -> None:
+def test_a_magic_0_log_is_not_searched_by_timestamp(tmp_path: Path) -> None:
     log = open_log(tmp_path, SMALL.replace(message_format_version="0.9.0"))
     log.append(numbered(0, 1), now_ms=NOW)
     with pytest.raises(BrokerError) as caught:
@@ -408,7 +406,7 @@ def test_transactions_hold_the_last_stable_offset_and_aborted_ones_are_listed(tm
     assert [record.offset for record in reader.read(isolation="read_committed")] == [0, 1]
 
 
-def test_committed_data_ends_inside_a_segment(tmp_path: Path) -> None:
+def test_committed_data_can_end_inside_a_segment(tmp_path: Path) -> None:
     log = filled(tmp_path, 10)
     log.append(transactional(1, 0), now_ms=NOW)
     log.append(numbered(0, 3), now_ms=NOW)
@@ -418,7 +416,7 @@ def test_committed_data_ends_inside_a_segment(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("A-12", "A-23")
-def test_markers_come_from_coordinators_alone(tmp_path: Path) -> None:
+def test_only_coordinators_write_markers(tmp_path: Path) -> None:
     log = open_log(tmp_path, SMALL.replace(compression_type="gzip"))
     marker = write_transaction_marker(
         ControlRecordType.COMMIT, producer_id=1, producer_epoch=0, coordinator_epoch=0, timestamp=NOW
@@ -429,7 +427,7 @@ def test_markers_come_from_coordinators_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("P-01")
-def test_a_duplicate_is_answered_and_not_written(tmp_path: Path) -> None:
+def test_a_duplicate_returns_the_original_offsets_and_is_not_written(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     data = batch(b"a", b"b", producer_id=5, producer_epoch=0, base_sequence=0)
     log.append(data, now_ms=NOW)
@@ -445,7 +443,7 @@ def test_a_duplicate_is_answered_and_not_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("G-11")
-def test_the_recovery_point_says_what_is_on_the_disk(tmp_path: Path) -> None:
+def test_the_recovery_point_is_the_flushed_offset(tmp_path: Path) -> None:
     log = filled(tmp_path)
     assert log.recovery_point == 0
     log.flush_rolled()
@@ -457,7 +455,7 @@ def test_the_recovery_point_says_what_is_on_the_disk(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("G-11")
-def test_another_thread_can_wait_for_the_disk(tmp_path: Path) -> None:
+def test_another_thread_can_flush(tmp_path: Path) -> None:
     log = filled(tmp_path)
     base = log.segments.active.base_offset
     go_on = threading.Event()
@@ -485,7 +483,7 @@ def test_another_thread_can_wait_for_the_disk(tmp_path: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) < descriptors
 
 
-def test_a_sync_that_failed_in_another_thread_is_told(tmp_path: Path) -> None:
+def test_a_failed_flush_in_another_thread_is_raised(tmp_path: Path) -> None:
     log = filled(tmp_path)
     file = log.segments[0].log
     read_end, write_end = os.pipe()
@@ -500,7 +498,7 @@ def test_a_sync_that_failed_in_another_thread_is_told(tmp_path: Path) -> None:
     os.close(write_end)
 
 
-def test_flush_messages_syncs_by_itself(tmp_path: Path) -> None:
+def test_flush_messages_triggers_a_flush(tmp_path: Path) -> None:
     log = open_log(tmp_path, SMALL.replace(flush_messages=3))
     log.append(numbered(0, 2), now_ms=NOW)
     assert log.recovery_point == 0
@@ -509,7 +507,7 @@ def test_flush_messages_syncs_by_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-43", "F-14")
-def test_closing_leaves_a_snapshot_at_the_end(tmp_path: Path) -> None:
+def test_closing_writes_a_snapshot_at_the_log_end(tmp_path: Path) -> None:
     log = filled(tmp_path, 3)
     log.close()
     assert f"{30:020d}.snapshot" in files_of(tmp_path / "t-0")
@@ -536,7 +534,7 @@ def test_a_failed_write_stops_all_writing(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("F-16")
 @pytest.mark.parametrize("offset", [0, 1, 15, 70, 71, 139, 290, 299])
-def test_truncating_leaves_whole_batches_below(tmp_path: Path, offset: int) -> None:
+def test_truncating_keeps_whole_batches_below_the_offset(tmp_path: Path, offset: int) -> None:
     log = filled(tmp_path)
     assert log.truncate_to(offset, now_ms=NOW)
     assert (log.log_end_offset, log.high_watermark) == (offset, offset)
@@ -559,7 +557,7 @@ def test_truncating_at_the_end_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-04", "P-05", "F-44")
-def test_truncating_takes_producers_and_epochs_back(tmp_path: Path) -> None:
+def test_truncating_restores_producers_and_epochs(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.append(transactional(1, 0), now_ms=NOW, leader_epoch=1)
     log.append_marker(1, 0, False, 0, now_ms=NOW, leader_epoch=1)
@@ -578,7 +576,7 @@ def test_truncating_takes_producers_and_epochs_back(tmp_path: Path) -> None:
     assert log.append(transactional(1, 2), now_ms=NOW).first_offset == 2
 
 
-def test_truncating_fully_starts_anew(tmp_path: Path) -> None:
+def test_truncating_fully_restarts_the_log_at_an_offset(tmp_path: Path) -> None:
     log = filled(tmp_path)
     log.truncate_fully_and_start_at(1000, now_ms=NOW)
     assert (log.log_start_offset, log.log_end_offset, log.high_watermark) == (1000, 1000, 1000)
@@ -593,7 +591,7 @@ def test_truncating_fully_starts_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-04", "F-62")
-def test_deleting_records_moves_the_log_start(tmp_path: Path) -> None:
+def test_deleting_records_advances_the_log_start(tmp_path: Path) -> None:
     log = filled(tmp_path)
     second = log.segments[1].base_offset
     assert log.delete_records(second + 5) == second + 5
@@ -616,7 +614,7 @@ def test_deleting_records_moves_the_log_start(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-62", "F-63")
-def test_segments_over_retention_go_with_a_delay(tmp_path: Path) -> None:
+def test_retention_deletes_segments_after_a_delay(tmp_path: Path) -> None:
     log = filled(tmp_path, config=SMALL.replace(retention_ms=1000))
     bases = log.segments.base_offsets
     assert log.delete_old_segments(NOW + 1000) == []
@@ -632,7 +630,7 @@ def test_segments_over_retention_go_with_a_delay(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-62", "F-43", "F-44")
-def test_when_all_segments_go_a_new_one_is_there_first(tmp_path: Path) -> None:
+def test_a_new_segment_is_created_before_all_others_are_deleted(tmp_path: Path) -> None:
     log = filled(tmp_path, config=SMALL.replace(retention_ms=1000))
     bases = log.segments.base_offsets
     assert log.delete_old_segments(NOW + 10**6) == bases
@@ -643,7 +641,7 @@ def test_when_all_segments_go_a_new_one_is_there_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-62")
-def test_size_retention_keeps_at_least_that_much(tmp_path: Path) -> None:
+def test_size_retention_keeps_at_least_its_limit(tmp_path: Path) -> None:
     log = filled(tmp_path, config=SMALL.replace(retention_bytes=9000, retention_ms=-1))
     gone = log.delete_old_segments(NOW)
     assert gone
@@ -652,7 +650,7 @@ def test_size_retention_keeps_at_least_that_much(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-62")
-def test_what_is_above_the_high_watermark_stays(tmp_path: Path) -> None:
+def test_retention_keeps_segments_above_the_high_watermark(tmp_path: Path) -> None:
     log = filled(tmp_path, config=SMALL.replace(retention_ms=0))
     second, third = log.segments.base_offsets[1:3]
     log.high_watermark = third - 1
@@ -661,7 +659,7 @@ def test_what_is_above_the_high_watermark_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-62", "X-37")
-def test_a_compacted_log_has_no_retention(tmp_path: Path) -> None:
+def test_retention_does_not_apply_to_a_compacted_log(tmp_path: Path) -> None:
     config = SMALL.replace(retention_ms=0, retention_bytes=0, cleanup_policy=frozenset({"compact"}))
     log = filled(tmp_path, config=config)
     assert log.delete_old_segments(NOW + 10**9) == []
@@ -670,7 +668,7 @@ def test_a_compacted_log_has_no_retention(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-64", "F-62")
-def test_without_times_the_files_time_counts(tmp_path: Path) -> None:
+def test_without_timestamps_retention_uses_the_modification_time(tmp_path: Path) -> None:
     log = open_log(tmp_path, SMALL.replace(retention_ms=1000))
     log.append(batch(b"x", timestamp=-1), now_ms=NOW)
     log.roll(NOW)
@@ -683,7 +681,7 @@ def test_without_times_the_files_time_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("X-35", "F-44")
-def test_cleaned_segments_take_the_place_of_old_ones(tmp_path: Path) -> None:
+def test_cleaned_segments_replace_the_originals(tmp_path: Path) -> None:
     log = filled(tmp_path)
     first, second, third = log.segments.base_offsets[:3]
     cleaned = log.new_cleaned_segment(first, now_ms=NOW)
@@ -722,7 +720,7 @@ def test_the_active_segment_is_not_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("topic", ["", ".", "..", "../x", "a/b", "a" * 250, "ä", "a b", "a\x00", "a\n"])
-def test_names_that_no_topic_has_are_refused(tmp_path: Path, topic: str) -> None:
+def test_invalid_topic_names_are_rejected(tmp_path: Path, topic: str) -> None:
     with pytest.raises(OptionError, match="topic name"):
         PartitionWriter.open(FileSystem(), str(tmp_path / "x"), topic, 0, SMALL, now_ms=NOW)
     assert not list(tmp_path.iterdir())
@@ -743,7 +741,7 @@ def test_the_topic_id_is_written_and_checked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("timestamp_type", ["CreateTime", "LogAppendTime"])  # the short way and the long one
-def test_prepared_records_are_appended_behind_what_came_meanwhile(tmp_path: Path, timestamp_type: str) -> None:
+def test_prepared_records_are_appended_after_concurrent_appends(tmp_path: Path, timestamp_type: str) -> None:
     config = LogConfig(message_timestamp_type=timestamp_type)
     early, plain = (open_log(tmp_path / name, config) for name in ("early", "plain"))
     data = batch(b"one", b"two")

@@ -88,7 +88,7 @@ def refused(states: States, batch: Data, code: int) -> None:
 
 
 @pytest.mark.requirement("P-01")
-def test_the_last_five_batches_are_known_again() -> None:
+def test_the_last_five_batches_are_recognized_as_duplicates() -> None:
     states = States()
     for i in range(7):
         states.send(Data(i * 10, i * 10, 10))
@@ -101,7 +101,7 @@ def test_the_last_five_batches_are_known_again() -> None:
 
 
 @pytest.mark.requirement("P-02")
-def test_an_older_epoch_is_refused_but_of_replicas() -> None:
+def test_an_older_epoch_is_rejected_except_in_replication() -> None:
     states = States()
     states.send(Data(0, 0, producer_epoch=3))
     refused(states, Data(1, 1, producer_epoch=2), INVALID_PRODUCER_EPOCH)
@@ -110,7 +110,7 @@ def test_an_older_epoch_is_refused_but_of_replicas() -> None:
 
 
 @pytest.mark.requirement("P-03")
-def test_a_new_epoch_begins_at_sequence_0() -> None:
+def test_a_new_epoch_starts_at_sequence_0() -> None:
     states = States()
     states.send(Data(0, 77))  # nothing was known: any sequence will do
     refused(states, Data(1, 78, producer_epoch=1), OUT_OF_ORDER_SEQUENCE_NUMBER)
@@ -120,7 +120,7 @@ def test_a_new_epoch_begins_at_sequence_0() -> None:
 
 
 @pytest.mark.requirement("P-03")
-def test_sequences_follow_each_other_and_wrap() -> None:
+def test_sequences_are_contiguous_and_wrap_around() -> None:
     states = States()
     states.send(Data(0, LAST - 3, 3))
     refused(states, Data(3, 0), OUT_OF_ORDER_SEQUENCE_NUMBER)
@@ -137,7 +137,7 @@ def test_sequences_follow_each_other_and_wrap() -> None:
 
 
 @pytest.mark.requirement("P-03")
-def test_after_a_marker_the_sequence_goes_on() -> None:
+def test_the_sequence_continues_after_a_marker() -> None:
     states = States()
     states.send(Data(0, 0, is_transactional=True))
     states.finish(end(1))
@@ -149,7 +149,7 @@ def test_after_a_marker_the_sequence_goes_on() -> None:
     states.send(Data(4, 0, producer_epoch=1))
 
 
-def test_two_batches_of_one_append_are_seen_together() -> None:
+def test_batches_of_one_append_are_checked_together() -> None:
     states = States()
     states.send(Data(0, 0), Data(1, 1), Data(2, 0, producer_id=2))
     assert {each: entry.last_sequence for each, entry in states.entries.items()} == {1: 1, 2: 0}
@@ -159,7 +159,7 @@ def test_two_batches_of_one_append_are_seen_together() -> None:
 
 
 @pytest.mark.requirement("P-04")
-def test_inside_a_transaction_everything_is_transactional() -> None:
+def test_only_transactional_batches_are_allowed_in_a_transaction() -> None:
     states = States()
     states.send(Data(0, 0, is_transactional=True))
     refused(states, Data(1, 1), INVALID_TXN_STATE)
@@ -168,7 +168,7 @@ def test_inside_a_transaction_everything_is_transactional() -> None:
 
 
 @pytest.mark.requirement("P-05", "P-06", "P-08")
-def test_transactions_open_and_close() -> None:
+def test_transactions_are_opened_and_closed() -> None:
     states = States()
     states.send(Data(5, 0, is_transactional=True))
     states.send(Data(6, 1, is_transactional=True))
@@ -189,7 +189,7 @@ def test_transactions_open_and_close() -> None:
 
 
 @pytest.mark.requirement("F-30", "P-06")
-def test_an_entry_of_the_transaction_index_has_the_others_first_offset() -> None:
+def test_a_transaction_index_entry_has_the_last_stable_offset() -> None:
     states = States()
     states.send(Data(0, 0, is_transactional=True))
     states.send(Data(1, 0, producer_id=2, is_transactional=True))
@@ -215,7 +215,7 @@ def test_an_older_coordinator_is_fenced() -> None:
     assert caught.value.code == INVALID_PRODUCER_EPOCH
 
 
-def test_an_emptied_control_batch_says_nothing() -> None:
+def test_an_emptied_control_batch_changes_nothing() -> None:
     states = States()
     states.send(Data(0, 0, is_transactional=True))
     assert states.send(end(1)).completed == []
@@ -237,7 +237,7 @@ def test_idle_producers_expire_unless_their_transaction_is_open() -> None:
 
 
 @pytest.mark.requirement("F-40", "F-41")
-def test_a_snapshot_brings_back_all_but_older_batches() -> None:
+def test_a_snapshot_restores_everything_but_older_batches() -> None:
     states = States()
     for i in range(3):
         states.send(Data(i, i, max_timestamp=1000 + i))
@@ -255,7 +255,7 @@ def test_a_snapshot_brings_back_all_but_older_batches() -> None:
 
 
 @pytest.mark.requirement("F-40")
-def test_the_snapshot_of_the_rules() -> None:
+def test_the_snapshot_has_the_bytes_of_the_specification() -> None:
     state = ProducerState(9, 2, 4, 14, 4, 1005, -1, 10)
     data = bytes.fromhex(
         "0001 e11f89b0 00000001 0000000000000009 0002 00000004 000000000000000e 00000004 00000000000003ed"
@@ -265,7 +265,7 @@ def test_the_snapshot_of_the_rules() -> None:
     assert parse_producer_snapshot(data) == [state]
 
 
-def test_snapshots_of_a_broker_come_out_as_they_went_in(kafka_logs: dict[str, Path]) -> None:
+def test_broker_snapshots_round_trip(kafka_logs: dict[str, Path]) -> None:
     seen = 0
     for path in sorted((kafka_logs["modern"] / "data").glob("*/*.snapshot")):
         states = ProducerStates("x", expiration_ms=1 << 60)

@@ -29,9 +29,7 @@ def recovered(kafka_logs: dict[str, Path], tmp_path: Path, state: str) -> LogMan
 
 
 @pytest.mark.requirement("G-02", "G-05", "G-07", "G-08", "G-11", "G-12", "G-13", "F-03", "F-42", "F-43", "F-44")
-def test_a_damaged_directory_recovers_to_what_the_broker_made_of_it(
-    kafka_logs: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_damaged_directory_recovers_as_in_the_broker(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
     manager = recovered(kafka_logs, tmp_path, "damaged")
     assert not manager.was_clean
     manager.close()
@@ -53,7 +51,9 @@ def test_a_damaged_directory_recovers_to_what_the_broker_made_of_it(
 
 @pytest.mark.parametrize("state", ["killed", "damaged"])
 @pytest.mark.requirement("G-07", "G-08", "P-06")
-def test_recovered_records_are_those_the_broker_served(kafka_logs: dict[str, Path], tmp_path: Path, state: str) -> None:
+def test_recovered_records_equal_those_the_broker_served(
+    kafka_logs: dict[str, Path], tmp_path: Path, state: str
+) -> None:
     expected = kafka_logs["unclean"] / "expected" / f"{state}-recovered"
     manager = recovered(kafka_logs, tmp_path, state)
     seen = 0
@@ -84,7 +84,7 @@ def check_consumed(expected: Path, each: Consumed, log: PartitionWriter) -> None
 
 
 @pytest.mark.requirement("F-11", "F-21", "G-08")
-def test_rebuilt_indexes_of_a_killed_broker_are_those_kafka_dumped(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+def test_rebuilt_indexes_equal_kafkas_dump(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
     recovered(kafka_logs, tmp_path, "killed").close()
     compared = 0
     for name, lines in dumped_indexes(kafka_logs["unclean"] / "expected" / "killed-recovered"):
@@ -132,7 +132,7 @@ def reopened(tmp_path: Path, **options: object) -> PartitionWriter:
 
 
 @pytest.mark.requirement("G-02")
-def test_files_marked_for_removal_go(tmp_path: Path) -> None:
+def test_files_marked_for_deletion_are_removed(tmp_path: Path) -> None:
     directory, records = written(tmp_path)
     for name in ("00000000000000000000.log.deleted", "00000000000000000007.index.cleaned", "x.deleted"):
         (directory / name).write_bytes(b"x")
@@ -147,7 +147,7 @@ def test_files_marked_for_removal_go(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("finished", [True, False])
 @pytest.mark.requirement("G-02", "G-03", "G-04", "X-35")
-def test_an_interrupted_swap_is_finished_or_undone(tmp_path: Path, finished: bool) -> None:
+def test_an_interrupted_swap_is_completed_or_undone(tmp_path: Path, finished: bool) -> None:
     directory, records = written(tmp_path)
     first, second = bases(directory)[:2]
     for kind in ("log", "index", "timeindex"):  # the second segment, as if it had been compacted
@@ -168,7 +168,7 @@ def test_an_interrupted_swap_is_finished_or_undone(tmp_path: Path, finished: boo
     [("index", None), ("txnindex", b"\x00\x00" + b"\xff" * 32), ("txnindex", b"\x01" * 34), ("timeindex", None)],
 )
 @pytest.mark.requirement("G-05", "F-33")
-def test_missing_and_broken_indexes(tmp_path: Path, kind: str, change: bytes | None) -> None:
+def test_missing_and_corrupt_indexes_are_rebuilt(tmp_path: Path, kind: str, change: bytes | None) -> None:
     directory, records = written(tmp_path)
     before = files_of(directory)
     name = f"{bases(directory)[1]:020d}.{kind}"
@@ -189,7 +189,7 @@ def test_missing_and_broken_indexes(tmp_path: Path, kind: str, change: bytes | N
 
 
 @pytest.mark.requirement("G-05")
-def test_an_index_without_its_log_goes(tmp_path: Path) -> None:
+def test_an_index_without_its_log_is_deleted(tmp_path: Path) -> None:
     directory, records = written(tmp_path)
     (directory / "00000000000000009999.index").write_bytes(b"12345678")
     log = reopened(tmp_path, clean=True)
@@ -199,7 +199,7 @@ def test_an_index_without_its_log_goes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tail", [b"\x00" * 100, b"garbage" * 10, numbered(0, 3)[:-1], b"\x00"])
 @pytest.mark.requirement("G-07", "G-08")
-def test_a_torn_tail_is_cut_off(tmp_path: Path, tail: bytes) -> None:
+def test_a_torn_tail_is_truncated(tmp_path: Path, tail: bytes) -> None:
     directory, records = written(tmp_path)
     active = directory / f"{bases(directory)[-1]:020d}.log"
     whole = active.read_bytes()
@@ -212,7 +212,7 @@ def test_a_torn_tail_is_cut_off(tmp_path: Path, tail: bytes) -> None:
 
 
 @pytest.mark.requirement("G-07")
-def test_segments_behind_a_damaged_one_go(tmp_path: Path) -> None:
+def test_segments_after_a_damaged_one_are_deleted(tmp_path: Path) -> None:
     directory, records = written(tmp_path)
     first, second, third = bases(directory)[:3]
     path = directory / f"{second:020d}.log"
@@ -231,7 +231,7 @@ def test_segments_behind_a_damaged_one_go(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("G-07", "G-11")
-def test_what_is_below_the_recovery_point_is_not_looked_at(tmp_path: Path) -> None:
+def test_segments_below_the_recovery_point_are_not_read(tmp_path: Path) -> None:
     directory, _ = written(tmp_path)
     first = directory / f"{bases(directory)[0]:020d}.log"
     data = bytearray(first.read_bytes())
@@ -247,7 +247,7 @@ def test_what_is_below_the_recovery_point_is_not_looked_at(tmp_path: Path) -> No
 
 
 @pytest.mark.requirement("G-07", "F-13")
-def test_offsets_that_do_not_rise_empty_the_segment(tmp_path: Path) -> None:
+def test_out_of_order_offsets_empty_the_segment(tmp_path: Path) -> None:
     log = open_log(tmp_path, SMALL.replace(index_interval_bytes=0))
     for i in range(3):
         log.append(numbered(i * 10, 10), now_ms=NOW)
@@ -263,7 +263,7 @@ def test_offsets_that_do_not_rise_empty_the_segment(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("G-09")
-def test_a_log_that_ends_below_its_start_begins_again_there(tmp_path: Path) -> None:
+def test_a_log_that_ends_below_its_start_offset_restarts_there(tmp_path: Path) -> None:
     directory, _ = written(tmp_path)
     log = reopened(tmp_path, clean=True, log_start_offset=5000)
     assert (log.log_start_offset, log.log_end_offset) == (5000, 5000)
@@ -273,14 +273,14 @@ def test_a_log_that_ends_below_its_start_begins_again_there(tmp_path: Path) -> N
 
 
 @pytest.mark.requirement("G-10")
-def test_a_new_log_begins_at_its_start_offset(tmp_path: Path) -> None:
+def test_a_new_log_starts_at_its_start_offset(tmp_path: Path) -> None:
     log = open_log(tmp_path, log_start_offset=70)
     assert (log.log_start_offset, log.log_end_offset) == (70, 70)
     assert log.segments.base_offsets == [70]
 
 
 @pytest.mark.requirement("G-12")
-def test_leader_epochs_are_cut_to_the_log(tmp_path: Path) -> None:
+def test_leader_epochs_are_truncated_to_the_log(tmp_path: Path) -> None:
     directory, _ = written(tmp_path)
     (directory / "leader-epoch-checkpoint").write_bytes(b"0\n4\n0 0\n1 20\n3 50\n9 5000\n")
     log = reopened(tmp_path, clean=True, log_start_offset=30)
@@ -289,7 +289,7 @@ def test_leader_epochs_are_cut_to_the_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("G-08", "G-12")
-def test_a_lost_epoch_checkpoint_comes_back_from_the_batches(tmp_path: Path) -> None:
+def test_a_missing_epoch_checkpoint_is_rebuilt_from_the_batches(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     for epoch in (0, 0, 4, 7):
         log.append(numbered(0, 5), now_ms=NOW, leader_epoch=epoch)
@@ -310,7 +310,7 @@ def idempotent(sequence: int, count: int = 1, producer_id: int = 7, transactiona
 
 @pytest.mark.parametrize("damage", ["nothing", "last snapshot broken", "all snapshots gone"])
 @pytest.mark.requirement("G-13", "F-42")
-def test_producer_state_comes_from_snapshots_and_records(tmp_path: Path, damage: str) -> None:
+def test_producer_state_is_rebuilt_from_snapshots_and_records(tmp_path: Path, damage: str) -> None:
     log = open_log(tmp_path)
     for i in range(6):
         log.append(idempotent(i), now_ms=NOW)
@@ -346,7 +346,7 @@ def test_a_clean_log_without_any_snapshot_is_not_scanned(tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("F-44")
-def test_snapshots_at_no_segments_base_go_but_the_last(tmp_path: Path) -> None:
+def test_snapshots_at_no_base_offset_are_deleted_except_the_last(tmp_path: Path) -> None:
     directory, _ = written(tmp_path)
     inside = bases(directory)[1] + 1
     shutil.copy(directory / f"{120:020d}.snapshot", directory / f"{inside:020d}.snapshot")
@@ -356,7 +356,7 @@ def test_snapshots_at_no_segments_base_go_but_the_last(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-14", "G-08")
-def test_preallocated_segments_lose_their_zeros(tmp_path: Path) -> None:
+def test_preallocated_segments_are_trimmed(tmp_path: Path) -> None:
     config = SMALL.replace(preallocate=True)
     log = open_log(tmp_path, config)
     log.append(numbered(0, 10), now_ms=NOW)
@@ -371,7 +371,7 @@ def test_preallocated_segments_lose_their_zeros(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("G-06")
-def test_a_segment_whose_offsets_do_not_fit_is_split(tmp_path: Path) -> None:
+def test_a_segment_with_too_large_relative_offsets_is_split(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     far = [0, 10, 1 << 31, (1 << 31) + 5, 3 << 31]
     for base in far:

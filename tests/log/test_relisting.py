@@ -106,13 +106,13 @@ def offsets(log: PartitionLog) -> list[int]:
     return log.read_arrow(columns=["offset"]).read_all().column("offset").to_pylist()
 
 
-def test_a_log_that_changes_is_not_called_damaged(changing: tuple[PartitionLog, Path]) -> None:
+def test_a_log_that_changes_during_a_read_is_not_damaged(changing: tuple[PartitionLog, Path]) -> None:
     """A running Kafka was blamed for 54 lost records in 7 of 8 runs."""
     log, _ = changing
     assert [str(each) for each in log.verify() if not each.is_harmless] == []
 
 
-def test_damage_in_a_log_that_changes_is_still_found(copied: Copied) -> None:
+def test_damage_is_found_in_a_log_that_changes_during_a_read(copied: Copied) -> None:
     data = copied("modern", "orders-0")
     flip(data / "orders-0" / f"{5132:020d}.log", 500, 1)
     changes = [retention(data / "orders-0", 0), retention(data / "orders-0", 844)]
@@ -121,7 +121,7 @@ def test_damage_in_a_log_that_changes_is_still_found(copied: Copied) -> None:
     assert (found.kind, found.name, found.position) == (Kind.CHECKSUM, f"{5132:020d}.log", 0)
 
 
-def test_records_that_remain_are_read_once(changing: tuple[PartitionLog, Path]) -> None:
+def test_remaining_records_are_read_once(changing: tuple[PartitionLog, Path]) -> None:
     log, data = changing
     got = offsets(log)
     left = offsets(LogDirectory(data)["orders", 0])
@@ -129,7 +129,7 @@ def test_records_that_remain_are_read_once(changing: tuple[PartitionLog, Path]) 
     assert set(left) - set(range(7015 - ROLLED, 7015)) <= set(got)  # a segment rolled later is for the next listing
 
 
-def test_a_report_counts_what_remains(changing: tuple[PartitionLog, Path]) -> None:
+def test_a_report_counts_the_remaining_records(changing: tuple[PartitionLog, Path]) -> None:
     log, data = changing
     (topic,) = count_topics([log], lambda amount: None)
     (wanted,) = count_topics([LogDirectory(data)["orders", 0]], lambda amount: None)
@@ -138,13 +138,13 @@ def test_a_report_counts_what_remains(changing: tuple[PartitionLog, Path]) -> No
     assert topic.records == topic.partitions[0].records == sum(each.records for each in topic.codecs.values())
 
 
-def test_an_export_has_what_remains(changing: tuple[PartitionLog, Path], tmp_path: Path) -> None:
+def test_an_export_contains_the_remaining_records(changing: tuple[PartitionLog, Path], tmp_path: Path) -> None:
     log, data = changing
     (done,) = export_logs([log], str(tmp_path / "out"), shape="parquet")
     assert done.records >= len(offsets(LogDirectory(data)["orders", 0])) - ROLLED
 
 
-def test_a_topic_that_is_deleted_meanwhile_is_no_damage(copied: Copied) -> None:
+def test_a_topic_deleted_meanwhile_is_not_damage(copied: Copied) -> None:
     data = copied("modern", "orders-0")
     shutil.copytree(data / "orders-0", data / "kept-0")
     directory = LogDirectory(data)
@@ -162,7 +162,7 @@ class GhostStore(LocalStore):
         return sorted([*super().list(path), *([ghost] if path else [])], key=lambda entry: entry.name)
 
 
-def test_a_file_that_cannot_be_opened_and_is_still_listed_is_an_error(copied: Copied) -> None:
+def test_a_listed_file_that_cannot_be_opened_is_an_error(copied: Copied) -> None:
     data = copied("modern", "orders-0")
     (data / "orders-0" / f"{844:020d}.log").unlink()
     log = PartitionLog(GhostStore(str(data)), "orders-0", "orders", 0)

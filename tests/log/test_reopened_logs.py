@@ -41,7 +41,7 @@ def batch(value: bytes) -> bytes:
 
 
 @pytest.mark.requirement("G-07", "G-08")
-def test_a_log_is_written_on_after_the_disk_was_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_appends_continue_after_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manager = LogManager.open(str(tmp_path), file_system=FullFileSystem(), now_ms=NOW)
     log = manager.create("t", 0, now_ms=NOW)
     log.append(batch(b"one"), now_ms=NOW)
@@ -65,7 +65,7 @@ def test_a_log_is_written_on_after_the_disk_was_full(tmp_path: Path, monkeypatch
         assert again.logs["t", 0].log_end_offset == 2
 
 
-def test_a_partition_that_could_not_be_made_is_made_later(tmp_path: Path) -> None:
+def test_a_partition_that_could_not_be_created_can_be_created_later(tmp_path: Path) -> None:
     with LogManager.open(str(tmp_path), now_ms=NOW) as manager:
         (tmp_path / "t-0").mkdir()  # as far as a full disk let it come
         log = manager.reopen("t", 0, now_ms=NOW)

@@ -55,7 +55,7 @@ def send(log: PartitionWriter, batch: Batch) -> int:
     "F-04", "F-10", "F-11", "F-13", "F-14", "F-20", "F-21", "F-30", "F-31", "F-40", "F-41", "F-43", "F-60", "F-61"
 )
 @pytest.mark.requirement("A-08", "A-20", "A-22", "A-24", "A-26", "P-05", "P-06", "P-07", "P-08", "G-13")
-def test_a_log_written_again_is_the_brokers(
+def test_a_rewritten_log_equals_the_brokers(
     kafka_logs: dict[str, Path], tmp_path: Path, topic: str, partition: int, segment_bytes: int
 ) -> None:
     source = kafka_logs["modern"] / "data"

@@ -34,7 +34,7 @@ def truth(segment: Segment, offset: int) -> int:
 
 @pytest.mark.parametrize(("archive", "topic", "partition"), CASES)
 @pytest.mark.requirement("F-10", "F-11", "F-12")
-def test_every_offset_is_found_where_a_walk_finds_it(
+def test_lookups_agree_with_a_sequential_scan(
     kafka_logs: dict[str, Path], archive: str, topic: str, partition: int
 ) -> None:
     for segment in LogDirectory(kafka_logs[archive] / "data")[topic, partition].segments:
@@ -46,7 +46,7 @@ def test_every_offset_is_found_where_a_walk_finds_it(
 
 
 @pytest.mark.requirement("F-10", "F-12")
-def test_the_index_saves_the_walk(kafka_logs: dict[str, Path]) -> None:
+def test_the_index_avoids_a_sequential_scan(kafka_logs: dict[str, Path]) -> None:
     segment = LogDirectory(kafka_logs["modern"] / "data")["orders", 0].segments[0]
     with segment.open() as file:
         last = segment.end().next_offset - 1
@@ -59,7 +59,9 @@ def entries(*pairs: tuple[int, int]) -> bytes:
 
 @pytest.mark.parametrize(("archive", "topic", "partition"), CASES)
 @pytest.mark.requirement("F-13", "F-14", "F-15", "G-05")
-def test_missing_and_lying_indexes_change_nothing(copied: Copied, archive: str, topic: str, partition: int) -> None:
+def test_missing_and_wrong_indexes_do_not_change_lookups(
+    copied: Copied, archive: str, topic: str, partition: int
+) -> None:
     data = copied(archive, f"{topic}-{partition}")
     log = LogDirectory(data)[topic, partition]
     rows, end = read_objects(log), log.log_end_offset
@@ -98,7 +100,7 @@ def test_missing_and_lying_indexes_change_nothing(copied: Copied, archive: str, 
 
 
 @pytest.mark.requirement("R-02", "R-38", "F-14")
-def test_the_end_of_a_log_is_behind_its_last_whole_batch(copied: Copied) -> None:
+def test_the_log_end_follows_the_last_whole_batch(copied: Copied) -> None:
     """Cut at every byte of the last batches: the end is that of the last batch that is still whole."""
     data = copied("modern", "ids-0")
     log = LogDirectory(data)["ids", 0]

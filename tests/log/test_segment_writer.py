@@ -34,7 +34,7 @@ def add(one: SegmentWriter, offset: int, timestamp: int, size_bytes: int = 120) 
 
 
 @pytest.mark.requirement("F-11", "F-20", "F-21")
-def test_an_entry_comes_before_the_append_that_exceeds_the_interval(tmp_path: Path) -> None:
+def test_an_index_entry_precedes_the_append_that_exceeds_the_interval(tmp_path: Path) -> None:
     one = segment(tmp_path)
     times = [NOW + 5, NOW + 9, NOW + 1, NOW + 9, NOW + 20]
     positions = []
@@ -51,7 +51,7 @@ def test_an_entry_comes_before_the_append_that_exceeds_the_interval(tmp_path: Pa
 
 
 @pytest.mark.requirement("F-12")
-def test_places_are_found_with_and_without_entries(tmp_path: Path) -> None:
+def test_positions_are_found_with_and_without_index_entries(tmp_path: Path) -> None:
     one = segment(tmp_path)
     for i in range(6):
         add(one, i * 10 + 9, NOW + i)  # each batch of one record ends at 9, 19, ...
@@ -65,7 +65,7 @@ def test_places_are_found_with_and_without_entries(tmp_path: Path) -> None:
     assert segment(tmp_path / "empty", 5).read_next_offset() == 5
 
 
-def test_an_offset_that_does_not_fit_is_refused_before_it_is_written(tmp_path: Path) -> None:
+def test_an_offset_out_of_range_is_rejected_before_the_write(tmp_path: Path) -> None:
     one = segment(tmp_path, 100)
     for offset in (99, 100 + (1 << 31)):
         with pytest.raises(InvalidOffset):
@@ -74,7 +74,7 @@ def test_an_offset_that_does_not_fit_is_refused_before_it_is_written(tmp_path: P
 
 
 @pytest.mark.requirement("F-16", "F-64")
-def test_truncation_finds_the_largest_time_left(tmp_path: Path) -> None:
+def test_truncation_finds_the_largest_remaining_timestamp(tmp_path: Path) -> None:
     one = segment(tmp_path)
     for i, timestamp in enumerate([NOW, NOW + 50, NOW + 10, NOW + 99]):
         add(one, i, timestamp)
@@ -87,7 +87,7 @@ def test_truncation_finds_the_largest_time_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-60")
-def test_what_makes_a_segment_roll(tmp_path: Path) -> None:
+def test_segments_roll_by_size_time_and_offset(tmp_path: Path) -> None:
     one = segment(tmp_path)
     config = CONFIG.replace(segment_bytes=1000, segment_ms=500)
 
@@ -106,7 +106,7 @@ def test_what_makes_a_segment_roll(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("X-35")
-def test_all_files_change_their_suffix(tmp_path: Path) -> None:
+def test_all_files_of_a_segment_are_renamed(tmp_path: Path) -> None:
     one = segment(tmp_path, suffix=".cleaned")
     add(one, 0, NOW)
     one.change_suffix(".swap")
@@ -124,7 +124,7 @@ def test_all_files_change_their_suffix(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-21", "F-14")
-def test_closing_writes_the_last_time_and_trims(tmp_path: Path) -> None:
+def test_closing_writes_the_last_timestamp_and_trims_indexes(tmp_path: Path) -> None:
     one = segment(tmp_path)
     one.append([numbered(0, 5)], 4, NOW + 4, 4)
     one.close()

@@ -22,7 +22,7 @@ Copied = Callable[[str, str], Path]
 @pytest.mark.parametrize("archive", ARCHIVES)
 @pytest.mark.parametrize("split_bytes", [1, 5000, 1 << 27])
 @pytest.mark.requirement("D-03", "D-04", "F-12")
-def test_splits_of_any_size_give_every_row_once(kafka_logs: dict[str, Path], archive: str, split_bytes: int) -> None:
+def test_splits_of_any_size_return_every_row_once(kafka_logs: dict[str, Path], archive: str, split_bytes: int) -> None:
     directory = LogDirectory(kafka_logs[archive] / "data")
     most = {1: 13_000, 5000: 60_000, 1 << 27: 1 << 30}[split_bytes]  # a split costs a millisecond
     logs = [log for log in directory.values() if log.size_bytes < most]
@@ -41,7 +41,7 @@ def test_splits_of_any_size_give_every_row_once(kafka_logs: dict[str, Path], arc
 
 
 @pytest.mark.parametrize("isolation", ISOLATIONS)
-def test_ranges_are_kept(kafka_logs: dict[str, Path], isolation: str) -> None:
+def test_splits_respect_offset_ranges(kafka_logs: dict[str, Path], isolation: str) -> None:
     directory = LogDirectory(kafka_logs["modern"] / "data")
     ranges = {("txn", 0): (150, 230), ("compacted", 0): (100, 180), ("ids", 1): (700, None), ("empty", 0): (0, None)}
     splits = plan_splits(directory, ranges=ranges, isolation=isolation)
@@ -52,7 +52,7 @@ def test_ranges_are_kept(kafka_logs: dict[str, Path], isolation: str) -> None:
     assert {(split.topic, split.partition) for split in splits} <= set(ranges)
 
 
-def test_cuts_stand_at_batch_starts_with_and_without_an_index(copied: Copied) -> None:
+def test_splits_start_at_batches_with_and_without_an_index(copied: Copied) -> None:
     data = copied("modern", "ids-0")
     log = LogDirectory(data)["ids", 0]
     starts = {(s.base_offset, header.position) for s in log.segments for header in s.headers()}
@@ -76,7 +76,7 @@ def test_a_split_pickles_and_names_its_file(kafka_logs: dict[str, Path]) -> None
         assert list(read_split(copy)) == list(read_split(split))
 
 
-def test_columns_come_in_the_order_asked_for(kafka_logs: dict[str, Path]) -> None:
+def test_columns_are_in_the_requested_order(kafka_logs: dict[str, Path]) -> None:
     (split, *_) = plan_splits(LogDirectory(kafka_logs["modern"] / "data")["ids", 0])
     for columns in (["offset"], ["value", "key"], ["_corrupt"], ["topic", "_corrupt", "headers"]):
         for batch in read_split(split, columns, mode="PERMISSIVE"):
@@ -89,7 +89,7 @@ def test_columns_come_in_the_order_asked_for(kafka_logs: dict[str, Path]) -> Non
     assert next(read_split(split)).schema.names == [name for name in COLUMNS if name != "headers"]
 
 
-def test_wrong_arguments_are_refused(kafka_logs: dict[str, Path]) -> None:
+def test_invalid_arguments_are_rejected(kafka_logs: dict[str, Path]) -> None:
     log = LogDirectory(kafka_logs["modern"] / "data")["ids", 0]
     (split, *_) = plan_splits(log)
     with pytest.raises(OptionError, match="mode 'IGNORE': expected one of FAILFAST, DROPMALFORMED, PERMISSIVE"):
@@ -103,7 +103,7 @@ def test_wrong_arguments_are_refused(kafka_logs: dict[str, Path]) -> None:
 
 
 @pytest.mark.parametrize("mode", ["FAILFAST", "DROPMALFORMED", "PERMISSIVE"])
-def test_a_segment_that_vanished_fails_its_split_in_every_mode(copied: Copied, mode: str) -> None:
+def test_a_missing_segment_fails_its_split_in_every_mode(copied: Copied, mode: str) -> None:
     log = LogDirectory(copied("modern", "ids-0"))["ids", 0]
     splits = plan_splits(log)
     Path(log.segments[0].url).unlink()

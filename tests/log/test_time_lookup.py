@@ -16,7 +16,7 @@ from tests.log.expected import ARCHIVES, offsets
 @pytest.mark.parametrize("archive", ARCHIVES)
 @pytest.mark.parametrize("without", [(), ("timeindex",), ("index", "timeindex")], ids=str)
 @pytest.mark.requirement("D-08", "F-20", "F-21", "F-22", "F-64")
-def test_the_answer_is_kafkas_with_and_without_indexes(
+def test_offsets_by_timestamp_equal_kafkas_with_and_without_indexes(
     kafka_logs: dict[str, Path], archive: str, without: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listed = LocalStore.list
@@ -38,7 +38,7 @@ def test_the_answer_is_kafkas_with_and_without_indexes(
 
 
 @pytest.mark.requirement("D-08")
-def test_special_targets_ask_for_the_ends_and_the_largest_timestamp(kafka_logs: dict[str, Path]) -> None:
+def test_special_timestamps_return_the_ends_and_the_largest_timestamp(kafka_logs: dict[str, Path]) -> None:
     log = LogDirectory(kafka_logs["modern"] / "data")["txn", 0]
     assert log.offset_for_time(EARLIEST_TIMESTAMP) == (0, -1, None)
     assert log.offset_for_time(LATEST_TIMESTAMP) == (log.log_end_offset, -1, None)
@@ -52,7 +52,7 @@ def test_special_targets_ask_for_the_ends_and_the_largest_timestamp(kafka_logs: 
 
 
 @pytest.mark.requirement("F-23", "F-22")
-def test_a_lying_time_index_changes_nothing(copied: Callable[[str, str], Path]) -> None:
+def test_a_wrong_time_index_does_not_change_lookups(copied: Callable[[str, str], Path]) -> None:
     log = LogDirectory(copied("modern", "ids-0"))["ids", 0]
     targets = sorted({record.timestamp + d for record in log.read() for d in (0, 1)})[::7]
     truth = [log.offset_for_time(target) for target in targets]
@@ -77,7 +77,7 @@ def test_a_lying_time_index_changes_nothing(copied: Callable[[str, str], Path]) 
     path.write_bytes(honest)
 
 
-def test_the_largest_timestamp_of_an_active_segment_includes_what_the_index_does_not_know(
+def test_the_largest_timestamp_includes_records_after_the_last_index_entry(
     kafka_logs: dict[str, Path],
 ) -> None:
     killed = LogDirectory(kafka_logs["unclean"] / "killed" / "data")

@@ -27,7 +27,7 @@ CASES = [
     "kinds", [("txnindex",), ("txnindex", "snapshot"), ("snapshot",), ("index", "txnindex")], ids=str
 )
 @pytest.mark.requirement("D-04", "F-30", "F-32", "P-06", "P-08", "X-24")
-def test_deleted_transaction_files_change_nothing(
+def test_missing_transaction_files_change_nothing(
     copied: Copied, kafka_logs: dict[str, Path], archive: str, topic: str, partition: int, kinds: tuple[str, ...]
 ) -> None:
     data = copied(archive, f"{topic}-{partition}")
@@ -48,7 +48,7 @@ def test_deleted_transaction_files_change_nothing(
 
 @pytest.mark.parametrize(("archive", "topic", "partition"), CASES[:4])
 @pytest.mark.requirement("F-30", "F-32")
-def test_the_log_itself_tells_the_same_aborted_transactions(
+def test_aborted_transactions_of_the_log_equal_those_of_the_index(
     copied: Copied, archive: str, topic: str, partition: int
 ) -> None:
     data = copied(archive, f"{topic}-{partition}")
@@ -92,7 +92,7 @@ def test_every_flipped_byte_of_a_transaction_index_changes_nothing(copied: Copie
 
 
 @pytest.mark.requirement("F-31", "F-33", "F-42")
-def test_garbage_in_transaction_files_is_not_believed(copied: Copied, kafka_logs: dict[str, Path]) -> None:
+def test_garbage_in_transaction_files_is_ignored(copied: Copied, kafka_logs: dict[str, Path]) -> None:
     data = copied("modern", "txn-0")
     rows, _ = consumed(kafka_logs["modern"] / "expected", "txn", 0, "read_committed")
     for path in (data / "txn-0").iterdir():
@@ -101,7 +101,7 @@ def test_garbage_in_transaction_files_is_not_believed(copied: Copied, kafka_logs
     assert read_objects(LogDirectory(data)["txn", 0], isolation="read_committed") == rows
 
 
-def test_a_planner_may_ask_for_what_indexes_tell_without_a_walk(kafka_logs: dict[str, Path]) -> None:
+def test_planning_uses_indexes_without_a_scan(kafka_logs: dict[str, Path]) -> None:
     log = LogDirectory(kafka_logs["modern"] / "data")["txn", 0]
     with_index = next(segment for segment in log.segments if segment.transaction_index)
     entry = (with_index.transaction_index or [])[0]

@@ -47,12 +47,12 @@ def scan(log_file: Path) -> list[Good | Bad]:
 
 
 @pytest.mark.parametrize("archive", ["modern", "modern44", "legacy"])
-def test_nothing_is_found_in_what_a_broker_left_when_it_stopped(archive: str, kafka_logs: dict[str, Path]) -> None:
+def test_a_cleanly_stopped_broker_leaves_no_findings(archive: str, kafka_logs: dict[str, Path]) -> None:
     assert LogDirectory(kafka_logs[archive] / "data").verify() == []
 
 
 @pytest.mark.requirement("G-01", "F-14")
-def test_a_killed_broker_leaves_notes_and_no_damage(kafka_logs: dict[str, Path]) -> None:
+def test_a_killed_broker_leaves_notes_but_no_damage(kafka_logs: dict[str, Path]) -> None:
     found = LogDirectory(kafka_logs["unclean"] / "killed" / "data").verify()
     assert real(found) == []
     assert {each.kind for each in found} == {Kind.UNCLEAN_STOP}
@@ -60,7 +60,7 @@ def test_a_killed_broker_leaves_notes_and_no_damage(kafka_logs: dict[str, Path])
     assert names == {"kafka_cleanshutdown", "index", "timeindex"}  # zeros behind the entries of active segments
 
 
-def test_a_new_segment_without_indexes_is_no_damage_while_a_broker_may_run(copied: Copied) -> None:
+def test_a_new_segment_without_indexes_of_a_running_broker_is_not_damage(copied: Copied) -> None:
     """Kafka makes the files with their first entries, so the active segment of a running broker may have none."""
     data = copied("unclean/killed", "u-plain-0")
     newest = max((data / "u-plain-0").glob("*.log"))
@@ -74,7 +74,7 @@ def test_a_new_segment_without_indexes_is_no_damage_while_a_broker_may_run(copie
 
 
 @pytest.mark.requirement("G-05", "G-07", "G-08", "F-15", "F-23", "F-33", "D-07")
-def test_all_that_was_damaged_is_found_and_nothing_else(kafka_logs: dict[str, Path]) -> None:
+def test_exactly_the_damaged_data_is_found(kafka_logs: dict[str, Path]) -> None:
     data = kafka_logs["unclean"] / "damaged" / "data"
     found = real(LogDirectory(data).verify())
     done = json.loads((kafka_logs["unclean"] / "expected" / "damage.json").read_text())
@@ -101,13 +101,13 @@ def test_all_that_was_damaged_is_found_and_nothing_else(kafka_logs: dict[str, Pa
     }
 
 
-def test_what_the_broker_recovered_has_the_one_batch_it_did_not_look_at(kafka_logs: dict[str, Path]) -> None:
+def test_the_recovered_log_has_the_one_batch_the_broker_did_not_check(kafka_logs: dict[str, Path]) -> None:
     (left,) = LogDirectory(kafka_logs["unclean"] / "recovered" / "data").verify()
     assert (left.topic, left.partition, left.position) == ("u-plain", 4, 29993)
 
 
 @pytest.mark.parametrize(("archive", "name"), LOGS)
-def test_every_batch_is_told_once_and_in_order(archive: str, name: str, kafka_logs: dict[str, Path]) -> None:
+def test_every_batch_is_reported_once_in_order(archive: str, name: str, kafka_logs: dict[str, Path]) -> None:
     log = LogDirectory(kafka_logs[archive] / "data")[key_of(name)]
     for segment in log.segments:
         position = 0
@@ -119,7 +119,7 @@ def test_every_batch_is_told_once_and_in_order(archive: str, name: str, kafka_lo
         assert position == segment.size_bytes
 
 
-def test_a_log_alone_is_verified_as_in_its_directory(kafka_logs: dict[str, Path]) -> None:
+def test_a_single_log_is_verified_as_in_its_directory(kafka_logs: dict[str, Path]) -> None:
     data = kafka_logs["unclean"] / "damaged" / "data"
     directory = LogDirectory(data)
     whole = real(directory.verify())
@@ -129,7 +129,7 @@ def test_a_log_alone_is_verified_as_in_its_directory(kafka_logs: dict[str, Path]
         assert len(real(alone)) == len([each for each in whole if (each.topic, each.partition) == (topic, partition)])
 
 
-def test_one_file_is_verified_without_what_is_around_it(kafka_logs: dict[str, Path]) -> None:
+def test_a_single_file_is_verified_without_its_directory(kafka_logs: dict[str, Path]) -> None:
     for file in (kafka_logs["modern"] / "data" / "txn-0").glob("*.log"):
         assert LogDirectory(file).verify() == []
     damaged = kafka_logs["unclean"] / "damaged" / "data" / "u-plain-4" / "00000000000000000000.log"
@@ -146,7 +146,7 @@ def test_an_archive_is_verified_like_a_directory(kafka_logs: dict[str, Path], tm
 
 @pytest.mark.requirement("R-02", "R-05")
 @pytest.mark.parametrize(("archive", "name"), LOGS)
-def test_one_changed_bit_in_a_log_is_found_where_it_is(
+def test_a_flipped_bit_is_found_at_its_position(
     archive: str, name: str, kafka_logs: dict[str, Path], tmp_path: Path
 ) -> None:
     """Outside the checksums stand only offset, length and leader epoch: see docs/repair.md for what cannot be told."""
@@ -166,7 +166,7 @@ def test_one_changed_bit_in_a_log_is_found_where_it_is(
         segment.write_bytes(whole)
 
 
-def test_damage_goes_up_to_the_next_good_batch(copied: Copied) -> None:
+def test_damage_extends_to_the_next_valid_batch(copied: Copied) -> None:
     data = copied("modern", "ids-0")
     log = LogDirectory(data)["ids", 0]
     segment = log.segments[-1]
@@ -182,7 +182,7 @@ def test_damage_goes_up_to_the_next_good_batch(copied: Copied) -> None:
 
 @pytest.mark.parametrize("garbage", [0, 1])
 @pytest.mark.parametrize("around", [-62, -61, -60, -1, 0, 1])
-def test_the_next_good_batch_is_found_where_search_windows_meet(garbage: int, around: int, tmp_path: Path) -> None:
+def test_the_next_valid_batch_is_found_across_search_windows(garbage: int, around: int, tmp_path: Path) -> None:
     folder = tmp_path / "t-0"
     folder.mkdir()
     first, behind = batch(record(), base_offset=3), batch(record(), base_offset=9)
@@ -194,7 +194,7 @@ def test_the_next_good_batch_is_found_where_search_windows_meet(garbage: int, ar
     assert bad.offsets == (4, 8)
 
 
-def test_every_one_of_many_damages_is_told(copied: Copied) -> None:
+def test_each_of_many_damaged_ranges_is_reported(copied: Copied) -> None:
     data = copied("modern", "orders-0")
     log = LogDirectory(data)["orders", 0]
     segment = log.segments[1]
@@ -207,7 +207,7 @@ def test_every_one_of_many_damages_is_told(copied: Copied) -> None:
     assert [each.offsets for each in found] == [(h.stored_offset, h.last_offset) for h in broken]
 
 
-def test_a_wrong_offset_is_found_and_the_right_one_told(copied: Copied) -> None:
+def test_a_wrong_offset_is_found_and_the_right_one_reported(copied: Copied) -> None:
     data = copied("modern", "orders-0")
     segment = LogDirectory(data)["orders", 0].segments[0]
     path, header = Path(segment.url), list(segment.headers())[5]
@@ -222,7 +222,7 @@ def test_a_wrong_offset_is_found_and_the_right_one_told(copied: Copied) -> None:
 
 @pytest.mark.requirement("R-05")
 @pytest.mark.parametrize("name", ["v1-2", "v0-2", "v1-3", "v0-3", "v1-0", "v0-0"])
-def test_a_wrong_offset_of_magic_0_and_1_is_found_where_it_is(name: str, copied: Copied, tmp_path: Path) -> None:
+def test_a_wrong_offset_of_magic_0_and_1_is_found_at_its_position(name: str, copied: Copied, tmp_path: Path) -> None:
     """Compressed messages have their last record's offset: indexes and neighbours were blamed for a flipped bit."""
     data = copied("legacy", name)
     segment = LogDirectory(data)[key_of(name)].segments[1]
@@ -238,7 +238,7 @@ def test_a_wrong_offset_of_magic_0_and_1_is_found_where_it_is(name: str, copied:
 
 
 @pytest.mark.parametrize("by_ms", [-(10**9), -1, 1, 10**9])
-def test_a_batch_that_lies_about_its_newest_record_is_told_and_not_the_time_index(by_ms: int, copied: Copied) -> None:
+def test_a_wrong_max_timestamp_is_reported_instead_of_the_time_index(by_ms: int, copied: Copied) -> None:
     """Under a right checksum. The index was blamed, and repair built it again after the lie."""
     data = copied("modern", "orders-0")
     segment = LogDirectory(data)["orders", 0].segments[1]
@@ -268,7 +268,7 @@ def test_a_wrong_leader_epoch_is_found(copied: Copied) -> None:
 
 
 @pytest.mark.requirement("F-10", "F-11", "F-12", "F-13")
-def test_an_offset_index_that_lies_is_told(copied: Copied) -> None:
+def test_a_wrong_offset_index_is_reported(copied: Copied) -> None:
     data = copied("modern", "orders-0")
     segment = LogDirectory(data)["orders", 0].segments[0]
     index = Path(segment.url).with_suffix(".index")
@@ -283,7 +283,7 @@ def test_an_offset_index_that_lies_is_told(copied: Copied) -> None:
 
 
 @pytest.mark.requirement("F-20", "F-21")
-def test_a_time_index_that_lies_is_told(copied: Copied) -> None:
+def test_a_wrong_time_index_is_reported(copied: Copied) -> None:
     data = copied("modern", "orders-0")
     segment = LogDirectory(data)["orders", 0].segments[0]
     index = Path(segment.url).with_suffix(".timeindex")
@@ -300,7 +300,7 @@ def test_a_time_index_that_lies_is_told(copied: Copied) -> None:
 
 
 @pytest.mark.requirement("F-30", "F-31", "F-33")
-def test_a_transaction_index_that_lost_or_changed_an_entry_is_told(copied: Copied) -> None:
+def test_a_lost_or_changed_transaction_index_entry_is_reported(copied: Copied) -> None:
     data = copied("modern", "txn-0")
     index = max((data / "txn-0").glob("*.txnindex"), key=lambda file: file.stat().st_size)
     whole = index.read_bytes()
@@ -315,7 +315,7 @@ def test_a_transaction_index_that_lost_or_changed_an_entry_is_told(copied: Copie
 
 
 @pytest.mark.requirement("F-40", "F-42")
-def test_a_snapshot_that_does_not_agree_with_the_log_is_told(copied: Copied) -> None:
+def test_a_snapshot_that_disagrees_with_the_log_is_reported(copied: Copied) -> None:
     data = copied("modern", "ids-0")
     snapshot = data / "ids-0" / "00000000000000000397.snapshot"
     whole = snapshot.read_bytes()
@@ -330,7 +330,7 @@ def test_a_snapshot_that_does_not_agree_with_the_log_is_told(copied: Copied) -> 
 
 
 @pytest.mark.requirement("F-01", "F-02", "F-03", "F-05", "G-09")
-def test_checkpoints_are_held_against_the_logs(copied: Copied) -> None:
+def test_checkpoints_are_compared_with_the_logs(copied: Copied) -> None:
     data = copied("modern", "orders-0")
     end = LogDirectory(data)["orders", 0].log_end_offset
     watermarks = data / "replication-offset-checkpoint"
@@ -381,7 +381,7 @@ def test_files_of_the_metadata_log_are_verified(copied: Copied) -> None:
     assert len(found()) == 1
 
 
-def test_a_running_broker_is_told(copied: Copied) -> None:
+def test_a_running_broker_is_reported(copied: Copied) -> None:
     data = copied("modern", "orders-0")
     (data / ".kafka_cleanshutdown").unlink()
     program = "from kwire.storage.directory_lock import DirectoryLock; import sys; DirectoryLock(sys.argv[1])"
@@ -402,7 +402,7 @@ def test_a_running_broker_is_told(copied: Copied) -> None:
     assert told().endswith("was not shut down")
 
 
-def test_leftovers_are_notes(copied: Copied) -> None:
+def test_leftover_files_are_notes(copied: Copied) -> None:
     data = copied("modern", "orders-0")
     (data / "orders-0" / "00000000000000000000.log.deleted").touch()
     (data / f"orders-1.{'0' * 32}-delete").mkdir()
@@ -411,9 +411,7 @@ def test_leftovers_are_notes(copied: Copied) -> None:
 
 
 @pytest.mark.parametrize("which", [0, 2, -1])
-def test_a_log_file_that_cannot_be_read_is_one_finding(
-    which: int, copied: Copied, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_log_file_is_one_finding(which: int, copied: Copied, monkeypatch: pytest.MonkeyPatch) -> None:
     log = LogDirectory(copied("modern", "orders-0"))["orders", 0]
     refused = log.segments[which].path
     original = LocalStore.open
@@ -428,7 +426,7 @@ def test_a_log_file_that_cannot_be_read_is_one_finding(
     assert [(each.file, each.kind) for each in found] == [(log.store.url_of(refused), Kind.UNREADABLE)]
 
 
-def test_a_file_that_vanishes_is_a_finding(copied: Copied) -> None:
+def test_a_file_that_disappears_is_a_finding(copied: Copied) -> None:
     directory = LogDirectory(copied("modern", "orders-0"))
     log = directory["orders", 0]
     gone = log.segments[2].url
@@ -440,7 +438,7 @@ def test_a_file_that_vanishes_is_a_finding(copied: Copied) -> None:
 
 @QUICK
 @given(st.sampled_from(LOGS), st.integers(0, 2**32))
-def test_damage_of_any_kind_in_any_file_is_told(
+def test_any_damage_in_any_file_is_reported(
     kafka_logs: dict[str, Path], tmp_path: Path, which: tuple[str, str], seed: int
 ) -> None:
     archive, name = which

@@ -30,7 +30,7 @@ def modern(kafka_logs: dict[str, Path]) -> LogDirectory:
 
 @pytest.mark.parametrize("isolation", ISOLATIONS)
 @pytest.mark.parametrize("shape", ["parquet", "arrow"])
-def test_files_hold_what_the_consumer_got(
+def test_files_contain_the_records_of_the_consumer(
     shape: Any, isolation: Any, modern: LogDirectory, kafka_logs: dict[str, Path], tmp_path: Path
 ) -> None:
     keys = [("txn", 0), ("txn", 1), ("orders", 1), ("trimmed", 0), ("empty", 0), ("logappend", 0), ("compacted", 1)]
@@ -57,7 +57,7 @@ def test_a_topics_directory_reads_as_one_dataset(modern: LogDirectory, tmp_path:
     assert "headers" not in table.column_names
 
 
-def test_one_file_for_all(modern: LogDirectory, tmp_path: Path) -> None:
+def test_everything_can_be_exported_to_one_file(modern: LogDirectory, tmp_path: Path) -> None:
     target = tmp_path / "all.parquet"
     export_logs([modern["txn", 0], modern["txn", 1]], str(target), shape="parquet", one_file=True, headers=True)
     rows = rows_of(pq.read_table(target).to_batches())
@@ -66,7 +66,7 @@ def test_one_file_for_all(modern: LogDirectory, tmp_path: Path) -> None:
         export_logs([modern["txn", 0]], str(target), shape="parquet", one_file=True)
 
 
-def test_ranges_of_offsets_and_of_times(modern: LogDirectory, tmp_path: Path) -> None:
+def test_offset_and_timestamp_ranges_are_exported(modern: LogDirectory, tmp_path: Path) -> None:
     log = modern["orders", 2]
     rows = read_objects(log)
     since, until = rows[2000].timestamp, rows[3000].timestamp
@@ -77,7 +77,7 @@ def test_ranges_of_offsets_and_of_times(modern: LogDirectory, tmp_path: Path) ->
     assert rows_of(pq.ParquetFile(done.path).read().to_batches()) == kept
 
 
-def test_json_lines_are_kcats_envelope(modern: LogDirectory, tmp_path: Path) -> None:
+def test_json_lines_have_kcats_envelope(modern: LogDirectory, tmp_path: Path) -> None:
     log = modern["orders", 0]
     (done,) = export_logs([log], str(tmp_path / "a"), shape="jsonl", headers=True, as_base64=True)
     lines = [json.loads(line) for line in Path(done.path).read_text().splitlines()]
@@ -97,13 +97,13 @@ def test_json_lines_are_kcats_envelope(modern: LogDirectory, tmp_path: Path) -> 
     assert "headers" not in read[0]
 
 
-def test_bytes_that_are_no_text_want_base64(modern: LogDirectory, tmp_path: Path) -> None:
+def test_non_utf_8_bytes_require_base64(modern: LogDirectory, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"__consumer_offsets-0 offset 0: (key|value) is not UTF-8 text; use base64"):
         export_logs([modern["__consumer_offsets", 0]], str(tmp_path / "out"), shape="jsonl")
     assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
 
 
-def test_row_groups_bound_the_memory(modern: LogDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_groups_limit_the_memory(modern: LogDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kwire.maintenance.export.ROW_GROUP_ROWS", 1000)
     monkeypatch.setattr("kwire.records.column_decoder.DEFAULT_MAX_ROWS", 500, raising=False)
     (done,) = export_logs([modern["orders", 0]], str(tmp_path / "out"), shape="parquet")
@@ -115,7 +115,7 @@ def test_row_groups_bound_the_memory(modern: LogDirectory, tmp_path: Path, monke
     assert sum(told) == modern["orders", 0].size_bytes
 
 
-def test_a_target_in_use_is_left_alone(modern: LogDirectory, tmp_path: Path) -> None:
+def test_an_existing_target_is_unchanged(modern: LogDirectory, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("x")
     with pytest.raises(OptionError, match="not an empty directory"):
@@ -123,7 +123,7 @@ def test_a_target_in_use_is_left_alone(modern: LogDirectory, tmp_path: Path) -> 
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["file"]
 
 
-def test_damage_leaves_no_file_that_looks_whole(copied: Any, tmp_path: Path) -> None:
+def test_damage_leaves_no_complete_looking_file(copied: Any, tmp_path: Path) -> None:
     directory = copied("modern", "txn-0")
     path = directory / "txn-0" / "00000000000000000172.log"
     data = bytearray(path.read_bytes())
@@ -146,13 +146,13 @@ def full_disk() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("shape", ["parquet", "arrow", "jsonl"])
-def test_a_disk_without_room_is_a_log_error(shape: Any, modern: LogDirectory, tmp_path: Path, full_disk: None) -> None:
+def test_a_full_disk_is_a_log_error(shape: Any, modern: LogDirectory, tmp_path: Path, full_disk: None) -> None:
     with pytest.raises(LogError, match=r"records\.\w+\.part: cannot be written"):
         export_logs([modern["orders", 0]], str(tmp_path / "out"), shape=shape, as_base64=True)
     assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
 
 
-def test_a_directory_that_cannot_be_made_is_a_log_error(modern: LogDirectory, tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_a_log_error(modern: LogDirectory, tmp_path: Path) -> None:
     class ReadOnly(FileSystem):
         def make_directory(self, path: str) -> None:
             raise LogError("cannot be created: Read-only file system", path)
@@ -161,7 +161,7 @@ def test_a_directory_that_cannot_be_made_is_a_log_error(modern: LogDirectory, tm
         export_logs([modern["txn", 0]], str(tmp_path / "out"), shape="parquet", file_system=ReadOnly())
 
 
-def test_a_topic_name_cannot_leave_the_target(modern: LogDirectory, tmp_path: Path) -> None:
+def test_a_topic_name_cannot_escape_the_target(modern: LogDirectory, tmp_path: Path) -> None:
     log = modern["txn", 0]
     log.topic = "../../escaped"
     with pytest.raises(LogError, match="is not a valid topic name"):

@@ -65,7 +65,7 @@ WRITES: dict[str, Callable[[Path, Path], object]] = {
 
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.usefixtures("full_disk")
-def test_a_disk_without_room_is_refused_before_anything_is_written(write: str, source: Path, tmp_path: Path) -> None:
+def test_a_disk_without_space_is_rejected_before_anything_is_written(write: str, source: Path, tmp_path: Path) -> None:
     before = tree(tmp_path)
     with pytest.raises(LogError, match=r"not enough disk space: at least .* required, 1000 bytes available"):
         WRITES[write](source, tmp_path / "out")
@@ -75,7 +75,7 @@ def test_a_disk_without_room_is_refused_before_anything_is_written(write: str, s
     assert not [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")]
 
 
-def test_the_disk_of_a_target_that_does_not_exist_yet_is_asked(tmp_path: Path) -> None:
+def test_free_space_is_checked_for_a_missing_target(tmp_path: Path) -> None:
     need_space(FileSystem(), str(tmp_path / "a" / "b" / "c"), 1)
     with pytest.raises(LogError, match=r"EiB|TiB") as caught:
         need_space(FileSystem(), str(tmp_path / "a" / "b"), 1 << 60)

@@ -59,7 +59,7 @@ def damaged(kafka_logs: dict[str, Path], tmp_path: Path) -> Path:
 
 
 @pytest.mark.requirement("G-05", "G-08")
-def test_salvage_loses_the_bad_batches_and_nothing_else(damaged: Path, tmp_path: Path) -> None:
+def test_salvage_loses_only_the_corrupt_batches(damaged: Path, tmp_path: Path) -> None:
     before, target = tree(damaged), tmp_path / "repaired"
     plan = plan_for(damaged)
     assert plan.left == []
@@ -85,7 +85,7 @@ def test_salvage_loses_the_bad_batches_and_nothing_else(damaged: Path, tmp_path:
 
 
 @pytest.mark.requirement("G-07", "G-08", "G-11")
-def test_truncate_leaves_what_a_recovering_broker_leaves(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+def test_truncate_gives_the_result_of_broker_recovery(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
     """Compared with the records Kafka's consumer got after the recovery; partition 4 was below the recovery point."""
     unclean, target = kafka_logs["unclean"], tmp_path / "repaired"
     repair_into(plan_for(unclean / "damaged" / "data", Mode.TRUNCATE), str(target))
@@ -98,7 +98,7 @@ def test_truncate_leaves_what_a_recovering_broker_leaves(kafka_logs: dict[str, P
     assert directory["u-plain", 4].high_watermark == 203
 
 
-def test_nothing_is_done_where_nothing_is_wrong(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+def test_an_intact_directory_is_unchanged(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
     source = copy_of(kafka_logs["modern"] / "data", "txn-0", tmp_path / "data")
     (source / "recovery-point-offset-checkpoint").unlink()
     plan = plan_for(source)
@@ -108,14 +108,14 @@ def test_nothing_is_done_where_nothing_is_wrong(kafka_logs: dict[str, Path], tmp
     assert not (tmp_path / "copy.quarantine").exists()
 
 
-def test_a_second_repair_finds_nothing_and_two_repairs_are_the_same(damaged: Path, tmp_path: Path) -> None:
+def test_repair_is_idempotent_and_deterministic(damaged: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):
         repair_into(plan_for(damaged), str(tmp_path / name))
     assert tree(tmp_path / "one") == tree(tmp_path / "two")
     assert plan_for(tmp_path / "one").is_empty
 
 
-def test_in_place_gives_the_same_with_the_originals_in_quarantine(damaged: Path, tmp_path: Path) -> None:
+def test_in_place_gives_the_same_result_and_quarantines_the_originals(damaged: Path, tmp_path: Path) -> None:
     before = tree(damaged)
     repair_into(plan_for(damaged), str(tmp_path / "new"))
     quarantine = repair_in_place(plan_for(damaged))
@@ -130,7 +130,7 @@ def test_in_place_gives_the_same_with_the_originals_in_quarantine(damaged: Path,
 
 
 @pytest.mark.parametrize("in_place", [False, True])
-def test_stopped_at_any_step_nothing_is_lost_and_another_run_finishes(
+def test_an_interruption_at_any_step_loses_nothing_and_another_run_completes(
     in_place: bool, kafka_logs: dict[str, Path], tmp_path: Path
 ) -> None:
     source = kafka_logs["unclean"] / "damaged" / "data"
@@ -178,7 +178,7 @@ def test_stopped_at_any_step_nothing_is_lost_and_another_run_finishes(
         assert [each for each in damages if each.topic and not each.is_harmless] == []
 
 
-def test_a_target_that_is_there_is_refused(damaged: Path, tmp_path: Path) -> None:
+def test_an_existing_target_is_rejected(damaged: Path, tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "mine").touch()
     with pytest.raises(LogError, match="not an empty directory"):
@@ -190,7 +190,7 @@ def test_a_target_that_is_there_is_refused(damaged: Path, tmp_path: Path) -> Non
     assert (tmp_path / "other.part" / "mine").exists()
 
 
-def test_a_directory_that_a_broker_holds_is_not_changed(damaged: Path) -> None:
+def test_a_directory_locked_by_a_broker_is_unchanged(damaged: Path) -> None:
     plan, before = plan_for(damaged), tree(damaged)
     lock = DirectoryLock(str(damaged))
     try:
@@ -203,7 +203,7 @@ def test_a_directory_that_a_broker_holds_is_not_changed(damaged: Path) -> None:
     assert after == before
 
 
-def test_a_partition_alone_is_repaired_in_place(damaged: Path, tmp_path: Path) -> None:
+def test_a_single_partition_is_repaired_in_place(damaged: Path, tmp_path: Path) -> None:
     alone = tmp_path / "alone" / "u-plain-4"
     shutil.copytree(damaged / "u-plain-4", alone)
     repair_in_place(plan_for(alone))
@@ -223,13 +223,13 @@ def test_the_quarantine_of_one_partition_is_not_in_the_log_directory(damaged: Pa
     assert list(LogDirectory(damaged).topics) == ["__cluster_metadata", "__transaction_state", "u-plain", "u-txn"]
 
 
-def test_a_target_inside_a_log_directory_is_refused(damaged: Path) -> None:
+def test_a_target_inside_a_log_directory_is_rejected(damaged: Path) -> None:
     with pytest.raises(LogError, match="inside a broker's log directory"):
         repair_into(plan_for(damaged / "u-plain-4"), str(damaged / "fixed-0"))
 
 
 @pytest.mark.parametrize("alone", [False, True])
-def test_a_topic_id_comes_from_the_metadata_log(
+def test_the_topic_id_is_read_from_the_metadata_log(
     alone: bool, kafka_logs: dict[str, Path], copied: Copied, tmp_path: Path
 ) -> None:
     """The topic's only partition here: nothing but the metadata log has the id."""
@@ -255,7 +255,7 @@ def test_an_archive_is_repaired_into_a_directory(damaged: Path, tmp_path: Path) 
         repair_in_place(plan)
 
 
-def test_a_partition_behind_a_link_is_not_changed_in_place(damaged: Path, tmp_path: Path) -> None:
+def test_a_symlinked_partition_is_not_changed_in_place(damaged: Path, tmp_path: Path) -> None:
     (damaged / "u-plain-4").rename(tmp_path / "elsewhere")
     (damaged / "u-plain-4").symlink_to(tmp_path / "elsewhere")
     before = tree(tmp_path / "elsewhere")
@@ -278,7 +278,7 @@ class FullDisk(FileSystem):
 
 
 @pytest.mark.parametrize("in_place", [False, True])
-def test_a_full_disk_leaves_the_original_alone(in_place: bool, damaged: Path, tmp_path: Path) -> None:
+def test_a_full_disk_leaves_the_original_unchanged(in_place: bool, damaged: Path, tmp_path: Path) -> None:
     plan, before = plan_for(damaged), tree(damaged)
 
     def run() -> Quarantine:
@@ -293,7 +293,7 @@ def test_a_full_disk_leaves_the_original_alone(in_place: bool, damaged: Path, tm
     assert after == before
 
 
-def test_a_file_that_vanishes_is_an_error_and_the_original_stays(damaged: Path, tmp_path: Path) -> None:
+def test_a_file_that_disappears_is_an_error_and_the_original_is_kept(damaged: Path, tmp_path: Path) -> None:
     plan = plan_for(damaged)
     (damaged / "u-plain-4" / "00000000000000000000.log").unlink()
     before = tree(damaged)
@@ -303,7 +303,7 @@ def test_a_file_that_vanishes_is_an_error_and_the_original_stays(damaged: Path, 
     assert not (tmp_path / "new").exists()
 
 
-def test_a_wrong_offset_or_leader_epoch_is_put_right(copied: Copied, tmp_path: Path) -> None:
+def test_a_wrong_offset_or_leader_epoch_is_repaired(copied: Copied, tmp_path: Path) -> None:
     data = copied("modern", "orders-0")
     wanted = batches_of(data, "orders-0")
     segment = LogDirectory(data)["orders", 0].segments[0]
@@ -317,7 +317,7 @@ def test_a_wrong_offset_or_leader_epoch_is_put_right(copied: Copied, tmp_path: P
 
 @pytest.mark.requirement("F-10", "F-20", "F-30", "F-40", "G-05", "G-13")
 @pytest.mark.parametrize("name", ["txn-0", "ids-0", "orders-1"])
-def test_indexes_and_snapshots_are_built_again_as_they_were(name: str, copied: Copied, tmp_path: Path) -> None:
+def test_indexes_and_snapshots_are_rebuilt_identically(name: str, copied: Copied, tmp_path: Path) -> None:
     """All of a log's: indexes need not be Kafka's bytes (an interval of another size), snapshots are."""
     data = copied("modern", name)
     folder = data / name
@@ -342,7 +342,7 @@ def test_indexes_and_snapshots_are_built_again_as_they_were(name: str, copied: C
             assert again[state.producer_id] == state
 
 
-def test_index_leaves_damaged_logs_to_repair(damaged: Path) -> None:
+def test_index_does_not_change_damaged_logs(damaged: Path) -> None:
     directory = LogDirectory(damaged)
     plan = make_index_plan(directory, verify_directory(directory))
     assert {each.name for each in plan.touched} == {"u-plain-2", "u-plain-3", "u-txn-0"}
@@ -351,7 +351,7 @@ def test_index_leaves_damaged_logs_to_repair(damaged: Path) -> None:
 
 @QUICK
 @given(st.sampled_from(LOGS), st.integers(0, 2**32), st.booleans())
-def test_whatever_is_damaged_the_rest_is_kept_and_the_result_is_clean(
+def test_random_damage_is_repaired_and_intact_records_are_kept(
     kafka_logs: dict[str, Path], tmp_path: Path, which: tuple[str, str], seed: int, truncates: bool
 ) -> None:
     archive, name = which

@@ -49,7 +49,7 @@ def size(text: str | None) -> int:
         ("legacy", "append-v1"),
     ],
 )
-def test_the_figures_are_those_of_the_records_kafka_gave(archive: str, topic: str, kafka_logs: dict[str, Path]) -> None:
+def test_statistics_equal_those_of_kafkas_records(archive: str, topic: str, kafka_logs: dict[str, Path]) -> None:
     found = counted(kafka_logs[archive] / "data", topic)[topic]
     records = consumed(kafka_logs[archive] / "expected" / "consumed", topic)
     keys = Counter(record["key"] for record in records)
@@ -77,7 +77,7 @@ def test_the_figures_are_those_of_the_records_kafka_gave(archive: str, topic: st
     assert sum(n for n, _ in found.timeline.buckets.values()) == len(timed)
 
 
-def test_committed_aborted_and_undecided_add_up(kafka_logs: dict[str, Path]) -> None:
+def test_committed_aborted_and_open_records_sum_to_the_total(kafka_logs: dict[str, Path]) -> None:
     found = counted(kafka_logs["modern"] / "data", "txn")["txn"]
     expected = kafka_logs["modern"] / "expected" / "consumed"
     offsets = json.loads((expected / "offsets.json").read_text())
@@ -89,7 +89,7 @@ def test_committed_aborted_and_undecided_add_up(kafka_logs: dict[str, Path]) -> 
     assert {p.partition: p.last_stable_offset for p in found.partitions} == stable
 
 
-def test_offsets_are_data_control_or_holes(kafka_logs: dict[str, Path]) -> None:
+def test_offsets_are_data_control_or_gaps(kafka_logs: dict[str, Path]) -> None:
     topics = counted(kafka_logs["modern"] / "data", "orders", "txn", "compacted", "compacted-txn", "trimmed")
     for topic in topics.values():
         for partition in topic.partitions:
@@ -102,14 +102,14 @@ def test_offsets_are_data_control_or_holes(kafka_logs: dict[str, Path]) -> None:
     assert topics["trimmed"].partitions[0].log_start_offset == 555
 
 
-def test_what_cannot_be_read_is_listed_and_the_rest_is_counted(kafka_logs: dict[str, Path]) -> None:
+def test_unreadable_logs_are_listed_and_the_others_counted(kafka_logs: dict[str, Path]) -> None:
     found = counted(kafka_logs["unclean"] / "damaged" / "data", "u-plain")["u-plain"]
     assert [line.rsplit("/", 2)[1] for line in found.unread] == ["u-plain-1", "u-plain-4"]
     assert found.records == sum(p.span - p.holes for p in found.partitions)
     assert found.holes == 8  # seven records of one batch, one of the other
 
 
-def test_progress_is_told_every_byte_that_is_read(kafka_logs: dict[str, Path]) -> None:
+def test_progress_reports_every_byte_read(kafka_logs: dict[str, Path]) -> None:
     logs = [log for (topic, _), log in LogDirectory(kafka_logs["modern"] / "data").items() if topic == "ids"]
     told: list[int] = []
     count_topics(logs, told.append)
@@ -119,7 +119,7 @@ def test_progress_is_told_every_byte_that_is_read(kafka_logs: dict[str, Path]) -
 # ---- memory limits
 
 
-def test_distinct_keys_stop_at_the_limit_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counting_distinct_keys_stops_at_the_limit_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statistics, "MAX_KEYS", 100)
     keys = KeyCount()
     for _ in range(2):
@@ -130,7 +130,7 @@ def test_distinct_keys_stop_at_the_limit_and_say_so(monkeypatch: pytest.MonkeyPa
     assert sum(keys.counts.values()) == 2 * 100
 
 
-def test_long_keys_are_told_apart_and_not_kept() -> None:
+def test_long_keys_are_distinguished_by_hash() -> None:
     head = b"x" * 1000
     keys = KeyCount()
     keys.add(pa.array([head + b"a", head + b"b", head + b"a", None, b""], pa.binary()))
@@ -144,7 +144,7 @@ TIMES = st.integers(-(2**63) // 1000 + 1, 2**63 // 1000 - 1)
 
 
 @given(st.lists(TIMES | st.integers(1_700_000_000_000, 1_700_000_100_000), min_size=1, max_size=60))
-def test_a_timeline_counts_every_record_once_and_stays_drawable(times: list[int]) -> None:
+def test_a_timeline_counts_every_record_once_in_few_bins(times: list[int]) -> None:
     timeline = Timeline()
     timeline.add(np.array(times, dtype=np.int64), np.ones(len(times), dtype=np.int64))
     stretches, outside = timeline.stretches(50)
@@ -168,7 +168,7 @@ def test_a_timeline_coarsens_instead_of_growing(monkeypatch: pytest.MonkeyPatch)
     assert timeline.width_ms in statistics.BUCKET_LADDER_MS
 
 
-def test_silence_splits_a_timeline_in_stretches() -> None:
+def test_long_gaps_split_a_timeline() -> None:
     timeline = Timeline()
     for start in (1_700_000_000_000, 1_800_000_000_000):
         timeline.add(np.arange(start, start + 60_000, 100, dtype=np.int64), np.ones(600, dtype=np.int64))
@@ -179,7 +179,7 @@ def test_silence_splits_a_timeline_in_stretches() -> None:
 
 
 @given(st.integers(0, 2**62), st.integers(1, 2**62), st.lists(st.integers(0, 2**62), max_size=30))
-def test_density_takes_any_offsets(start: int, span: int, more: list[int]) -> None:
+def test_density_accepts_any_offsets(start: int, span: int, more: list[int]) -> None:
     partition = PartitionStatistics(0, start, min(start + span, 2**63 - 1))
     offsets = np.unique(np.array([start, *more], dtype=np.int64))
     partition.add_offsets(offsets)

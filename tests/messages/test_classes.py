@@ -55,7 +55,7 @@ def test_fields_are_keyword_arguments() -> None:
         MetadataResponse(thottle_time_ms=5)  # type: ignore[call-arg]
 
 
-def test_the_layout_of_every_class_is_the_one_that_codecs_rely_on() -> None:
+def test_every_class_has_the_layout_that_codecs_require() -> None:
     assert len(ALL) > 294
     for cls in ALL:
         for struct in (cls.SPEC.struct, *cls.SPEC.structs):
@@ -70,7 +70,7 @@ def test_the_layout_of_every_class_is_the_one_that_codecs_rely_on() -> None:
         assert cls.SPEC.api_key == cls.API_KEY
 
 
-def test_every_class_is_made_of_types_that_msgspec_and_pickle_take() -> None:
+def test_every_class_works_with_msgspec_and_pickle() -> None:
     for cls in ALL:
         made = cls()
         assert msgspec.msgpack.decode(msgspec.msgpack.encode(made), type=cls) == made
@@ -87,7 +87,7 @@ def test_a_class_has_the_defaults_of_its_definition() -> None:
 
 
 @pytest.mark.requirement("W-70", "W-77")
-def test_messages_are_equal_by_their_values() -> None:
+def test_messages_with_equal_values_are_equal() -> None:
     one, other = (MetadataResponse(topics=topics("a"), unknown_tagged_fields=[(9, b"x")]) for _ in range(2))
     assert one == other
     other.unknown_tagged_fields = [(9, b"y")]
@@ -95,20 +95,20 @@ def test_messages_are_equal_by_their_values() -> None:
     assert one != MetadataResponse()
 
 
-def test_new_messages_share_nothing() -> None:
+def test_new_messages_share_no_state() -> None:
     one, other = MetadataResponse(), MetadataResponse()
     one.topics.append(topics("a")[0])
     one.unknown_tagged_fields.append((1, b""))
     assert other == MetadataResponse()
 
 
-def test_repr_shows_what_differs_from_the_defaults() -> None:
+def test_repr_shows_only_non_default_fields() -> None:
     made = MetadataResponse(throttle_time_ms=4, topics=topics("a"))
     assert repr(made) == "MetadataResponse(throttle_time_ms=4, topics=[MetadataResponseTopic(name='a')])"
 
 
 @pytest.mark.parametrize("name", ["topics", "brokers"])
-def test_copies_are_messages_of_their_own(name: str) -> None:
+def test_copies_are_independent(name: str) -> None:
     made = MetadataResponse(topics=topics("a"), brokers=[MetadataResponseBroker(node_id=1)])
     deep = copy.deepcopy(made)
     getattr(deep, name).clear()
@@ -117,7 +117,7 @@ def test_copies_are_messages_of_their_own(name: str) -> None:
 
 
 @pytest.mark.requirement("SDEF-26", "W-04")
-def test_versions_outside_the_valid_ones_are_refused() -> None:
+def test_invalid_versions_are_rejected() -> None:
     for version in (-1, 14, 99):
         with pytest.raises(UnsupportedVersion, match=f"MetadataResponse: no version {version}; versions are 0-13"):
             MetadataResponse().encode(version=version)
@@ -125,7 +125,7 @@ def test_versions_outside_the_valid_ones_are_refused() -> None:
             MetadataResponse.decode(b"", version=version)
 
 
-def test_compiled_classes_have_the_surface_of_generated_ones() -> None:
+def test_compiled_classes_have_the_api_of_generated_ones() -> None:
     spec = schema.parse(MetadataResponse.DEFINITION)
     compiled = schema.compile(spec)
     assert compiled is not MetadataResponse
@@ -136,7 +136,7 @@ def test_compiled_classes_have_the_surface_of_generated_ones() -> None:
     assert same.to_json(version=12) == made.to_json(version=12)
 
 
-def test_equal_definitions_share_a_class_and_objects_of_it_pickle() -> None:
+def test_equal_definitions_share_a_picklable_class() -> None:
     assert schema.compile(schema.parse(DEFINITION)) is Probe
     made = Probe(ls=[Probe.El(k=1)], t2=Probe.Ns(p="x"))
     again = pickle.loads(pickle.dumps(made))
@@ -146,14 +146,14 @@ def test_equal_definitions_share_a_class_and_objects_of_it_pickle() -> None:
     assert copy.copy(made) == made
 
 
-def test_objects_of_compiled_classes_pickle_into_other_processes() -> None:
+def test_objects_of_compiled_classes_unpickle_in_other_processes() -> None:
     code = "import pickle, sys; m = pickle.load(sys.stdin.buffer); print(m.to_json(version=1)['ls'], m.ls.find(7).v)"
     data = pickle.dumps(Probe(ls=[Probe.El(k=7, v=2.5)]))
     done = subprocess.run([sys.executable, "-c", code], input=data, capture_output=True, check=True)
     assert done.stdout.decode().strip() == "[{'k': 7, 'v': 2.5}] 2.5"
 
 
-def test_names_that_python_uses_are_fields_like_others() -> None:
+def test_python_keywords_can_be_field_names() -> None:
     names = ["Type", "Bytes", "List", "Int", "Str", "Uuid", "Base", "Class", "Msgspec", "ClassVar"]
     fields = [field("[]uuid" if i % 2 else "bytes", name, nullableVersions="0+") for i, name in enumerate(names)]
     cls = schema.compile(schema.parse(message(*fields, field("Item", "Item", fields=[field("uuid")]))))
@@ -161,7 +161,7 @@ def test_names_that_python_uses_are_fields_like_others() -> None:
     assert cls.decode(made.encode(version=1), version=1) == made
 
 
-def test_importing_one_message_imports_no_other_and_nothing_heavy() -> None:
+def test_importing_a_message_imports_no_other_message_or_heavy_library() -> None:
     code = """
 import sys
 from kwire.messages import FetchRequest
@@ -184,7 +184,7 @@ print("FetchResponse" in dir(package), hasattr(package, "Nonsense"))
     assert rest == "True False"
 
 
-def test_golden_bytes_through_the_merged_class() -> None:
+def test_the_merged_class_round_trips_golden_bytes() -> None:
     """Versions that the merged class takes over from a release read that release's bytes."""
     seen = 0
     for line in golden.cached("messages-4.4.0.jsonl.gz"):

@@ -22,7 +22,7 @@ PLAIN: dict[str, Any] = {"a": 0, "s": "", "ls": [], "by": "", "r": None, "u": ZE
 
 @pytest.mark.requirement("J-01", "J-02", "J-04", "J-05", "J-06", "J-10", "W-02")
 @pytest.mark.parametrize("kafka", ["3.9.1", "4.4.0"])
-def test_what_kafka_wrote_as_json_and_bytes_is_one_message(kafka: str) -> None:
+def test_kafkas_json_and_bytes_decode_to_the_same_message(kafka: str) -> None:
     lines = golden.cached(f"messages-{kafka}.jsonl.gz")
     assert len(lines) == {"3.9.1": 2593, "4.4.0": 625}[kafka]
     for line in lines:
@@ -39,13 +39,13 @@ def test_what_kafka_wrote_as_json_and_bytes_is_one_message(kafka: str) -> None:
             assert read.encode(version=version) == data, where
 
 
-def test_json_of_kafka_is_what_the_standard_library_writes() -> None:
+def test_kafkas_json_is_valid_for_the_standard_library() -> None:
     message = Probe(l=2**63 - 1, ls=[Probe.El(k=1, v=1.0)], s="\x00😀")
     text = json.dumps(message.to_json(version=1))
     assert Probe.from_json(json.loads(text), version=1) == message
 
 
-def test_keys_of_former_releases_are_read_by_the_merged_class() -> None:
+def test_the_merged_class_reads_keys_of_earlier_releases() -> None:
     """Each body that 3.9.1's classes wrote, in 3.9.1's own JSON, wherever the merged class has the same version."""
     renamed = set()
     for line in golden.cached("messages-3.9.1.jsonl.gz"):
@@ -62,7 +62,7 @@ def test_keys_of_former_releases_are_read_by_the_merged_class() -> None:
     assert renamed >= {"VoteRequest", "TxnOffsetCommitRequest"}
 
 
-def test_a_former_key_counts_in_the_versions_that_had_it() -> None:
+def test_a_renamed_key_is_read_in_the_versions_that_had_it() -> None:
     cls: Any = registry.get("OffsetCommitRequest")
     obj = cls(group_id="g", generation_id_or_member_epoch=7).to_json(version=8)
     obj["generationId"] = obj.pop("generationIdOrMemberEpoch")
@@ -71,7 +71,7 @@ def test_a_former_key_counts_in_the_versions_that_had_it() -> None:
         cls.from_json(obj, version=9)
 
 
-def test_a_name_that_went_to_another_field_is_read_as_the_field_it_was() -> None:
+def test_a_reused_name_is_read_as_its_earlier_field() -> None:
     """acceptableRecoveryLag was an int32 in version 0, and is an int64 from version 1 on (Kafka 4.4)."""
     cls: Any = registry.get("StreamsGroupHeartbeatResponse")
     old: Any = registry.get("StreamsGroupHeartbeatResponse", kafka="4.3")
@@ -85,7 +85,7 @@ def test_a_name_that_went_to_another_field_is_read_as_the_field_it_was() -> None
 
 
 @pytest.mark.requirement("J-02", "J-04", "J-18", "SDEF-83")
-def test_the_probe_in_kafkas_words() -> None:
+def test_json_equals_kafkas_for_the_specification_example() -> None:
     message = Probe(s="s", by=b"\xff\xfe\x01", r=b"rec", l=2**40, ls=[Probe.El(k=1, v=1.0), Probe.El(k=1, v=2.0)])
     assert json.dumps(message.to_json(version=1), separators=(",", ":")) == (
         '{"a":0,"s":"s","ls":[{"k":1,"v":1.0},{"k":1,"v":2.0}],"by":"//4B","r":"cmVj",'
@@ -95,7 +95,7 @@ def test_the_probe_in_kafkas_words() -> None:
 
 
 @pytest.mark.requirement("J-05", "W-21")
-def test_tagged_fields_stand_in_their_schema_place_when_they_differ_from_their_default() -> None:
+def test_non_default_tagged_fields_keep_their_schema_position() -> None:
     assert Probe(t1=None).to_json(version=3) == {**PLAIN, "t1": None}
     message = Probe(t0=5, t1="ab", t2=Probe.Ns(p="x"), t3=1)
     assert list(message.to_json(version=3))[:6] == ["a", "s", "t0", "t1", "t2", "t3"]
@@ -103,7 +103,7 @@ def test_tagged_fields_stand_in_their_schema_place_when_they_differ_from_their_d
 
 
 @pytest.mark.requirement("J-08")
-def test_records_survive_where_kafka_leaves_them_out() -> None:
+def test_records_are_kept_where_kafka_omits_them() -> None:
     assert Probe(r=b"").to_json(version=1)["r"] == ""
     assert Probe(r=None).to_json(version=1)["r"] is None
     assert Probe.from_json({**PLAIN, "r": "cmVj"}, version=1).r == b"rec"
@@ -115,7 +115,7 @@ def test_unknown_tagged_fields_are_not_part_of_the_json_form() -> None:
 
 
 @pytest.mark.requirement("J-03", "W-30", "W-31", "W-32", "SDEF-103", "SDEF-108", "SDEF-109", "SDEF-110", "SDEF-111")
-def test_a_value_that_the_version_lacks_is_lost_only_if_it_is_ignorable() -> None:
+def test_a_value_missing_from_the_version_is_dropped_only_if_ignorable() -> None:
     assert Probe(l=1, u=UUID(int=1), isr=None, r=b"x").to_json(version=0) == {"a": 0, "s": ""}
     for values, path in [
         ({"only2": 8}, ("only2",)),
@@ -132,14 +132,14 @@ def test_a_value_that_the_version_lacks_is_lost_only_if_it_is_ignorable() -> Non
 
 
 @pytest.mark.requirement("J-04", "W-18", "SDEF-58", "SDEF-59")
-def test_null_where_it_is_not_allowed_names_the_field() -> None:
+def test_null_in_a_non_nullable_field_is_reported() -> None:
     with pytest.raises(EncodeError, match=r"^s: null is not allowed in version 1"):
         Probe(s=None).to_json(version=1)
     assert Probe(s=None).to_json(version=2)["s"] is None
 
 
 @pytest.mark.requirement("J-07")
-def test_versions_that_are_not_valid_are_refused() -> None:
+def test_invalid_versions_are_rejected() -> None:
     for version in (-1, 4, 32767):
         with pytest.raises(UnsupportedVersion, match=f"Probe: no version {version}; versions are 0-3"):
             Probe().to_json(version=version)
@@ -165,7 +165,7 @@ BAD_VALUES = [
 
 @pytest.mark.requirement("W-03")
 @pytest.mark.parametrize(("values", "error"), BAD_VALUES)
-def test_a_value_of_a_wrong_type_is_named_by_its_path(values: dict[str, Any], error: str) -> None:
+def test_a_value_of_a_wrong_type_is_reported_with_its_path(values: dict[str, Any], error: str) -> None:
     with pytest.raises(EncodeError, match=f"^{error}"):
         Probe(**values).to_json(version=1)
 
@@ -199,14 +199,14 @@ BAD_JSON = [
 
 @pytest.mark.requirement("J-10", "J-11", "J-13", "J-14", "J-15", "J-16", "J-17", "J-18", "J-19", "T-17", "T-18")
 @pytest.mark.parametrize(("rule", "change", "error"), BAD_JSON)
-def test_json_that_is_no_message_is_named_by_its_path(rule: str, change: dict[str, Any], error: str) -> None:
+def test_invalid_json_is_reported_with_its_path(rule: str, change: dict[str, Any], error: str) -> None:
     obj = {key: value for key, value in {**PLAIN, **change}.items() if value is not ...}
     with pytest.raises(EncodeError, match=f"^{error}"):
         Probe.from_json(obj, version=1)
 
 
 @pytest.mark.requirement("J-11", "J-16", "T-17", "T-18")
-def test_lenient_reading_does_as_kafka_does() -> None:
+def test_lenient_mode_reads_as_kafka() -> None:
     def read(**change: Any) -> Any:
         return Probe.from_json({**PLAIN, **change}, version=1, lenient=True)
 
@@ -222,7 +222,7 @@ def test_unknown_keys_are_ignored() -> None:
 
 
 @pytest.mark.requirement("J-13")
-def test_null_is_read_where_any_version_is_nullable() -> None:
+def test_null_is_accepted_if_any_version_is_nullable() -> None:
     assert Probe.from_json({**PLAIN, "s": None}, version=1).s is None
 
 
@@ -237,13 +237,13 @@ def test_a_message_is_a_json_object(obj: Any) -> None:
         Probe.from_json(obj, version=1)
 
 
-def test_float64_writes_what_it_holds() -> None:
+def test_float64_values_round_trip() -> None:
     values = [1.5, -0.0, math.inf, 5]
     written = Probe(ls=[Probe.El(k=i, v=v) for i, v in enumerate(values)]).to_json(version=1)["ls"]
     assert [repr(item["v"]) for item in written] == ["1.5", "-0.0", "inf", "5.0"]
 
 
-def test_reading_leaves_the_object_as_it_is() -> None:
+def test_reading_does_not_change_the_json_object() -> None:
     obj = {**PLAIN, "ls": [{"k": 1, "v": 1.0}], "iSR": [1, 2]}
     before = copy.deepcopy(obj)
     Probe.from_json(obj, version=1).isr.append(3)

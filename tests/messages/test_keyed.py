@@ -38,7 +38,7 @@ def topics(*names: str) -> list[Topic]:
 
 
 @pytest.mark.requirement("W-72", "W-73", "W-75", "W-76", "SDEF-112", "SDEF-114", "SDEF-115", "SDEF-116", "SDEF-117")
-def test_find_gives_the_first_of_equal_keys_and_find_all_gives_all_in_order() -> None:
+def test_find_returns_the_first_of_equal_keys_and_find_all_every_one_in_order() -> None:
     made = MetadataResponse(topics=topics("b", "a", "b"))
     assert [topic.name for topic in made.topics] == ["b", "a", "b"]
     assert made.topics.find("b") is made.topics[0]
@@ -77,7 +77,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_elements_that_are_added_are_found(change: Any) -> None:
+def test_added_elements_are_found(change: Any) -> None:
     made = MetadataResponse(topics=topics("a", "b"))
     assert made.topics.find("x") is None
     change(made.topics)
@@ -94,14 +94,14 @@ REMOVALS = [
 
 
 @pytest.mark.parametrize("change", REMOVALS)
-def test_elements_that_are_removed_are_not_found(change: Any) -> None:
+def test_removed_elements_are_not_found(change: Any) -> None:
     made = MetadataResponse(topics=topics("a", "b"))
     assert made.topics.find("a") is not None
     change(made.topics)
     assert made.topics.find("a") is None
 
 
-def test_reordering_decides_which_of_equal_keys_is_first() -> None:
+def test_reordering_changes_which_of_equal_keys_is_first() -> None:
     made = MetadataResponse(topics=topics("a", "a"))
     assert made.topics.find("a") is made.topics[0]
     made.topics.reverse()
@@ -114,7 +114,7 @@ def test_reordering_decides_which_of_equal_keys_is_first() -> None:
     assert found.error_code == 0
 
 
-def test_several_keys_go_by_order_or_by_name() -> None:
+def test_several_keys_are_positional_or_named() -> None:
     made = TWO_KEYS(items=[TWO_KEYS.Item(name="a", partition=p, count=p * 10) for p in range(3)])
     assert made.items.find("a", 2).count == 20
     assert made.items.find("a", partition=1).count == 10
@@ -129,7 +129,7 @@ def test_a_keyed_array_may_be_null() -> None:
     assert TWO_KEYS.decode(TWO_KEYS().encode(version=1), version=1).items is None
 
 
-def test_a_list_that_is_assigned_can_find_too() -> None:
+def test_an_assigned_list_supports_find() -> None:
     made = MetadataResponse()
     made.topics = topics("a")
     assert made.topics.find("a") == topics("a")[0]

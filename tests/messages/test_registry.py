@@ -16,7 +16,7 @@ from kwire.messages import ErrorCode, FetchRequest, registry
 from kwire.schema.catalogue import release_files
 
 
-def test_names_of_a_release_are_those_that_kafka_has_there() -> None:
+def test_the_messages_of_a_release_equal_kafkas() -> None:
     in_golden = {line["message"] for line in golden.cached("messages-3.9.1.jsonl.gz")}
     assert set(registry.names("3.9.1")) == in_golden
     assert {line["message"] for line in golden.cached("messages-4.4.0.jsonl.gz")} <= set(registry.names("4.4.0"))
@@ -24,7 +24,7 @@ def test_names_of_a_release_are_those_that_kafka_has_there() -> None:
     assert registry.names() == sorted(registry.names())
 
 
-def test_a_release_that_dropped_an_api_does_not_name_it() -> None:
+def test_a_release_without_an_api_does_not_list_it() -> None:
     assert "LeaderAndIsrRequest" in registry.names("3.9.1")
     assert "LeaderAndIsrRequest" not in registry.names("4.4.0")
     with pytest.raises(
@@ -47,7 +47,7 @@ def test_a_release_has_its_own_versions_and_fields() -> None:
     assert old is registry.get("FetchRequest", kafka="2.8.2")
 
 
-def test_a_release_is_word_for_word_what_its_definitions_say() -> None:
+def test_a_release_equals_its_definitions() -> None:
     definitions = Path(__file__).parents[2] / "definitions"
     for kafka in registry.RELEASES:
         files = {path.stem: path for path in release_files(definitions / f"kafka-{kafka}").values()}
@@ -57,7 +57,7 @@ def test_a_release_is_word_for_word_what_its_definitions_say() -> None:
             assert schema.render(registry.get(name, kafka).SPEC) == files[name].read_text(), (name, kafka)
 
 
-def test_a_minor_version_stands_for_its_newest_patch() -> None:
+def test_a_minor_version_selects_its_latest_patch() -> None:
     assert registry.get("FetchRequest", kafka="3.7") is registry.get("FetchRequest", kafka="3.7.2")
     assert registry.names(kafka="2.8") == registry.names(kafka="2.8.2")
 
@@ -70,7 +70,7 @@ DESCRIBED_BY_3_7 = bytes.fromhex(
 SUMMARY_BY_4_0 = bytes.fromhex("02000000000000000100000000000000020200000004000000000000050000000000000258000000")
 
 
-def test_a_body_that_does_not_decode_names_the_release_that_it_fits() -> None:
+def test_an_undecodable_body_suggests_a_matching_release() -> None:
     with pytest.raises(DecodeError, match=r"; it fits Kafka 3\.7\.2: decode it as that release's") as caught:
         registry.decode("ConsumerGroupDescribeResponse", DESCRIBED_BY_3_7, 0)
     assert caught.value.path[:3] == ("groups", 0, "members")
@@ -84,7 +84,7 @@ def test_a_body_that_does_not_decode_names_the_release_that_it_fits() -> None:
     assert "fits" not in str(nowhere.value)
 
 
-def test_definitions_from_anywhere_are_compiled_when_they_are_asked_for(tmp_path: Path) -> None:
+def test_custom_definitions_are_compiled_on_first_use(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "kafka-clients-9.9.9.jar", "w") as jar:
         # A struct that has taggedVersions alone, as Kafka 3.5's FetchRequest.
         inner = field(
@@ -108,14 +108,14 @@ def test_definitions_from_anywhere_are_compiled_when_they_are_asked_for(tmp_path
         registry.load(str(tmp_path / "nothing.jar"))
 
 
-def test_a_release_of_the_catalogue_is_loaded_with_what_its_base_has() -> None:
+def test_a_release_is_loaded_with_the_definitions_of_its_base() -> None:
     """Kafka 3.8.1 is kept as what differs from 3.7.2, and that in the same way down to 2.8.2."""
     loaded = registry.load(str(Path(__file__).parents[2] / "definitions" / "kafka-3.8.1"))
     assert loaded.names() == registry.names("3.8.1")
     assert loaded.get("FetchRequest") is registry.get("FetchRequest", "3.8.1")
 
 
-def test_requests_and_responses_by_key() -> None:
+def test_requests_and_responses_are_found_by_key() -> None:
     assert registry.request(1) is FetchRequest
     assert registry.response(3).__name__ == "MetadataResponse"
     # Key 74 changed its name; the newest release that has a key decides.
@@ -124,7 +124,7 @@ def test_requests_and_responses_by_key() -> None:
     assert registry.request(4).__name__ == "LeaderAndIsrRequest"
 
 
-def test_record_types_by_number_and_module() -> None:
+def test_record_types_are_found_by_number_and_module() -> None:
     cases = {
         ("metadata", 1, "metadata"): "UnregisterBrokerRecord",
         ("metadata", 1, "storage"): "RemoteLogSegmentMetadataUpdateRecord",
@@ -159,7 +159,7 @@ def _find(kind: str, api_key: int, module: str, kafka: str) -> str | None:
         return None
 
 
-def test_what_is_not_there_is_said_with_a_suggestion() -> None:
+def test_unknown_names_are_reported_with_a_suggestion() -> None:
     with pytest.raises(OptionError, match="did you mean 'FetchRequest'"):
         registry.get("FetchReqest")
     with pytest.raises(OptionError, match=r"available: 4\.4\.0, 4\.3\.1, .*, 2\.0\.1"):
@@ -171,7 +171,7 @@ def test_what_is_not_there_is_said_with_a_suggestion() -> None:
 
 
 @pytest.mark.requirement("W-80", "W-81", "W-82", "W-83", "S482-24", "S482-25", "S482-26", "S482-28", "S482-29")
-def test_header_versions_of_every_api_and_version_are_kafkas() -> None:
+def test_header_versions_of_every_api_equal_kafkas() -> None:
     lines = list(golden.lines("headers.jsonl"))
     assert len(lines) == 632
     for line in lines:
@@ -189,14 +189,14 @@ def test_header_versions_of_every_api_and_version_are_kafkas() -> None:
         assert (version not in request.SPEC.stable) == line["unstable"]
 
 
-def test_a_version_that_an_api_lacks_has_no_header() -> None:
+def test_an_unsupported_version_has_no_header_version() -> None:
     with pytest.raises(UnsupportedVersion):
         registry.request_header_version(1, 99)
     with pytest.raises(UnsupportedVersion):
         registry.response_header_version(999, 0)
 
 
-def test_error_codes_know_whether_to_try_again() -> None:
+def test_error_codes_are_marked_retriable() -> None:
     assert ErrorCode(0) is ErrorCode.NONE
     assert ErrorCode.NOT_LEADER_OR_FOLLOWER == 6
     assert ErrorCode.NOT_LEADER_OR_FOLLOWER.retriable
@@ -204,7 +204,7 @@ def test_error_codes_know_whether_to_try_again() -> None:
     assert len(ErrorCode) == 138
 
 
-def test_an_error_code_of_a_newer_broker_keeps_its_number() -> None:
+def test_an_unknown_error_code_keeps_its_number() -> None:
     unknown = ErrorCode(9999)
     assert (unknown, unknown.name, unknown.retriable) == (9999, "ERROR_9999", False)
     with pytest.raises(ValueError, match="40000"):

@@ -17,5 +17,5 @@ def test_the_former_module_works_and_warns() -> None:
         _ = former.other
 
 
-def test_no_rows_make_a_page_that_says_so() -> None:
+def test_a_report_without_rows_has_a_note() -> None:
     assert "every field has its best encoding" in render_encodings([], title="empty", count=0, size_bytes=0)

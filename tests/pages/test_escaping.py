@@ -29,7 +29,7 @@ def is_harmless(text: str) -> bool:
 
 
 @given(st.text(st.characters()) | st.binary())
-def test_printable_leaves_nothing_to_act_on(value: str | bytes) -> None:
+def test_printable_escapes_control_characters(value: str | bytes) -> None:
     text = printable(value)
     assert is_harmless(text)
     assert "\n" not in text
@@ -37,13 +37,13 @@ def test_printable_leaves_nothing_to_act_on(value: str | bytes) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_json_lines_are_harmless_and_still_say_the_same(text: str) -> None:
+def test_json_lines_are_escaped_and_keep_their_values(text: str) -> None:
     line = json_line({"key": text})
     assert is_harmless(line)
     assert json.loads(line) == {"key": text}
 
 
-def test_ordinary_text_stays_as_it_is() -> None:
+def test_ordinary_text_is_unchanged() -> None:
     text = "Zürich 東京 Αθήνα k-1 C:\\temp 🚚"
     assert printable(text) == text
     assert printable(text.encode()) == text
@@ -71,7 +71,7 @@ def test_hostile_names_keys_and_headers_are_escaped(command: tuple[str, ...], kw
         assert character not in result.err
 
 
-def test_an_error_shows_a_hostile_path_escaped(kwire: Callable, tmp_path: Path) -> None:
+def test_errors_escape_paths(kwire: Callable, tmp_path: Path) -> None:
     result = kwire("log", "ls", tmp_path / HOSTILE)
     assert result.code == 2
     assert "a\\x1b]0;owned" in result.err
@@ -112,7 +112,7 @@ def test_kafkas_lines_are_escaped_on_a_terminal_and_exact_in_a_pipe(kwire: Calla
     assert "payload: line\nbreak\rreturn\n" in kwire(*arguments).out  # as Java's println leaves them
 
 
-def test_bytes_that_are_not_utf_8_read_as_in_java(kwire: Callable, tmp_path: Path) -> None:
+def test_invalid_utf_8_is_replaced_as_in_java(kwire: Callable, tmp_path: Path) -> None:
     """An encoded surrogate is one bad sequence to Java, three bad bytes to Python."""
     out = kwire("log", "dump", "--like-kafka", "--deep", hostile_log(tmp_path / "data")).out
     assert "key: \ufffd\x00\ufffd payload: line" in out

@@ -45,7 +45,7 @@ def report(kwire: Callable, tmp_path: Path) -> Callable[..., str]:
 
 
 @pytest.mark.parametrize("archive", ["modern", "modern44", "legacy"])
-def test_the_page_is_well_formed_and_needs_nothing_else(
+def test_the_page_is_well_formed_and_self_contained(
     archive: str, kafka_logs: dict[str, Path], report: Callable
 ) -> None:
     page = report(kafka_logs[archive] / "data")
@@ -63,7 +63,7 @@ def test_the_page_is_well_formed_and_needs_nothing_else(
     assert not any(name.lower().startswith("on") for node in root.iter() for name in node.attrib)
 
 
-def test_every_chart_has_a_title_and_every_mark_its_number(kafka_logs: dict[str, Path], report: Callable) -> None:
+def test_every_chart_has_a_title_and_every_mark_a_value(kafka_logs: dict[str, Path], report: Callable) -> None:
     root = parsed(report(kafka_logs["modern"] / "data"))
     charts = list(root.iter("svg"))
     assert len(charts) > 40
@@ -75,7 +75,7 @@ def test_every_chart_has_a_title_and_every_mark_its_number(kafka_logs: dict[str,
             assert all(mark[0].tag == "title" and mark[0].text for mark in chart.iter("rect"))
 
 
-def test_the_numbers_are_those_of_the_log(kafka_logs: dict[str, Path], report: Callable) -> None:
+def test_the_numbers_equal_the_logs(kafka_logs: dict[str, Path], report: Callable) -> None:
     root = parsed(report(kafka_logs["modern"] / "data"))
     sections = {
         text_of(node.find("h2")): text_of(node)  # type: ignore[arg-type]
@@ -91,7 +91,7 @@ def test_the_numbers_are_those_of_the_log(kafka_logs: dict[str, Path], report: C
     assert "commit markers" in sections["txn"]
 
 
-def test_what_comes_from_data_is_text_and_nothing_else(report: Callable, tmp_path: Path) -> None:
+def test_data_is_escaped_as_text(report: Callable, tmp_path: Path) -> None:
     page = report(hostile_log(tmp_path / "data"))
     assert "<script" not in page
     assert not any(character in page for character in ACTED_ON)
@@ -101,7 +101,7 @@ def test_what_comes_from_data_is_text_and_nothing_else(report: Callable, tmp_pat
     assert "a\\x1b]0;owned" in shown
 
 
-def test_damage_is_said_at_the_top_and_by_the_exit_code(kafka_logs: dict[str, Path], report: Callable) -> None:
+def test_damage_is_reported_at_the_top_and_by_the_exit_code(kafka_logs: dict[str, Path], report: Callable) -> None:
     page = report(kafka_logs["unclean"] / "damaged" / "data", code=1)
     box = next(node for node in parsed(page).iter("section") if node.attrib.get("class") == "damage")
     shown = text_of(box)
@@ -114,7 +114,7 @@ def test_an_empty_log_directory_has_a_report(report: Callable, tmp_path: Path) -
     assert "Topics without records" in text_of(parsed(report(tmp_path / "data")))
 
 
-def test_records_without_time_are_told(report: Callable, kafka_logs: dict[str, Path]) -> None:
+def test_records_without_a_timestamp_are_reported(report: Callable, kafka_logs: dict[str, Path]) -> None:
     page = report(kafka_logs["legacy"] / "data" / "v0-0")
     assert "records without timestamp" in text_of(parsed(page))
 
@@ -155,11 +155,11 @@ def test_markup_is_escaped_unless_it_is_markup() -> None:
 @pytest.mark.parametrize(
     ("value", "top"), [(1, 1), (2, 2), (3, 3), (7, 8), (11, 12), (99, 100), (101, 120), (4321, 5000)]
 )
-def test_axes_end_at_round_numbers(value: int, top: int) -> None:
+def test_axes_end_at_round_values(value: int, top: int) -> None:
     assert nice_ceiling(value) == top
 
 
-def test_bars_are_as_high_as_their_values() -> None:
+def test_bar_heights_are_proportional_to_values() -> None:
     chart = parsed(
         "<!doctype html>\n" + time_bars([Bar(0, 5, "five"), Bar(1000, 0, ""), Bar(2000, 10, "ten")], 1000, "t", "u")
     )
@@ -169,7 +169,7 @@ def test_bars_are_as_high_as_their_values() -> None:
     assert tips[0] == "1970-01-01 00:00:00 (+1 s): five"
 
 
-def test_parts_of_a_stacked_bar_fill_it_and_none_vanishes() -> None:
+def test_the_parts_of_a_stacked_bar_fill_it_and_stay_visible() -> None:
     bar = stacked_bar([StackPart("a", 1, "x", "1"), StackPart("b", 10**9, "y", "2"), StackPart("c", 0, "z", "0")], "t")
     widths = [float(width) for width in re.findall(r'width="([0-9.]+)"', bar)]
     assert len(widths) == 2

@@ -20,7 +20,7 @@ def rows(kwire: Callable, *arguments: str | Path) -> list[dict]:
     return json.loads(result.out)
 
 
-def test_the_overview(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_the_overview_summarizes_the_cluster(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     facts = {row["fact"]: row["value"] for row in rows(kwire, kafka_logs["modern44"] / "data")}
     assert facts["metadata.version"] == 33
     assert (facts["records below offset"], facts["from the snapshot at"]) == (365, 361)
@@ -48,7 +48,7 @@ def test_parts_are_those_of_the_library() -> None:
     assert {*ClusterPart} <= {*Part}
 
 
-def test_acls_and_quotas_read_as_kafkas_tools_say_them(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_acls_and_quotas_print_as_in_kafkas_tools(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     data = kafka_logs["modern"] / "data"
     assert kwire("cluster", data, "acls").out.splitlines()[1].split() == [
         *("User:m1-user", "ALLOW", "READ", "TOPIC", "PREFIXED", "m1-", "*"),
@@ -56,7 +56,7 @@ def test_acls_and_quotas_read_as_kafkas_tools_say_them(kafka_logs: dict[str, Pat
     assert "user=<default>              request_percentage       75" in kwire("cluster", data, "quotas").out
 
 
-def test_secrets_show_only_when_asked(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_secrets_are_hidden_by_default(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     data = kafka_logs["modern"] / "data"
     for arguments in (("users",), ("--history",)):
         hidden = [kwire("cluster", data, *arguments, *redact).out for redact in ((), ("--redact",))]
@@ -68,14 +68,14 @@ def test_secrets_show_only_when_asked(kafka_logs: dict[str, Path], kwire: Callab
         assert shown.count("dGVzdC1zYWx0LTAxMjM0NTY=") == 2
 
 
-def test_a_past_moment(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_the_state_at_an_earlier_time_is_shown(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     data = kafka_logs["modern"] / "data"
     assert [row["topic"] for row in rows(kwire, data, "topics", "--at-offset", "27")] == ["ids", "orders"]
     assert rows(kwire, data / "__cluster_metadata-0", "acls", "--at-time", "2026-11-21T04:28:02.500Z") == []
     assert len(rows(kwire, data, "--history", "--at-offset", "27")) == 27
 
 
-def test_snapshots_are_listed_with_what_is_in_them(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_snapshots_are_listed_with_their_contents(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     found = rows(kwire, kafka_logs["modern"] / "data", "snapshots")
     assert [(row["end_offset"], row["epoch"], row["records"], row["is_whole"]) for row in found] == [
         (0, 0, 0, True),
@@ -84,7 +84,7 @@ def test_snapshots_are_listed_with_what_is_in_them(kafka_logs: dict[str, Path], 
     ]
 
 
-def test_wrong_usage_is_exit_code_2(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_wrong_usage_has_exit_code_2(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     data = kafka_logs["modern"] / "data"
     for arguments in (("nothing",), ("topics", "--history"), ("--at-offset", "-1")):
         assert kwire("cluster", data, *arguments).code == 2

@@ -19,7 +19,7 @@ def rows(kwire: Callable, *arguments: str | Path) -> list[dict]:
     return json.loads(result.out)
 
 
-def test_a_line_a_group(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_groups_print_one_line_each(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     result = kwire("group", kafka_logs["modern"] / "data")
     assert result.code == 0
     head, *lines = result.out.splitlines()
@@ -45,7 +45,7 @@ def test_a_line_a_group(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     ]
 
 
-def test_one_group_by_partition(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_one_group_prints_a_line_per_partition(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     found = rows(kwire, kafka_logs["modern"] / "data", "g-static")
     assert [(row["topic"], row["partition"], row["offset"], row["lag"], row["metadata"]) for row in found] == [
         ("orders", 0, 844, 6171, "note é 8"),
@@ -57,7 +57,9 @@ def test_one_group_by_partition(kafka_logs: dict[str, Path], kwire: Callable) ->
     assert "note é 11" in table
 
 
-def test_a_share_groups_partitions_come_from_its_own_topic(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_partitions_of_a_share_group_come_from_the_share_state_topic(
+    kafka_logs: dict[str, Path], kwire: Callable
+) -> None:
     found = rows(kwire, kafka_logs["modern44"] / "data", "share44")
     assert [(row["topic"], row["partition"], row["offset"]) for row in found] == [
         ("events44", 0, 204),
@@ -66,7 +68,7 @@ def test_a_share_groups_partitions_come_from_its_own_topic(kafka_logs: dict[str,
     assert found[0]["ranges"][0] == {"first_offset": 204, "last_offset": 204, "state": "Available", "delivery_count": 3}
 
 
-def test_members_with_their_assignments(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_members_print_with_their_assignments(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     data = kafka_logs["modern"] / "data"
     (member,) = rows(kwire, data, "--members")
     assert (member["group"], member["instance_id"], member["client_id"]) == ("g-static", "g-inst-1", "s1")
@@ -76,7 +78,7 @@ def test_members_with_their_assignments(kafka_logs: dict[str, Path], kwire: Call
     assert past["Xh9ftK4SQ1yvlMcMsRVFZQ"]["state"] == "UnrevokedPartitions"
 
 
-def test_a_past_moment_has_no_lag(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_an_earlier_state_has_no_lag(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     data = kafka_logs["modern"] / "data"
     (row,) = rows(kwire, data, "g-admin", "--at-offset", "115")
     assert (row["offset"], row["log_end_offset"], row["lag"]) == (7, None, None)
@@ -102,7 +104,7 @@ def test_history_has_every_record_of_a_group(kafka_logs: dict[str, Path], kwire:
     assert lines[3].endswith("group=g-admin topic=orders partition=1  (deleted)")
 
 
-def test_records_that_cannot_be_read_are_told_and_exit_code_1(tmp_path: Path, kwire: Callable) -> None:
+def test_unreadable_records_are_reported_with_exit_code_1(tmp_path: Path, kwire: Callable) -> None:
     key = registry.get("OffsetCommitKey")(group="g", topic="t", partition=0)  # type: ignore[call-arg]
     good = keyed(key, registry.get("OffsetCommitValue")(offset=5), 3)  # type: ignore[call-arg]
     data = log_of(tmp_path, "__consumer_offsets-0", batch([good, (good[0], b"\0\3\0"), good], 0))
@@ -117,7 +119,7 @@ def test_records_that_cannot_be_read_are_told_and_exit_code_1(tmp_path: Path, kw
     assert "ERROR offset: " in kwire("group", data, "--history").out
 
 
-def test_hostile_names_do_not_reach_the_terminal(tmp_path: Path, kwire: Callable) -> None:
+def test_control_characters_in_names_are_escaped(tmp_path: Path, kwire: Callable) -> None:
     key = registry.get("OffsetCommitKey")(group=HOSTILE, topic=HOSTILE, partition=0)  # type: ignore[call-arg]
     value = registry.get("OffsetCommitValue")(offset=5, metadata=HOSTILE)  # type: ignore[call-arg]
     data = log_of(tmp_path, "__consumer_offsets-0", batch([keyed(key, value, 3), (keyed(key, None)[0], b"")], 0))
@@ -139,7 +141,7 @@ def test_hostile_names_do_not_reach_the_terminal(tmp_path: Path, kwire: Callable
         (("nobody",), "no group matches 'nobody'; available: g-admin, g-classic"),
     ],
 )
-def test_wrong_usage_is_exit_code_2(
+def test_wrong_usage_has_exit_code_2(
     arguments: tuple[str, ...], says: str, kafka_logs: dict[str, Path], kwire: Callable
 ) -> None:
     result = kwire("group", kafka_logs["modern"] / "data", *arguments)
@@ -147,7 +149,7 @@ def test_wrong_usage_is_exit_code_2(
     assert says in result.err
 
 
-def test_a_directory_without_groups_says_so(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_a_directory_without_groups_prints_a_note(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     result = kwire("group", kafka_logs["modern"] / "data" / "orders-0")
     assert (result.code, result.out) == (2, "")
     assert "no partition of '__consumer_offsets'; available topics: orders" in result.err

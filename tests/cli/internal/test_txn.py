@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 
-def test_a_line_a_transactional_id(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_transactional_ids_print_one_line_each(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     result = kwire("txn", kafka_logs["modern"] / "data")
     assert result.code == 0
     lines = [line.split() for line in result.out.splitlines()[1:]]
@@ -25,13 +25,15 @@ def test_a_line_a_transactional_id(kafka_logs: dict[str, Path], kwire: Callable)
 
 
 @pytest.mark.parametrize(("archive", "name"), [("modern", "txn-tx-0"), ("modern44", "txn44-tx-0")])
-def test_open_transactions_alone(archive: str, name: str, kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_only_open_transactions_can_be_listed(
+    archive: str, name: str, kafka_logs: dict[str, Path], kwire: Callable
+) -> None:
     result = kwire("txn", kafka_logs[archive] / "data", "--open", "--format", "json")
     (row,) = json.loads(result.out)
     assert (row["transactional_id"], row["state"], row["is_open"]) == (name, "Ongoing", True)
 
 
-def test_history_and_past_moments(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_history_and_earlier_states_are_shown(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     data = kafka_logs["modern"] / "data"
     rows = json.loads(kwire("txn", data, "txn-tx-late", "--history", "--format", "json").out)
     assert [row["value"]["transactionStatus"] for row in rows] == [0, 1, 2, 4]
@@ -40,7 +42,7 @@ def test_history_and_past_moments(kafka_logs: dict[str, Path], kwire: Callable) 
     assert len(json.loads(kwire("txn", data, "--history", "--format", "json").out)) == 177 + 82 + 147
 
 
-def test_wrong_usage_is_exit_code_2(kafka_logs: dict[str, Path], kwire: Callable) -> None:
+def test_wrong_usage_has_exit_code_2(kafka_logs: dict[str, Path], kwire: Callable) -> None:
     data = kafka_logs["modern"] / "data"
     for arguments in (("--open", "--history"), ("--at-offset", "3"), ("nobody",)):
         assert kwire("txn", data, *arguments).code == 2

@@ -63,7 +63,7 @@ def newest(records: dict[int, tuple[bytes | None, bytes | None]], end_offset: in
 @pytest.mark.requirement("X-10", "X-12", "X-20", "X-21", "X-22", "X-23", "X-24", "X-25", "X-26", "X-27", "X-30")
 @pytest.mark.requirement("X-31", "X-32", "X-33", "X-34", "X-36")
 @pytest.mark.parametrize(("archive", "name"), list(kafka_cleaned.partitions()))
-def test_golden_logs_are_left_as_kafkas_cleaner_leaves_them(
+def test_golden_logs_are_cleaned_as_by_kafka(
     archive: str, name: str, kafka_logs: dict[str, Path], tmp_path: Path
 ) -> None:
     directory = kafka_cleaned.copy_partition(kafka_logs[archive], name, tmp_path)
@@ -86,7 +86,7 @@ def test_golden_logs_are_left_as_kafkas_cleaner_leaves_them(
 
 
 @pytest.mark.requirement("X-22", "X-34", "X-36")
-def test_the_newest_record_of_each_key_stays_and_the_active_segment_is_left_alone(tmp_path: Path) -> None:
+def test_the_last_record_of_each_key_is_kept_and_the_active_segment_unchanged(tmp_path: Path) -> None:
     log = filled(tmp_path)
     before, active = contents(tmp_path), log.segments.active
     segments, times = len(log.segments), [each.log.modified_ms() for each in log.segments]
@@ -125,7 +125,7 @@ def _batches(log: PartitionWriter, offset: int) -> Iterator[Any]:
 
 
 @pytest.mark.requirement("X-11")
-def test_a_map_for_few_keys_takes_more_passes_to_the_same_records(tmp_path: Path) -> None:
+def test_a_small_map_needs_more_passes_for_the_same_result(tmp_path: Path) -> None:
     for name, memory in (("large", 1 << 20), ("small", 4 * SLOT_BYTES)):
         log = filled(tmp_path / name)
         before = contents(tmp_path / name)
@@ -142,7 +142,7 @@ def test_a_map_for_few_keys_takes_more_passes_to_the_same_records(tmp_path: Path
 
 @pytest.mark.requirement("X-35", "G-02", "G-03", "G-04")
 @pytest.mark.parametrize("power_lost", [False, True])
-def test_whatever_step_it_stops_at_the_log_has_the_old_or_the_new_records(tmp_path: Path, power_lost: bool) -> None:
+def test_an_interruption_at_any_step_leaves_the_old_or_the_new_records(tmp_path: Path, power_lost: bool) -> None:
     made = filled(tmp_path / "made", 9, CONFIG.replace(segment_bytes=400))
     end = made.segments.active.base_offset
     made.close()
@@ -185,7 +185,7 @@ def test_whatever_step_it_stops_at_the_log_has_the_old_or_the_new_records(tmp_pa
 
 
 @pytest.mark.requirement("X-03")
-def test_the_dirtiest_of_the_logs_that_are_due_comes_first(tmp_path: Path) -> None:
+def test_the_dirtiest_due_log_is_cleaned_first(tmp_path: Path) -> None:
     plain = CONFIG.replace(cleanup_policy=frozenset({"delete"}))
     logs = [
         filled(tmp_path / "a", 40),
@@ -209,7 +209,7 @@ def test_the_dirtiest_of_the_logs_that_are_due_comes_first(tmp_path: Path) -> No
     assert cleaner.checkpoints.get(("t", 0)) == 0  # a checkpoint beyond the log is reset at once
 
 
-def test_a_log_may_grow_between_the_steps_of_a_pass(tmp_path: Path) -> None:
+def test_a_log_may_grow_during_a_pass(tmp_path: Path) -> None:
     log = filled(tmp_path)
     before, end = contents(tmp_path), log.segments.active.base_offset
     cleaner = Cleaner(CleanerCheckpoints(FileSystem(), str(tmp_path)))
@@ -224,7 +224,7 @@ def test_a_log_may_grow_between_the_steps_of_a_pass(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("X-37", "F-62")
-def test_segments_that_retention_removes_meanwhile_end_the_pass(tmp_path: Path) -> None:
+def test_retention_during_a_pass_ends_it(tmp_path: Path) -> None:
     config = CONFIG.replace(cleanup_policy=frozenset({"compact", "delete"}), retention_ms=10, segment_bytes=2500)
     log = filled(tmp_path, config=config)
     cleaner = Cleaner(CleanerCheckpoints(FileSystem(), str(tmp_path)))
@@ -245,7 +245,7 @@ def test_segments_that_retention_removes_meanwhile_end_the_pass(tmp_path: Path) 
 
 
 @pytest.mark.requirement("D-07")
-def test_a_damaged_batch_leaves_the_log_as_it_is(tmp_path: Path) -> None:
+def test_a_damaged_batch_leaves_the_log_unchanged(tmp_path: Path) -> None:
     log = filled(tmp_path)
     log.flush()
     path = segment_files(tmp_path / "t-0")[2]
@@ -269,7 +269,7 @@ def log_bytes(directory: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in directory.iterdir() if not path.name.endswith("index")}
 
 
-def test_checkpoints_that_cannot_be_read_count_as_none_and_gone_partitions_are_dropped(tmp_path: Path) -> None:
+def test_unreadable_checkpoints_are_empty_and_deleted_partitions_dropped(tmp_path: Path) -> None:
     (tmp_path / "cleaner-offset-checkpoint").write_text("not a checkpoint")
     log = filled(tmp_path)
     cleaner = Cleaner(CleanerCheckpoints(FileSystem(), str(tmp_path)))
@@ -288,9 +288,7 @@ def test_checkpoints_that_cannot_be_read_count_as_none_and_gone_partitions_are_d
 
 @pytest.mark.requirement("X-36")
 @pytest.mark.parametrize("chunks", range(1, 4))
-def test_a_log_that_is_deleted_while_it_is_cleaned_leaves_nothing_to_one_of_its_name(
-    tmp_path: Path, chunks: int
-) -> None:
+def test_a_log_deleted_during_a_pass_leaves_no_checkpoint(tmp_path: Path, chunks: int) -> None:
     filled(tmp_path).close()
     with LogManager.open(tmp_path, now_ms=NOW, default_config=CONFIG) as manager:
         cleaner = Cleaner(manager.cleaner_checkpoints)
@@ -307,7 +305,7 @@ def test_a_log_that_is_deleted_while_it_is_cleaned_leaves_nothing_to_one_of_its_
         assert not cleaner.uncleanable
 
 
-def test_every_segment_that_is_left_is_whole(tmp_path: Path) -> None:
+def test_every_remaining_segment_is_intact(tmp_path: Path) -> None:
     log = filled(tmp_path)
     Cleaner(CleanerCheckpoints(FileSystem(), str(tmp_path))).clean(log, NOW)
     log.close()

@@ -37,7 +37,7 @@ def run(work: CleaningPass) -> bytes:
 
 
 @pytest.mark.requirement("X-02", "X-24", "X-25")
-def test_a_reader_of_committed_records_sees_no_difference_but_older_versions(copied: Copied) -> None:
+def test_read_committed_returns_the_same_last_values_after_cleaning(copied: Copied) -> None:
     directory = copied("modern", "txn-0")
     log = LogDirectory(directory)["txn", 0]
     work = new_pass(directory, ("txn", 0))
@@ -56,7 +56,7 @@ def test_a_reader_of_committed_records_sees_no_difference_but_older_versions(cop
 
 
 @pytest.mark.requirement("X-11", "X-20", "X-36")
-def test_a_map_without_room_ends_the_pass_where_its_last_key_went_in(copied: Copied) -> None:
+def test_a_full_map_ends_the_pass_at_its_last_key(copied: Copied) -> None:
     directory = copied("modern", "orders-0")
     before = list(LogDirectory(directory)["orders", 0].read())
     work = new_pass(directory, ("orders", 0), memory=100 * SLOT_BYTES)
@@ -79,7 +79,7 @@ def test_a_map_without_room_ends_the_pass_where_its_last_key_went_in(copied: Cop
 
 
 @pytest.mark.requirement("X-01", "X-12")
-def test_a_pass_without_anything_dirty_does_nothing(copied: Copied) -> None:
+def test_a_pass_without_dirty_records_does_nothing(copied: Copied) -> None:
     directory = copied("modern", "orders-0")
     end = LogDirectory(directory)["orders", 0].segments[-1].base_offset
     work = new_pass(directory, ("orders", 0), checkpoint=end)
@@ -88,7 +88,7 @@ def test_a_pass_without_anything_dirty_does_nothing(copied: Copied) -> None:
     assert work.end_offset == end
 
 
-def test_a_segment_that_lost_its_end_is_damage(copied: Copied) -> None:
+def test_a_truncated_segment_is_damage(copied: Copied) -> None:
     directory = copied("modern", "orders-0")
     path = segment_files(directory / "orders-0")[1]
     data = path.read_bytes()
@@ -98,7 +98,7 @@ def test_a_segment_that_lost_its_end_is_damage(copied: Copied) -> None:
     assert raised.value.file == str(path)
 
 
-def test_a_lost_transaction_index_is_noticed_before_aborted_data_pass_for_committed(copied: Copied) -> None:
+def test_a_missing_transaction_index_is_an_error_not_committed_data(copied: Copied) -> None:
     directory = copied("modern", "txn-0")
     for path in segment_files(directory / "txn-0", "txnindex"):
         path.unlink()

@@ -125,7 +125,7 @@ def bases(groups: list[list[SourceSegment]]) -> list[list[int]]:
 
 
 @pytest.mark.requirement("X-34")
-def test_neighbours_are_grouped_while_data_and_indexes_fit() -> None:
+def test_adjacent_segments_are_grouped_while_data_and_indexes_fit() -> None:
     parts = segments(0, 20, 40, 60, 80)
 
     def groups(max_bytes: int = 10**6, max_index_bytes: int = 10**6) -> list[list[int]]:
@@ -140,7 +140,7 @@ def test_neighbours_are_grouped_while_data_and_indexes_fit() -> None:
 
 
 @pytest.mark.requirement("X-34")
-def test_a_group_spans_no_more_offsets_than_an_index_can_say() -> None:
+def test_a_group_spans_at_most_the_offsets_of_an_index() -> None:
     span = (1 << 31) - 1
 
     def groups(parts: Sequence[SourceSegment], end_offset: int) -> list[list[int]]:

@@ -65,7 +65,7 @@ def reference(data: bytes, secret: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(("length", "expected"), VECTORS)
-def test_the_authors_test_vectors_hold(length: int, expected: str) -> None:
+def test_the_published_test_vectors_match(length: int, expected: str) -> None:
     assert reference(bytes(range(length)), SECRET).hex() == expected
     assert hashed(bytes(range(length))).hex() == expected
 
@@ -76,6 +76,6 @@ def test_any_key_hashes_as_in_python(data: bytes, secret: bytes) -> None:
     assert hashed(data, secret) == reference(data, secret)
 
 
-def test_every_length_and_every_secret_gives_another_hash() -> None:
+def test_every_length_and_secret_has_a_different_hash() -> None:
     assert len({hashed(b"\0" * n) for n in range(600)}) == 600
     assert len({hashed(b"key", bytes(i) + b"\1" + bytes(15 - i)) for i in range(16)}) == 16

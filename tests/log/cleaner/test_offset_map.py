@@ -29,7 +29,7 @@ def test_the_last_offset_of_each_key_is_found(keys: list[bytes]) -> None:
 
 
 @pytest.mark.requirement("X-11")
-def test_a_full_map_takes_nothing_more_and_keeps_what_it_has() -> None:
+def test_a_full_map_rejects_entries_and_keeps_existing_ones() -> None:
     offset_map = OffsetMap(10 * SLOT_BYTES, 0.9, secret=SECRET)
     for i in range(9):
         assert offset_map.put(b"key-%d" % i, 100 + i)
@@ -39,14 +39,14 @@ def test_a_full_map_takes_nothing_more_and_keeps_what_it_has() -> None:
     assert [offset_map.get(b"key-%d" % i) for i in range(10)] == [*range(100, 109), -1]
 
 
-def test_a_map_that_is_filled_to_the_last_slot_but_one_still_finds_everything() -> None:
+def test_a_map_with_one_free_slot_finds_every_key() -> None:
     offset_map = OffsetMap(7 * SLOT_BYTES, 1.0, secret=SECRET)
     assert [offset_map.put(b"%d" % i, i) for i in range(8)] == [True] * 6 + [False] * 2
     assert [offset_map.get(b"%d" % i) for i in range(8)] == [0, 1, 2, 3, 4, 5, -1, -1]
 
 
 @pytest.mark.requirement("X-12")
-def test_an_empty_map_covers_nothing_until_it_is_told_so() -> None:
+def test_an_empty_map_covers_only_the_range_it_was_given() -> None:
     offset_map = OffsetMap(1 << 20, secret=SECRET)
     assert offset_map.latest_offset == -1
     offset_map.advance(41)
@@ -56,13 +56,13 @@ def test_an_empty_map_covers_nothing_until_it_is_told_so() -> None:
 @pytest.mark.parametrize(
     ("memory_bytes", "load_factor"), [(0, 0.9), (SLOT_BYTES, 0.9), (1 << 20, 0.0), (1 << 20, 1.1), (100, -1)]
 )
-def test_a_map_without_room_is_refused(memory_bytes: int, load_factor: float) -> None:
+def test_a_map_without_slots_is_rejected(memory_bytes: int, load_factor: float) -> None:
     with pytest.raises(OptionError, match=r"log\.cleaner\."):
         OffsetMap(memory_bytes, load_factor, secret=SECRET)
 
 
 @pytest.mark.requirement("X-11")
-def test_the_table_grows_to_its_largest_size_and_loses_nothing() -> None:
+def test_the_table_grows_to_its_maximum_without_losing_entries() -> None:
     offset_map = OffsetMap(40_000 * SLOT_BYTES, 0.9, secret=SECRET)
     sizes = [len(offset_map.slots)]
     keys = 0

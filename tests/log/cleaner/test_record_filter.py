@@ -93,7 +93,7 @@ def clean(
     keeps_old_tombstones=st.booleans(),
     chunk_bytes=st.sampled_from([700, 1 << 30]),
 )
-def test_any_log_is_filtered_as_by_record_objects(
+def test_random_logs_are_filtered_as_by_the_record_objects(
     seed: int,
     magics: tuple[int, ...],
     dirty: float,
@@ -151,7 +151,7 @@ def test_any_log_is_filtered_as_by_record_objects(
 
 
 @pytest.mark.requirement("X-31", "X-33")
-def test_a_batch_of_magic_2_keeps_its_offsets_when_its_first_record_goes() -> None:
+def test_a_magic_2_batch_keeps_its_offsets_without_its_first_record() -> None:
     left = next(read_batches(clean(write_batch(THREE, base_offset=100), {b"a": 102, b"b": 101})))
     assert (left.base_offset, left.last_offset, left.count, left.max_timestamp) == (100, 102, 2, 30)
     assert [(each.offset, each.timestamp, each.value) for each in left.records()] == [(101, 30, b"2"), (102, 20, b"3")]
@@ -159,14 +159,14 @@ def test_a_batch_of_magic_2_keeps_its_offsets_when_its_first_record_goes() -> No
 
 @pytest.mark.requirement("X-31", "R-27")
 @pytest.mark.parametrize("magic", [0, 1])
-def test_a_compressed_message_begins_anew_at_its_first_inner_message(magic: int) -> None:
+def test_a_compressed_message_is_rebased_to_its_first_inner_message(magic: int) -> None:
     left = next(read_batches(clean(write_batch(THREE, magic, "gzip", 100), {b"a": 102, b"b": 101})))
     assert (left.base_offset, left.last_offset) == (101, 102)
     assert [each.offset for each in left.records()] == [101, 102]
 
 
 @pytest.mark.requirement("X-26", "X-27")
-def test_an_emptied_batch_has_the_bytes_that_kafka_gives_it() -> None:
+def test_an_emptied_batch_has_kafkas_bytes() -> None:
     expected = (
         "0000000000000064 00000031 ffffffff 02 689032a8 0000 00000002 ffffffffffffffff 000000000000001e"
         "ffffffffffffffff ffff ffffffff 00000000"
@@ -179,7 +179,7 @@ def test_an_emptied_batch_has_the_bytes_that_kafka_gives_it() -> None:
 
 
 @pytest.mark.requirement("X-23", "X-32")
-def test_a_tombstone_gets_a_delete_horizon_and_the_bytes_that_kafka_gives_it() -> None:
+def test_a_tombstone_gets_a_delete_horizon_with_kafkas_bytes() -> None:
     data = write_batch([record(100, b"a", b"1", 10), record(101, b"b", None, 20)], base_offset=100)
     newest = {b"a": 100, b"b": 101}
     with_horizon = bytes.fromhex(
@@ -196,14 +196,14 @@ def test_a_tombstone_gets_a_delete_horizon_and_the_bytes_that_kafka_gives_it() -
 
 @pytest.mark.requirement("X-23")
 @pytest.mark.parametrize("magic", [0, 1])
-def test_old_tombstones_go_with_the_age_of_their_segment(magic: int) -> None:
+def test_magic_0_and_1_tombstones_expire_with_their_segments_age(magic: int) -> None:
     data = write_batch([record(5, b"b", None, 20)], magic, base_offset=5)
     assert clean(data, {b"b": 5}, keeps_old_tombstones=True) == data
     assert clean(data, {b"b": 5}, keeps_old_tombstones=False) == b""
 
 
 @pytest.mark.requirement("X-20", "X-21", "X-30")
-def test_records_behind_the_map_stay_whatever_they_are() -> None:
+def test_records_after_the_maps_end_are_kept() -> None:
     data = write_batch([record(100, None, b"1", 10), record(101, b"a", b"2", 20)], base_offset=100)
     stats = CleanerStats()
     assert clean(data, {b"a": 500}, latest_offset=99, stats=stats) == data
@@ -214,7 +214,7 @@ def test_records_behind_the_map_stay_whatever_they_are() -> None:
 
 
 @pytest.mark.requirement("X-31", "X-33")
-def test_an_append_time_stays_when_records_go() -> None:
+def test_the_append_time_is_kept_when_records_are_dropped() -> None:
     for magic, codec in ((1, "lz4"), (2, "none"), (2, "zstd")):
         data = write_batch(
             THREE,
@@ -229,7 +229,7 @@ def test_an_append_time_stays_when_records_go() -> None:
         assert [(each.offset, each.timestamp) for each in left.records()] == [(102, 777)]
 
 
-def test_numbers_in_long_form_come_out_in_their_shortest() -> None:
+def test_over_long_varints_are_rewritten_in_their_shortest_form() -> None:
     plain = write_batch(THREE, base_offset=100)
     long_form = bytearray(plain[:61])
     for each in range(3):
@@ -242,7 +242,7 @@ def test_numbers_in_long_form_come_out_in_their_shortest() -> None:
 
 
 @pytest.mark.parametrize("codec", list(Compression))
-def test_a_damaged_batch_ends_the_pass_and_is_named(codec: Compression) -> None:
+def test_a_damaged_batch_ends_the_pass_and_is_reported(codec: Compression) -> None:
     good = write_batch(THREE, 2, codec, 100)
     bad = bytearray(
         write_batch([record(each.offset + 3, each.key, each.value, each.timestamp) for each in THREE], 2, codec, 103)
@@ -256,7 +256,7 @@ def test_a_damaged_batch_ends_the_pass_and_is_named(codec: Compression) -> None:
 
 
 @pytest.mark.parametrize(("magic", "codec"), [(0, "none"), (1, "none"), (1, "gzip"), (2, "none"), (2, "zstd")])
-def test_any_byte_changed_gives_batches_or_an_error(magic: int, codec: str) -> None:
+def test_any_changed_byte_gives_batches_or_an_error(magic: int, codec: str) -> None:
     """Checksums are taken anew, so that the fields themselves are met."""
     data = write_batch(THREE, magic, codec, 100)
     for at in range(12, len(data)):

@@ -64,7 +64,7 @@ def entry(first_offset: int, last_offset: int, producer_id: int = 9) -> Transact
 
 
 @pytest.mark.requirement("X-25")
-def test_a_commit_marker_may_go_once_no_batch_of_its_transaction_is_left() -> None:
+def test_a_commit_marker_is_dropped_once_its_transaction_has_no_batches() -> None:
     transactions = CleanedTransactions()
     assert transactions.on_control(marker(3, ControlRecordType.COMMIT))
     assert not transactions.on_data(9, 4)
@@ -76,7 +76,7 @@ def test_a_commit_marker_may_go_once_no_batch_of_its_transaction_is_left() -> No
 
 
 @pytest.mark.requirement("X-24", "X-25", "X-34")
-def test_an_abort_marker_stays_in_the_index_while_a_batch_of_its_transaction_was_met() -> None:
+def test_an_abort_marker_stays_indexed_while_its_transaction_has_batches() -> None:
     transactions = CleanedTransactions()
     transactions.add([entry(10, 14), entry(20, 21, producer_id=8), entry(30, 33)])
     assert not transactions.on_data(9, 9)  # before the transaction: committed
@@ -92,11 +92,11 @@ def test_an_abort_marker_stays_in_the_index_while_a_batch_of_its_transaction_was
 
 
 @pytest.mark.requirement("X-25", "P-08")
-def test_an_abort_marker_of_no_data_may_go_without_an_index_entry() -> None:
+def test_an_abort_marker_without_data_is_dropped_without_an_index_entry() -> None:
     assert CleanedTransactions().on_control(marker(3, ControlRecordType.ABORT))
 
 
-def test_an_abort_that_the_index_has_lost_is_refused_before_its_data_pass_for_committed() -> None:
+def test_an_abort_missing_from_the_index_is_an_error_not_committed_data() -> None:
     transactions = CleanedTransactions()
     transactions.on_data(9, 4)
     with pytest.raises(LogError, match="not in the transaction index; rebuild"):
@@ -104,7 +104,7 @@ def test_an_abort_that_the_index_has_lost_is_refused_before_its_data_pass_for_co
 
 
 @pytest.mark.requirement("X-25")
-def test_emptied_control_batches_may_go_and_control_records_of_other_kinds_stay() -> None:
+def test_emptied_control_batches_are_dropped_and_other_control_records_kept() -> None:
     fields = BatchFields(producer_id=9, producer_epoch=2, is_transactional=True, is_control=True)
     emptied = next(read_batches(write_empty_batch(fields, base_offset=5, last_offset=5)))
     assert CleanedTransactions().on_control(emptied)
@@ -113,7 +113,7 @@ def test_emptied_control_batches_may_go_and_control_records_of_other_kinds_stay(
 
 
 @pytest.mark.requirement("X-25")
-def test_a_marker_that_may_go_waits_for_its_delete_horizon() -> None:
+def test_a_droppable_marker_waits_for_its_delete_horizon() -> None:
     def choose(batch: Batch, now_ms: int, may_go: bool = True) -> tuple[bool, bool]:
         choice = choose_batch(batch, may_go, last_records={}, end_offset=100, now_ms=now_ms)
         return choice.drops_records, choice.needs_horizon

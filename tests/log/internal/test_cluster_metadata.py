@@ -33,7 +33,7 @@ def facts(cluster: ClusterState) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("archive", ["modern", "modern44"])
-def test_the_log_replayed_from_its_start_is_what_kafka_put_into_each_snapshot(
+def test_replaying_the_log_gives_the_contents_of_each_kafka_snapshot(
     archive: str, kafka_logs: dict[str, Path], tmp_path: Path
 ) -> None:
     """Kafka's controller made the snapshots of its own state: brokers, topics, partitions, settings, quotas, ACLs..."""
@@ -53,7 +53,7 @@ def test_the_log_replayed_from_its_start_is_what_kafka_put_into_each_snapshot(
         assert by_log.problems.count == 0
 
 
-def test_what_the_modern_cluster_was(kafka_logs: dict[str, Path]) -> None:
+def test_the_state_of_the_modern_cluster_is_complete(kafka_logs: dict[str, Path]) -> None:
     cluster = replay_cluster(LogDirectory(kafka_logs["modern"] / "data"))
     assert (cluster.snapshot_offset, cluster.end_offset, cluster.leader, cluster.kraft_version) == (401, 445, 1, 1)
     assert cluster.features == {"metadata.version": 21}
@@ -85,7 +85,7 @@ def test_what_the_modern_cluster_was(kafka_logs: dict[str, Path]) -> None:
     assert broker.endpoints[1].port == 21092
 
 
-def test_the_topics_are_those_whose_logs_are_there(kafka_logs: dict[str, Path]) -> None:
+def test_the_topics_are_those_with_logs_in_the_directory(kafka_logs: dict[str, Path]) -> None:
     for archive in ("modern", "modern44"):
         directory = LogDirectory(kafka_logs[archive] / "data")
         topics = replay_cluster(directory).topics
@@ -93,7 +93,7 @@ def test_the_topics_are_those_whose_logs_are_there(kafka_logs: dict[str, Path]) 
         assert {name: topic.topic_id for name, topic in topics.items()} == there
 
 
-def test_any_earlier_offset_or_time_is_what_was_known_then(kafka_logs: dict[str, Path]) -> None:
+def test_the_state_at_an_earlier_offset_or_time_is_restored(kafka_logs: dict[str, Path]) -> None:
     directory = LogDirectory(kafka_logs["modern"] / "data")
     assert replay_cluster(directory, at_offset=0).topics == {}
     assert list(replay_cluster(directory, at_offset=21).topics) == ["orders"]
@@ -108,7 +108,7 @@ def test_any_earlier_offset_or_time_is_what_was_known_then(kafka_logs: dict[str,
     assert late.snapshot_offset == 221
 
 
-def test_a_log_whose_beginning_is_gone_starts_at_its_snapshot(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+def test_a_log_without_its_start_is_read_from_its_snapshot(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
     folder = kafka_logs["modern"] / "data" / "__cluster_metadata-0"
     data = tmp_path / "data"
     shutil.copytree(folder, data / folder.name)
@@ -119,7 +119,7 @@ def test_a_log_whose_beginning_is_gone_starts_at_its_snapshot(kafka_logs: dict[s
         replay_cluster(LogDirectory(data), at_offset=250)
 
 
-def test_a_snapshot_that_was_not_finished_is_passed_over(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+def test_an_unfinished_snapshot_is_ignored(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
     folder = kafka_logs["modern"] / "data" / "__cluster_metadata-0"
     copy = tmp_path / folder.name
     shutil.copytree(folder, copy)
@@ -155,7 +155,7 @@ PARTITION = made(
 BROKER = made("RegisterBrokerRecord", broker_id=1, broker_epoch=9, rack="r", fenced=True)
 
 
-def test_a_partition_change_changes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
+def test_a_partition_change_record_changes_only_its_fields(tmp_path: Path) -> None:
     change = {"partition_id": 0, "topic_id": TOPIC_ID}
     shrunk = cluster_of(tmp_path / "a", TOPIC, PARTITION, made("PartitionChangeRecord", isr=[1], **change))
     partition = shrunk.topics["t"].partitions[0]
@@ -181,7 +181,7 @@ def test_a_partition_change_changes_what_it_names_and_nothing_else(tmp_path: Pat
     assert cleared.topics["t"].partitions[0].elr == ()
 
 
-def test_brokers_come_are_fenced_and_go(tmp_path: Path) -> None:
+def test_brokers_are_registered_fenced_and_unregistered(tmp_path: Path) -> None:
     def state(*records: tuple[None, bytes]) -> Any:
         data = tmp_path / str(len(list(tmp_path.iterdir())))
         return cluster_of(data, BROKER, *records).brokers.get(1)
@@ -196,7 +196,7 @@ def test_brokers_come_are_fenced_and_go(tmp_path: Path) -> None:
     assert state(made("UnregisterBrokerRecord", broker_id=1, broker_epoch=9)) is None
 
 
-def test_settings_quotas_users_and_tokens_are_set_and_removed(tmp_path: Path) -> None:
+def test_configs_quotas_users_and_tokens_are_set_and_removed(tmp_path: Path) -> None:
     entity = registry.get("ClientQuotaRecord").EntityData(entity_type="user", entity_name="u")  # type: ignore[attr-defined]
     made_ones = [
         TOPIC,
@@ -229,14 +229,14 @@ def test_settings_quotas_users_and_tokens_are_set_and_removed(tmp_path: Path) ->
     assert (removed.topics, removed.configs) == ({}, {})
 
 
-def test_a_deleted_topics_id_keeps_its_name_for_states_of_the_past(tmp_path: Path) -> None:
+def test_a_deleted_topics_id_keeps_its_name_for_earlier_states(tmp_path: Path) -> None:
     removed = made("RemoveTopicRecord", topic_id=TOPIC_ID)
     log_of(tmp_path, "__cluster_metadata-0", batch([TOPIC, PARTITION, removed], 0))
     assert topic_names(LogDirectory(tmp_path)) == {}
     assert topic_names(LogDirectory(tmp_path), deleted=True) == {TOPIC_ID: "t"}
 
 
-def test_records_of_a_transaction_count_together_or_not_at_all(tmp_path: Path) -> None:
+def test_records_of_a_metadata_transaction_apply_together_or_not_at_all(tmp_path: Path) -> None:
     begin, other = made("BeginTransactionRecord", name="x"), made("TopicRecord", name="u", topic_id=UUID(int=78))
     unfinished = cluster_of(tmp_path / "a", TOPIC, begin, other)
     assert set(unfinished.topics) == {"t"}
@@ -246,7 +246,7 @@ def test_records_of_a_transaction_count_together_or_not_at_all(tmp_path: Path) -
     assert (set(aborted.topics), set(aborted.brokers)) == ({"t"}, {1})
 
 
-def test_records_about_what_is_not_there_are_problems_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_records_about_missing_entities_are_problems_and_later_ones_apply(tmp_path: Path) -> None:
     cluster = cluster_of(
         tmp_path,
         PARTITION,
@@ -265,7 +265,7 @@ def test_records_about_what_is_not_there_are_problems_and_the_rest_goes_on(tmp_p
     assert (cluster.end_offset, cluster.end_timestamp) == (9, NOW + 8000)
 
 
-def test_rows_have_no_secret_unless_asked(tmp_path: Path) -> None:
+def test_rows_hide_secrets_by_default(tmp_path: Path) -> None:
     cluster = cluster_of(
         tmp_path,
         made("ConfigRecord", resource_type=4, resource_name="1", name="ssl.keystore.password", value="hunter2"),

@@ -48,7 +48,7 @@ def committed(state: GroupsState) -> Committed:
 
 
 @pytest.mark.parametrize(("archive", "count"), [("modern", 11), ("modern44", 8)])
-def test_committed_offsets_are_those_of_kafkas_dump(archive: str, count: int, kafka_logs: dict[str, Path]) -> None:
+def test_committed_offsets_equal_those_of_kafkas_dump(archive: str, count: int, kafka_logs: dict[str, Path]) -> None:
     directory = LogDirectory(kafka_logs[archive] / "data")
     expected: Committed = {}
     for partition in range(3):
@@ -60,7 +60,7 @@ def test_committed_offsets_are_those_of_kafkas_dump(archive: str, count: int, ka
     assert state.problems.count == 0
 
 
-def test_old_consumers_commits_read_like_new_ones(kafka_logs: dict[str, Path]) -> None:
+def test_commits_of_old_consumers_are_read(kafka_logs: dict[str, Path]) -> None:
     """Committed through 2.8.2 by clients 0.9 and 0.10; the offsets stand in Kafka's dump of these files."""
     state = replay_groups(LogDirectory(kafka_logs["legacy"] / "data"))
     offsets = {"v0": [121, 355, 261, 247, 122], "v1": [0, 0, 146, 232, 122]}
@@ -73,7 +73,7 @@ def test_old_consumers_commits_read_like_new_ones(kafka_logs: dict[str, Path]) -
     }
 
 
-def test_groups_of_each_kind(kafka_logs: dict[str, Path]) -> None:
+def test_groups_of_every_type_are_read(kafka_logs: dict[str, Path]) -> None:
     modern = replay_groups(LogDirectory(kafka_logs["modern"] / "data")).groups
     assert {name: (group.kind, group.state, len(group.members)) for name, group in modern.items()} == {
         "g-admin": ("classic", "Empty", 0),
@@ -96,7 +96,7 @@ def test_groups_of_each_kind(kafka_logs: dict[str, Path]) -> None:
     assert set(share.topic_names.values()) == {"events44"}
 
 
-def test_a_group_at_an_offset_is_the_group_of_that_moment(kafka_logs: dict[str, Path]) -> None:
+def test_a_group_at_an_offset_has_its_earlier_state(kafka_logs: dict[str, Path]) -> None:
     """g-new (KIP-848) while it rebalances: offsets 34 to 48 of partition 1, as Kafka's dump shows them."""
     directory = LogDirectory(kafka_logs["modern"] / "data")
 
@@ -120,7 +120,7 @@ def test_a_group_at_an_offset_is_the_group_of_that_moment(kafka_logs: dict[str, 
     assert timed.members["CgR-Jv-yRdya8HM3mutUYQ"].previous_epoch == 2
 
 
-def test_lag_is_counted_to_the_ends_of_the_logs_that_are_here(kafka_logs: dict[str, Path]) -> None:
+def test_lag_is_relative_to_the_log_ends_in_the_directory(kafka_logs: dict[str, Path]) -> None:
     directory = LogDirectory(kafka_logs["modern"] / "data")
     group = replay_groups(directory).groups["g-static"]
     rows = list(offset_rows(group, LogEnds(directory), topic_names(directory)))
@@ -134,7 +134,7 @@ def test_lag_is_counted_to_the_ends_of_the_logs_that_are_here(kafka_logs: dict[s
     assert group_row(group, LogEnds(None))["lag"] is None
 
 
-def test_topic_ids_get_the_names_of_the_directory(kafka_logs: dict[str, Path]) -> None:
+def test_topic_ids_are_resolved_to_names_of_the_directory(kafka_logs: dict[str, Path]) -> None:
     directory = LogDirectory(kafka_logs["modern"] / "data")
     names = topic_names(directory)
     assert names == {log.topic_id: topic for (topic, _), log in directory.items() if log.topic_id} | names
@@ -198,27 +198,27 @@ def test_offsets_of_a_transaction_count_when_it_commits(tmp_path: Path) -> None:
         assert not group.pending_offsets
 
 
-def test_a_plain_commit_behind_one_in_a_transaction_stays(tmp_path: Path) -> None:
+def test_a_plain_commit_after_a_transactional_one_is_kept(tmp_path: Path) -> None:
     state = groups_of(
         tmp_path, batch([commit(5)], 0, **IN_TRANSACTION), batch([commit(9)], 1), marker(2, 7, commit=True)
     )
     assert committed(state) == {("g", "t", 0): 9}
 
 
-def test_another_producers_marker_changes_nothing(tmp_path: Path) -> None:
+def test_the_marker_of_another_producer_changes_nothing(tmp_path: Path) -> None:
     state = groups_of(tmp_path, batch([commit(5)], 0, **IN_TRANSACTION), marker(1, 8, commit=True))
     assert committed(state) == {}
     assert len(state.groups["g"].pending_offsets) == 1
 
 
-def test_a_tombstone_takes_pending_offsets_too_and_an_empty_group_is_gone(tmp_path: Path) -> None:
+def test_a_tombstone_removes_pending_offsets_and_the_empty_group(tmp_path: Path) -> None:
     inside = batch([commit(5)], 0, **IN_TRANSACTION)
     assert groups_of(tmp_path / "a", inside, batch([commit(None)], 1)).groups == {}
     assert groups_of(tmp_path / "b", inside, marker(1, 7, commit=False)).groups == {}
     assert groups_of(tmp_path / "c", batch([commit(None)], 0)).groups == {}
 
 
-def test_a_group_whose_record_is_deleted_keeps_its_offsets(tmp_path: Path) -> None:
+def test_a_group_keeps_its_offsets_after_its_record_is_deleted(tmp_path: Path) -> None:
     alive = keyed(_group_key(), registry.get("GroupMetadataValue")(protocol_type="consumer", generation=3))  # type: ignore[call-arg]
     group = groups_of(tmp_path, batch([alive, commit(4), keyed(_group_key(), None)], 0)).groups["g"]
     assert (group.epoch, group.protocol_type, group.offsets["t", 0].offset) == (-1, "", 4)
@@ -228,7 +228,7 @@ def _group_key() -> Any:
     return registry.get("GroupMetadataKey")(group="g")  # type: ignore[call-arg]
 
 
-def test_a_group_of_the_connect_protocol_keeps_its_members_bytes(tmp_path: Path) -> None:
+def test_connect_groups_keep_their_members_bytes(tmp_path: Path) -> None:
     value: Any = registry.get("GroupMetadataValue")
     member = value.MemberMetadata(member_id="m", client_id="c", subscription=b"\0\1", assignment=b"\0\2worker")
     record = keyed(_group_key(), value(protocol_type="connect", protocol="sessioned", generation=1, members=[member]))
@@ -236,7 +236,7 @@ def test_a_group_of_the_connect_protocol_keeps_its_members_bytes(tmp_path: Path)
     assert (found.subscription, found.assignment, found.assigned) == (b"\0\1", b"\0\2worker", ())
 
 
-def test_a_later_version_of_a_subscription_is_read_as_the_last_known(tmp_path: Path) -> None:
+def test_an_unknown_subscription_version_is_read_as_the_latest_known(tmp_path: Path) -> None:
     value: Any = registry.get("GroupMetadataValue")
     subscription: Any = registry.get("ConsumerProtocolSubscription")(topics=["t"], rack_id="r")  # type: ignore[call-arg]
     latest = subscription.VALID_VERSIONS.highest
@@ -276,7 +276,7 @@ def test_a_streams_group_has_tasks_a_topology_and_states(tmp_path: Path) -> None
     assert groups_of(tmp_path / "b", batch(records, 0), batch(gone, 5)).groups == {}
 
 
-def test_a_regular_expression_stands_for_its_topics(tmp_path: Path) -> None:
+def test_a_regex_subscription_is_resolved_to_topics(tmp_path: Path) -> None:
     state = groups_of(
         tmp_path,
         batch(

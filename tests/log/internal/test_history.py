@@ -46,7 +46,7 @@ READERS = {
         ("modern44", "__share_group_state"),
     ],
 )
-def test_every_record_is_what_kafkas_tool_decodes(archive: str, topic: str, kafka_logs: dict[str, Path]) -> None:
+def test_every_group_record_equals_kafkas_decoded_dump(archive: str, topic: str, kafka_logs: dict[str, Path]) -> None:
     records = list(READERS[topic](LogDirectory(kafka_logs[archive] / "data")))
     compared = 0
     for partition in range(3):
@@ -71,7 +71,7 @@ def test_every_record_is_what_kafkas_tool_decodes(archive: str, topic: str, kafk
 
 @pytest.mark.requirement("R-40", "R-41")
 @pytest.mark.parametrize("archive", ["modern", "modern44"])
-def test_every_metadata_record_is_what_kafkas_tool_decodes(archive: str, kafka_logs: dict[str, Path]) -> None:
+def test_every_metadata_record_equals_kafkas_decoded_dump(archive: str, kafka_logs: dict[str, Path]) -> None:
     directory = LogDirectory(kafka_logs[archive] / "data")
     files = {"00000000000000000000.log": list(read_cluster_records(directory))}
     for snapshot in list_snapshots(directory):
@@ -103,7 +103,7 @@ def test_a_read_stops_at_an_offset_or_a_time(kafka_logs: dict[str, Path]) -> Non
         assert len(early) == len(everything) or everything[len(early)].timestamp > time
 
 
-def test_a_directory_without_the_topic_says_what_is_there(kafka_logs: dict[str, Path]) -> None:
+def test_a_directory_without_the_topic_lists_its_topics(kafka_logs: dict[str, Path]) -> None:
     directory = LogDirectory(kafka_logs["legacy"] / "data")
     with pytest.raises(LogError, match=r"no partition of '__transaction_state'; available topics: .*v0"):
         next(read_transaction_records(directory))
@@ -122,7 +122,7 @@ def only(data: Path, *batches: bytes) -> list[TypedRecord]:
     return list(read_group_records(LogDirectory(log_of(data, "__consumer_offsets-0", *batches))))
 
 
-def test_unknown_types_and_versions_are_rows_with_their_bytes(tmp_path: Path) -> None:
+def test_records_of_unknown_types_and_versions_keep_their_bytes(tmp_path: Path) -> None:
     key, value = COMMIT
     assert value is not None
     records = only(
@@ -144,7 +144,7 @@ def test_unknown_types_and_versions_are_rows_with_their_bytes(tmp_path: Path) ->
     assert [each.offset for each in state.problems.records] == [1, 2, 3]
 
 
-def test_bytes_behind_a_message_are_told_with_their_place(tmp_path: Path) -> None:
+def test_bytes_after_a_message_are_reported_with_their_position(tmp_path: Path) -> None:
     key, value = COMMIT
     assert value is not None
     (record,) = only(tmp_path, batch([(key, value + b"xyz")], 0))
@@ -153,7 +153,7 @@ def test_bytes_behind_a_message_are_told_with_their_place(tmp_path: Path) -> Non
     assert record.error_position == len(value)
 
 
-def test_every_cut_of_a_value_is_an_error_at_a_byte_of_it(tmp_path: Path) -> None:
+def test_every_truncated_value_reports_a_position_inside_it(tmp_path: Path) -> None:
     key, value = COMMIT
     assert value is not None
     records = only(tmp_path, batch([(key, value[:cut]) for cut in range(len(value))], 0))
@@ -164,7 +164,7 @@ def test_every_cut_of_a_value_is_an_error_at_a_byte_of_it(tmp_path: Path) -> Non
         assert record.key is not None
 
 
-def test_a_damaged_batch_is_one_row_and_reading_goes_on_behind_it(tmp_path: Path) -> None:
+def test_a_damaged_batch_is_one_row_and_reading_continues_after_it(tmp_path: Path) -> None:
     first, second, third = (bytearray(batch([COMMIT, COMMIT], offset)) for offset in (0, 2, 4))
     second[-1] ^= 1
     records = only(tmp_path, bytes(first), bytes(second), bytes(third))
@@ -181,14 +181,14 @@ def test_a_damaged_batch_is_one_row_and_reading_goes_on_behind_it(tmp_path: Path
     assert "__consumer_offsets-0" in (damage.error or "")
 
 
-def test_bytes_that_are_no_batch_end_a_segment_and_not_the_log(tmp_path: Path) -> None:
+def test_bytes_that_are_not_a_batch_end_the_segment_not_the_log(tmp_path: Path) -> None:
     data = log_of(tmp_path, "__consumer_offsets-0", batch([COMMIT], 0), b"\xff" * 80)
     (data / "__consumer_offsets-0" / f"{7:020}.log").write_bytes(batch([COMMIT], 7))
     records = list(read_group_records(LogDirectory(data)))
     assert [(each.offset, each.kind) for each in records] == [(0, "OffsetCommit"), (1, "damage"), (7, "OffsetCommit")]
 
 
-def test_control_records_that_are_none_are_rows_too(tmp_path: Path) -> None:
+def test_invalid_control_records_are_rows(tmp_path: Path) -> None:
     odd = batch([(b"\0\0\0\x09", b"later"), (b"\0", b""), (b"\0\0\0\1", b"\0")], 0, is_control=True)
     later, short, cut = only(tmp_path, odd, marker(3, 7, commit=True))[:3]
     assert (later.kind, later.record_type, later.error) == ("unknown", 9, None)
@@ -200,9 +200,7 @@ def test_control_records_that_are_none_are_rows_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state", "__share_group_state"])
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=40, deadline=None)
-def test_whatever_the_bytes_are_reading_gives_rows(
-    name: str, seed: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_random_bytes_are_read_as_rows(name: str, seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keys and values that Kafka wrote with bytes flipped, cut, inserted, below a right checksum; then the file too."""
     chance = random.Random(seed)
     data = tmp_path_factory.mktemp("damaged")
@@ -222,7 +220,7 @@ def test_whatever_the_bytes_are_reading_gives_rows(
 
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=40, deadline=None)
-def test_whatever_metadata_is_reading_gives_rows(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_random_metadata_records_are_read_as_rows(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     chance = random.Random(seed)
     data = tmp_path_factory.mktemp("damaged")
     records = [_damaged(chance, None, chance.choice(METADATA)) for _ in range(20)]

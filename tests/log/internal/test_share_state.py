@@ -19,7 +19,7 @@ from kwire.log.internal import replay_groups, replay_share_state, topic_names
 from kwire.messages import registry
 
 
-def test_updates_add_up_to_the_counts_kafka_kept(kafka_logs: dict[str, Path]) -> None:
+def test_updates_sum_to_kafkas_delivery_counts(kafka_logs: dict[str, Path]) -> None:
     """With every update Kafka stored how many records from the start offset on are done: it must be the merged ranges'.
 
     The ranges are ours, the count (deliveryCompleteCount, KIP-1226) is the broker's own.
@@ -41,7 +41,7 @@ def test_updates_add_up_to_the_counts_kafka_kept(kafka_logs: dict[str, Path]) ->
     assert compared > 10
 
 
-def test_a_share_partition_in_one_row(kafka_logs: dict[str, Path]) -> None:
+def test_a_share_partition_is_one_row(kafka_logs: dict[str, Path]) -> None:
     directory = LogDirectory(kafka_logs["modern44"] / "data")
     assert replay_groups(directory).groups["share44"].kind == "share"
     shares = replay_share_state(directory).partitions.values()
@@ -76,7 +76,7 @@ def _record(name: str, ranges: tuple, fields: dict[str, Any]) -> tuple[bytes, by
     return keyed(key, cls(state_batches=batches, **fields))
 
 
-def test_a_snapshot_replaces_and_an_update_adds(tmp_path: Path) -> None:
+def test_a_snapshot_replaces_the_state_and_an_update_extends_it(tmp_path: Path) -> None:
     records = [
         snapshot((0, 9, 0, 1), start_offset=0, state_epoch=1, leader_epoch=4),
         update((3, 5, 2, 1)),
@@ -105,7 +105,7 @@ def test_a_snapshot_replaces_and_an_update_adds(tmp_path: Path) -> None:
     st.integers(-1, 20),
     st.randoms(use_true_random=False),
 )
-def test_merging_is_the_largest_at_every_offset_in_any_order(
+def test_merging_takes_the_maximum_per_offset_in_any_order(
     drawn: list[tuple[int, int, int, int]], start: int, chance: random.Random
 ) -> None:
     ranges = [DeliveredRange(first, first + length, state, count) for first, length, state, count in drawn]

@@ -16,7 +16,7 @@ from kwire.log.internal import replay_transactions
 from kwire.messages import registry
 
 
-def test_the_last_record_of_each_id_is_its_state(kafka_logs: dict[str, Path]) -> None:
+def test_the_last_record_of_each_transactional_id_is_its_state(kafka_logs: dict[str, Path]) -> None:
     """Kafka 4.3's dump of the same files, line by line."""
     last: dict[str, dict[str, Any]] = {}
     for partition in range(3):
@@ -40,9 +40,7 @@ def test_the_last_record_of_each_id_is_its_state(kafka_logs: dict[str, Path]) ->
 
 @pytest.mark.requirement("P-06")
 @pytest.mark.parametrize(("archive", "topic"), [("modern", "txn"), ("modern44", "txn44")])
-def test_open_transactions_are_where_readers_of_committed_data_stop(
-    archive: str, topic: str, kafka_logs: dict[str, Path]
-) -> None:
+def test_open_transactions_bound_the_last_stable_offset(archive: str, topic: str, kafka_logs: dict[str, Path]) -> None:
     """Kafka's consumer could not read to the end of exactly the partitions that an open transaction names."""
     state = replay_transactions(LogDirectory(kafka_logs[archive] / "data"))
     held = {
@@ -61,7 +59,7 @@ def test_open_transactions_are_where_readers_of_committed_data_stop(
     assert held == {(name, int(number)) for name, number in stopped} == {(topic, 0), (topic, 1)}
 
 
-def test_an_earlier_moment_shows_the_transaction_that_was_open_then(kafka_logs: dict[str, Path]) -> None:
+def test_an_earlier_state_has_the_transaction_open_at_that_time(kafka_logs: dict[str, Path]) -> None:
     """txn-tx-1 of partition 0: empty, ongoing in two partitions, with a group's offsets, committing, committed."""
     directory = LogDirectory(kafka_logs["modern"] / "data")
 

@@ -70,7 +70,7 @@ def columns_of(folder: Path, topic: str, partition: int, *, with_aborted: bool) 
 @pytest.mark.requirement("U-10", "U-14", "U-20", "R-25", "A-23")
 @pytest.mark.parametrize(("magic", "codec"), TARGETS)
 @pytest.mark.parametrize("archive", ARCHIVES)
-def test_records_stay_what_they_are_as_far_as_the_format_lets(
+def test_conversion_keeps_every_field_the_format_supports(
     archive: str, magic: int | None, codec: Compression | None, kafka_logs: dict[str, Path]
 ) -> None:
     folder = kafka_logs[archive]
@@ -110,7 +110,7 @@ def test_records_stay_what_they_are_as_far_as_the_format_lets(
 
 @pytest.mark.requirement("R-36", "R-37")
 @pytest.mark.parametrize("codec", list(Compression))
-def test_another_codec_leaves_the_rest_of_a_header_alone(codec: Compression, kafka_logs: dict[str, Path]) -> None:
+def test_another_codec_keeps_the_rest_of_the_header(codec: Compression, kafka_logs: dict[str, Path]) -> None:
     seen = 0
     for log in logs(kafka_logs["modern"]):
         for _, old in log.batches():
@@ -127,7 +127,7 @@ def test_another_codec_leaves_the_rest_of_a_header_alone(codec: Compression, kaf
     assert seen > 500
 
 
-def test_what_is_lost_is_counted(kafka_logs: dict[str, Path]) -> None:
+def test_lost_fields_are_counted(kafka_logs: dict[str, Path]) -> None:
     folder = kafka_logs["modern"]
     batches, aborted = stored(folder, "txn", 0), aborted_of(folder, "txn", 0)
     data = [batch for batch in batches if not batch.is_control]
@@ -149,7 +149,7 @@ def test_what_is_lost_is_counted(kafka_logs: dict[str, Path]) -> None:
     assert Loss().described() == "nothing"
 
 
-def test_a_codec_goes_on_over_calls(kafka_logs: dict[str, Path]) -> None:
+def test_a_codec_is_reused_between_calls(kafka_logs: dict[str, Path]) -> None:
     """A transaction whose marker comes with a later call is not open."""
     folder = kafka_logs["modern"]
     batches, aborted = stored(folder, "txn", 1), aborted_of(folder, "txn", 1)
@@ -160,7 +160,7 @@ def test_a_codec_goes_on_over_calls(kafka_logs: dict[str, Path]) -> None:
     assert parts.loss == whole.loss
 
 
-def test_damage_is_not_given_a_new_checksum(kafka_logs: dict[str, Path]) -> None:
+def test_a_corrupt_batch_does_not_get_a_new_checksum(kafka_logs: dict[str, Path]) -> None:
     data = bytearray(stored(kafka_logs["modern"], "orders", 0)[3].buffer)
     data[-1] ^= 1
     converter = BatchConverter(TargetFormat(codec=Compression.ZSTD), lambda batch: False)
@@ -168,14 +168,14 @@ def test_damage_is_not_given_a_new_checksum(kafka_logs: dict[str, Path]) -> None
         list(converter.convert(read_batches(data)))
 
 
-def test_formats_that_do_not_exist_are_refused() -> None:
+def test_unknown_formats_are_rejected() -> None:
     with pytest.raises(OptionError, match="magic 3"):
         TargetFormat(magic=3)
     with pytest.raises(OptionError, match="not supported by magic 1"):
         TargetFormat(magic=1, codec=Compression.ZSTD)
 
 
-def test_times_that_no_calendar_has_go_by_way_of_objects() -> None:
+def test_timestamps_out_of_the_calendar_are_converted() -> None:
     """Columns count microseconds, in which such a time has no room."""
     times = [5, 2**62, -1]
     records = [

@@ -58,7 +58,7 @@ def same_log(old: LogDirectory, new: LogDirectory, key: tuple[str, int]) -> None
 
 
 @pytest.mark.parametrize("archive", ["modern", "legacy"])
-def test_a_whole_directory_with_another_codec_is_the_same_to_clients(
+def test_a_directory_with_another_codec_reads_the_same(
     archive: str, kafka_logs: dict[str, Path], tmp_path: Path
 ) -> None:
     source = LogDirectory(kafka_logs[archive] / "data")
@@ -89,7 +89,7 @@ def test_a_whole_directory_with_another_codec_is_the_same_to_clients(
     assert not os.path.lexists(tmp_path / "new.part.json")
 
 
-def test_what_is_written_has_nothing_wrong_with_it(some: LogDirectory, tmp_path: Path) -> None:
+def test_the_output_verifies_without_findings(some: LogDirectory, tmp_path: Path) -> None:
     for number, target in enumerate((ZSTD, OLD, TargetFormat(magic=0, codec=Compression.NONE))):
         path = tmp_path / f"new{number}"
         convert_directory(some, str(path), target, list(some), whole=True, accept_loss=True, now_ms=NOW)
@@ -104,7 +104,7 @@ def test_what_is_written_has_nothing_wrong_with_it(some: LogDirectory, tmp_path:
                 )
 
 
-def test_a_dry_run_tells_what_will_be(some: LogDirectory, tmp_path: Path) -> None:
+def test_a_dry_run_reports_the_result(some: LogDirectory, tmp_path: Path) -> None:
     told: list[int] = []
     expected = examine(some, OLD, list(some), progress=told.append)
     assert sum(told) == sum(some[each.topic, each.partition].size_bytes for each in expected)
@@ -115,7 +115,7 @@ def test_a_dry_run_tells_what_will_be(some: LogDirectory, tmp_path: Path) -> Non
     ]  # fmt: skip
 
 
-def test_the_log_end_stays_where_the_last_batches_are_left_out(some: LogDirectory, tmp_path: Path) -> None:
+def test_the_log_end_is_kept_when_the_last_batches_are_dropped(some: LogDirectory, tmp_path: Path) -> None:
     """The next record must not get an offset that consumers have committed already."""
     convert_directory(some, str(tmp_path / "new"), OLD, [("txn", 0)], whole=False, accept_loss=True, now_ms=NOW)
     before, after = some["txn", 0], LogDirectory(tmp_path / "new")["txn", 0]
@@ -129,13 +129,13 @@ def test_the_log_end_stays_where_the_last_batches_are_left_out(some: LogDirector
     assert LogDirectory(tmp_path / "new").meta_properties == {}
 
 
-def test_losses_are_refused_before_anything_is_written(some: LogDirectory, tmp_path: Path) -> None:
+def test_losses_are_rejected_before_anything_is_written(some: LogDirectory, tmp_path: Path) -> None:
     with pytest.raises(LossRefused, match=r"loses \d+ records with headers, \d+ control batches"):
         convert_directory(some, str(tmp_path / "new"), OLD, list(some), whole=True, now_ms=NOW)
     assert [path.name for path in tmp_path.iterdir() if path.name != "source"] == []
 
 
-def test_a_target_in_use_is_left_alone(some: LogDirectory, tmp_path: Path) -> None:
+def test_an_existing_target_is_unchanged(some: LogDirectory, tmp_path: Path) -> None:
     target = tmp_path / "mine"
     target.mkdir()
     (target / "file").write_text("x")
@@ -152,7 +152,7 @@ def tree(path: Path) -> dict[str, bytes]:
     return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
-def test_an_interrupted_run_is_gone_on_with(some: LogDirectory, tmp_path: Path) -> None:
+def test_an_interrupted_run_resumes(some: LogDirectory, tmp_path: Path) -> None:
     convert_directory(some, str(tmp_path / "whole"), ZSTD, list(some), whole=True, now_ms=NOW)
     expected = tree(tmp_path / "whole")
     counting = StoppingFileSystem()
@@ -178,7 +178,7 @@ def test_an_interrupted_run_is_gone_on_with(some: LogDirectory, tmp_path: Path) 
     assert kept_some > 0
 
 
-def test_what_another_conversion_has_left_is_refused(some: LogDirectory, tmp_path: Path) -> None:
+def test_the_state_of_another_conversion_is_rejected(some: LogDirectory, tmp_path: Path) -> None:
     with pytest.raises(Stopped):
         convert_directory(
             some, str(tmp_path / "new"), ZSTD, list(some), whole=True, now_ms=NOW, file_system=StoppingFileSystem(300)
@@ -187,7 +187,7 @@ def test_what_another_conversion_has_left_is_refused(some: LogDirectory, tmp_pat
         convert_directory(some, str(tmp_path / "new"), OLD, list(some), whole=True, accept_loss=True, now_ms=NOW)
 
 
-def test_a_source_that_has_changed_since_is_converted_again(some: LogDirectory, tmp_path: Path) -> None:
+def test_a_changed_source_is_converted_again(some: LogDirectory, tmp_path: Path) -> None:
     class UntilTxn(StoppingFileSystem):
         def make_directory(self, path: str) -> None:
             if path.endswith("txn-0") and "compacted" not in path:
@@ -204,7 +204,7 @@ def test_a_source_that_has_changed_since_is_converted_again(some: LogDirectory, 
     assert LogDirectory(tmp_path / "new")["trimmed", 0].log_end_offset == 982
 
 
-def test_processes_do_the_same(some: LogDirectory, tmp_path: Path) -> None:
+def test_parallel_processes_give_the_same_result(some: LogDirectory, tmp_path: Path) -> None:
     told: list[int] = []
     convert_directory(some, str(tmp_path / "one"), ZSTD, list(some), whole=True, now_ms=NOW)
     convert_directory(
@@ -224,7 +224,7 @@ def full_disk() -> Iterator[Callable[[], None]]:
     signal.signal(signal.SIGXFSZ, handler)
 
 
-def test_a_disk_without_room_is_a_log_error_and_no_directory(
+def test_a_full_disk_is_a_log_error_without_an_output_directory(
     some: LogDirectory, tmp_path: Path, full_disk: Callable[[], None]
 ) -> None:
     full_disk()
@@ -235,7 +235,7 @@ def test_a_disk_without_room_is_a_log_error_and_no_directory(
     assert not (tmp_path / "new").exists()
 
 
-def test_damage_is_told_and_nothing_gets_the_name(some: LogDirectory, tmp_path: Path) -> None:
+def test_damage_is_reported_and_no_output_is_created(some: LogDirectory, tmp_path: Path) -> None:
     path = tmp_path / "source/txn-0/00000000000000000172.log"
     data = bytearray(path.read_bytes())
     data[5000] ^= 1

@@ -47,7 +47,7 @@ def rows(path: Path, key: tuple[str, int], isolation: str = "read_uncommitted") 
     return read_objects(LogDirectory(path)[key], isolation=isolation)
 
 
-def test_clients_see_no_difference(source: LogDirectory, tmp_path: Path) -> None:
+def test_the_converted_log_reads_the_same(source: LogDirectory, tmp_path: Path) -> None:
     path = copy(source, tmp_path / "data", *SOME)
     keys = [("compacted-txn", 0), ("trimmed", 0), ("txn", 0)]
     told: list[int] = []
@@ -74,7 +74,7 @@ def test_clients_see_no_difference(source: LogDirectory, tmp_path: Path) -> None
     assert codecs(path, ("__cluster_metadata", 0)) == {(2, "none")}
 
 
-def test_below_magic_2_no_producers_are_left_and_the_log_end_stays(source: LogDirectory, tmp_path: Path) -> None:
+def test_below_magic_2_producers_are_dropped_and_the_log_end_kept(source: LogDirectory, tmp_path: Path) -> None:
     path = copy(source, tmp_path / "data", "txn-0")
     with pytest.raises(LossRefused):
         convert_in_place(path, OLD, [("txn", 0)], now_ms=NOW)
@@ -92,7 +92,9 @@ def test_below_magic_2_no_producers_are_left_and_the_log_end_stays(source: LogDi
         assert not manager.logs["txn", 0].producers.entries
 
 
-def test_wherever_it_is_stopped_the_log_is_whole_and_the_next_run_ends_it(source: LogDirectory, tmp_path: Path) -> None:
+def test_an_interruption_at_any_step_leaves_an_intact_log_and_the_next_run_completes(
+    source: LogDirectory, tmp_path: Path
+) -> None:
     counting = StoppingFileSystem()
     convert_in_place(copy(source, tmp_path / "counted", "txn-0"), ZSTD, [("txn", 0)], now_ms=NOW, file_system=counting)
     expected = read_objects(source["txn", 0])
@@ -117,7 +119,7 @@ def test_wherever_it_is_stopped_the_log_is_whole_and_the_next_run_ends_it(source
         assert all(damage.file.endswith(".snapshot") for damage in damages)
 
 
-def test_what_is_as_wanted_is_not_written_again(source: LogDirectory, tmp_path: Path) -> None:
+def test_already_converted_segments_are_not_rewritten(source: LogDirectory, tmp_path: Path) -> None:
     path = copy(source, tmp_path / "data", "txn-0")
     convert_in_place(path, ZSTD, [("txn", 0)], now_ms=NOW)
     before = {file.name: os.stat(file).st_ino for file in (path / "txn-0").glob("*.log")}
@@ -126,7 +128,7 @@ def test_what_is_as_wanted_is_not_written_again(source: LogDirectory, tmp_path: 
     assert {file.name: os.stat(file).st_ino for file in (path / "txn-0").glob("*.log")} == before
 
 
-def test_what_is_not_named_stays_byte_for_byte(source: LogDirectory, tmp_path: Path) -> None:
+def test_unselected_partitions_stay_byte_for_byte(source: LogDirectory, tmp_path: Path) -> None:
     path = copy(source, tmp_path / "data", *SOME)
     before = {str(file): file.read_bytes() for file in path.rglob("*") if file.is_file()}
     convert_in_place(path, ZSTD, [("txn", 0)], now_ms=NOW)
@@ -136,14 +138,14 @@ def test_what_is_not_named_stays_byte_for_byte(source: LogDirectory, tmp_path: P
             assert file.read_bytes() == before[str(file)], file
 
 
-def test_a_directory_that_a_broker_runs_on_is_left_alone(source: LogDirectory, tmp_path: Path) -> None:
+def test_the_directory_of_a_running_broker_is_unchanged(source: LogDirectory, tmp_path: Path) -> None:
     path = copy(source, tmp_path / "data", "txn-0")
     with LogManager.open(path, now_ms=NOW), pytest.raises(LogError, match=r"\.lock"):
         convert_in_place(path, ZSTD, [("txn", 0)], now_ms=NOW)
     assert rows(path, ("txn", 0)) == read_objects(source["txn", 0])
 
 
-def test_only_a_whole_local_directory_has_a_lock(source: LogDirectory, tmp_path: Path) -> None:
+def test_only_a_whole_local_directory_is_converted_in_place(source: LogDirectory, tmp_path: Path) -> None:
     path = copy(source, tmp_path / "data", "txn-0")
     with pytest.raises(OptionError, match="a partition directory"):
         convert_in_place(path / "txn-0", ZSTD, [("txn", 0)], now_ms=NOW)
@@ -154,7 +156,7 @@ def test_only_a_whole_local_directory_has_a_lock(source: LogDirectory, tmp_path:
         convert_in_place("memory://in-place", ZSTD, [("txn", 0)], now_ms=NOW)
 
 
-def test_damage_stops_it_and_leaves_what_was_there(source: LogDirectory, tmp_path: Path) -> None:
+def test_damage_stops_the_conversion_and_keeps_the_original(source: LogDirectory, tmp_path: Path) -> None:
     path = copy(source, tmp_path / "data", "txn-0")
     file = path / "txn-0/00000000000000000172.log"
     data = bytearray(file.read_bytes())

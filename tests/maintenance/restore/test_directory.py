@@ -50,7 +50,9 @@ def restore(inputs: Any, target: Path, file_system: FileSystem | None = None, **
 
 
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.ZSTD])
-def test_what_was_exported_comes_back(codec: Compression, modern: LogDirectory, exported: Path, tmp_path: Path) -> None:
+def test_exported_records_are_restored(
+    codec: Compression, modern: LogDirectory, exported: Path, tmp_path: Path
+) -> None:
     new = restore([exported], tmp_path / "new", codec=codec, segment_bytes=300_000)
     assert sorted(new) == sorted(KEYS)
     for key in KEYS:
@@ -98,7 +100,7 @@ def rows(modern: LogDirectory) -> list[Row]:
     return read_objects(modern["orders", 2])[20:3000]
 
 
-def test_hive_directories_name_topic_and_partition(rows: list[Row], tmp_path: Path) -> None:
+def test_hive_directories_give_topic_and_partition(rows: list[Row], tmp_path: Path) -> None:
     content = table(rows, "a.b", 3)
     ds.write_dataset(
         content, tmp_path / "in", format="parquet", partitioning=["topic", "partition"], partitioning_flavor="hive"
@@ -112,7 +114,7 @@ def test_hive_directories_name_topic_and_partition(rows: list[Row], tmp_path: Pa
 
 
 @pytest.mark.parametrize("order", ["reversed", "shuffled", "overlapping files", "partitions mixed"])
-def test_rows_in_any_order_come_out_by_offset(order: str, rows: list[Row], tmp_path: Path) -> None:
+def test_rows_are_sorted_by_offset(order: str, rows: list[Row], tmp_path: Path) -> None:
     content = table(rows)
     if order == "reversed":
         write(tmp_path / "in/a.parquet", content.take(list(range(len(rows) - 1, -1, -1))), 500)
@@ -131,7 +133,7 @@ def test_rows_in_any_order_come_out_by_offset(order: str, rows: list[Row], tmp_p
     assert len(new) == (2 if order == "partitions mixed" else 1)
 
 
-def test_files_that_come_in_the_wrong_order_are_not_sorted_but_taken_by_offset(rows: list[Row], tmp_path: Path) -> None:
+def test_files_in_any_order_are_merged_by_offset(rows: list[Row], tmp_path: Path) -> None:
     write(tmp_path / "in/a.parquet", table(rows[1500:]))
     write(tmp_path / "in/b.parquet", table(rows[:1500]))
     assert read_objects(restore([tmp_path / "in"], tmp_path / "new", max_sort_bytes=0)["t", 0]) == rows
@@ -142,7 +144,7 @@ def test_files_that_come_in_the_wrong_order_are_not_sorted_but_taken_by_offset(r
 
 
 @pytest.mark.parametrize("where", ["one row group", "two files", "far apart"])
-def test_an_offset_that_is_there_twice_is_refused_with_both_places(where: str, rows: list[Row], tmp_path: Path) -> None:
+def test_a_duplicate_offset_is_rejected_with_both_positions(where: str, rows: list[Row], tmp_path: Path) -> None:
     content = table(rows)
     if where == "one row group":
         write(tmp_path / "in/a.parquet", pa.concat_tables([content.slice(0, 50), content.slice(49, 10)]))
@@ -159,14 +161,14 @@ def test_an_offset_that_is_there_twice_is_refused_with_both_places(where: str, r
     assert not list(tmp_path.glob("new*"))
 
 
-def test_without_offsets_rows_are_numbered_in_the_order_of_the_files(rows: list[Row], tmp_path: Path) -> None:
+def test_rows_without_offsets_are_numbered_in_file_order(rows: list[Row], tmp_path: Path) -> None:
     write(tmp_path / "b.parquet", table(rows[:1000], offset=None), 100)
     write(tmp_path / "a.parquet", table(rows[1000:], offset=None))
     new = restore([tmp_path / "b.parquet", tmp_path / "a.parquet"], tmp_path / "new")
     assert read_objects(new["t", 0]) == [row._replace(offset=i) for i, row in enumerate(rows)]
 
 
-def test_new_offsets_come_with_a_table_of_what_became_of_the_old_ones(
+def test_renumbered_records_have_a_table_of_old_and_new_offsets(
     modern: LogDirectory, exported: Path, tmp_path: Path
 ) -> None:
     old = read_objects(modern["compacted", 0])
@@ -185,7 +187,7 @@ def test_new_offsets_come_with_a_table_of_what_became_of_the_old_ones(
         restore([exported], tmp_path / "x", new_offsets=True, offset_table=str(tmp_path / "offsets.parquet"))
 
 
-def test_other_types_of_columns_are_taken_as_spark_has_them(rows: list[Row], tmp_path: Path) -> None:
+def test_column_types_are_converted_as_in_spark(rows: list[Row], tmp_path: Path) -> None:
     text = [row._replace(value=b"v%d" % i, headers=()) for i, row in enumerate(rows[:50])]
     content = table(
         text,
@@ -234,7 +236,7 @@ def test_topic_ids_of_a_cluster_are_kept(rows: list[Row], tmp_path: Path) -> Non
     ],
     ids=lambda each: each if isinstance(each, str) else next(iter(each)),
 )
-def test_rows_that_no_log_can_have_are_refused_and_nothing_is_left_outside(
+def test_invalid_rows_are_rejected_without_leftover_files(
     changed: dict[str, Any], said: str, rows: list[Row], tmp_path: Path
 ) -> None:
     path = write(tmp_path / "in" / "a.parquet", table(rows[:9], **changed))
@@ -243,7 +245,7 @@ def test_rows_that_no_log_can_have_are_refused_and_nothing_is_left_outside(
     assert {each.name for each in tmp_path.iterdir()} <= {"in", "deep"}
 
 
-def test_a_hive_path_cannot_leave_the_target(rows: list[Row], tmp_path: Path) -> None:
+def test_a_hive_path_cannot_escape_the_target(rows: list[Row], tmp_path: Path) -> None:
     path = write(tmp_path / "in/topic=..%2F..%2Fx/partition=0/a.parquet", table(rows[:5], topic=None, partition=None))
     with pytest.raises((LogError, OptionError)):
         restore([path], tmp_path / "new")
@@ -252,7 +254,7 @@ def test_a_hive_path_cannot_leave_the_target(rows: list[Row], tmp_path: Path) ->
         restore([write(tmp_path / "in/topic=..%2F..%2Fx/b.parquet", content)], tmp_path / "new")
 
 
-def test_files_that_are_none_are_named(rows: list[Row], tmp_path: Path) -> None:
+def test_invalid_files_are_reported(rows: list[Row], tmp_path: Path) -> None:
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 but not really PAR1")
     with pytest.raises(LogError, match=r"bad\.parquet: cannot be read as Parquet"):
         restore([tmp_path / "bad.parquet"], tmp_path / "new")
@@ -270,7 +272,7 @@ def test_files_that_are_none_are_named(rows: list[Row], tmp_path: Path) -> None:
         restore([one.parent], tmp_path / "new")
 
 
-def test_a_target_in_use_is_left_alone(exported: Path, tmp_path: Path) -> None:
+def test_an_existing_target_is_unchanged(exported: Path, tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     (tmp_path / "new/file").write_text("x")
     with pytest.raises(OptionError, match="not an empty directory"):
@@ -280,7 +282,7 @@ def test_a_target_in_use_is_left_alone(exported: Path, tmp_path: Path) -> None:
         restore([exported], tmp_path / "other")
 
 
-def test_wherever_it_is_stopped_there_is_no_directory_or_a_whole_one(rows: list[Row], tmp_path: Path) -> None:
+def test_an_interruption_at_any_step_leaves_no_directory_or_a_whole_one(rows: list[Row], tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", pa.concat_tables([table(rows[:99]), table(rows[:99], number=1)]))
     counting = StoppingFileSystem()
     restore([path], tmp_path / "counted", file_system=counting)
@@ -302,7 +304,7 @@ def full_disk() -> Iterator[Callable[[], None]]:
     signal.signal(signal.SIGXFSZ, handler)
 
 
-def test_a_disk_without_room_is_a_log_error(exported: Path, tmp_path: Path, full_disk: Callable[[], None]) -> None:
+def test_a_full_disk_is_a_log_error(exported: Path, tmp_path: Path, full_disk: Callable[[], None]) -> None:
     with pytest.raises(LogError, match=r"orders-1: .*exceeds the maximum configured segment size"):
         restore([exported], tmp_path / "new", segment_bytes=100_000)
     full_disk()
