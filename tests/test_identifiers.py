@@ -10,7 +10,7 @@ from kwire.errors import Malformed
 from kwire.identifiers import new_uuid, parse_uuid, render_uuid
 
 
-def test_an_id_is_22_base64_characters_both_ways() -> None:
+def test_an_id_round_trips_as_22_base64_characters() -> None:
     one = uuid.UUID(int=1)
     assert render_uuid(one) == "AAAAAAAAAAAAAAAAAAAAAQ"
     assert parse_uuid("AAAAAAAAAAAAAAAAAAAAAQ") == one

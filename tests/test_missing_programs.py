@@ -16,7 +16,7 @@ NEEDS_KCAT = "tests/interop/test_broker_kcat.py::test_headers_timestamps_and_tra
 
 
 @pytest.mark.parametrize(("variables", "code"), [({}, 0), ({"KWIRE_NO_SKIPS": "1"}, 1)], ids=["test", "interop"])
-def test_a_run_lists_what_was_skipped_for_want_of_a_program(variables: dict[str, str], code: int) -> None:
+def test_a_run_lists_tests_skipped_for_missing_programs(variables: dict[str, str], code: int) -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "KWIRE_NO_SKIPS"))}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", NEEDS_KCAT],

@@ -21,7 +21,7 @@ def kafka_broker_settings():
     return {"num_partitions": 3}
 
 @pytest.mark.parametrize("n", range(2))
-def test_orders(kafka_broker, n):
+def test_the_fixture_example_delivers_an_order(kafka_broker, n):
     admin = AdminClient({"bootstrap.servers": kafka_broker.bootstrap_servers})
     assert admin.list_topics(timeout=240).topics == {}
     producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
@@ -31,8 +31,8 @@ def test_orders(kafka_broker, n):
 """
 
 
-def test_another_project_finds_the_fixture_and_every_test_a_new_broker(tmp_path: Path) -> None:
-    (tmp_path / "test_orders.py").write_text(TEST)
+def test_another_project_gets_the_fixture_with_a_new_broker_per_test(tmp_path: Path) -> None:
+    (tmp_path / "test_the_fixture_example_delivers_an_order.py").write_text(TEST)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(tmp_path)],
         capture_output=True,
@@ -51,7 +51,7 @@ def test_the_fixture_is_a_running_broker(kafka_broker: Broker) -> None:
     assert {each.api for each in kafka_broker.requests} == {"ApiVersions", "Metadata"}
 
 
-def test_the_plugin_imports_nothing_of_kwire_by_itself() -> None:
+def test_loading_the_plugin_does_not_import_kwire() -> None:
     code = "import kwire.pytest_plugin, sys; print(sorted(m for m in sys.modules if m.startswith('kwire')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['kwire', 'kwire.pytest_plugin']"

@@ -21,7 +21,7 @@ spark.stop()
 
 
 @pytest.mark.spark
-def test_the_format_is_found_by_name_in_a_process_that_never_heard_of_kwire(kafka_logs: dict[str, Path]) -> None:
+def test_the_format_is_found_by_name_without_importing_kwire(kafka_logs: dict[str, Path]) -> None:
     need_java()
     shown = subprocess.run(
         [sys.executable, "-c", FRESH, str(kafka_logs["modern"] / "data")],

@@ -13,7 +13,7 @@ from kwire.target_paths import path_inside
 
 
 @pytest.mark.parametrize("name", ["a", "a.json", "message/FetchRequest.html", "..a", "a..", "orders-0/.deleted", "a b"])
-def test_a_name_below_the_folder_is_its_path(name: str, tmp_path: Path) -> None:
+def test_a_relative_name_maps_below_the_folder(name: str, tmp_path: Path) -> None:
     assert path_inside(tmp_path, name) == f"{tmp_path}/{name}"
     assert path_inside("out", name) == f"out/{name}"
 
@@ -21,13 +21,13 @@ def test_a_name_below_the_folder_is_its_path(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["", ".", "..", "../a", "a/../../b", "a/..", "/etc/passwd", "a//b", "a/", "a\0b", "./a"]
 )
-def test_any_other_name_is_refused(name: str, tmp_path: Path) -> None:
+def test_any_other_name_is_rejected(name: str, tmp_path: Path) -> None:
     with pytest.raises(UnsafePath, match=str(tmp_path)) as caught:
         path_inside(tmp_path, name)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
-def test_a_link_that_leads_outside_is_refused_and_one_that_does_not_is_followed(tmp_path: Path) -> None:
+def test_links_outside_the_folder_are_rejected_and_others_followed(tmp_path: Path) -> None:
     folder, outside = tmp_path / "folder", tmp_path / "outside"
     folder.mkdir()
     outside.mkdir()

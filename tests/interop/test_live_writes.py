@@ -35,12 +35,12 @@ def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @pytest.mark.parametrize(
     "behaves",
     [
-        sink.test_a_consumer_gets_what_was_written_keys_headers_and_nulls_too,
-        sink.test_a_batch_that_a_topic_has_no_room_for_is_refused_with_what_to_do,
-        sink.test_nothing_is_seen_before_the_driver_commits_and_nothing_after_it_aborts,
-        sink.test_a_task_that_is_tried_again_counts_once_and_its_first_attempt_is_told,
+        sink.test_consumers_read_written_keys_headers_and_nulls,
+        sink.test_a_batch_above_max_message_bytes_is_rejected_with_a_remedy,
+        sink.test_rows_are_visible_only_after_the_driver_commits,
+        sink.test_a_retried_task_is_written_once_and_its_first_attempt_reported,
         sink.test_a_task_that_fails_aborts_its_transaction,
-        sink.test_a_batch_that_was_committed_is_not_written_again,
+        sink.test_a_committed_batch_is_not_written_again,
     ],
 )
 def test_kafka_accepts_the_same_writes_as_the_embedded_broker(servers: str, behaves: Callable[[str], None]) -> None:
@@ -48,4 +48,4 @@ def test_kafka_accepts_the_same_writes_as_the_embedded_broker(servers: str, beha
 
 
 def test_a_partially_committed_batch_resumes(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    sink.test_a_batch_that_was_committed_in_part_goes_on_with_the_rest(servers, monkeypatch)
+    sink.test_a_partially_committed_batch_resumes(servers, monkeypatch)

@@ -102,23 +102,23 @@ def index_of(site: Site) -> dict[str, Any]:
     return index
 
 
-def test_there_is_a_page_for_every_message(site: Site) -> None:
+def test_every_message_has_a_page(site: Site) -> None:
     assert {f"message/{name}.html" for name in registry.names()} <= site.keys()
     others = {path for path in site if not path.startswith("message/")}
     assert others == {"index.html", "versions.html", "names.html", "search-index.js", "site.js", "site.css"}
 
 
-def test_every_link_leads_to_a_place_that_is_there(pages: dict[str, ElementTree.Element], site: Site) -> None:
+def test_every_link_resolves(pages: dict[str, ElementTree.Element], site: Site) -> None:
     assert broken_links(pages, site) == []
     assert sum(1 for root in pages.values() for _ in links(root)) > 9_000
 
 
-def test_a_broken_link_would_be_found(pages: dict[str, ElementTree.Element], site: Site) -> None:
+def test_broken_links_are_detected(pages: dict[str, ElementTree.Element], site: Site) -> None:
     without = {path: text for path, text in site.items() if path != "message/FetchRequest.html"}
     assert ("index.html", "message/FetchRequest.html") in broken_links(pages, without)
 
 
-def test_every_page_may_load_nothing_but_the_sites_own_files(pages: dict[str, ElementTree.Element]) -> None:
+def test_pages_load_only_files_of_the_site(pages: dict[str, ElementTree.Element]) -> None:
     for path, page in pages.items():
         directives = policy(page).split("; ")
         assert directives[0] == "default-src 'none'", path
@@ -126,7 +126,7 @@ def test_every_page_may_load_nothing_but_the_sites_own_files(pages: dict[str, El
         assert not any(node.tag == "script" and (node.text or "").strip() for node in page.iter()), path
 
 
-def test_nothing_outside_the_site_is_referred_to(pages: dict[str, ElementTree.Element], site: Site) -> None:
+def test_pages_refer_to_nothing_outside_the_site(pages: dict[str, ElementTree.Element], site: Site) -> None:
     for path, root in pages.items():
         assert not {node.tag for node in root.iter()} & {"img", "iframe", "object", "embed", "use", "image", "base"}
         assert all(not re.match(r"[a-z]+:|/", link) for link in links(root)), path
@@ -140,9 +140,7 @@ def test_nothing_outside_the_site_is_referred_to(pages: dict[str, ElementTree.El
         assert word not in site["site.js"]
 
 
-def test_every_page_is_html_that_closes_what_html_does_not_close(
-    pages: dict[str, ElementTree.Element], site: Site
-) -> None:
+def test_every_page_is_well_formed_html(pages: dict[str, ElementTree.Element], site: Site) -> None:
     for path, root in pages.items():
         assert site[path].startswith('<!doctype html>\n<html lang="en"><head>')
         ids = [node.attrib["id"] for node in root.iter() if "id" in node.attrib]
@@ -181,7 +179,7 @@ def boxes(drawing: ElementTree.Element) -> Iterator[tuple[ElementTree.Element, t
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
-def test_boxes_stay_inside_their_box_and_off_each_other(width: int) -> None:
+def test_boxes_stay_inside_their_parent_without_overlap(width: int) -> None:
     for name in (
         "MetadataResponse",
         "FetchResponse",
@@ -228,7 +226,7 @@ def drawn(spec_text: str, version: int, width: int = WIDE) -> dict[str, tuple[se
     return found
 
 
-def test_a_box_says_name_type_and_bytes_and_marks_what_changed() -> None:
+def test_a_box_shows_name_type_and_size_and_marks_changes() -> None:
     text = message(
         field("uuid", "Id"),
         field("string", "Name", nullableVersions="2+"),
@@ -248,7 +246,7 @@ def test_a_box_says_name_type_and_bytes_and_marks_what_changed() -> None:
     assert section[1][1] == "count 1-5 bytes · then tag, size, value of each"
 
 
-def test_a_version_says_in_words_what_it_changed(pages: dict[str, ElementTree.Element]) -> None:
+def test_a_version_lists_its_changes(pages: dict[str, ElementTree.Element]) -> None:
     root = pages["message/MetadataResponse.html"]
     said = {}
     for block in root.iter("div"):
@@ -266,7 +264,7 @@ def test_a_version_says_in_words_what_it_changed(pages: dict[str, ElementTree.El
     assert said["v0"] == []
 
 
-def test_the_table_has_every_field_with_its_facts(pages: dict[str, ElementTree.Element]) -> None:
+def test_the_table_has_every_field_with_its_attributes(pages: dict[str, ElementTree.Element]) -> None:
     root = pages["message/FetchRequest.html"]
     rows = {row.attrib["id"]: row for row in root.iter("tr") if "id" in row.attrib}
     cells = {
@@ -284,7 +282,7 @@ def test_the_table_has_every_field_with_its_facts(pages: dict[str, ElementTree.E
     assert len(rows) == count(registry.get("FetchRequest").SPEC.struct)
 
 
-def test_the_releases_page_has_the_versions_of_each_release(pages: dict[str, ElementTree.Element]) -> None:
+def test_the_releases_page_lists_the_versions_of_each_release(pages: dict[str, ElementTree.Element]) -> None:
     rows = {}
     for row in pages["versions.html"].iter("tr"):
         if row.find("th/a") is not None:
@@ -303,7 +301,7 @@ def test_the_releases_page_has_the_versions_of_each_release(pages: dict[str, Ele
     assert rows["StopReplicaRequest"] == ["0-3", "0-4", "removed"]
 
 
-def test_the_search_index_knows_every_message_and_every_use_of_a_name(site: Site) -> None:
+def test_the_search_index_has_every_message_and_use_of_a_name(site: Site) -> None:
     index = index_of(site)
     assert [name for name, *_ in index["messages"]] == registry.names()
     numbers = {name: i for i, (name, *_) in enumerate(index["messages"])}
@@ -315,7 +313,7 @@ def test_the_search_index_knows_every_message_and_every_use_of_a_name(site: Site
     assert site["search-index.js"].isascii()
 
 
-def test_names_lead_from_one_message_to_the_others(pages: dict[str, ElementTree.Element]) -> None:
+def test_names_link_to_other_messages(pages: dict[str, ElementTree.Element]) -> None:
     root = pages["names.html"]
     epoch = next(node for node in root.iter("details") if node.attrib["id"] == "struct-LeaderIdAndEpoch")
     assert {a.text for a in epoch.iter("a")} == {
@@ -368,7 +366,7 @@ def test_search_works_on_pages_opened_from_files(opened: Callable[[str], str]) -
     assert "No results." in opened("index.html#q=%3Cb%3Enothing")
 
 
-def test_an_address_opens_the_version_it_names(opened: Callable[[str], str]) -> None:
+def test_a_url_fragment_opens_its_version(opened: Callable[[str], str]) -> None:
     page = opened("message/MetadataResponse.html#v6")  # 5 and 6 are the same bytes
     runs = re.findall(r'<details class="run"( open="[^"]*")?><summary><b>Versions? (\S+)</b>', page)
     assert len(runs) == 12
@@ -378,7 +376,7 @@ def test_an_address_opens_the_version_it_names(opened: Callable[[str], str]) -> 
 HOSTILE = "Evil<b>&\"'" + "".join(ACTED_ON)
 
 
-def test_names_from_definitions_cannot_become_markup_or_paths(tmp_path: Path) -> None:
+def test_names_of_definitions_are_escaped_in_markup_and_paths(tmp_path: Path) -> None:
     name = f"../../{MARKUP}{HOSTILE}"
     text = message(
         field("string", "Note", about=f"<script>{MARKUP}</script>", default=HOSTILE),
@@ -400,19 +398,19 @@ def test_names_from_definitions_cannot_become_markup_or_paths(tmp_path: Path) ->
     assert index_of(files)["messages"][0][0] == name
 
 
-def test_names_that_differ_in_case_alone_have_files_of_their_own() -> None:
+def test_names_that_differ_only_in_case_have_separate_files() -> None:
     files = render_site(of_definitions([parse(message(field(), name=name)) for name in ("Order", "ORDER", "order")]))
     messages = [path.lower() for path in files if path.startswith("message/")]
     assert len(messages) == len(set(messages)) == 3
 
 
-def test_a_name_as_long_as_it_likes_has_a_file_name_that_fits() -> None:
+def test_long_names_have_short_file_names() -> None:
     names = ["A" * 5000, "A" * 4999 + "B"]
     assert all(len(slug(name)) < 100 for name in names)
     assert len({slug(name) for name in names}) == 2
 
 
-def test_a_message_without_fields_or_versions_has_a_page_still() -> None:
+def test_a_message_without_fields_or_versions_has_a_page() -> None:
     files = render_site(
         of_definitions(
             [parse(message(name="Empty", flexibleVersions="none")), parse(message(name="Gone", validVersions="none"))]
@@ -423,7 +421,7 @@ def test_a_message_without_fields_or_versions_has_a_page_still() -> None:
     assert broken_links(parsed(files), files) == []
 
 
-def test_a_message_with_too_many_fields_to_draw_says_so() -> None:
+def test_a_message_with_too_many_fields_has_a_note_instead_of_a_diagram() -> None:
     inner = [common(f"S{i}", *(field(f"S{i + 1}", f"F{n}") for n in range(3))) for i in range(8)]
     text = message(field("S0", "Top"), commonStructs=[*inner, common("S8", field("int8", "A"))])
     files = render_site(of_definitions([parse(text)]))
@@ -440,7 +438,7 @@ def test_docs_writes_kafkas_protocol_without_a_path(kwire: Call, tmp_path: Path,
     assert (tmp_path / "site" / "message" / "FetchRequest.html").read_text("utf-8") == site["message/FetchRequest.html"]
 
 
-def test_docs_takes_definitions_of_ones_own(kwire: Call, tmp_path: Path) -> None:
+def test_docs_accepts_custom_definitions(kwire: Call, tmp_path: Path) -> None:
     folder = tmp_path / "orders"
     folder.mkdir()
     (folder / "OrderRequest.json").write_text(
@@ -459,7 +457,7 @@ def test_docs_takes_definitions_of_ones_own(kwire: Call, tmp_path: Path) -> None
     assert "request header 2" in text_of(pages["message/OrderRequest.html"])
 
 
-def test_docs_refuses_what_it_cannot_show(kwire: Call, tmp_path: Path) -> None:
+def test_docs_rejects_invalid_definitions(kwire: Call, tmp_path: Path) -> None:
     out = tmp_path / "site"
     assert kwire("schema", "docs", tmp_path / "gone.json", "-o", out).code == 2
     assert kwire("schema", "docs", tmp_path, "-o", out).code == 2

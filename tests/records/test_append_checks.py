@@ -24,21 +24,21 @@ def refused(data: bytes, code: AppendErrorCode, **settings: Any) -> None:
 
 
 @pytest.mark.requirement("A-01")
-def test_a_client_starts_at_offset_0_in_magic_2() -> None:
+def test_a_client_batch_of_magic_2_starts_at_offset_0() -> None:
     refused(one(1), AppendErrorCode.INVALID_RECORD)
     assert analyze_append(one(1), origin=AppendOrigin.REPLICATION).first_offset == 1
     assert analyze_append(one(1, magic=1)).first_offset == 1
 
 
 @pytest.mark.requirement("A-02")
-def test_a_raft_leader_writes_with_its_own_epoch() -> None:
+def test_a_raft_leader_must_write_its_own_epoch() -> None:
     data = one(5, partition_leader_epoch=3)
     assert analyze_append(data, origin=AppendOrigin.RAFT_LEADER, leader_epoch=3).last_leader_epoch == 3
     refused(data, AppendErrorCode.INVALID_RECORD, origin=AppendOrigin.RAFT_LEADER, leader_epoch=4)
 
 
 @pytest.mark.requirement("A-03", "A-07")
-def test_sizes_of_a_batch_and_of_the_set_are_limited() -> None:
+def test_the_sizes_of_batches_and_record_sets_are_limited() -> None:
     data = one()
     analyze_append(data, max_message_bytes=len(data), segment_bytes=len(data))
     refused(data, AppendErrorCode.MESSAGE_TOO_LARGE, max_message_bytes=len(data) - 1)
@@ -48,7 +48,7 @@ def test_sizes_of_a_batch_and_of_the_set_are_limited() -> None:
 
 @pytest.mark.requirement("A-04")
 @pytest.mark.parametrize("magic", [0, 1, 2])
-def test_a_changed_byte_is_found(magic: int) -> None:
+def test_a_changed_byte_is_detected(magic: int) -> None:
     data = bytearray(one(magic=magic, codec="gzip"))
     data[-1] ^= 1
     refused(bytes(data), AppendErrorCode.CORRUPT_MESSAGE)
@@ -56,7 +56,7 @@ def test_a_changed_byte_is_found(magic: int) -> None:
 
 
 @pytest.mark.requirement("A-05")
-def test_offsets_that_followers_get_ascend_and_go_on_from_the_log() -> None:
+def test_offsets_of_followers_increase_and_continue_the_log() -> None:
     follower = {"origin": AppendOrigin.REPLICATION}
     good = analyze_append(one(5) + one(7), **follower)
     assert good.offsets_monotonic
@@ -69,14 +69,14 @@ def test_offsets_that_followers_get_ascend_and_go_on_from_the_log() -> None:
 
 
 @pytest.mark.requirement("A-06")
-def test_bytes_behind_the_last_whole_batch_do_not_count() -> None:
+def test_bytes_after_the_last_whole_batch_are_ignored() -> None:
     data = one()
     info = analyze_append(data + data[:50])
     assert (info.valid_bytes, info.batch_count) == (len(data), 1)
 
 
 @pytest.mark.requirement("A-26")
-def test_headers_are_put_together() -> None:
+def test_headers_of_several_batches_are_combined() -> None:
     data = one(5, time=30, codec="lz4") + one(7, time=40) + one(9, time=40)
     info = analyze_append(data, origin=AppendOrigin.REPLICATION)
     assert (info.first_offset, info.last_offset) == (5, 10)

@@ -52,7 +52,7 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("codec", ["producer", "none", "gzip"])
 @pytest.mark.parametrize("magic", [0, 1, 2])
 @pytest.mark.parametrize("compression", CODECS)
-def test_records_moved_to_other_offsets_are_as_if_numbered_from_there(
+def test_records_moved_to_other_offsets_equal_records_written_there(
     compression: Compression, magic: int, codec: str, to_magic: int, append_time: bool
 ) -> None:
     data = batch(compression, magic)
@@ -87,7 +87,7 @@ def test_records_cannot_be_moved_beyond_the_highest_offset() -> None:
 
 
 @pytest.mark.parametrize("compression", CODECS)
-def test_a_whole_batch_is_moved_in_its_header(compression: Compression) -> None:
+def test_a_batch_is_moved_by_changing_its_header(compression: Compression) -> None:
     topic = WholeBatchConfig(max_message_bytes=1 << 20)
     early, late = (
         take_whole_batch(batch(compression), offset, now_ms=TIME, leader_epoch=4, topic=topic) for offset in (5, 12)
@@ -119,11 +119,13 @@ def test_a_whole_batch_is_moved_in_its_header(compression: Compression) -> None:
         (b"too short for a header", 2, None, True),
     ],
 )
-def test_what_is_quick_is_seen_in_the_header(data: bytes, magic: int, codec: Compression | None, quick: bool) -> None:
+def test_cheap_batches_are_recognized_by_their_header(
+    data: bytes, magic: int, codec: Compression | None, quick: bool
+) -> None:
     assert is_quick(data, magic=magic, codec=codec) is quick
 
 
-def test_what_decompresses_to_more_than_is_quick_is_noticed() -> None:
+def test_expensive_decompression_is_detected() -> None:
     data = batch(Compression.ZSTD, count=1, size=8 << 20)
     assert len(data) < 4096
     assert is_quick(data, magic=2, codec=None)
@@ -133,7 +135,7 @@ def test_what_decompresses_to_more_than_is_quick_is_noticed() -> None:
 
 
 @pytest.mark.usefixtures("interpreted")
-def test_many_records_are_walked_over_by_compiled_code() -> None:
+def test_many_records_are_scanned_by_compiled_code() -> None:
     validate_and_assign_offsets(batch(count=1000), 0, now_ms=TIME)
     assert not section_scan.is_compiled()
     checked = validate_and_assign_offsets(empty_records(300_000), 0, now_ms=TIME)

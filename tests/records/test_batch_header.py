@@ -55,7 +55,7 @@ def test_a_message_of_magic_0_or_1_has_no_producer_and_no_flags(
 
 
 @pytest.mark.parametrize("data", [DEFAULT, MAGIC_1, MAGIC_0])
-def test_a_header_that_is_cut_anywhere_is_none(data: bytes) -> None:
+def test_a_truncated_header_is_not_parsed(data: bytes) -> None:
     needed = {2: DEFAULT_HEADER_BYTES, 1: 26, 0: 18}[data[16]]
     assert all(parse_header(data[:cut], 0, 0, "f.log") is None for cut in range(needed))
     assert parse_header(data[:needed], 0, 0, "f.log") is not None
@@ -74,17 +74,17 @@ def test_a_header_that_is_cut_anywhere_is_none(data: bytes) -> None:
         (LEGACY_HEADER.pack(-1, 100, 0, 0, 0), "offset -1 is negative"),
     ],
 )
-def test_an_impossible_header_is_an_error_that_says_why(head: bytes, what: str) -> None:
+def test_an_invalid_header_is_an_error_with_a_reason(head: bytes, what: str) -> None:
     with pytest.raises(CorruptBatch) as caught:
         parse_header(head, 0, 40, "f.log")
     assert str(caught.value) == f"f.log: {what}, in the batch at byte 40"
 
 
-def test_a_magic_is_judged_signed_and_unsigned_alike() -> None:
+def test_a_negative_magic_is_an_error_signed_and_unsigned() -> None:
     assert header_fault(100, 253) == header_fault(100, -3) == "unknown magic -3"
 
 
-def test_the_walk_ends_before_a_cut_batch_and_before_a_size_that_leads_nowhere() -> None:
+def test_the_scan_ends_before_a_truncated_batch_or_an_invalid_size() -> None:
     buf = MAGIC_0 + DEFAULT + MAGIC_1
     first, second = len(MAGIC_0), len(MAGIC_0) + len(DEFAULT)
     spans = [(0, first), (first, second), (second, len(buf))]
@@ -105,7 +105,7 @@ def real_batches() -> bytes:
 
 
 @pytest.mark.parametrize("buf", [MAGIC_0 + DEFAULT + MAGIC_1, real_batches()], ids=["made up", "written"])
-def test_the_kernel_reads_the_headers_that_the_parser_reads(buf: bytes) -> None:
+def test_the_kernel_reads_the_headers_of_the_parser(buf: bytes) -> None:
     data = np.frombuffer(buf, np.uint8)
     table = np.zeros((16, t.COLUMN_COUNT), np.int64)
     rows, position, status = scan_batches(data.ctypes.data, len(data), 0, table)
@@ -125,7 +125,7 @@ def test_the_kernel_reads_the_headers_that_the_parser_reads(buf: bytes) -> None:
             assert row[t.START] == data.ctypes.data + start + DEFAULT_HEADER_BYTES
 
 
-def test_the_kernel_that_searches_for_a_header_finds_one_of_each_magic() -> None:
+def test_the_search_kernel_finds_headers_of_each_magic() -> None:
     for batch in (MAGIC_0 + bytes(61), MAGIC_1 + bytes(61), DEFAULT):
         data = np.frombuffer(b"\xff" * 30 + batch, np.uint8)
         assert find_header(data.ctypes.data, len(data), 0, len(data), OFFSET, OFFSET + DELTA + 1) == 30

@@ -147,7 +147,7 @@ def batches_by_kafka() -> list[tuple[str, Batch]]:
     "R-12", "R-13", "R-20", "R-21", "R-22", "R-30", "R-31", "R-33", "R-35", "R-37", "R-38", "X-27", "S31-01",
     "S31-10", "S31-11",
 )  # fmt: skip
-def test_batches_that_kafka_wrote_come_out_the_same_when_written_again(name: str, source: Batch) -> None:
+def test_kafkas_batches_round_trip_byte_for_byte(name: str, source: Batch) -> None:
     data = rewritten(source)
     if source.compression == Compression.NONE:
         assert data == source.buffer
@@ -160,7 +160,7 @@ def test_batches_that_kafka_wrote_come_out_the_same_when_written_again(name: str
         assert getattr(ours, field) == getattr(source, field), field
 
 
-def test_no_records_make_no_bytes() -> None:
+def test_no_records_give_no_bytes() -> None:
     assert write_batch([]) == b""
     assert list(write_batches([])) == []
 
@@ -187,7 +187,7 @@ def test_no_records_make_no_bytes() -> None:
         ({"delete_horizon_ms": 2**63}, "delete_horizon_ms"),
     ],
 )
-def test_settings_that_no_batch_can_have_are_refused(settings: dict[str, Any], what: str) -> None:
+def test_invalid_batch_settings_are_rejected(settings: dict[str, Any], what: str) -> None:
     with pytest.raises(EncodeError, match=what):
         BatchBuilder(**settings)
 
@@ -204,7 +204,7 @@ def test_settings_that_no_batch_can_have_are_refused(settings: dict[str, Any], w
     ],
 )
 @pytest.mark.requirement("C-01", "C-06", "C-07")
-def test_unknown_formats_codecs_and_levels_are_named(settings: dict[str, Any]) -> None:
+def test_unknown_formats_codecs_and_levels_are_reported(settings: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=f"{next(iter(settings))}|level"):
         BatchBuilder(**settings)
 
@@ -212,13 +212,13 @@ def test_unknown_formats_codecs_and_levels_are_named(settings: dict[str, Any]) -
 @pytest.mark.parametrize("magic", [0, 1, 2])
 @pytest.mark.parametrize("timestamp", [-2, -(2**63), 2**63])
 @pytest.mark.requirement("R-13", "R-33")
-def test_times_before_1970_or_beyond_the_field_are_refused(magic: int, timestamp: int) -> None:
+def test_timestamps_out_of_range_are_rejected(magic: int, timestamp: int) -> None:
     with pytest.raises(EncodeError, match="timestamp"):
         BatchBuilder(magic=magic).append(b"k", b"v", timestamp=timestamp)
 
 
 @pytest.mark.requirement("R-33")
-def test_offsets_ascend_stay_in_int64_and_close_enough_for_their_field() -> None:
+def test_offsets_must_increase_and_fit_their_fields() -> None:
     builder = BatchBuilder(base_offset=2**63 - 2)
     assert builder.append(None, b"a")
     assert builder.append(None, b"b")
@@ -235,7 +235,7 @@ def test_offsets_ascend_stay_in_int64_and_close_enough_for_their_field() -> None
 
 
 @pytest.mark.parametrize("magic", [0, 1, 2])
-def test_a_key_above_two_gib_is_refused_before_anything_is_copied(magic: int) -> None:
+def test_a_key_above_two_gib_is_rejected_before_any_copy(magic: int) -> None:
     with mmap.mmap(-1, 2**31 + 10) as huge:  # pages that nobody touches cost nothing
         key = memoryview(huge)
         try:
@@ -249,7 +249,7 @@ def test_a_key_above_two_gib_is_refused_before_anything_is_copied(magic: int) ->
 
 
 @pytest.mark.requirement("R-33")
-def test_header_keys_are_text() -> None:
+def test_header_keys_must_be_text() -> None:
     for key in (None, b"bytes", "\ud800"):
         with pytest.raises(EncodeError, match="header key"):
             BatchBuilder().append(b"k", b"v", headers=[(key, b"x")])  # type: ignore[list-item]
@@ -264,7 +264,7 @@ def test_old_formats_have_no_headers(magic: int) -> None:
 
 @pytest.mark.parametrize("magic", [0, 1, 2])
 @pytest.mark.parametrize("batch_size", [1, 100, 400, 16384])
-def test_a_stream_is_cut_at_the_batch_size(magic: int, batch_size: int) -> None:
+def test_a_stream_is_split_at_the_batch_size(magic: int, batch_size: int) -> None:
     records = [plain(0, b"k%d" % i, b"v" * (i % 300), NOW) for i in range(200)]
     batches = list(write_batches(records, batch_size=batch_size, magic=magic, base_offset=1000))
     for piece in batches:
@@ -275,7 +275,7 @@ def test_a_stream_is_cut_at_the_batch_size(magic: int, batch_size: int) -> None:
         assert len(one) + len(two) > batch_size  # no batch is shorter than it has to be
 
 
-def test_sequence_numbers_run_on_through_a_stream_and_over_their_end() -> None:
+def test_sequence_numbers_continue_through_a_stream_and_wrap() -> None:
     records = [plain(0, None, b"v" * 50) for _ in range(40)]
     data = b"".join(write_batches(records, batch_size=500, producer_id=1, producer_epoch=0, base_sequence=2**31 - 10))
     sequences = [r.sequence for b in read_batches(data) for r in b.records()]
@@ -283,7 +283,7 @@ def test_sequence_numbers_run_on_through_a_stream_and_over_their_end() -> None:
 
 
 @pytest.mark.parametrize("codec", ["gzip", "lz4", "zstd", "snappy"])
-def test_compressed_batches_grow_towards_the_batch_size_as_the_stream_goes_on(codec: str) -> None:
+def test_compressed_batches_approach_the_batch_size(codec: str) -> None:
     records = [plain(0, None, b"the same words again and again " * 5, NOW) for _ in range(20_000)]
     sizes = [len(piece) for piece in write_batches(records, batch_size=4096, compression=codec)]
     assert sizes[0] < 2048  # nothing is known yet
@@ -291,7 +291,7 @@ def test_compressed_batches_grow_towards_the_batch_size_as_the_stream_goes_on(co
     assert max(sizes) < 2 * 4096
 
 
-def test_a_builder_can_go_on_after_building() -> None:
+def test_a_builder_can_be_reused_after_building() -> None:
     builder = BatchBuilder()
     builder.append(b"a", b"1")
     first = builder.build()
@@ -299,7 +299,7 @@ def test_a_builder_can_go_on_after_building() -> None:
     assert [len(list(next(read_batches(data)).records())) for data in (first, builder.build())] == [1, 2]
 
 
-def test_a_full_builder_says_so_and_stays_as_it_is() -> None:
+def test_a_full_builder_rejects_a_record_and_is_unchanged() -> None:
     builder = BatchBuilder(max_bytes=200)
     assert builder.append(None, bytes(1000))  # one record is always taken
     assert not builder.append(None, b"x")
@@ -309,7 +309,7 @@ def test_a_full_builder_says_so_and_stays_as_it_is() -> None:
 
 
 @pytest.mark.requirement("A-26")
-def test_the_largest_timestamp_and_where_it_is() -> None:
+def test_the_largest_timestamp_and_its_offset_are_returned() -> None:
     def of(times: list[int], **settings: Any) -> tuple[int, int]:
         builder = BatchBuilder(base_offset=100, **settings)
         for time in times:
@@ -337,7 +337,7 @@ header_lists = st.lists(st.tuples(st.text(st.characters(exclude_categories=["Cs"
     base_offset=st.integers(0, 2**63 - 2**26),
 )
 @settings(max_examples=80, deadline=None)
-def test_what_is_written_is_read_back(rows: list[Any], codec: Compression, base_offset: int) -> None:
+def test_written_records_are_read_back(rows: list[Any], codec: Compression, base_offset: int) -> None:
     records, offset = [], base_offset
     for key, value, time, headers, gap in rows:
         records.append(plain(offset, key, value, time, headers))
@@ -348,7 +348,7 @@ def test_what_is_written_is_read_back(rows: list[Any], codec: Compression, base_
 
 
 @pytest.mark.requirement("R-30")
-def test_timestamps_more_than_64_bits_apart_come_back() -> None:
+def test_timestamps_more_than_64_bits_apart_round_trip() -> None:
     """The delta of -1 and the largest timestamp does not fit 64 bits; it once was refused."""
     records = [plain(0, None, None, -1), plain(1, None, None, 2**63 - 1)]
     (built,) = read_batches(write_batch(records))
@@ -356,17 +356,17 @@ def test_timestamps_more_than_64_bits_apart_come_back() -> None:
 
 
 @pytest.mark.requirement("R-33")
-def test_null_headers_are_refused() -> None:
+def test_null_headers_are_rejected() -> None:
     with pytest.raises(EncodeError, match="headers is None"):
         BatchBuilder().append(None, b"v", headers=None)  # type: ignore[arg-type]
 
 
-def test_a_batch_written_by_hand_equals_ours() -> None:
+def test_a_hand_written_batch_equals_the_builders() -> None:
     assert write_batch([plain(0, b"k", b"v", 1000)]) == batch()
 
 
 @pytest.mark.requirement("R-39")
-def test_a_record_costs_at_most_21_bytes_beside_its_fields_and_their_lengths() -> None:
+def test_the_overhead_of_a_record_is_at_most_21_bytes() -> None:
     builder = BatchBuilder(base_offset=0, delete_horizon_ms=0)
     builder.append(b"", b"", timestamp=2**63 - 1, offset=2**31 - 1)
     section = builder.build()[DEFAULT_HEADER.size :]

@@ -48,7 +48,7 @@ def timestamps(data: bytes) -> list[int]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_random_rows_give_the_bytes_of_the_object_path_and_come_back(seed: int) -> None:
+def test_random_rows_give_the_bytes_of_the_object_path_and_round_trip(seed: int) -> None:
     for number in range(60):
         record_writing.write_both(random.Random(f"{seed} {number}"))
 
@@ -66,7 +66,7 @@ def test_kernels_stay_inside_their_buffers() -> None:
 
 
 @pytest.mark.requirement("R-31", "R-33", "R-34", "R-35")
-def test_everything_a_batch_can_say() -> None:
+def test_every_batch_attribute_is_written() -> None:
     rows = [plain(i, b"k", b"v%d" % i, NOW + i) for i in range(3)]
     batch = table(key=[b"k"] * 3, value=[b"v0", b"v1", b"v2"], timestamp=pa.array([NOW, NOW + 1, NOW + 2]))
     settings: dict[str, Any] = {
@@ -84,7 +84,7 @@ def test_everything_a_batch_can_say() -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.requirement("R-13", "R-20", "R-21", "R-22", "R-24", "S31-01")
-def test_compressed_messages_have_the_offsets_of_their_magic(magic: int) -> None:
+def test_inner_offsets_of_compressed_messages_depend_on_the_magic(magic: int) -> None:
     batch = table(key=[None] * 40, value=[b"v" * 20] * 40)
     data = from_arrow(batch, magic=magic, compression="gzip", base_offset=70, batch_size=800)
     wrappers = list(read_batches(data))
@@ -106,7 +106,7 @@ TIMES = {
 
 @pytest.mark.parametrize(("column", "read"), TIMES.values(), ids=TIMES)
 @pytest.mark.parametrize("magic", [1, 2])
-def test_timestamps_of_any_unit(column: pa.Array, read: list[int], magic: int) -> None:
+def test_timestamps_of_any_unit_are_accepted(column: pa.Array, read: list[int], magic: int) -> None:
     batch = pa.RecordBatch.from_arrays([pa.array([b"a", b"b"]), column], ["value", "timestamp"])
     assert timestamps(from_arrow(batch, magic=magic)) == read
 
@@ -126,18 +126,18 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
-def test_values_of_any_kind_of_bytes_or_text(column: pa.Array) -> None:
+def test_values_of_any_binary_or_text_type_are_accepted(column: pa.Array) -> None:
     assert values(from_arrow(table(value=column))) == VALUES
     assert values(from_arrow(table(value=column), magic=0)) == VALUES
 
 
-def test_fixed_width_keys_and_columns_without_anything() -> None:
+def test_fixed_width_keys_and_empty_columns_are_accepted() -> None:
     batch = table(key=pa.array([b"abcd"], pa.binary(4)), value=pa.nulls(1), headers=pa.nulls(1))
     (row,) = next(read_batches(from_arrow(batch))).records()
     assert (row.key, row.value, row.headers, row.timestamp) == (b"abcd", None, [], -1)
 
 
-def test_what_was_read_as_columns_is_written_again_byte_for_byte() -> None:
+def test_columns_round_trip_byte_for_byte() -> None:
     rows = [plain(i, b"k%d" % i, None if i % 5 == 0 else b"v", NOW + i, [("h", b"x")] * (i % 3)) for i in range(500)]
     data = b"".join(write_batches(rows, batch_size=2000))
     read = to_arrow(data)
@@ -145,7 +145,7 @@ def test_what_was_read_as_columns_is_written_again_byte_for_byte() -> None:
     assert from_arrow(pa.Table.from_batches([read]), batch_size=2000) == data
 
 
-def test_offsets_of_a_column_are_kept_with_their_gaps() -> None:
+def test_offsets_of_a_column_keep_their_gaps() -> None:
     offsets = [3, 4, 9, 9 + 2**31, 2**62]
     batch = table(value=[b"v"] * 5, offset=pa.array(offsets))
     for magic in (0, 1, 2):
@@ -158,7 +158,7 @@ def test_offsets_of_a_column_are_kept_with_their_gaps() -> None:
             assert writer.next_offset == 2**62 + 1
 
 
-def test_a_writer_goes_on_where_it_stopped() -> None:
+def test_a_writer_resumes_at_its_position() -> None:
     writer = ColumnWriter(base_offset=5, producer_id=1, producer_epoch=0, base_sequence=2**31 - 2)
     data = b"".join(bytes(piece) for _ in range(3) for piece in writer.write(table(value=[b"a", b"b"])))
     read = [(r.offset, r.sequence) for b in read_batches(data) for r in b.records()]
@@ -168,7 +168,7 @@ def test_a_writer_goes_on_where_it_stopped() -> None:
 
 
 @pytest.mark.parametrize("codec", list(Compression))
-def test_rows_of_any_size_find_room(codec: Compression) -> None:
+def test_rows_of_any_size_fit(codec: Compression) -> None:
     sizes = (0, 3 << 20, 10, 600_000, 70_000, 1)
     batch = table(value=[bytes([i]) * size for i, size in enumerate(sizes)])
     data = from_arrow(batch, compression=codec)
@@ -177,13 +177,13 @@ def test_rows_of_any_size_find_room(codec: Compression) -> None:
         one.check()
 
 
-def test_more_batches_than_one_table_has_rows_for() -> None:
+def test_more_batches_than_the_table_has_rows_are_written() -> None:
     n = encoder.TABLE_ROWS + 10
     data = from_arrow(table(value=[b"v"] * n), batch_size=1)
     assert [b.base_offset for b in read_batches(data)] == list(range(n))
 
 
-def test_checksums_without_the_processors_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checksums_are_right_without_the_crc32_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
     batch = table(value=[b"v" * 100] * 500)
     by_kernel = from_arrow(batch), from_arrow(batch, compression="lz4")
     monkeypatch.setattr(batch_checksums, "CRC_BY_KERNEL", False)
@@ -201,7 +201,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("columns", "what"), REFUSED.values(), ids=REFUSED)
 @pytest.mark.requirement("R-13", "R-33")
-def test_values_without_a_place_in_the_format_name_their_row(columns: dict[str, pa.Array], what: str) -> None:
+def test_unrepresentable_values_are_reported_with_their_row(columns: dict[str, pa.Array], what: str) -> None:
     with pytest.raises(EncodeError, match=what):
         from_arrow(table(value=[b"a", b"b"], **columns))
 
@@ -216,7 +216,7 @@ def test_old_formats_have_no_headers(magic: int) -> None:
 
 
 @pytest.mark.parametrize("magic", [1, 2])
-def test_offsets_that_do_not_ascend_or_do_not_fit(magic: int) -> None:
+def test_offsets_out_of_order_or_range_are_rejected(magic: int) -> None:
     for offsets, row in (([5, 5], 1), ([5, 4], 1), ([-1, 0], 0)):
         with pytest.raises(EncodeError, match=f"row {row}: offset"):
             from_arrow(table(value=[b"a", b"b"], offset=pa.array(offsets)), keep_offsets=True, magic=magic)
@@ -238,7 +238,7 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("columns", "settings", "what"), WRONG.values(), ids=WRONG)
-def test_columns_of_the_wrong_type_are_named(columns: dict[str, Any], settings: dict[str, Any], what: str) -> None:
+def test_columns_of_the_wrong_type_are_reported(columns: dict[str, Any], settings: dict[str, Any], what: str) -> None:
     with pytest.raises(OptionError, match=what):
         from_arrow(table(**columns), **settings)
 
@@ -251,7 +251,7 @@ def lying(ends: list[int], data: bytes) -> pa.Array:
 
 @pytest.mark.parametrize("middle", [4, -5, 2**31 - 1, -(2**31)])
 @pytest.mark.parametrize("magic", [1, 2])
-def test_arrow_offsets_that_lie_are_found_out(middle: int, magic: int) -> None:
+def test_invalid_arrow_offsets_are_detected(middle: int, magic: int) -> None:
     bad = lying([0, middle, 3], b"abc")
     for columns in ({"value": bad}, {"value": [b"v", b"w"], "key": bad}):
         with pytest.raises(EncodeError, match="outside its Arrow buffer"):
@@ -269,7 +269,7 @@ def test_arrow_offsets_that_lie_are_found_out(middle: int, magic: int) -> None:
         from_arrow(table(value=[b"v", b"w"], headers=lists), magic=magic)
 
 
-def test_columns_beyond_int32_are_written_in_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_beyond_int32_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder, "LARGEST_COLUMN_BYTES", 100)  # of the 2**31 - 1 that Arrow counts
     column = pa.array([b"%03d" % i * 10 for i in range(20)], pa.large_binary())
     assert values(from_arrow(table(value=column))) == column.to_pylist()

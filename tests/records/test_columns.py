@@ -33,7 +33,7 @@ def numbered(count: int, base_offset: int = 0, codec: int = 0, **fields: Any) ->
     )
 
 
-def test_the_schema_is_that_of_spark_s_kafka_source() -> None:
+def test_the_schema_equals_that_of_sparks_kafka_source() -> None:
     assert COLUMNS == ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
     schema = arrow_schema()
     assert {name: str(schema.field(name).type) for name in COLUMNS} == {
@@ -49,7 +49,7 @@ def test_the_schema_is_that_of_spark_s_kafka_source() -> None:
     assert all(field.nullable for field in schema)
 
 
-def test_to_arrow_gives_all_columns() -> None:
+def test_to_arrow_returns_all_columns() -> None:
     data = batch(record(0, 5, b"a", None, [(b"h", b"x"), (b"n", None)]) + record(1, 6), count=2, base_offset=7)
     found = to_arrow(data, topic="orders", partition=3)
     assert found.schema == arrow_schema()
@@ -69,7 +69,7 @@ def test_to_arrow_gives_all_columns() -> None:
     assert without.column("topic").null_count == without.column("partition").null_count == 2
 
 
-def test_to_arrow_joins_batches_and_gives_an_empty_one_for_nothing() -> None:
+def test_to_arrow_concatenates_batches_and_returns_an_empty_one_for_none() -> None:
     many = b"".join(numbered(7, 7 * i) for i in range(9000))
     assert to_arrow(many, ["offset"]).column(0).to_pylist() == list(range(63000))
     nothing = to_arrow(b"")
@@ -77,27 +77,27 @@ def test_to_arrow_joins_batches_and_gives_an_empty_one_for_nothing() -> None:
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_column_alone_is_the_same_as_among_all(name: str) -> None:
+def test_a_single_column_equals_that_of_all_columns(name: str) -> None:
     for line in golden.record_sets():
         buf = golden.unpack(line["b64"]) or b""
         every = to_arrow(buf, topic="t", partition=1)
         assert to_arrow(buf, [name], topic="t", partition=1).column(0).equals(every.column(name))
 
 
-def test_columns_come_in_the_order_asked_for() -> None:
+def test_columns_are_in_the_requested_order() -> None:
     order = ["timestampType", "value", "partition"]
     assert to_arrow(numbered(2), order).schema.names == order
 
 
 @pytest.mark.parametrize("columns", [["Key"], ["offset", "offset"], [], ["headers", "leader"]])
-def test_wrong_columns_are_refused(columns: list[str]) -> None:
+def test_unknown_columns_are_rejected(columns: list[str]) -> None:
     for call in (arrow_schema, ColumnReader, lambda names: to_arrow(b"", names)):
         with pytest.raises(OptionError, match="columns"):
             call(columns)
 
 
 @pytest.mark.parametrize("settings", [{"max_rows": 0}, {"max_bytes": 0}, {"max_decompressed_bytes": 1 << 31}])
-def test_settings_out_of_range_are_refused(settings: dict[str, int]) -> None:
+def test_settings_out_of_range_are_rejected(settings: dict[str, int]) -> None:
     with pytest.raises(OptionError, match=next(iter(settings))):
         ColumnReader(["key"], **settings)
 
@@ -122,7 +122,7 @@ def test_records_outside_the_range_are_dropped_in_a_compressed_message() -> None
 
 
 @pytest.mark.requirement("D-03", "D-04")
-def test_aborted_transactions_are_left_out() -> None:
+def test_aborted_transactions_are_skipped() -> None:
     def of(producer: int, base: int, flags: int = TRANSACTIONAL) -> bytes:
         return numbered(2, base, producer_id=producer, producer_epoch=0, attributes=flags)
 
@@ -167,7 +167,7 @@ def test_mixed_magics_and_codecs_share_arrow_batches() -> None:
 
 
 @pytest.mark.requirement("D-05", "D-07")
-def test_a_bad_batch_is_raised_behind_the_rows_before_it() -> None:
+def test_a_corrupt_batch_is_raised_after_the_preceding_rows() -> None:
     data = numbered(2) + numbered(2, 2, crc=0) + numbered(2, 4)
     batches = ColumnReader(["offset"]).read(data, position=40, file="x.log")
     assert next(batches).column(0).to_pylist() == [0, 1]
@@ -179,7 +179,7 @@ def test_a_bad_batch_is_raised_behind_the_rows_before_it() -> None:
 
 
 @pytest.mark.requirement("D-05")
-def test_bad_batches_are_told_in_their_place_and_passed() -> None:
+def test_corrupt_batches_are_reported_in_order_and_skipped() -> None:
     events: list[Any] = []
     malformed = batch(record()[:-1], count=1, base_offset=6)
     parts = [numbered(2), numbered(2, 2, crc=0), numbered(2, 4), malformed, numbered(1, 7), batch(b"x", attributes=3)]
@@ -193,7 +193,7 @@ def test_bad_batches_are_told_in_their_place_and_passed() -> None:
 
 
 @pytest.mark.requirement("D-05")
-def test_checksums_are_not_looked_at_when_switched_off() -> None:
+def test_checksums_are_ignored_when_disabled() -> None:
     inner = message(1, offset=0, crc=7)
     data = numbered(2, crc=0) + message(1, offset=2, crc=3)
     data += message(1, offset=3, attributes=1, value=gzip.compress(inner), crc=5)
@@ -202,13 +202,13 @@ def test_checksums_are_not_looked_at_when_switched_off() -> None:
 
 
 @pytest.mark.requirement("D-05")
-def test_a_bad_batch_outside_the_range_is_told_too() -> None:
+def test_a_corrupt_batch_outside_the_range_is_reported() -> None:
     data = numbered(2, crc=0) + numbered(2, 2)
     with pytest.raises(CorruptBatch):
         offsets(ColumnReader(["offset"]), data, start_offset=2)
 
 
-def test_an_unusually_large_batch_takes_the_scratch_it_needs() -> None:
+def test_a_large_batch_grows_the_scratch_buffer() -> None:
     big = batch(gzip.compress(record(value=bytes(5 << 20))), attributes=1)
     reader = ColumnReader(["value"], max_bytes=1 << 16)
     data = numbered(3, 0, 1) + big + numbered(3, 5, 1)
@@ -217,7 +217,7 @@ def test_an_unusually_large_batch_takes_the_scratch_it_needs() -> None:
 
 
 @pytest.mark.parametrize("on", [True, False])
-def test_without_the_processor_s_instruction_checksums_hold_too(on: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checksums_are_verified_without_the_crc32_instruction(on: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if on and not batch_checksums.CRC_BY_KERNEL:
         pytest.skip("this processor has no CRC-32C instruction that numba can use")
     monkeypatch.setattr(batch_checksums, "CRC_BY_KERNEL", on)
@@ -228,7 +228,7 @@ def test_without_the_processor_s_instruction_checksums_hold_too(on: bool, monkey
 
 
 @pytest.mark.parametrize("codec", list(Compression), ids=lambda codec: codec.text)
-def test_a_reader_can_be_used_again_and_left_early(codec: Compression) -> None:
+def test_a_reader_can_be_reused_and_abandoned(codec: Compression) -> None:
     line = next(x for x in golden.record_sets() if (x["case"], x["magic"], x["codec"]) == ("many", 2, codec.text))
     buf = golden.unpack(line["b64"]) or b""
     reader = ColumnReader(["offset"], max_rows=3)
@@ -238,7 +238,7 @@ def test_a_reader_can_be_used_again_and_left_early(codec: Compression) -> None:
         assert offsets(reader, buf) == expected
 
 
-def test_imports_stay_light() -> None:
+def test_importing_records_loads_no_heavy_library() -> None:
     code = (
         "import sys, kwire.records, kwire.records.columns as c; c.COLUMNS;"
         "heavy = {'numba', 'pyarrow', 'numpy', 'llvmlite'} & set(sys.modules); assert not heavy, heavy;"
@@ -247,7 +247,7 @@ def test_imports_stay_light() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_object_path_needs_neither_numba_nor_pyarrow() -> None:
+def test_the_object_path_imports_neither_numba_nor_pyarrow() -> None:
     code = (
         "import sys; sys.modules['numba'] = sys.modules['pyarrow'] = sys.modules['numpy'] = None\n"
         "from kwire.records import read_batches\n"
@@ -282,7 +282,7 @@ def test_warming_up_compiles_every_kernel() -> None:
     assert len(legacy_messages.parse_legacy_messages.signatures) == 1
 
 
-def test_a_kernel_and_the_object_path_agree_on_where_batches_are() -> None:
+def test_kernel_and_object_path_find_the_same_batches() -> None:
     for line in golden.record_sets():
         buf = golden.unpack(line["b64"]) or b""
         reader = ColumnReader(["offset"])

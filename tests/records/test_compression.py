@@ -41,7 +41,7 @@ def member(data: bytes, flags: int = 0, extra: bytes = b"") -> bytes:
 
 
 @pytest.mark.requirement("C-01")
-def test_gzip_members_are_joined() -> None:
+def test_gzip_members_are_concatenated() -> None:
     assert opened(Compression.GZIP, gzip.compress(DATA)) == DATA
     assert opened(Compression.GZIP, gzip.compress(DATA) + gzip.compress(b"two") + gzip.compress(DATA)) == (
         DATA + b"two" + DATA
@@ -53,17 +53,17 @@ def test_gzip_members_are_joined() -> None:
 @pytest.mark.parametrize(
     "behind", [b"\0" * 40, b"garbage" * 9, b"\x1f\x8b\x07" + bytes(40), gzip.compress(b"x", mtime=0)[:18]]
 )
-def test_what_is_no_member_ends_a_gzip_stream(behind: bytes) -> None:
+def test_trailing_garbage_ends_a_gzip_stream(behind: bytes) -> None:
     assert opened(Compression.GZIP, gzip.compress(DATA) + behind) == DATA
 
 
 @pytest.mark.requirement("C-01")
-def test_a_member_that_starts_and_breaks_is_refused() -> None:
+def test_a_corrupt_gzip_member_is_rejected() -> None:
     assert "ends early" in refused(Compression.GZIP, gzip.compress(DATA) + gzip.compress(DATA)[:-200])
 
 
 @pytest.mark.requirement("C-01")
-def test_optional_header_fields_are_passed_over() -> None:
+def test_optional_gzip_header_fields_are_skipped() -> None:
     extra = struct.pack("<H", 3) + b"abc" + b"name\0" + b"comment\0"
     header = b"\x1f\x8b\x08\x1e" + bytes(6) + extra
     with_crc = extra + struct.pack("<H", zlib.crc32(header) & 0xFFFF)
@@ -73,7 +73,7 @@ def test_optional_header_fields_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize("flags", [4, 8, 16, 2, 0])
-def test_a_gzip_header_may_be_cut_anywhere(flags: int) -> None:
+def test_a_gzip_header_truncated_anywhere_is_an_error(flags: int) -> None:
     for length in range(16):
         refused(Compression.GZIP, (b"\x1f\x8b\x08" + bytes((flags,)) + bytes(6) + b"\xff" * 9)[:length])
 
@@ -98,20 +98,20 @@ XERIAL = b"\x82SNAPPY\0\0\0\0\1\0\0\0\1"
 
 
 @pytest.mark.requirement("C-02")
-def test_xerial_chunks_may_have_any_size_and_repeated_headers() -> None:
+def test_xerial_chunks_can_have_any_size_and_repeated_headers() -> None:
     assert opened(Compression.SNAPPY, XERIAL + chunk(DATA)) == DATA
     assert opened(Compression.SNAPPY, XERIAL + chunk(DATA[:5]) + XERIAL + XERIAL + chunk(DATA[5:]) + XERIAL) == DATA
     assert opened(Compression.SNAPPY, XERIAL) == b""
 
 
 @pytest.mark.requirement("C-02")
-def test_without_the_header_it_is_one_raw_block() -> None:
+def test_snappy_without_a_xerial_header_is_one_raw_block() -> None:
     assert opened(Compression.SNAPPY, bytes(cramjam.snappy.compress_raw(DATA))) == DATA
     assert opened(Compression.SNAPPY, bytes(cramjam.snappy.compress_raw(b"x"))) == b"x"
 
 
 @pytest.mark.requirement("C-02")
-def test_snappy_streams_that_kafka_refuses() -> None:
+def test_snappy_streams_that_kafka_rejects_are_rejected() -> None:
     for payload, why in [
         (b"", "empty"),
         (XERIAL[:15], "claims"),  # read as a raw block, which it is not
@@ -127,7 +127,7 @@ def test_snappy_streams_that_kafka_refuses() -> None:
 
 
 @pytest.mark.requirement("C-02")
-def test_xerial_streams_end_where_snappy_java_sees_the_end() -> None:
+def test_xerial_streams_end_as_in_snappy_java() -> None:
     assert opened(Compression.SNAPPY, XERIAL + chunk(DATA) + b"abc") == DATA  # no room for a chunk's length
     assert opened(Compression.SNAPPY, XERIAL + chunk(DATA) + b"\x82SNAbcdefghijklmnop") == DATA  # half a header
 
@@ -136,7 +136,7 @@ def test_xerial_streams_end_where_snappy_java_sees_the_end() -> None:
 
 
 @pytest.mark.requirement("C-06")
-def test_zstd_frames_are_joined_and_nothing_else_may_stand_there() -> None:
+def test_zstd_frames_are_concatenated_and_anything_else_is_rejected() -> None:
     frame = bytes(cramjam.zstd.compress(DATA, 3))
     assert opened(Compression.ZSTD, frame) == DATA
     assert opened(Compression.ZSTD, frame + frame) == DATA + DATA
@@ -161,7 +161,7 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("codec", BOMBS, ids=lambda codec: codec.text)
-def test_a_bomb_ends_at_the_limit_and_the_error_names_the_setting(codec: Compression) -> None:
+def test_a_decompression_bomb_is_rejected_at_the_limit_with_the_option(codec: Compression) -> None:
     bomb = BOMBS[codec]
     assert len(bomb) < 4 << 20
     assert len(opened(codec, bomb, limit=64 << 20)) == 64 << 20
@@ -174,7 +174,7 @@ def test_a_bomb_ends_at_the_limit_and_the_error_names_the_setting(codec: Compres
 
 
 @pytest.mark.requirement("C-01", "C-03", "C-06")
-def test_bombs_end_in_little_memory() -> None:
+def test_decompression_bombs_use_little_memory() -> None:
     bombs = b"".join(batch(bomb, attributes=codec, base_offset=codec, count=3) for codec, bomb in BOMBS.items()) * 5
     reader = ColumnReader(("offset",), max_decompressed_bytes=1 << 20, max_bytes=1 << 20, on_corrupt=lambda error: None)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -185,7 +185,7 @@ def test_bombs_end_in_little_memory() -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10  # KiB; 40 bombs of 64 MiB each
 
 
-def test_output_that_fits_exactly_is_no_bomb() -> None:
+def test_output_of_exactly_the_limit_is_accepted() -> None:
     for codec, payload in {
         Compression.GZIP: gzip.compress(DATA),
         Compression.SNAPPY: XERIAL + chunk(DATA),
@@ -199,7 +199,7 @@ def test_output_that_fits_exactly_is_no_bomb() -> None:
 
 
 @pytest.mark.parametrize("codec", BOMBS, ids=lambda codec: codec.text)
-def test_nothing_is_written_behind_the_room_given(codec: Compression) -> None:
+def test_nothing_is_written_beyond_the_output_buffer(codec: Compression) -> None:
     memory = bytearray(b"\xee" * 70000)
     with pytest.raises(RoomExhausted):
         expand_into(codec, 2, memoryview(BOMBS[codec]), memoryview(memory)[:65536])
@@ -208,7 +208,7 @@ def test_nothing_is_written_behind_the_room_given(codec: Compression) -> None:
         expand_into(codec, 2, memoryview(BOMBS[codec]), memoryview(memory)[:0])
 
 
-def test_claims_of_size_are_not_believed() -> None:
+def test_declared_sizes_are_not_trusted() -> None:
     data = b"".join(
         [
             batch(b"\xff\xff\xff\xff\x07" + bytes(40), attributes=Compression.SNAPPY, count=5),

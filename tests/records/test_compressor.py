@@ -38,7 +38,7 @@ LEVELS = [
 @pytest.mark.parametrize("magic", [0, 1, 2])
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.requirement("C-01", "C-02", "C-03", "C-04", "C-06")
-def test_every_codec_both_ways(codec: Compression, magic: int, payload: bytes) -> None:
+def test_every_codec_round_trips(codec: Compression, magic: int, payload: bytes) -> None:
     packed = compress(codec, payload, magic=magic)
     assert len(packed) <= largest_compressed(codec, len(payload))
     assert expand(codec, magic, memoryview(packed), 1 << 22) == payload
@@ -46,7 +46,7 @@ def test_every_codec_both_ways(codec: Compression, magic: int, payload: bytes) -
 
 @pytest.mark.parametrize(("codec", "level"), LEVELS)
 @pytest.mark.requirement("C-01", "C-06", "C-07")
-def test_every_level_is_read_back(codec: Compression, level: int | None) -> None:
+def test_every_level_round_trips(codec: Compression, level: int | None) -> None:
     payload = PAYLOADS["noise-then-words"][50_000:200_000] if level in (None, 1, 9) else WORDS[:20_000]
     packed = compress(codec, payload, level=level)
     assert expand(codec, 2, memoryview(packed), 1 << 22) == payload
@@ -73,7 +73,7 @@ def lz4_blocks(frame: bytes) -> list[tuple[int, bool]]:
 
 @pytest.mark.parametrize("level", [None, 3, 12])
 @pytest.mark.requirement("C-03", "C-04")
-def test_lz4_frames_are_as_kafka_writes_them(level: int | None) -> None:
+def test_lz4_frames_equal_kafkas(level: int | None) -> None:
     for magic, checksum in ((0, 0x1A), (1, 0x82), (2, 0x82)):
         frame = compress(Compression.LZ4, PAYLOADS["noise-then-words"], magic=magic, level=level)
         assert frame[:7] == bytes.fromhex("04224d18 6040") + bytes([checksum])
@@ -84,14 +84,14 @@ def test_lz4_frames_are_as_kafka_writes_them(level: int | None) -> None:
 
 
 @pytest.mark.requirement("C-03")
-def test_lz4_blocks_do_not_need_one_another() -> None:
+def test_lz4_blocks_are_independent() -> None:
     twice = PAYLOADS["block"] * 2
     first, second = lz4_blocks(compress(Compression.LZ4, twice))
     assert first == second
 
 
 @pytest.mark.requirement("C-02")
-def test_snappy_comes_in_xerial_blocks_of_32_kib() -> None:
+def test_snappy_is_written_in_xerial_blocks_of_32_kib() -> None:
     packed = compress(Compression.SNAPPY, WORDS)
     assert packed[:16] == bytes.fromhex("82534e4150505900 00000001 00000001")
     pos, inputs = 16, []
@@ -104,14 +104,14 @@ def test_snappy_comes_in_xerial_blocks_of_32_kib() -> None:
     assert sum(inputs) == len(WORDS)
 
 
-def test_room_of_the_stated_size_is_enough() -> None:
+def test_the_stated_buffer_size_suffices() -> None:
     for codec in CODECS:
         for payload in PAYLOADS.values():
             room = memoryview(bytearray(largest_compressed(codec, len(payload))))
             assert compress_into(codec, memoryview(payload), room) <= len(room)
 
 
-def test_names_and_levels_that_do_not_exist() -> None:
+def test_unknown_codec_names_and_levels_are_rejected() -> None:
     assert parse_compression("zstd") == Compression.ZSTD
     assert parse_compression(Compression.LZ4) == Compression.LZ4
     for name in ("", "deflate", "none "):
@@ -125,5 +125,5 @@ def test_names_and_levels_that_do_not_exist() -> None:
 
 @given(payload=st.binary(max_size=300), codec=st.sampled_from(CODECS), magic=st.sampled_from([0, 1, 2]))
 @settings(max_examples=100, deadline=None)
-def test_any_bytes_come_back(payload: bytes, codec: Compression, magic: int) -> None:
+def test_any_bytes_round_trip(payload: bytes, codec: Compression, magic: int) -> None:
     assert expand(codec, magic, memoryview(compress(codec, payload, magic=magic)), 1000) == payload

@@ -23,7 +23,7 @@ def control(key: bytes | None, value: bytes | None = b"") -> Record:
 
 
 @pytest.mark.requirement("R-40", "R-41", "R-42", "R-43")
-def test_the_worked_commit_marker_reads() -> None:
+def test_the_commit_marker_of_the_specification_is_read() -> None:
     (found,) = read_batches(COMMIT_MARKER)
     found.check()
     assert (found.is_control, found.is_transactional, found.producer_id, found.producer_epoch) == (True, True, 9, 2)
@@ -45,7 +45,7 @@ def test_the_worked_commit_marker_reads() -> None:
         ("control-voters", ControlRecordType.KRAFT_VOTERS),
     ],
 )
-def test_kafka_s_control_records_have_their_types(case: str, kind: ControlRecordType) -> None:
+def test_kafkas_control_records_have_their_types(case: str, kind: ControlRecordType) -> None:
     (line,) = (line for line in golden.record_sets() if line["case"] == case)
     (found,) = read_batches(golden.unpack(line["b64"]) or b"")
     (record,) = found.records()
@@ -55,33 +55,33 @@ def test_kafka_s_control_records_have_their_types(case: str, kind: ControlRecord
 
 
 @pytest.mark.requirement("D-03")
-def test_columns_leave_control_records_out_unless_asked() -> None:
+def test_columns_omit_control_records_by_default() -> None:
     assert through_columns(COMMIT_MARKER) == ([], [])
     assert [row[0] for row in through_columns(COMMIT_MARKER, include_control=True).rows] == [10]
 
 
 @pytest.mark.requirement("R-40")
 @pytest.mark.parametrize("key", [None, b"", b"\0\0\0", struct.pack(">hh", -1, 1)])
-def test_a_bad_key_is_malformed(key: bytes | None) -> None:
+def test_an_invalid_control_key_is_malformed(key: bytes | None) -> None:
     with pytest.raises(Malformed, match="control record key"):
         parse_control_record(control(key, struct.pack(">hi", 0, 1)))
 
 
 @pytest.mark.requirement("R-42")
 @pytest.mark.parametrize("value", [None, b"", b"\0\0\0\0\0", struct.pack(">hi", -1, 1)])
-def test_a_bad_marker_is_malformed(value: bytes | None) -> None:
+def test_an_invalid_marker_is_malformed(value: bytes | None) -> None:
     with pytest.raises(Malformed, match="transaction marker"):
         parse_control_record(control(struct.pack(">hh", 0, 1), value))
 
 
 @pytest.mark.requirement("R-40", "R-42")
-def test_later_versions_are_read_by_the_fields_they_begin_with() -> None:
+def test_later_versions_are_read_as_version_0() -> None:
     parsed = parse_control_record(control(struct.pack(">hhq", 3, 0, 8), struct.pack(">hiq", 5, 42, 9)))
     assert (parsed.type, parsed.version, parsed.coordinator_epoch) == (ControlRecordType.ABORT, 5, 42)
 
 
 @pytest.mark.requirement("R-41")
 @pytest.mark.parametrize("type_id", [7, 32767, -1, -5])
-def test_an_unknown_type_is_told_as_such(type_id: int) -> None:
+def test_an_unknown_control_type_is_reported(type_id: int) -> None:
     parsed: Any = parse_control_record(control(struct.pack(">hh", 0, type_id), b"x"))
     assert (parsed.type, parsed.type_id, parsed.value) == (ControlRecordType.UNKNOWN, type_id, b"x")

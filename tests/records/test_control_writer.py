@@ -19,7 +19,7 @@ MARKER: dict[str, Any] = {"producer_id": 9, "producer_epoch": 2, "coordinator_ep
 
 
 @pytest.mark.requirement("R-40", "R-42", "R-43")
-def test_the_worked_commit_marker() -> None:
+def test_the_commit_marker_of_the_specification_is_written() -> None:
     data = write_transaction_marker(ControlRecordType.COMMIT, **MARKER, base_offset=10, partition_leader_epoch=3)
     assert data.hex(" ", -4).replace(" ", "") == (
         "000000000000000a" "00000042" "00000003" "02" "b9cd5300" "0030" "00000000" "00000000000007d0" "00000000000007d0"
@@ -29,7 +29,7 @@ def test_the_worked_commit_marker() -> None:
 
 @pytest.mark.requirement("R-41", "R-43")
 @pytest.mark.parametrize("kind", [kind for kind in ControlRecordType if kind > 1])
-def test_control_records_of_kraft(kind: ControlRecordType) -> None:
+def test_control_records_of_kraft_are_written(kind: ControlRecordType) -> None:
     (batch,) = read_batches(write_control_batch([(kind, b"\0\0message")], timestamp=5, partition_leader_epoch=1))
     batch.check()
     assert batch.is_control
@@ -41,7 +41,7 @@ def test_control_records_of_kraft(kind: ControlRecordType) -> None:
 
 
 @pytest.mark.requirement("R-40", "R-41")
-def test_types_that_do_not_belong_are_refused() -> None:
+def test_other_control_types_are_rejected() -> None:
     for kind in (ControlRecordType.UNKNOWN, ControlRecordType.ABORT, ControlRecordType.COMMIT):
         with pytest.raises(EncodeError, match="not a control record"):
             write_control_batch([(kind, b"")], timestamp=1)

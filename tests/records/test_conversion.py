@@ -41,7 +41,7 @@ def lines() -> list[golden.Line]:
     "U-02", "U-10", "U-11", "U-12", "U-13", "U-14", "U-17", "R-12", "R-21", "R-22", "S31-01", "S31-16", "S31-17",
     "S31-20", "S31-21", "S31-24", "S31-28", "S31-29", "S31-35",
 )  # fmt: skip
-def test_down_conversion_gives_what_kafka_gives(line: golden.Line) -> None:
+def test_down_conversion_equals_kafkas(line: golden.Line) -> None:
     source, theirs = golden.unpack(line["from_b64"]), golden.unpack(line["to_b64"])
     assert source is not None
     assert theirs is not None
@@ -59,7 +59,7 @@ def test_down_conversion_gives_what_kafka_gives(line: golden.Line) -> None:
 
 @pytest.mark.parametrize("line", [x for x in lines() if x.get("exception")], ids=golden.case_name)
 @pytest.mark.requirement("U-10", "U-16")
-def test_down_conversion_refuses_what_kafka_refuses(line: golden.Line) -> None:
+def test_down_conversion_rejects_what_kafka_rejects(line: golden.Line) -> None:
     source = golden.unpack(line["from_b64"])
     assert source is not None
     with pytest.raises(RejectedRecords) as raised:
@@ -68,7 +68,7 @@ def test_down_conversion_refuses_what_kafka_refuses(line: golden.Line) -> None:
 
 
 @pytest.mark.requirement("U-10")
-def test_what_is_lost_is_counted() -> None:
+def test_lost_fields_are_counted() -> None:
     producer: dict[str, Any] = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0, "is_transactional": True}
     data = (
         write_batch([plain(0, b"k", b"v", 5, [("h", b"x")]), plain(1, b"k", b"v", 6)], 2, "none", 0, **producer)
@@ -117,7 +117,7 @@ def test_up_conversion_keeps_records_offsets_and_codec(codec: str, source: int, 
 
 
 @pytest.mark.requirement("U-11")
-def test_up_and_down_leave_alone_what_is_high_or_low_enough() -> None:
+def test_batches_already_in_range_are_not_converted() -> None:
     for magic in (0, 1, 2):
         data = write_batch([plain(0, b"k", b"v", 5)], magic, "lz4")
         for target in range(magic + 1):
@@ -126,13 +126,13 @@ def test_up_and_down_leave_alone_what_is_high_or_low_enough() -> None:
             assert down_convert(data, target) == data
 
 
-def test_up_and_down_again_gives_the_same_bytes() -> None:
+def test_up_and_down_conversion_round_trips() -> None:
     messages = write_batch([plain(o, b"k", b"v%d" % o, NOW + o) for o in range(5, 25)], 1, "none", 5, keep_offsets=True)
     assert down_convert(up_convert(messages, 2), 1) == messages
 
 
 @pytest.mark.requirement("U-20", "R-24", "R-35")
-def test_messages_join_one_batch_only_if_one_batch_can_say_what_they_say() -> None:
+def test_messages_are_merged_only_into_a_batch_that_can_represent_them() -> None:
     def message(offset: int, time: int, append_time: bool = False, codec: str = "none", magic: int = 1) -> bytes:
         kind = TimestampType.LOG_APPEND_TIME if append_time else TimestampType.CREATE_TIME
         return write_batch(
@@ -160,7 +160,7 @@ def test_messages_join_one_batch_only_if_one_batch_can_say_what_they_say() -> No
     assert [r.timestamp for b in read_batches(up) for r in b.records()] == [5, 5]
 
 
-def test_a_batch_that_no_writer_makes_is_corrupt_not_an_encode_error() -> None:
+def test_an_invalid_batch_is_corrupt_not_an_encode_error() -> None:
     backwards = batch(record(1) + record(0), count=2, last_offset_delta=1)
     with pytest.raises(CorruptBatch, match="is not above the previous one"):
         down_convert(backwards, 1)
@@ -169,25 +169,25 @@ def test_a_batch_that_no_writer_makes_is_corrupt_not_an_encode_error() -> None:
         down_convert(early, 1)
 
 
-def test_a_magic_that_does_not_exist_is_refused() -> None:
+def test_an_unknown_magic_is_rejected() -> None:
     for convert in (up_convert, down_convert):
         with pytest.raises(OptionError, match="to_magic 3"):
             convert(b"", 3)
 
 
 @pytest.mark.requirement("R-02")
-def test_a_cut_batch_at_the_end_is_left_out() -> None:
+def test_a_truncated_last_batch_is_dropped() -> None:
     data = write_batch([plain(0, b"k", b"v", 5)])
     for cut in (1, 20, 60, len(data) - 1):
         assert down_convert(data + data[:cut], 1).records_converted == 1
         assert up_convert(data + data[:cut], 2) == data
 
 
-def test_an_error_code_tells_why() -> None:
+def test_the_error_code_gives_the_reason() -> None:
     assert AppendErrorCode.UNSUPPORTED_COMPRESSION_TYPE == 76
 
 
-def test_what_was_lost_survives_a_pickle() -> None:
+def test_counts_of_lost_fields_pickle() -> None:
     """Spark moves results between processes."""
     converted = down_convert(write_batch([plain(0, None, b"v", 5, [("h", b"")])]), 0)
     again = pickle.loads(pickle.dumps(converted))

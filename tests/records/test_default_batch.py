@@ -29,7 +29,7 @@ DELETE_HORIZON_SET = bytes.fromhex(
 
 
 @pytest.mark.requirement("R-30", "R-31")
-def test_the_worked_example_reads() -> None:
+def test_the_batch_of_the_specification_is_read() -> None:
     (found,) = read_batches(BOTH)
     found.check()
     first, second = found.records()
@@ -50,7 +50,7 @@ def test_an_emptied_batch_keeps_its_offsets() -> None:
     assert through_both(EMPTIED) == ([], [])
 
 
-def test_a_batch_that_counts_no_records_is_not_decoded() -> None:
+def test_a_batch_with_record_count_0_is_not_decoded() -> None:
     assert through_both(batch(b"garbage", count=0, attributes=1)) == ([], [])
 
 
@@ -78,7 +78,7 @@ def test_base_offset_and_leader_epoch_are_outside_the_checksum() -> None:
 
 
 @pytest.mark.requirement("R-30", "R-35")
-def test_append_time_is_the_time_of_every_record() -> None:
+def test_the_append_time_applies_to_every_record() -> None:
     data = batch(
         record(0, 3) + record(1, -9), count=2, attributes=LOG_APPEND_TIME, base_timestamp=10, max_timestamp=777
     )
@@ -86,14 +86,14 @@ def test_append_time_is_the_time_of_every_record() -> None:
 
 
 @pytest.mark.requirement("R-30")
-def test_sums_wrap_around_as_in_java() -> None:
+def test_timestamp_and_sequence_sums_wrap_as_in_java() -> None:
     data = batch(record(5, 2), base_offset=2**63 - 3, base_timestamp=2**63 - 1)
     (found,) = read_batches(data)
     (one,) = found.records()
     assert (one.offset, one.timestamp) == (-(2**63) + 2, -(2**63) + 1)
 
 
-def test_a_time_beyond_microseconds_is_null_in_columns() -> None:
+def test_a_timestamp_beyond_microseconds_is_null_in_columns() -> None:
     largest = (2**63 - 1) // 1000
     data = b"".join(
         batch(record(), base_offset=i, base_timestamp=time)
@@ -103,7 +103,7 @@ def test_a_time_beyond_microseconds_is_null_in_columns() -> None:
 
 
 @pytest.mark.requirement("R-31")
-def test_sequences_go_round_after_the_largest() -> None:
+def test_sequences_wrap_after_the_largest() -> None:
     data = batch(record(0) + record(1) + record(2), count=3, producer_id=9, producer_epoch=2, base_sequence=2**31 - 2)
     (found,) = read_batches(data)
     assert [r.sequence for r in found.records()] == [2**31 - 2, 2**31 - 1, 0]
@@ -112,7 +112,7 @@ def test_sequences_go_round_after_the_largest() -> None:
 
 
 @pytest.mark.requirement("R-30")
-def test_flags_are_told_apart() -> None:
+def test_flags_are_independent() -> None:
     for flags in range(0, 128, 8):
         (found,) = read_batches(batch(attributes=flags))
         assert found.is_transactional == bool(flags & TRANSACTIONAL)
@@ -131,7 +131,7 @@ def test_unknown_attribute_bits_are_ignored() -> None:
 
 @pytest.mark.requirement("R-32")
 @pytest.mark.parametrize("codec", [5, 6, 7])
-def test_an_unknown_codec_is_refused(codec: int) -> None:
+def test_an_unknown_codec_is_rejected(codec: int) -> None:
     data = batch(attributes=codec)
     (found,) = read_batches(data)
     with pytest.raises(CorruptBatch, match=f"unknown compression type id {codec}"):
@@ -180,7 +180,7 @@ FAULTS = [
 
 @pytest.mark.requirement("R-32")
 @pytest.mark.parametrize(("fault", "second"), FAULTS, ids=lambda x: x.name if isinstance(x, Fault) else x.hex())
-def test_a_bad_record_is_named_with_its_place_in_the_batch(fault: Fault, second: bytes) -> None:
+def test_an_invalid_record_is_reported_with_its_index(fault: Fault, second: bytes) -> None:
     good = record()
     data = batch(good + second, count=2, base_offset=3)
     rows, errors = through_both(batch(base_offset=2) + data + batch(base_offset=9))
@@ -194,7 +194,7 @@ def test_a_bad_record_is_named_with_its_place_in_the_batch(fault: Fault, second:
 
 
 @pytest.mark.requirement("R-32")
-def test_every_fault_of_magic_2_has_its_test() -> None:
+def test_every_error_of_magic_2_has_a_test() -> None:
     tested = {fault for fault, _ in FAULTS}
     elsewhere = {Fault.RECORD_COUNT, Fault.BYTES_LEFT} | {fault for fault in Fault if fault >= Fault.WRAPPER_VALUE}
     assert tested | elsewhere == set(Fault)
@@ -212,7 +212,7 @@ def test_every_fault_of_magic_2_has_its_test() -> None:
         (2**31 - 1, Fault.RECORD_COUNT),
     ],
 )
-def test_a_count_that_is_not_that_of_the_records_is_refused(count: int, fault: Fault) -> None:
+def test_a_wrong_record_count_is_rejected(count: int, fault: Fault) -> None:
     rows, errors = through_both(batch(record() + record(1) + bytes(8), count=count))
     assert not rows
     assert fault.text in errors[0]
@@ -229,7 +229,7 @@ def test_empty_is_not_null() -> None:
     assert through_both(data).rows == [(0, 1000, 0, b"", b"", [("", b""), ("", None)])]
 
 
-def test_over_long_numbers_and_dropped_bits_are_read_as_in_kafka() -> None:
+def test_over_long_varints_and_dropped_bits_are_read_as_in_kafka() -> None:
     long_zero = b"\x80\x80\x80\x80\x70"  # zero, and bits that an int32 has no room for
     data = batch(body(b"\0", b"\x80" * 9 + b"\x7e", long_zero, NULL, NULL, long_zero))
     assert through_both(data).rows == [(0, 1000, 0, None, None, [])]
@@ -246,6 +246,6 @@ def test_over_long_numbers_and_dropped_bits_are_read_as_in_kafka() -> None:
     ],
 )
 @pytest.mark.requirement("D-06")
-def test_header_keys_that_are_no_text_get_replacement_characters(raw: bytes, text: str) -> None:
+def test_invalid_utf_8_in_header_keys_is_replaced(raw: bytes, text: str) -> None:
     data = batch(record(headers=[(b"fine", b"1"), (raw, b"2")]) + record(1, headers=[(b"x", raw)]), count=2)
     assert [row[5] for row in through_both(data).rows] == [[("fine", b"1"), (text, b"2")], [("x", raw)]]

@@ -37,7 +37,7 @@ LARGE = b"".join(write_batches([plain(i, None, b"v" * 200 + b"%d" % i, 5) for i 
 
 
 @pytest.mark.requirement("U-15", "S31-21", "S31-36")
-def test_an_answer_is_as_long_as_announced_and_cut_where_it_is_too_long() -> None:
+def test_a_response_has_the_announced_size() -> None:
     conversion, whole = answer(LARGE)
     assert conversion.size_bytes == len(LARGE)  # converted it would be longer
     expected = down_convert(LARGE, 1)
@@ -49,7 +49,7 @@ def test_an_answer_is_as_long_as_announced_and_cut_where_it_is_too_long() -> Non
 
 
 @pytest.mark.requirement("U-15")
-def test_the_first_batch_is_always_whole() -> None:
+def test_the_first_batch_is_always_sent_whole() -> None:
     one = write_batch([plain(i, None, b"v", 5) for i in range(100)])
     conversion, whole = answer(one)
     assert conversion.size_bytes > len(one)  # a message of magic 1 is longer than a record of magic 2
@@ -57,7 +57,7 @@ def test_the_first_batch_is_always_whole() -> None:
 
 
 @pytest.mark.requirement("U-15", "R-02")
-def test_what_is_missing_is_filled_with_an_entry_that_clients_drop() -> None:
+def test_the_rest_is_padded_with_an_entry_that_clients_drop() -> None:
     data = write_batch([plain(0, b"k", b"v", 5)], 2, "none", 0) + MARKER * 5
     _, whole = answer(data)
     assert values(whole) == [b"v"]
@@ -68,7 +68,7 @@ def test_what_is_missing_is_filled_with_an_entry_that_clients_drop() -> None:
 
 
 @pytest.mark.requirement("U-15")
-def test_twelve_bytes_of_filling_when_nothing_is_left() -> None:
+def test_an_empty_conversion_is_padded_with_twelve_bytes() -> None:
     conversion, whole = answer(MARKER)
     assert conversion.size_bytes == 12
     assert whole == b"\xff" * 8 + (61).to_bytes(4, "big")
@@ -76,7 +76,7 @@ def test_twelve_bytes_of_filling_when_nothing_is_left() -> None:
 
 
 @pytest.mark.requirement("U-16")
-def test_zstd_further_on_ends_the_answer_and_is_an_error_only_when_asked_for_first() -> None:
+def test_a_later_zstd_batch_ends_the_response_and_fails_the_next_fetch() -> None:
     zstd = write_batch([plain(1, b"k", b"z", 5)], 2, "zstd", 1)
     _, whole = answer(write_batch([plain(0, b"k", b"v", 5)]) + zstd)
     assert values(whole) == [b"v"]
@@ -85,6 +85,6 @@ def test_zstd_further_on_ends_the_answer_and_is_an_error_only_when_asked_for_fir
     assert raised.value.code == 76
 
 
-def test_a_magic_that_does_not_exist_is_refused() -> None:
+def test_an_unknown_magic_is_rejected() -> None:
     with pytest.raises(OptionError, match="to_magic"):
         FetchConversion(b"", 5, 0)

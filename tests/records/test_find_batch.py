@@ -17,14 +17,14 @@ def search(data: bytes, start: int = 0, *, left: int | None = None, floor: int =
     return int(find_header(array.ctypes.data, len(array), start, len(data) if left is None else left, floor, ceiling))
 
 
-def test_a_header_is_found_wherever_it_stands() -> None:
+def test_a_header_is_found_at_any_position() -> None:
     one = batch(record(), base_offset=77)
     for before in range(40):
         assert search(b"\xff" * before + one) == before
         assert search(b"\xff" * before + one, before + 1) == -1
 
 
-def test_a_header_that_is_cut_off_is_not_looked_at() -> None:
+def test_a_truncated_header_is_ignored() -> None:
     one = batch(record(), base_offset=77)
     for cut in range(HEADER_BYTES):
         assert search(one[:cut], left=len(one)) == -1
@@ -32,14 +32,14 @@ def test_a_header_that_is_cut_off_is_not_looked_at() -> None:
     assert search(one[:HEADER_BYTES], left=len(one) - 1) == -1  # the batch would pass the end of the file
 
 
-def test_offsets_have_to_fit() -> None:
+def test_headers_with_offsets_out_of_range_are_ignored() -> None:
     one = batch(record() + record(1), base_offset=77, count=2, last_offset_delta=1)
     assert search(one, floor=77, ceiling=79) == 0
     assert search(one, floor=78, ceiling=79) == -1
     assert search(one, floor=77, ceiling=78) == -1
 
 
-def test_neither_zeros_nor_ones_are_a_header() -> None:
+def test_zeros_and_ones_are_not_headers() -> None:
     assert search(bytes(500)) == -1  # a size of 0
     assert search(b"\xff" * 500) == -1
     assert search(struct.pack(">qiib", 5, 13, 0, 1) + bytes(100)) == -1

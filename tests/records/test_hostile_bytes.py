@@ -20,7 +20,7 @@ SMALL = {name: data for name, data in SMALL.items() if len(data) < 400}
 
 @pytest.mark.requirement("R-02", "R-32")
 @pytest.mark.parametrize("data", SMALL.values(), ids=SMALL.keys())
-def test_any_cut_gives_the_whole_batches(data: bytes) -> None:
+def test_any_truncation_returns_the_whole_batches(data: bytes) -> None:
     whole = through_both(data)
     for cut in range(len(data)):
         assert through_both(data + data[:cut]) == whole
@@ -28,7 +28,7 @@ def test_any_cut_gives_the_whole_batches(data: bytes) -> None:
 
 @pytest.mark.requirement("D-05", "R-32")
 @pytest.mark.parametrize("data", SMALL.values(), ids=SMALL.keys())
-def test_any_byte_changed_is_found_or_outside_the_checksum(data: bytes) -> None:
+def test_any_changed_byte_is_detected_or_outside_the_checksum(data: bytes) -> None:
     whole = through_both(data)
     magic = data[16]
     for place in range(len(data)):
@@ -44,7 +44,7 @@ def test_any_byte_changed_is_found_or_outside_the_checksum(data: bytes) -> None:
 
 @pytest.mark.requirement("R-32", "R-25")
 @pytest.mark.parametrize("data", SMALL.values(), ids=SMALL.keys())
-def test_any_byte_changed_behind_a_right_checksum_reads_alike(data: bytes) -> None:
+def test_changed_bytes_with_a_valid_checksum_read_alike(data: bytes) -> None:
     for place in range(len(data)):
         for change in (0x01, 0x80, 0xFF):
             changed = bytearray(data)
@@ -52,20 +52,20 @@ def test_any_byte_changed_behind_a_right_checksum_reads_alike(data: bytes) -> No
             through_both(with_right_checksums(bytes(changed)), max_decompressed_bytes=1 << 16)
 
 
-def test_mutated_record_sets_read_alike() -> None:
+def test_mutated_record_sets_read_alike_in_objects_and_columns() -> None:
     assert fuzz.run(4000, seed=20) == 4000
 
 
 @given(st.lists(st.tuples(st.binary(max_size=60), st.sampled_from([-1, 0, 1, 2, 3, 2**31 - 1])), max_size=4))
 @settings(deadline=None)
-def test_any_bytes_as_records_read_alike(payloads: list[tuple[bytes, int]]) -> None:
+def test_random_bytes_as_records_read_alike(payloads: list[tuple[bytes, int]]) -> None:
     data = b"".join(batch(payload, count=count, base_offset=10 * i) for i, (payload, count) in enumerate(payloads))
     through_both(data)
 
 
 @given(st.binary(max_size=200), st.integers(0, 7), st.sampled_from([0, 1, 2]))
 @settings(deadline=None)
-def test_any_bytes_as_a_payload_read_alike(payload: bytes, codec: int, magic: int) -> None:
+def test_random_bytes_as_a_payload_read_alike(payload: bytes, codec: int, magic: int) -> None:
     if magic == 2:
         data = batch(payload, attributes=codec, count=2)
     else:
@@ -75,7 +75,7 @@ def test_any_bytes_as_a_payload_read_alike(payload: bytes, codec: int, magic: in
 
 @given(st.binary(max_size=300))
 @settings(deadline=None)
-def test_any_bytes_at_all_read_alike(data: bytes) -> None:
+def test_random_bytes_read_alike(data: bytes) -> None:
     through_both(data)
 
 
@@ -95,7 +95,7 @@ optional = st.none() | st.binary(max_size=40)
     )
 )
 @settings(deadline=None)
-def test_any_records_come_back(
+def test_random_records_round_trip(
     rows: list[tuple[bytes | None, bytes | None, list[tuple[bytes, bytes | None]], int, int]],
 ) -> None:
     payload = b"".join(record(offset, time, key, value, headers) for key, value, headers, time, offset in rows)

@@ -56,7 +56,7 @@ def test_record_sets_read_as_in_kafka(line: golden.Line) -> None:
 @pytest.mark.requirement(
     "R-02", "R-03", "R-23", "R-25", "R-26", "R-32", "C-01", "C-02", "C-04", "C-05", "C-06", "S31-33"
 )
-def test_bad_bytes_are_accepted_or_refused_as_in_kafka(line: golden.Line) -> None:
+def test_invalid_bytes_are_accepted_or_rejected_as_in_kafka(line: golden.Line) -> None:
     buf = golden.unpack(line["b64"])
     assert buf is not None
     if line["exception"] is None:
@@ -100,7 +100,7 @@ def check_against(line: golden.Line, buf: bytes) -> None:
 
 
 @pytest.mark.parametrize("line", golden.record_sets(), ids=golden.case_name)
-def test_the_leader_epoch_is_the_batch_s_or_none(line: golden.Line) -> None:
+def test_the_leader_epoch_is_that_of_the_batch_or_none(line: golden.Line) -> None:
     buf = golden.unpack(line["b64"])
     assert buf is not None
     for batch, expected in zip(read_batches(buf), line["batches"], strict=True):

@@ -28,19 +28,19 @@ LENGTHS = [*range(70), 255, 256, 767, 768, 769, 775, 1536, 2047, 6143, 6144, 614
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-def test_crc32_is_that_of_zlib(length: int) -> None:
+def test_crc32_equals_zlibs(length: int) -> None:
     data = np.random.default_rng(length).integers(0, 256, length, np.uint8)
     assert checksums.crc32(data.ctypes.data, length) == zlib.crc32(data.tobytes())
 
 
 @needs_instruction
 @pytest.mark.parametrize("length", LENGTHS)
-def test_crc32c_is_that_of_google(length: int) -> None:
+def test_crc32c_equals_googles(length: int) -> None:
     data = np.random.default_rng(length).integers(0, 256, length, np.uint8)
     assert crc32c.crc32c(data.ctypes.data, length) == google_crc32c.value(data.tobytes())
 
 
-def test_the_instruction_is_used_only_where_it_is_known_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_crc32_instruction_is_used_only_if_supported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crc32c.platform, "machine", lambda: "aarch64")
     assert not crc32c.usable()
     monkeypatch.setattr(crc32c.platform, "machine", lambda: "x86_64")
@@ -60,7 +60,7 @@ def test_the_instruction_is_used_only_where_it_is_known_to_be(monkeypatch: pytes
 
 @given(st.binary(max_size=12), st.booleans())
 @settings(deadline=None)
-def test_numbers_are_read_as_by_the_object_path(data: bytes, long: bool) -> None:
+def test_varints_are_read_as_by_the_object_path(data: bytes, long: bool) -> None:
     raw = np.frombuffer(data + b"\0", np.uint8)
     start = raw.ctypes.data
     value, at = (default.read_varlong if long else default.read_varint)(start, start + len(data))
@@ -74,7 +74,7 @@ def test_numbers_are_read_as_by_the_object_path(data: bytes, long: bool) -> None
 
 @pytest.mark.parametrize("n", [0, 1, 31, 32, 33, 100, 511, 512, 513, 5000])
 @pytest.mark.parametrize("left", [0, 1, 31, 32, 64])
-def test_copies_write_what_they_should_and_at_most_their_slack(n: int, left: int) -> None:
+def test_copies_write_at_most_their_slack(n: int, left: int) -> None:
     source = np.random.default_rng(n).integers(0, 256, n + left, np.uint8)
     target = np.full(n + memory.WIDE + 8, 0xEE, np.uint8)
     memory.copy_bytes(target.ctypes.data, source.ctypes.data, n, source.ctypes.data + n + left)
@@ -83,7 +83,7 @@ def test_copies_write_what_they_should_and_at_most_their_slack(n: int, left: int
 
 
 @pytest.mark.parametrize("bounds_check", ["0", "1"])
-def test_no_kernel_reads_or_writes_outside_its_memory(bounds_check: str, tmp_path: Path) -> None:
+def test_kernels_stay_within_their_memory(bounds_check: str, tmp_path: Path) -> None:
     """Mutated inputs with forbidden pages behind every buffer; the second time array indexes are checked as well."""
     environment = os.environ | {"NUMBA_BOUNDSCHECK": bounds_check}
     if bounds_check == "1":
@@ -93,7 +93,7 @@ def test_no_kernel_reads_or_writes_outside_its_memory(bounds_check: str, tmp_pat
     assert (done.returncode, done.stdout) == (0, "2000\n"), done.stderr[-3000:]
 
 
-def test_the_guard_catches_a_step_too_far() -> None:
+def test_the_guard_page_catches_an_out_of_bounds_access() -> None:
     code = (
         "from tests.fuzz.records import GuardedMemory\n"
         "from kwire.records.kernels.checksums import crc32\n"

@@ -34,7 +34,7 @@ def zigzag(number: int) -> bytes:
     return bytes(out) + bytes([number])
 
 
-def test_a_batch_of_many_records_is_given_in_parts_of_bounded_size() -> None:
+def test_a_batch_of_many_records_is_read_in_bounded_parts() -> None:
     count = 400_000
     data = batch(bytes(cramjam.zstd.compress(SMALLEST * count)), count, ZSTD)
     assert len(data) < 2000
@@ -46,7 +46,7 @@ def test_a_batch_of_many_records_is_given_in_parts_of_bounded_size() -> None:
     assert rows == count
 
 
-def test_a_batch_that_turns_out_bad_at_its_end_gives_no_part() -> None:
+def test_a_batch_corrupt_at_its_end_returns_no_part() -> None:
     data = batch(SMALLEST * 100 + b"\x0c\0\0\0\x7e\1\0", 101)
     outcome = through_columns(data, max_rows=10)
     assert outcome.rows == []
@@ -55,7 +55,7 @@ def test_a_batch_that_turns_out_bad_at_its_end_gives_no_part() -> None:
 
 
 @pytest.mark.parametrize(("max_rows", "max_bytes"), [(1, 1 << 20), (3, 64), (1000, 1), (2, 100)])
-def test_parts_of_batches_are_the_records_of_the_whole(max_rows: int, max_bytes: int) -> None:
+def test_the_parts_of_a_batch_contain_all_its_records(max_rows: int, max_bytes: int) -> None:
     for line in (*golden.record_sets(), *golden.reads_of_invalid_bytes()):
         data = golden.unpack(line["b64"]) or b""
         if len(data) < 5000:
@@ -68,7 +68,7 @@ def with_headers(count: int) -> bytes:
     return batch(bytes(cramjam.zstd.compress(zigzag(len(body)) + body)), 1, ZSTD)
 
 
-def test_headers_of_a_record_have_a_limit() -> None:
+def test_the_number_of_headers_is_limited() -> None:
     data = with_headers(MAX_HEADERS + 1)
     outcome = through_both(data)
     assert outcome.rows == []
@@ -82,7 +82,7 @@ def test_headers_of_a_record_have_a_limit() -> None:
 @pytest.mark.parametrize(
     ("payload", "count"), [(b"\x0c\0\0\0\x7e\1\0", 1), (b"", 1), (SMALLEST, -1), (SMALLEST + b"\0", 1)]
 )
-def test_a_malformed_control_batch_is_refused_by_objects_and_columns(payload: bytes, count: int) -> None:
+def test_a_malformed_control_batch_is_rejected_by_objects_and_columns(payload: bytes, count: int) -> None:
     data = batch(SMALLEST, 1) + batch(payload, count, CONTROL) + batch(SMALLEST, 1)
     outcome = through_both(data)
     assert (len(outcome.rows), len(outcome.errors)) == (2, 1)

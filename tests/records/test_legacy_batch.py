@@ -33,12 +33,12 @@ def inners(offsets: list[int], magic: int = 1) -> bytes:
 
 @pytest.mark.requirement("R-10", "R-11", "R-12", "S31-23", "S31-37")
 @pytest.mark.parametrize(("encoded", "row"), WORKED)
-def test_worked_examples_read(encoded: str, row: tuple[object, ...]) -> None:
+def test_messages_of_the_specification_are_read(encoded: str, row: tuple[object, ...]) -> None:
     assert through_both(bytes.fromhex(encoded)) == ([row], [])
 
 
 @pytest.mark.requirement("R-12")
-def test_a_message_is_a_batch_without_producer_data() -> None:
+def test_a_legacy_message_is_a_batch_without_producer_data() -> None:
     (found,) = read_batches(message(1, offset=7))
     assert (found.base_offset, found.last_offset, found.next_offset, found.count) == (7, 7, 8, None)
     assert (found.producer_id, found.producer_epoch, found.base_sequence, found.partition_leader_epoch) == (-1,) * 4
@@ -47,20 +47,20 @@ def test_a_message_is_a_batch_without_producer_data() -> None:
     assert (one.sequence, one.leader_epoch, one.headers) == (-1, None, [])
 
 
-def test_flags_of_magic_2_mean_nothing_in_a_message() -> None:
+def test_magic_2_flags_are_ignored_in_legacy_messages() -> None:
     (found,) = read_batches(message(1, attributes=0x70))
     assert (found.is_control, found.is_transactional, found.delete_horizon_ms) == (False, False, None)
     assert len(through_both(message(1, attributes=0x70)).rows) == 1
 
 
 @pytest.mark.requirement("R-10")
-def test_magic_0_has_no_timestamps_whatever_its_attributes_say() -> None:
+def test_magic_0_has_no_timestamps_for_any_attributes() -> None:
     assert through_both(message(0, attributes=LOG_APPEND_TIME)).rows[0][1:3] == (-1, TimestampType.NO_TIMESTAMP_TYPE)
     assert through_both(message(1, attributes=LOG_APPEND_TIME)).rows[0][1:3] == (1000, TimestampType.LOG_APPEND_TIME)
 
 
 @pytest.mark.requirement("R-20", "R-21", "R-22", "R-23", "R-28", "S31-01", "S31-12")
-def test_relative_offsets_count_back_from_the_outer_one() -> None:
+def test_relative_offsets_are_resolved_from_the_outer_offset() -> None:
     data = wrapper(inners([0, 1, 2]), offset=102)
     assert [row[0] for row in through_both(data).rows] == [100, 101, 102]
     (found,) = read_batches(data)
@@ -68,17 +68,17 @@ def test_relative_offsets_count_back_from_the_outer_one() -> None:
 
 
 @pytest.mark.requirement("R-27", "S31-07", "S31-11")
-def test_holes_that_compaction_left_count() -> None:
+def test_gaps_of_compaction_are_kept_in_relative_offsets() -> None:
     assert [row[0] for row in through_both(wrapper(inners([0, 3, 7]), offset=107)).rows] == [100, 103, 107]
 
 
 @pytest.mark.requirement("R-23", "S31-02")
-def test_an_outer_offset_of_0_was_never_set() -> None:
+def test_an_outer_offset_of_0_means_unset() -> None:
     assert [row[0] for row in through_both(wrapper(inners([0, 1, 2]), offset=0)).rows] == [0, 1, 2]
 
 
 @pytest.mark.requirement("R-23")
-def test_an_outer_offset_below_the_inner_one_is_refused() -> None:
+def test_an_outer_offset_below_the_inner_one_is_rejected() -> None:
     data = wrapper(inners([0, 1, 2]), offset=1)
     assert Fault.WRAPPER_OFFSET.text in through_both(data).errors[0]
     (found,) = read_batches(data)
@@ -87,13 +87,13 @@ def test_an_outer_offset_below_the_inner_one_is_refused() -> None:
 
 
 @pytest.mark.requirement("R-22")
-def test_offsets_inside_magic_0_are_absolute() -> None:
+def test_inner_offsets_of_magic_0_are_absolute() -> None:
     assert [row[0] for row in through_both(wrapper(inners([100, 101], 0), 0, offset=101)).rows] == [100, 101]
     assert [row[0] for row in through_both(wrapper(inners([0, 1], 0), 0, offset=101)).rows] == [0, 1]
 
 
 @pytest.mark.requirement("R-24")
-def test_the_outer_timestamp_type_governs() -> None:
+def test_the_outer_timestamp_type_applies() -> None:
     create = wrapper(inners([0, 1]), offset=1, timestamp=11)
     assert [row[1:3] for row in through_both(create).rows] == [(10, 0), (11, 0)]
     append = wrapper(inners([0, 1]), offset=1, timestamp=777, attributes=GZIP | LOG_APPEND_TIME)
@@ -101,7 +101,7 @@ def test_the_outer_timestamp_type_governs() -> None:
 
 
 @pytest.mark.requirement("R-25")
-def test_inner_messages_of_another_magic_are_tolerated() -> None:
+def test_inner_messages_of_another_magic_are_accepted() -> None:
     mixed = message(0, offset=0) + message(1, offset=1, timestamp=5)
     for magic in (0, 1):
         rows, errors = through_both(wrapper(mixed, magic, offset=1))
@@ -110,19 +110,19 @@ def test_inner_messages_of_another_magic_are_tolerated() -> None:
 
 
 @pytest.mark.requirement("R-26")
-def test_a_cut_inner_message_ends_the_run() -> None:
+def test_a_truncated_inner_message_ends_the_set() -> None:
     whole = inners([0, 1])
     for cut in range(len(whole) // 2, len(whole)):
         assert [row[0] for row in through_both(wrapper(whole[:cut], offset=5)).rows] == [5]
 
 
 @pytest.mark.requirement("R-11")
-def test_bytes_behind_the_value_are_ignored() -> None:
+def test_bytes_after_the_value_are_ignored() -> None:
     assert through_both(message(1, tail=b"more")).rows == [(0, 1000, 0, b"k", b"v", [])]
 
 
 @pytest.mark.requirement("R-11")
-def test_null_and_empty_are_told_apart() -> None:
+def test_null_and_empty_differ() -> None:
     data = message(1, key=None, value=None) + message(0, key=b"", value=b"")
     assert [row[3:5] for row in through_both(data).rows] == [(None, None), (b"", b"")]
 
@@ -155,7 +155,7 @@ FAULTS = [
 
 @pytest.mark.requirement("R-25", "R-03")
 @pytest.mark.parametrize(("fault", "data"), FAULTS, ids=lambda x: x.name if isinstance(x, Fault) else str(len(x)))
-def test_a_bad_message_is_refused(fault: Fault, data: bytes) -> None:
+def test_an_invalid_message_is_rejected(fault: Fault, data: bytes) -> None:
     rows, errors = through_both(message(1, offset=3) + data + message(0, offset=4))
     assert [row[0] for row in rows] == [3, 4]
     assert len(errors) == 1
@@ -164,13 +164,13 @@ def test_a_bad_message_is_refused(fault: Fault, data: bytes) -> None:
 
 @pytest.mark.requirement("R-25", "C-06")
 @pytest.mark.parametrize("magic", [0, 1])
-def test_zstd_came_after_magic_1(magic: int) -> None:
+def test_zstd_is_rejected_in_magic_0_and_1(magic: int) -> None:
     (error,) = through_both(message(magic, attributes=ZSTD, value=b"x")).errors
     assert "zstd" in error
 
 
 @pytest.mark.requirement("D-05")
-def test_inner_checksums_are_checked_unless_told_otherwise() -> None:
+def test_inner_checksums_are_verified_by_default() -> None:
     data = wrapper(inners([0]) + message(1, offset=1, crc=5), offset=1)
     (found,) = read_batches(data)
     found.check()

@@ -46,14 +46,14 @@ def opened(payload: bytes, check_header: bool = True) -> bytes:
 
 
 @pytest.mark.requirement("C-03")
-def test_blocks_are_packed_or_stored() -> None:
+def test_blocks_are_compressed_or_stored() -> None:
     assert opened(frame(packed(BLOCK))) == DATA
     assert opened(frame(stored(DATA[:100]) + packed(BLOCK) + stored(b"x"))) == DATA[:100] + DATA + b"x"
     assert opened(frame(b"")) == b""
 
 
 @pytest.mark.requirement("C-03", "C-04")
-def test_kafka_s_header_has_the_checksum_the_rules_give() -> None:
+def test_the_frame_header_checksum_equals_kafkas() -> None:
     assert frame(b"")[:7] == bytes.fromhex("04224d18 60 40 82")
     assert xxhash32_of_few(b"") == 0x02CC5D05
     assert xxhash32_of_few(b"abc") == 0x32D153FF
@@ -61,7 +61,7 @@ def test_kafka_s_header_has_the_checksum_the_rules_give() -> None:
 
 
 @pytest.mark.requirement("C-04")
-def test_the_header_checksum_matters_except_in_magic_0() -> None:
+def test_the_header_checksum_is_verified_except_in_magic_0() -> None:
     wrong = frame(packed(BLOCK), checksum=0x1A)
     assert opened(wrong, check_header=False) == DATA
     with pytest.raises(Malformed, match="header checksum"):
@@ -75,14 +75,14 @@ def test_the_header_checksum_matters_except_in_magic_0() -> None:
 
 
 @pytest.mark.requirement("C-05")
-def test_sizes_and_checksums_of_the_content_are_passed_over() -> None:
+def test_content_sizes_and_checksums_are_skipped() -> None:
     assert opened(frame(packed(BLOCK), flags=0x68, size=bytes(8))) == DATA
     assert opened(frame(packed(BLOCK), flags=0x64, end=bytes(4) + b"junk")) == DATA
     assert opened(frame(packed(BLOCK), flags=0x6C, size=b"\xff" * 8, end=bytes(4) + b"junk")) == DATA
 
 
 @pytest.mark.requirement("C-05")
-def test_what_follows_the_end_mark_is_ignored() -> None:
+def test_bytes_after_the_end_mark_are_ignored() -> None:
     assert opened(frame(packed(BLOCK)) + b"garbage") == DATA
     assert opened(frame(packed(BLOCK)) + frame(packed(BLOCK))) == DATA  # a second frame too, as in Kafka
 
@@ -129,19 +129,19 @@ BROKEN: list[tuple[str, Callable[[], bytes]]] = [
 
 @pytest.mark.requirement("C-05")
 @pytest.mark.parametrize(("why", "make"), BROKEN, ids=[why for why, _ in BROKEN])
-def test_a_frame_that_kafka_refuses_is_refused(why: str, make: Callable[[], bytes]) -> None:
+def test_frames_that_kafka_rejects_are_rejected(why: str, make: Callable[[], bytes]) -> None:
     with pytest.raises(Malformed, match=why):
         opened(make())
 
 
-def test_a_frame_may_be_cut_anywhere() -> None:
+def test_a_frame_truncated_anywhere_is_an_error() -> None:
     whole = frame(packed(BLOCK[:30]) + stored(DATA[:30]), flags=0x6C, size=bytes(8), end=bytes(8))
     for length in range(len(whole)):
         with pytest.raises(Malformed):
             opened(whole[:length])
 
 
-def test_the_largest_block_needs_its_room_only_when_it_is_used() -> None:
+def test_the_largest_block_size_is_allocated_only_if_used() -> None:
     stored_only = frame(stored(DATA), descriptor=0x70)
     room = memoryview(bytearray(65536))
     assert expand_lz4_into(memoryview(stored_only), room[: len(DATA)], check_header=True) == len(DATA)
@@ -152,7 +152,7 @@ def test_the_largest_block_needs_its_room_only_when_it_is_used() -> None:
         expand_lz4_into(memoryview(frame(packed(BLOCK))), room[:-1], check_header=True)
 
 
-def test_a_block_that_begins_like_a_size_is_a_block() -> None:
+def test_a_block_that_starts_like_a_content_size_is_a_block() -> None:
     """cramjam took the first four bytes of a block for its size when the rest happened to decode."""
     literals = bytes.fromhex("f01b") + bytes(range(42))
     for begin in (b"\xfe\0\1\0", b"\x2a\0\0\0", b"\0\0\1\0"):

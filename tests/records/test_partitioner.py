@@ -37,12 +37,12 @@ def murmur2_by_hand(data: bytes) -> int:
     return h ^ h >> 15
 
 
-def test_hashes_are_those_of_javas_utils() -> None:
+def test_hashes_equal_javas_utils() -> None:
     hashes = key_hashes(pa.array([key for key, _ in CASES], pa.binary()))
     assert hashes.view(np.int32).tolist() == [value for _, value in CASES]
 
 
-def test_every_length_hashes_as_the_algorithm_says() -> None:
+def test_every_length_hashes_as_in_the_algorithm() -> None:
     rng = np.random.default_rng(7)
     keys = [rng.bytes(n % 41) for n in range(2000)]
     assert key_hashes(pa.array(keys, pa.binary())).tolist() == [murmur2_by_hand(key) for key in keys]
@@ -51,7 +51,7 @@ def test_every_length_hashes_as_the_algorithm_says() -> None:
 @pytest.mark.parametrize(
     "kind", [pa.binary(), pa.string(), pa.large_binary(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())]
 )
-def test_columns_of_every_kind_give_the_same_and_slices_their_part(kind: Any) -> None:
+def test_columns_of_every_type_and_slices_hash_alike(kind: Any) -> None:
     column = pa.array(["a", "foobar", None, "abc", ""], pa.string()).cast(kind)
     whole = partitions_of_keys(column, 10)
     assert whole.tolist() == [
@@ -60,20 +60,20 @@ def test_columns_of_every_kind_give_the_same_and_slices_their_part(kind: Any) ->
     assert partitions_of_keys(column.slice(1, 3), 10).tolist() == whole[1:4].tolist()
 
 
-def test_an_empty_key_is_a_key_and_a_null_is_none() -> None:
+def test_an_empty_key_is_hashed_and_a_null_key_is_not() -> None:
     assert partitions_of_keys(pa.array([b"", None], pa.binary()), 7).tolist() == [murmur2_by_hand(b"") % 2**31 % 7, -1]
     assert partitions_of_keys(pa.nulls(2, pa.binary()), 7).tolist() == [-1, -1]
     assert partitions_of_keys(pa.array([], pa.binary()), 7).tolist() == []
 
 
-def test_what_is_no_key_column_is_refused() -> None:
+def test_columns_that_cannot_be_keys_are_rejected() -> None:
     with pytest.raises(OptionError, match="column 'key' is int64"):
         key_hashes(pa.array([1]))
     with pytest.raises(OptionError, match="partitions 0 is out of range"):
         partitions_of_keys(pa.array([b"a"]), 0)
 
 
-def test_the_kernel_reads_nothing_outside_of_the_column() -> None:
+def test_the_kernel_stays_within_the_column() -> None:
     data, hashes = np.frombuffer(b"abcdef", np.uint8), np.zeros(2, np.uint32)
     for ends in ([0, 3, 7], [-1, 3, 6], [0, 3, 2], [2**31 - 1, 3, 6]):
         assert hash_keys(np.array(ends, np.int32), data, hashes) < 2

@@ -15,7 +15,7 @@ THREE = [batch(base_offset=0), message(offset=1), batch(base_offset=2)]
 
 
 @pytest.mark.requirement("R-01", "R-02", "R-05")
-def test_batches_follow_one_another_whatever_their_magic() -> None:
+def test_batches_of_different_magics_can_follow_each_other() -> None:
     found = list(read_batches(b"".join(THREE), position=1000))
     assert [(b.magic, b.base_offset, b.position, b.size_bytes, bytes(b.buffer)) for b in found] == [
         (2, 0, 1000, len(THREE[0]), THREE[0]),
@@ -27,7 +27,7 @@ def test_batches_follow_one_another_whatever_their_magic() -> None:
 
 @pytest.mark.requirement("R-02", "D-01")
 @pytest.mark.parametrize("last", [0, 1, 2])
-def test_a_cut_batch_at_the_end_is_no_error(last: int) -> None:
+def test_a_truncated_last_batch_is_not_an_error(last: int) -> None:
     whole = b"".join(THREE[:last])
     for cut in range(len(THREE[last])):
         rows, errors = through_both(whole + THREE[last][:cut])
@@ -48,7 +48,7 @@ def test_an_unknown_magic_is_an_error(magic: int) -> None:
 
 @pytest.mark.requirement("R-03", "R-32")
 @pytest.mark.parametrize("size", [-(2**31), -1, 0, 13, 2**31 - 1, 2**31 - 12])
-def test_a_size_that_no_batch_has_is_an_error(size: int) -> None:
+def test_an_invalid_batch_size_is_an_error(size: int) -> None:
     bad = bytearray(batch())
     bad[8:12] = (size & 0xFFFF_FFFF).to_bytes(4, "big")
     assert "size" in through_both(bytes(bad)).errors[0]
@@ -56,7 +56,7 @@ def test_a_size_that_no_batch_has_is_an_error(size: int) -> None:
 
 
 @pytest.mark.requirement("R-02")
-def test_a_size_beyond_the_end_is_a_cut_batch() -> None:
+def test_a_size_beyond_the_end_is_a_truncated_batch() -> None:
     bad = bytearray(batch())
     bad[8:12] = (2**31 - 13).to_bytes(4, "big")
     assert through_both(bytes(bad)) == ([], [])
@@ -64,18 +64,18 @@ def test_a_size_beyond_the_end_is_a_cut_batch() -> None:
 
 @pytest.mark.requirement("R-32")
 @pytest.mark.parametrize("size", [14, 48])
-def test_magic_2_without_room_for_its_header_is_an_error(size: int) -> None:
+def test_a_magic_2_batch_smaller_than_its_header_is_an_error(size: int) -> None:
     bad = bytearray(batch())
     bad[8:12] = size.to_bytes(4, "big")
     assert "leaves no room for the header" in through_both(bytes(bad)).errors[0]
 
 
-def test_zeros_are_no_batches() -> None:
+def test_zeros_are_not_batches() -> None:
     rows, errors = through_both(THREE[0] + bytes(100))
     assert (len(rows), len(errors)) == (1, 1)
 
 
-def test_any_buffer_can_be_read() -> None:
+def test_any_buffer_type_can_be_read() -> None:
     data = b"".join(THREE)
     for kind in (bytes, bytearray, memoryview):
         assert [b.base_offset for b in read_batches(kind(data))] == [0, 1, 2]
@@ -85,14 +85,14 @@ def test_any_buffer_can_be_read() -> None:
     assert len(list(read_batches(memoryview(np.frombuffer(data, np.int8))))) == 3
 
 
-def test_reading_headers_decodes_nothing_else() -> None:
+def test_reading_headers_does_not_decode_records() -> None:
     garbage = batch(b"\xff" * 20, attributes=4, count=9, base_offset=7, crc=0)
     (found,) = read_batches(garbage)
     assert (found.base_offset, found.last_offset, found.next_offset, found.count) == (7, 15, 16, 9)
     assert not found.is_valid
 
 
-def test_errors_tell_the_place_and_survive_pickling() -> None:
+def test_errors_have_a_position_and_pickle() -> None:
     data = batch(base_offset=5, crc=1)
     (found,) = read_batches(data, position=100, file="00000000000000000005.log")
     with pytest.raises(CorruptBatch) as caught:
@@ -105,7 +105,7 @@ def test_errors_tell_the_place_and_survive_pickling() -> None:
 
 
 @pytest.mark.requirement("R-01")
-def test_a_reader_tells_how_far_it_came() -> None:
+def test_a_reader_reports_its_position() -> None:
     data = b"".join(THREE)
     reader = ColumnReader(("offset",))
     for end in range(len(data) + 1):
@@ -115,7 +115,7 @@ def test_a_reader_tells_how_far_it_came() -> None:
     assert sum(found.num_rows for found in reader.read(memoryview(data)[reader.consumed :])) == 0
 
 
-def test_a_bad_header_ends_a_read() -> None:
+def test_a_corrupt_header_ends_a_read() -> None:
     seen: list[CorruptBatch] = []
     reader = ColumnReader(("offset",), on_corrupt=seen.append)
     data = THREE[0] + framed(b"\x05" + bytes(20)) + THREE[2]

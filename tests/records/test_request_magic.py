@@ -10,13 +10,13 @@ from kwire.records.request_magic import check_produced, fetch_magic, fetch_may_c
 
 
 @pytest.mark.requirement("U-02", "S31-16", "S31-17", "S31-24", "S31-28", "S31-29")
-def test_versions_and_their_magic() -> None:
+def test_each_request_version_has_its_magic() -> None:
     assert [produce_magic(version) for version in (0, 1, 2, 3, 11)] == [0, 0, 1, 2, 2]
     assert [fetch_magic(version) for version in (0, 1, 2, 3, 4, 16)] == [0, 0, 1, 1, 2, 2]
 
 
 @pytest.mark.requirement("U-03")
-def test_zstd_needs_a_late_fetch() -> None:
+def test_zstd_requires_fetch_version_10() -> None:
     assert not fetch_may_carry(9, Compression.ZSTD)
     assert fetch_may_carry(10, Compression.ZSTD)
     assert fetch_may_carry(0, Compression.LZ4)
@@ -27,7 +27,7 @@ def produced(magic: int = 2, codec: str = "none") -> bytes:
 
 
 @pytest.mark.requirement("U-01", "S31-18", "S31-31", "S31-32")
-def test_old_versions_are_not_looked_at() -> None:
+def test_old_versions_are_not_checked() -> None:
     for version in (0, 1, 2):
         check_produced(produced(0) + produced(1), version)
 
@@ -44,13 +44,13 @@ def test_old_versions_are_not_looked_at() -> None:
         (b"\0" * 30, 9, AppendErrorCode.CORRUPT_MESSAGE),
     ],
 )
-def test_from_version_3_on_one_batch_of_magic_2_it_is(data: bytes, version: int, code: AppendErrorCode) -> None:
+def test_from_version_3_produce_requires_one_magic_2_batch(data: bytes, version: int, code: AppendErrorCode) -> None:
     with pytest.raises(RejectedRecords) as raised:
         check_produced(data, version)
     assert raised.value.code == code
 
 
 @pytest.mark.requirement("U-01")
-def test_what_a_version_may_carry_passes() -> None:
+def test_record_sets_valid_for_the_version_are_accepted() -> None:
     check_produced(produced(), 3)
     check_produced(produced(2, "zstd"), 7)

@@ -22,7 +22,7 @@ def both(section: bytes, count: int, base_timestamp: int = 1000) -> SectionScan:
 
 
 @pytest.mark.requirement("A-22", "R-30")
-def test_what_a_broker_has_to_know() -> None:
+def test_a_scan_returns_what_the_broker_needs() -> None:
     section = record(0, 0) + record(1, 50, key=None) + record(2, -10, headers=[(b"h", None)])
     assert both(section, 3) == SectionScan(0, 0, True, 990, 1050, 1, 0, True)
     assert not both(record(1) + record(2), 2).is_contiguous
@@ -49,14 +49,14 @@ ODD = {
 
 
 @pytest.mark.parametrize("encoded", ODD.values(), ids=ODD)
-def test_a_record_in_another_form_than_kafkas_is_noticed(encoded: str) -> None:
+def test_non_canonical_records_are_detected(encoded: str) -> None:
     answer = both(bytes.fromhex(encoded), 1)
     assert not answer.fault
     assert not answer.is_canonical
 
 
 @pytest.mark.requirement("R-32")
-def test_faults_are_those_of_the_reader() -> None:
+def test_errors_equal_the_readers() -> None:
     good = record()
     assert both(good + b"\0", 1)[:2] == (Fault.BYTES_LEFT, -1)
     for cut in range(1, len(good)):
@@ -65,7 +65,7 @@ def test_faults_are_those_of_the_reader() -> None:
     assert scan_section(memoryview(good), -1, 0).fault == Fault.RECORD_COUNT
 
 
-def test_any_changed_byte_gives_the_same_answer_twice() -> None:
+def test_any_changed_byte_gives_the_same_result_in_both_scanners() -> None:
     section = record(0, 3, headers=[(b"name", b"value"), (b"n", None)]) + record(1, 300, key=None, value=b"v" * 70)
     source = random.Random(2)
     for at in range(len(section)):
@@ -77,7 +77,7 @@ def test_any_changed_byte_gives_the_same_answer_twice() -> None:
         record_writing.scan_both(random.Random(number))
 
 
-def test_loading_the_compiled_walker_puts_it_to_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loading_the_compiled_scanner_enables_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(section_scan, "_scan", scan_plain)
     load_compiled_scan()
     assert section_scan._scan is scan_compiled

@@ -79,7 +79,7 @@ def inner_bytes(batch: Batch) -> bytes:
     "R-24", "R-35", "R-36", "R-37", "U-20", "U-21",
     "S31-03", "S31-04", "S31-08", "S31-09", "S31-19", "S31-26", "S31-27",
 )  # fmt: skip
-def test_records_that_kafka_appends_come_out_as_from_kafka(line: golden.Line) -> None:
+def test_appended_records_equal_kafkas(line: golden.Line) -> None:
     result = run(line)
     assert result.next_offset == line["next_offset"]
     assert result.max_timestamp_ms == line["max_timestamp_ms"]
@@ -105,7 +105,7 @@ def test_records_that_kafka_appends_come_out_as_from_kafka(line: golden.Line) ->
     "A-04", "A-06", "A-10", "A-11", "A-12", "A-13", "A-14", "A-15", "A-16", "A-17", "A-18", "R-25", "R-33", "R-34",
     "U-03", "S31-03",
 )  # fmt: skip
-def test_records_that_kafka_refuses_are_refused_with_its_code_and_record_errors(line: golden.Line) -> None:
+def test_rejected_records_have_kafkas_error_code_and_record_errors(line: golden.Line) -> None:
     with pytest.raises(RejectedRecords) as raised:
         run(line)
     assert raised.value.code == line["error_code"]
@@ -118,14 +118,14 @@ def test_records_that_kafka_refuses_are_refused_with_its_code_and_record_errors(
     "line", [x for x in lines() if x.get("metrics") and "record_errors" not in x], ids=golden.case_name
 )
 @pytest.mark.requirement("A-10", "A-11", "A-12")
-def test_errors_of_the_batch_itself_are_in_kafkas_words(line: golden.Line) -> None:
+def test_batch_errors_have_kafkas_messages(line: golden.Line) -> None:
     with pytest.raises(RejectedRecords) as raised:
         run(line)
     assert raised.value.what == line["message"]
 
 
 @pytest.mark.requirement("A-04")
-def test_a_wrong_checksum_of_a_wrapper_is_refused_when_nobody_has_looked_at_it_before() -> None:
+def test_an_unverified_wrapper_checksum_is_verified() -> None:
     line = next(x for x in lines() if x["case"] == "v1-wrapper-outer-bad-crc")
     with pytest.raises(RejectedRecords) as raised:
         run(line, check_crc=True)
@@ -144,7 +144,7 @@ def shares_memory(part: bytes | memoryview, whole: bytes) -> bool:
 @pytest.mark.parametrize("time", [TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME])
 @pytest.mark.parametrize(("magic", "codec"), [(m, c) for m in (0, 1, 2) for c in Compression if m == 2 or c != 4])
 @pytest.mark.requirement("A-20", "A-22", "A-24", "S31-09", "S31-20", "S31-27")
-def test_in_place_no_byte_of_the_payload_is_copied(magic: int, codec: Compression, time: TimestampType) -> None:
+def test_in_place_validation_copies_no_payload(magic: int, codec: Compression, time: TimestampType) -> None:
     buf = many(magic=magic, compression=codec)
     result = validate_and_assign_offsets(buf, 1000, now_ms=NOW, to_magic=magic, message_timestamp_type=time)
     if codec and magic == 0:  # absolute inner offsets: the one case that has to be rebuilt
@@ -164,7 +164,7 @@ def test_in_place_no_byte_of_the_payload_is_copied(magic: int, codec: Compressio
 
 @pytest.mark.parametrize("codec", list(Compression))
 @pytest.mark.requirement("A-20", "A-22")
-def test_what_needs_no_change_at_all_comes_back_as_the_very_same_memory(codec: Compression) -> None:
+def test_an_unchanged_batch_is_returned_as_the_same_memory(codec: Compression) -> None:
     buf = many(compression=codec)
     result = validate_and_assign_offsets(buf, 0, now_ms=NOW)
     assert len(result.parts) == 1
@@ -172,7 +172,7 @@ def test_what_needs_no_change_at_all_comes_back_as_the_very_same_memory(codec: C
     assert result.data == buf
 
 
-def test_the_input_is_never_written_to() -> None:
+def test_the_input_is_never_modified() -> None:
     for magic in (0, 1, 2):
         buf = bytearray(many(magic=magic))
         before = bytes(buf)
@@ -184,7 +184,7 @@ def test_the_input_is_never_written_to() -> None:
 
 
 @pytest.mark.requirement("R-36")
-def test_the_checksum_is_taken_anew_only_when_time_changes() -> None:
+def test_the_checksum_is_recomputed_only_if_timestamps_change() -> None:
     buf = many()
     (source,) = read_batches(buf)
     (moved,) = read_batches(validate_and_assign_offsets(buf, 7, now_ms=NOW, leader_epoch=3).data)
@@ -199,7 +199,7 @@ def test_the_checksum_is_taken_anew_only_when_time_changes() -> None:
 
 
 @pytest.mark.requirement("A-22", "S31-04", "S31-07", "R-27")
-def test_gaps_in_a_copied_magic_1_set_are_closed_by_rebuilding() -> None:
+def test_gaps_in_a_magic_1_set_are_closed_by_rebuilding() -> None:
     kept = [plain(offset, b"k", b"v%d" % offset, NOW) for offset in (10, 12, 17)]
     buf = write_batch(kept, 1, "lz4", 10, keep_offsets=True)
     result = validate_and_assign_offsets(buf, 500, now_ms=NOW, to_magic=1)
@@ -210,7 +210,7 @@ def test_gaps_in_a_copied_magic_1_set_are_closed_by_rebuilding() -> None:
 
 
 @pytest.mark.requirement("S31-02", "S31-08", "S31-27")
-def test_a_producer_leaves_the_outer_offset_blank_and_the_broker_sets_that_of_the_last_record() -> None:
+def test_the_broker_sets_the_outer_offset_to_that_of_the_last_record() -> None:
     blank = bytearray(many(5, magic=1, compression="gzip"))
     blank[:8] = bytes(8)
     result = validate_and_assign_offsets(bytes(blank), 70, now_ms=NOW, to_magic=1)
@@ -223,7 +223,7 @@ def test_a_producer_leaves_the_outer_offset_blank_and_the_broker_sets_that_of_th
 @pytest.mark.parametrize("source", [0, 1, 2])
 @pytest.mark.parametrize("target", [0, 1, 2])
 @pytest.mark.requirement("U-04", "S31-13", "S31-15", "S31-18", "S31-19", "S31-25", "S31-32")
-def test_producers_may_send_either_format_and_the_log_keeps_one(source: int, target: int) -> None:
+def test_producers_can_send_either_format_and_the_log_stores_one(source: int, target: int) -> None:
     result = validate_and_assign_offsets(many(4, magic=source), 30, now_ms=NOW, to_magic=target)
     stored = list(read_batches(result.data))
     assert {b.magic for b in stored} == {target}
@@ -232,7 +232,7 @@ def test_producers_may_send_either_format_and_the_log_keeps_one(source: int, tar
 
 
 @pytest.mark.parametrize("target", list(Compression))
-def test_a_batch_that_changes_codec_keeps_the_bytes_of_its_records(target: Compression) -> None:
+def test_recompression_keeps_the_record_bytes(target: Compression) -> None:
     buf = many(compression="gzip", producer_id=5, producer_epoch=1, base_sequence=9, is_transactional=True)
     (source,) = read_batches(buf)
     (stored,) = read_batches(validate_and_assign_offsets(buf, 44, now_ms=NOW, compression_type=target.text).data)
@@ -242,7 +242,7 @@ def test_a_batch_that_changes_codec_keeps_the_bytes_of_its_records(target: Compr
     assert stored.is_transactional
 
 
-def test_a_record_in_another_form_is_written_anew_when_its_batch_changes_codec() -> None:
+def test_recompression_rewrites_non_canonical_records() -> None:
     odd = bytes.fromhex("12 00 00 00 8200 6b 02 76 00".replace(" ", ""))  # the key's length in two bytes
     buf = batch(odd)
     (stored,) = read_batches(validate_and_assign_offsets(buf, 0, now_ms=NOW, compression_type="lz4").data)
@@ -250,7 +250,7 @@ def test_a_record_in_another_form_is_written_anew_when_its_batch_changes_codec()
 
 
 @pytest.mark.requirement("A-16")
-def test_timestamps_may_be_as_far_away_as_the_limits_and_no_further() -> None:
+def test_timestamps_are_accepted_up_to_the_limits() -> None:
     limits = {"message_timestamp_before_max_ms": 10, "message_timestamp_after_max_ms": 20, "now_ms": NOW}
     near = write_batch([plain(0, b"k", b"v", t) for t in (NOW - 10, NOW + 20, -1)])
     assert validate_and_assign_offsets(near, 0, **limits).in_place
@@ -263,7 +263,7 @@ def test_timestamps_may_be_as_far_away_as_the_limits_and_no_further() -> None:
 
 
 @pytest.mark.requirement("A-17")
-def test_a_producer_may_not_claim_the_append_time() -> None:
+def test_a_producer_cannot_set_log_append_time() -> None:
     buf = many(2, timestamp_type=TimestampType.LOG_APPEND_TIME, log_append_time_ms=NOW)
     with pytest.raises(RejectedRecords) as raised:
         validate_and_assign_offsets(buf, 0, now_ms=NOW, message_timestamp_type=TimestampType.LOG_APPEND_TIME)
@@ -274,7 +274,7 @@ def test_a_producer_may_not_claim_the_append_time() -> None:
 
 
 @pytest.mark.requirement("A-03")
-def test_the_size_is_looked_at_again_after_rewriting() -> None:
+def test_the_size_is_checked_again_after_rewriting() -> None:
     buf = many(compression="gzip")
     limit = len(buf) + 10
     assert validate_and_assign_offsets(buf, 0, now_ms=NOW, max_message_bytes=limit).in_place
@@ -283,13 +283,13 @@ def test_the_size_is_looked_at_again_after_rewriting() -> None:
     assert raised.value.code == AppendErrorCode.MESSAGE_TOO_LARGE
 
 
-def test_a_bomb_is_refused_at_the_limit() -> None:
+def test_a_decompression_bomb_is_rejected_at_the_limit() -> None:
     bomb = write_batch([plain(0, None, bytes(3_000_000), NOW)], 2, "zstd")
     with pytest.raises(RejectedRecords, match="max_decompressed_bytes=1000000"):
         validate_and_assign_offsets(bomb, 0, now_ms=NOW, max_decompressed_bytes=1_000_000)
 
 
-def test_offsets_beyond_int64_are_refused() -> None:
+def test_offsets_beyond_int64_are_rejected() -> None:
     buf = many(2)
     assert validate_and_assign_offsets(buf, 2**63 - 2, now_ms=NOW).next_offset == 2**63
     with pytest.raises(RejectedRecords, match="overflow"):
@@ -303,12 +303,12 @@ def test_offsets_beyond_int64_are_refused() -> None:
     "wrong",
     [{"to_magic": 3}, {"compression_type": "brotli"}, {"message_timestamp_type": "Yesterday"}, {"leader_epoch": 2**31}],
 )
-def test_a_wrong_setting_is_named(wrong: dict[str, Any]) -> None:
+def test_an_invalid_config_is_reported(wrong: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=next(iter(wrong)).split("_")[0]):
         validate_and_assign_offsets(many(1), 0, **({"now_ms": NOW} | wrong))
 
 
-def test_a_refusal_pickles_with_all_it_says() -> None:
+def test_a_rejection_pickles_with_its_details() -> None:
     error = RejectedRecords("no", AppendErrorCode.INVALID_RECORD, [(3, "bad")])
     copy = pickle.loads(pickle.dumps(error))
     assert isinstance(copy, BrokerError)
@@ -316,7 +316,7 @@ def test_a_refusal_pickles_with_all_it_says() -> None:
 
 
 @pytest.mark.requirement("S31-26", "U-20")
-def test_appending_an_old_set_to_a_new_log_equals_converting_it_up() -> None:
+def test_appending_an_old_format_equals_up_conversion() -> None:
     for magic in (0, 1):
         for codec in ("none", "gzip"):
             buf = many(6, magic=magic, compression=codec)
@@ -326,7 +326,7 @@ def test_appending_an_old_set_to_a_new_log_equals_converting_it_up() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_hostile_bytes_leave_as_kwire_errors_alone(seed: int) -> None:
+def test_hostile_bytes_raise_only_kwire_errors(seed: int) -> None:
     source = random.Random(seed)
     for _ in range(250):
         with contextlib.suppress(RejectedRecords):

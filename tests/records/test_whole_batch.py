@@ -95,7 +95,7 @@ def produced(compression: Compression = Compression.NONE, count: int = 3, **fiel
 
 @pytest.mark.requirement("A-20", "A-24", "A-26")
 @pytest.mark.parametrize("codec", list(Compression))
-def test_what_producers_send_goes_the_short_way(codec: Compression) -> None:
+def test_common_batches_take_the_fast_path(codec: Compression) -> None:
     data = produced(codec)
     for settings in ({}, {"codec": codec}, {"compacted": True}, {"message_timestamp_before_max_ms": 5}):
         whole = both(data, **settings)
@@ -109,7 +109,7 @@ def test_what_producers_send_goes_the_short_way(codec: Compression) -> None:
     assert both(data, origin=AppendOrigin.COORDINATOR) is not None
 
 
-def test_records_without_a_time_go_the_short_way() -> None:
+def test_records_without_timestamps_take_the_fast_path() -> None:
     whole = both(batch(record(), base_timestamp=-1, max_timestamp=-1))
     assert whole is not None
     assert (whole.max_timestamp, whole.offset_of_max_timestamp) == (-1, -1)
@@ -148,11 +148,11 @@ LEFT_TO_THE_LONG_WAY: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("data", "settings"), LEFT_TO_THE_LONG_WAY.values(), ids=LEFT_TO_THE_LONG_WAY)
-def test_what_needs_a_change_or_a_refusal_is_left_to_the_long_way(data: Any, settings: dict[str, Any]) -> None:
+def test_batches_that_change_or_fail_take_the_slow_path(data: Any, settings: dict[str, Any]) -> None:
     assert both(data, **settings) is None
 
 
-def test_a_compressed_batch_with_other_offsets_inside_is_left_to_the_long_way() -> None:
+def test_a_compressed_batch_with_gaps_takes_the_slow_path() -> None:
     section = record(1) + record(0)
     assert both(batch(section, count=2)) is not None  # uncompressed, Kafka does not look at them
     assert both(batch(gzip.compress(section), count=2, attributes=int(Compression.GZIP))) is None
@@ -161,7 +161,7 @@ def test_a_compressed_batch_with_other_offsets_inside_is_left_to_the_long_way() 
 
 
 @pytest.mark.requirement("A-10", "A-13", "A-14", "A-16", "A-17")
-def test_the_golden_runs_of_kafkas_validator_agree() -> None:
+def test_both_paths_agree_with_kafkas_validator() -> None:
     taken = 0
     for name in ("conversions.jsonl.gz", "invalid.jsonl.gz"):
         for line in golden.cached(name):
@@ -190,7 +190,7 @@ def test_the_golden_runs_of_kafkas_validator_agree() -> None:
     assert taken > 10
 
 
-def test_any_changed_byte_is_seen_by_both_ways() -> None:
+def test_both_paths_detect_any_changed_byte() -> None:
     source = random.Random(5)
     for codec in (Compression.NONE, Compression.LZ4):
         data = produced(codec)
@@ -204,7 +204,7 @@ def test_any_changed_byte_is_seen_by_both_ways() -> None:
             both(fixed, compacted=source.random() < 0.5, message_timestamp_before_max_ms=before_ms)
 
 
-def test_drawn_batches_go_either_way_and_come_to_the_same() -> None:
+def test_both_paths_agree_on_random_batches() -> None:
     source = random.Random(9)
     taken = 0
     for _ in range(150):

@@ -30,7 +30,7 @@ def jar(path: Path, **entries: str | bytes) -> Path:
 PROSE = "// Licensed to somebody.\n" + message(field(about="How much it is.", default="0x10", versions="0-32767"))
 
 
-def test_a_jars_definitions_become_facts_without_prose(tmp_path: Path) -> None:
+def test_definitions_of_a_jar_are_imported_without_comments(tmp_path: Path) -> None:
     source = jar(tmp_path / "kafka-clients-9.9.9.jar", Order=PROSE)
     written = schema.import_definitions(source, tmp_path / "out")
     assert written == [tmp_path / "out" / "Order.json"]
@@ -40,7 +40,7 @@ def test_a_jars_definitions_become_facts_without_prose(tmp_path: Path) -> None:
     )
 
 
-def test_folders_of_sources_are_searched_and_other_json_is_passed_over(tmp_path: Path) -> None:
+def test_folders_are_searched_and_other_json_is_ignored(tmp_path: Path) -> None:
     folder = tmp_path / "clients" / "src" / "main" / "resources" / "common" / "message"
     folder.mkdir(parents=True)
     (folder / "Order.json").write_text(PROSE)
@@ -48,13 +48,13 @@ def test_folders_of_sources_are_searched_and_other_json_is_passed_over(tmp_path:
     assert [path.name for path in schema.import_definitions(tmp_path / "clients", tmp_path / "out")] == ["Order.json"]
 
 
-def test_what_kafkas_own_files_get_away_with_is_imported(tmp_path: Path) -> None:
+def test_lenient_definitions_of_kafka_are_imported(tmp_path: Path) -> None:
     text = message(field(), flexibleVersions=None).replace('"versions"', '"versions": "0+", "versions"') + "\n]"
     written = schema.import_definitions(jar(tmp_path / "a.jar", Order=text), tmp_path)
     assert str(schema.load(written[0]).flexible) == "none"
 
 
-def test_nothing_is_written_when_a_definition_is_wrong(tmp_path: Path) -> None:
+def test_nothing_is_written_if_a_definition_is_invalid(tmp_path: Path) -> None:
     source = jar(tmp_path / "a.jar", Good=message(), Bad=message(field("int7"), name="Bad"), Twice=message())
     with pytest.raises(ExceptionGroup) as caught:
         schema.import_definitions(source, tmp_path / "out")
@@ -65,7 +65,7 @@ def test_nothing_is_written_when_a_definition_is_wrong(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not a zip", b"\x00" * 100])
-def test_what_is_no_jar_is_a_schema_error(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_jar_is_a_schema_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "broken.jar"
     path.write_bytes(content)
     with pytest.raises(SchemaError, match="neither a directory nor a readable jar"):
@@ -74,7 +74,7 @@ def test_what_is_no_jar_is_a_schema_error(tmp_path: Path, content: bytes) -> Non
         schema.import_definitions(tmp_path / "gone.jar", tmp_path / "out")
 
 
-def test_a_jar_cut_or_changed_anywhere_is_a_schema_error_or_a_jar(tmp_path: Path) -> None:
+def test_a_truncated_or_changed_jar_is_a_schema_error_or_a_jar(tmp_path: Path) -> None:
     data = jar(tmp_path / "a.jar", Order=PROSE).read_bytes()
     refused = 0
     for at in range(0, len(data), 5):
@@ -87,7 +87,7 @@ def test_a_jar_cut_or_changed_anywhere_is_a_schema_error_or_a_jar(tmp_path: Path
     assert refused > len(data) // 5
 
 
-def test_module_names() -> None:
+def test_message_names_become_module_names() -> None:
     names = {"kafka-clients-3.9.1.jar": "clients", "kafka-group-coordinator-4.4.0.jar": "group-coordinator"}
     names |= {"kafka_2.13-2.8.2.jar": "core", "mine.jar": "mine", "message": "message"}
     assert {name: module_name(Path("x") / name) for name in names} == names
@@ -119,7 +119,7 @@ def test_versions_of_all_releases_are_in_the_merged_message() -> None:
     assert facts(spec) == {"Old": "0-1", "New": "4+", "Kept": "0+"}
 
 
-def test_where_releases_disagree_the_newer_one_counts_and_it_is_said() -> None:
+def test_the_newer_of_conflicting_releases_wins_and_is_reported() -> None:
     spec, conflicts = merged(
         message(field("string", "Name", nullableVersions="1+"), field(name="Count", default="-1")),
         message(field("string", "Title"), field(name="Count"), validVersions="0-1"),
@@ -131,13 +131,13 @@ def test_where_releases_disagree_the_newer_one_counts_and_it_is_said() -> None:
     assert any("later absent" in text for text in conflicts)
 
 
-def test_a_message_that_changed_its_kind_is_another_message() -> None:
+def test_a_message_with_another_type_is_another_message() -> None:
     spec, conflicts = merged(coordinator_key(name="OrderKey", apiKey=2), message(name="OrderKey", validVersions="2"))
     assert (spec.kind, str(spec.valid)) == ("coordinator-key", "0")
     assert conflicts == ["OrderKey in Kafka 8: data with versions 2, later coordinator-key 2"]
 
 
-def test_a_release_that_dropped_an_api_leaves_it_to_the_others() -> None:
+def test_an_api_missing_from_one_release_comes_from_the_others() -> None:
     spec, conflicts = merged(request(validVersions="none", flexibleVersions="none"), request(field()))
     assert (str(spec.valid), facts(spec), conflicts) == ("0-3", {"Amount": "0+"}, [])
 
@@ -162,7 +162,7 @@ def test_structs_tags_and_nullability_are_merged_version_by_version() -> None:
     assert (str(one.versions), str(tag.tagged), conflicts) == ("2+", "2+", [])
 
 
-def test_the_whole_catalogue_is_read_and_its_conflicts_are_known() -> None:
+def test_the_whole_catalogue_is_read_with_known_conflicts() -> None:
     catalogue = read_catalogue(ROOT / "definitions")
     assert len(catalogue) == 299
     for each in catalogue.values():  # merged definitions are right: classes are generated from them, with their text
@@ -180,7 +180,7 @@ def test_the_whole_catalogue_is_read_and_its_conflicts_are_known() -> None:
     }
 
 
-def test_all_errors_of_a_catalogue_come_at_once(tmp_path: Path) -> None:
+def test_all_errors_of_a_catalogue_are_reported_together(tmp_path: Path) -> None:
     for module, name in (("one", "Order"), ("two", "Order"), ("two", "Bad")):
         folder = tmp_path / "kafka-1.0" / module
         folder.mkdir(parents=True, exist_ok=True)
@@ -190,7 +190,7 @@ def test_all_errors_of_a_catalogue_come_at_once(tmp_path: Path) -> None:
     assert [error.rule for error in caught.value.exceptions if isinstance(error, SchemaError)] == ["E-10", "T-09"]
 
 
-def test_a_release_beside_another_keeps_what_differs(tmp_path: Path) -> None:
+def test_a_release_stores_only_its_differences_from_another(tmp_path: Path) -> None:
     for release, texts in {
         "kafka-1.0": {"Same": message(name="Same"), "Order": message(), "Gone": message(name="Gone")},
         "kafka-1.1": {"Same": message(name="Same"), "Order": message(validVersions="0-4"), "New": message(name="New")},
@@ -225,7 +225,7 @@ def test_a_release_beside_another_keeps_what_differs(tmp_path: Path) -> None:
         ("kafka-1.0\n- clients/Nothing\n", "kafka-1.0 has no clients/Nothing"),
     ],
 )
-def test_a_base_that_is_none_is_an_error(tmp_path: Path, base: str, what: str) -> None:
+def test_an_unknown_base_release_is_an_error(tmp_path: Path, base: str, what: str) -> None:
     for release in ("kafka-1.0", "kafka-1.1"):
         (tmp_path / release).mkdir()
     (tmp_path / "kafka-1.1" / "base.txt").write_text(base)
@@ -234,7 +234,7 @@ def test_a_base_that_is_none_is_an_error(tmp_path: Path, base: str, what: str) -
 
 
 @pytest.mark.jvm
-def test_the_catalogue_is_what_kafkas_jars_hold(tmp_path: Path) -> None:
+def test_the_catalogue_equals_the_definitions_of_kafkas_jars(tmp_path: Path) -> None:
     folder = kafka.jars()
     for module in (ROOT / "definitions" / f"kafka-{kafka.VERSION}").iterdir():
         source = folder / f"kafka-{module.name}-{kafka.VERSION}.jar"

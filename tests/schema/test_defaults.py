@@ -53,7 +53,7 @@ VALUES = [
 @pytest.mark.requirement("E-46", "T-06", "T-07", "SDEF-84", "SDEF-85", "SDEF-86", "SDEF-87", "SDEF-88", "SDEF-89")
 @pytest.mark.requirement("SDEF-90", "SDEF-92", "SDEF-94", "SDEF-95", "SDEF-96", "SDEF-98", "SDEF-99")
 @pytest.mark.parametrize(("type_name", "text", "value"), VALUES)
-def test_a_default_has_the_value_that_java_would_give_it(type_name: str, text: str, value: Any) -> None:
+def test_defaults_have_javas_values(type_name: str, text: str, value: Any) -> None:
     found = parse_default(text, type_name, is_array=False)
     assert found == value
     assert type(found) is type(value)
@@ -71,7 +71,7 @@ def test_nan_is_a_default() -> None:
     assert math.isnan(found)
 
 
-def test_scalars_of_json_are_defaults_too() -> None:
+def test_json_scalars_are_valid_defaults() -> None:
     spec = schema.parse(
         message(
             field(default=-1),
@@ -85,6 +85,6 @@ def test_scalars_of_json_are_defaults_too() -> None:
 
 
 @pytest.mark.requirement("E-48", "SDEF-93")
-def test_null_is_a_default_where_all_versions_are_nullable() -> None:
+def test_null_is_a_valid_default_if_all_versions_are_nullable() -> None:
     spec = schema.parse(message(field("string", versions="1+", nullableVersions="0+", default="null")))
     assert spec.struct.fields[0].default is None

@@ -20,7 +20,7 @@ def written(name: str, values: list[int]) -> int:
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
-def test_a_count_knows_the_size_of_every_number(name: str) -> None:
+def test_counted_sizes_are_right_for_every_number(name: str) -> None:
     encoding = ENCODINGS[name]
     for value in EDGES:
         counts = count_integers([value])
@@ -31,7 +31,7 @@ def test_a_count_knows_the_size_of_every_number(name: str) -> None:
         assert counts.bytes_as(encoding) == (written(name, [value]) if fits else None), value
 
 
-def test_many_numbers_and_parts_of_them_added_up() -> None:
+def test_counts_of_parts_can_be_added() -> None:
     draw = random.Random(1)
     values = [draw.choice((1, -1)) * draw.getrandbits(draw.randrange(32)) for _ in range(5000)]
     whole = count_integers(values)

@@ -90,13 +90,13 @@ BROKEN: list[tuple[str, str]] = [
 @pytest.mark.requirement("I-10", "I-11", "I-12", "I-13", "I-14", "I-15", "I-23", "I-34", "I-40", "I-45", "I-46")
 @pytest.mark.requirement("S625-23", "S625-24", "S625-25", "S625-30")
 @pytest.mark.parametrize(("rule", "text"), BROKEN, ids=[f"{rule}-{i}" for i, (rule, _) in enumerate(BROKEN)])
-def test_the_error_names_rule_struct_and_field(rule: str, text: str) -> None:
+def test_an_encoding_error_names_rule_struct_and_field(rule: str, text: str) -> None:
     made, errors = schema.check(text, "Order.json")
     assert [(e.rule, e.file, e.struct, e.field) for e in errors] == [(rule, "Order.json", "Order", "Amount")]
     assert made is not None or rule in ("E-10", "E-12", "I-14", "I-34", "I-12")
 
 
-def test_an_error_says_what_to_do() -> None:
+def test_an_error_ends_with_a_remedy() -> None:
     for item, words in (
         (field(encoding="unsigned32"), "did you mean 'upacked32'"),
         (field(encoding={"0": "fixed32", "3+": "packed32"}), "version 1 is missing"),
@@ -109,7 +109,7 @@ def test_an_error_says_what_to_do() -> None:
 
 @pytest.mark.requirement("I-01", "I-03", "I-41", "I-44", "I-47", "I-48", "S625-18", "S625-19", "S625-20", "S625-21")
 @pytest.mark.requirement("S625-22", "S625-33")
-def test_encoding_is_one_name_or_a_name_for_each_range() -> None:
+def test_encoding_is_a_name_or_a_name_per_range() -> None:
     assert told(only(field(encoding="packed32"))) == [("0+", "packed32")]
     assert told(only(field(versions="2+", encoding="upacked16"))) == [("2+", "upacked16")]
     ranges = {"5+": "upacked32", "0-1": "fixed16", "2-4": "packed32"}
@@ -124,7 +124,7 @@ def test_encoding_is_one_name_or_a_name_for_each_range() -> None:
 
 
 @pytest.mark.requirement("I-02", "S625-32", "S625-42")
-def test_the_fixed_encoding_of_the_type_is_what_a_field_has_without() -> None:
+def test_a_field_without_an_encoding_has_the_fixed_one() -> None:
     plain = schema.parse(message(field("int32")))
     for item in (
         field("int32", encoding="fixed32"),
@@ -155,7 +155,7 @@ def test_the_fixed_encoding_of_the_type_is_what_a_field_has_without() -> None:
         ({"0-1": "int16", "2+": "int32"}, "int32", {"0-1": "fixed16", "2+": "fixed32"}),
     ],
 )
-def test_a_type_by_version_is_another_notation_of_the_same(type_: Any, logical: str, encoding: Any) -> None:
+def test_a_type_per_version_is_another_notation_of_encodings(type_: Any, logical: str, encoding: Any) -> None:
     attributes = {} if encoding is None else {"encoding": encoding}
     one, other = (schema.parse(message(item)) for item in (field(type_), field(logical, **attributes)))
     assert schema.render(one) == schema.render(other)
@@ -163,7 +163,7 @@ def test_a_type_by_version_is_another_notation_of_the_same(type_: Any, logical: 
 
 
 @pytest.mark.requirement("I-30")
-def test_a_type_by_version_that_is_one_type_may_be_any() -> None:
+def test_a_type_object_with_a_single_type_may_be_any_type() -> None:
     assert only(field({"0-1": "string", "2+": "string"})).type == "string"  # type: ignore[arg-type]
     with pytest.raises(SchemaError, match="I-11"):
         only(field({"0-1": "string"}))  # type: ignore[arg-type]
@@ -194,7 +194,7 @@ def test_elements_of_arrays_have_encodings_in_both_notations(type_: Any, logical
 
 
 @pytest.mark.requirement("I-46")
-def test_an_array_says_how_its_elements_are_written() -> None:
+def test_an_array_reports_the_encoding_of_its_elements() -> None:
     ranges = {"0": "fixed32", "1": "fixed64", "2": "packed64", "3+": "upacked64"}
     made = schema.parse(message(field("[]int64", encoding=ranges), flexibleVersions="2+"))
     source = message_source(made, "")
@@ -222,7 +222,7 @@ def test_an_array_says_how_its_elements_are_written() -> None:
 
 @pytest.mark.requirement("I-40")
 @pytest.mark.parametrize("bits", [16, 32, 64])
-def test_the_name_in_the_kips_example_is_taken_in_the_dialect_of_the_kips(bits: int) -> None:
+def test_the_name_of_the_kips_example_is_accepted_in_the_kip_dialect(bits: int) -> None:
     text = message(
         field(f"int{bits}", "LeaderId", encoding={"0-9": f"fixed{bits}", "10+": f"unsigned{bits}"}),
         validVersions="0-10",
@@ -280,7 +280,7 @@ KIP_EXAMPLES = [
 
 @pytest.mark.requirement("T-08", "I-40", "S482-57", "S482-58")
 @pytest.mark.parametrize("example", KIP_EXAMPLES)
-def test_the_examples_of_the_kips_are_taken_in_their_dialect(example: str) -> None:
+def test_the_examples_of_the_kips_are_accepted_in_their_dialect(example: str) -> None:
     text = f"""{{"apiKey": 9000, "type": "response", "name": "FooResponse", "validVersions": "0-10",
         "flexibleVersions": "9+", "fields": [{example}]}}"""
     made = schema.parse(text, dialect="kip")
@@ -308,7 +308,7 @@ def test_encodings_of_elements_follow_the_rules_of_encodings() -> None:
 
 
 @pytest.mark.requirement("I-46")
-def test_releases_merge_with_the_encoding_that_elements_had() -> None:
+def test_merged_releases_keep_the_encodings_of_elements() -> None:
     ranges = {"0-1": "fixed32", "2+": "packed32"}
     old = schema.parse(message(field("[]int32", encoding=ranges), validVersions="0-2"))
     new = schema.parse(message(field("[]int32", encoding="upacked32", versions="3+"), validVersions="3-4"))
@@ -318,7 +318,7 @@ def test_releases_merge_with_the_encoding_that_elements_had() -> None:
     assert conflicts == []
 
 
-def test_map_keys_tagged_and_ignorable_fields_and_entity_types_may_have_encodings() -> None:
+def test_encodings_combine_with_map_keys_tags_ignorable_and_entity_types() -> None:
     made = schema.parse(
         message(
             tagged(0, encoding={"1-2": "packed32", "3+": "upacked32"}, ignorable=True),
@@ -332,7 +332,7 @@ def test_map_keys_tagged_and_ignorable_fields_and_entity_types_may_have_encoding
     assert '"type": "int64", "versions": "0+", "encoding": "packed64"' in schema.render(made)
 
 
-def test_docstrings_sizes_and_layouts_know_the_encoding() -> None:
+def test_docstrings_sizes_and_layouts_use_the_encoding() -> None:
     made = schema.parse(
         message(field("int64", encoding={"0": "fixed32", "1": "fixed64", "2": "packed64", "3+": "upacked64"}))
     )
@@ -346,7 +346,7 @@ def test_docstrings_sizes_and_layouts_know_the_encoding() -> None:
 
 
 @pytest.mark.requirement("V-55", "I-22", "S625-07", "S625-09", "S625-39")
-def test_a_new_version_may_pack_what_a_released_one_must_not() -> None:
+def test_only_a_new_version_may_change_to_a_packed_encoding() -> None:
     old = schema.parse(message(field("int32")))
     later = schema.parse(message(field({"0-3": "int32", "4+": "unsigned_varint32"}), validVersions="0-4"))  # type: ignore[arg-type]
     assert schema.compare(old, later) == []
@@ -355,7 +355,7 @@ def test_a_new_version_may_pack_what_a_released_one_must_not() -> None:
 
 
 @pytest.mark.requirement("V-55", "I-21", "S625-31", "S625-40")
-def test_a_field_grows_to_64_bits_where_released_versions_keep_32() -> None:
+def test_a_field_can_widen_to_64_bits_if_released_versions_keep_32() -> None:
     old = schema.parse(message(field("int32")))
     wide = schema.parse(message(field("int64", encoding={"0-3": "fixed32", "4+": "fixed64"}), validVersions="0-4"))
     assert schema.compare(old, wide) == []
@@ -363,7 +363,7 @@ def test_a_field_grows_to_64_bits_where_released_versions_keep_32() -> None:
     assert (violation.rule, "fixed32" in (violation.advice or "")) == ("V-51", True)
 
 
-def test_releases_merge_with_the_encoding_that_each_version_had() -> None:
+def test_merged_releases_keep_the_encoding_of_each_version() -> None:
     old = schema.parse(message(field(encoding={"0-1": "fixed32", "2+": "packed32"}), validVersions="0-2"))
     new = schema.parse(message(field("int32", encoding="upacked32", versions="3+"), validVersions="3-4"))
     merged, _ = schema.merge([("2.0", new), ("1.0", old)])

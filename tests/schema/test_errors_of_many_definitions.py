@@ -31,25 +31,25 @@ def errors_of(directory: Path, *texts: str) -> list[tuple[str, str | None]]:
 
 
 @pytest.mark.requirement("E-50", "SDEF-09")
-def test_two_requests_or_responses_with_one_key(tmp_path: Path) -> None:
+def test_two_requests_or_responses_with_the_same_key_are_rejected(tmp_path: Path) -> None:
     more = request(name="OtherRequest"), response(name="OtherResponse")
     found = errors_of(tmp_path, request(), response(), *more)
     assert found == [("E-50", "OtherRequest"), ("E-50", "OtherResponse")]
 
 
 @pytest.mark.requirement("E-51")
-def test_requests_responses_and_metadata_records_need_a_key(tmp_path: Path) -> None:
+def test_requests_responses_and_metadata_records_require_a_key(tmp_path: Path) -> None:
     keyless = request(apiKey=None), response(apiKey=None), metadata("OrderRecord")
     assert {rule for rule, _ in errors_of(tmp_path, *keyless)} == {"E-51"}
 
 
 @pytest.mark.requirement("E-52")
-def test_names_of_requests_and_responses_say_so(tmp_path: Path) -> None:
+def test_names_of_requests_and_responses_have_their_suffix(tmp_path: Path) -> None:
     assert errors_of(tmp_path, request(name="Ask"), response(name="Tell")) == [("E-52", "Ask"), ("E-52", "Tell")]
 
 
 @pytest.mark.requirement("E-53", "SDEF-10")
-def test_a_request_has_a_response_and_the_reverse(tmp_path: Path) -> None:
+def test_a_request_requires_a_response_and_the_reverse(tmp_path: Path) -> None:
     assert errors_of(tmp_path, request(), response(apiKey=9001)) == [
         ("E-53", "OrderRequest"),
         ("E-53", "OrderResponse"),
@@ -57,7 +57,7 @@ def test_a_request_has_a_response_and_the_reverse(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("E-54")
-def test_two_metadata_records_with_one_key(tmp_path: Path) -> None:
+def test_two_metadata_records_with_the_same_key_are_rejected(tmp_path: Path) -> None:
     assert errors_of(tmp_path, metadata("A", apiKey=1), metadata("B", apiKey=1)) == [("E-54", "B")]
 
 
@@ -71,7 +71,7 @@ def test_coordinator_keys_and_values_are_pairs(tmp_path: Path) -> None:
     ]
 
 
-def test_directories_are_apis_of_their_own(tmp_path: Path) -> None:
+def test_directories_have_separate_api_keys(tmp_path: Path) -> None:
     for module in ("metadata", "storage"):
         (tmp_path / module).mkdir()
         (tmp_path / module / "Record.json").write_text(metadata("Record", apiKey=0))
@@ -87,7 +87,7 @@ def test_a_removed_api_keeps_its_key(tmp_path: Path) -> None:
     ]
 
 
-def test_all_errors_of_all_files_come_at_once(tmp_path: Path) -> None:
+def test_all_errors_of_all_files_are_reported_together(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(message(field("int7"), flexibleVersions=None))
     (tmp_path / "b.json").write_text("{")
     (tmp_path / "c.json").write_text(message())
@@ -104,7 +104,7 @@ def test_all_errors_of_all_files_come_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_load_gives_a_message_or_its_first_error(tmp_path: Path) -> None:
+def test_load_returns_a_message_or_raises_its_first_error(tmp_path: Path) -> None:
     path = tmp_path / "Order.json"
     path.write_text(message(field()))
     assert schema.load(path).struct.fields[0].attr == "amount"

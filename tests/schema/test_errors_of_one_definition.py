@@ -233,7 +233,7 @@ SAID_BY = {"T-04": "E-13"}  # the trap's answer is an ordinary rule
 @pytest.mark.parametrize(
     ("rule", "struct", "name", "text"), BROKEN, ids=[f"{case[0]}.{i}" for i, case in enumerate(BROKEN)]
 )
-def test_a_broken_rule_is_named_with_file_struct_and_field(
+def test_a_violated_rule_is_reported_with_file_struct_and_field(
     rule: str, struct: str | None, name: str | None, text: str
 ) -> None:
     with pytest.raises(SchemaError) as caught:
@@ -250,20 +250,20 @@ def test_one_mistake_is_one_error(text: str) -> None:
     assert len(schema.check(text)[1]) == 1
 
 
-def test_the_line_of_an_error_is_the_line_of_what_is_wrong() -> None:
+def test_an_error_has_the_line_of_its_cause() -> None:
     text = '{"type": "data", "name": "Order", "validVersions": "0", "flexibleVersions": "none", "fields": [\n'
     text += '// a comment\n/* and a\nlonger one */\n{"name": "Amount", "type": "int7", "versions": "0"}]}'
     with pytest.raises(SchemaError, match=r"\(line 5\)"):
         schema.parse(text)
 
 
-def test_the_errors_of_a_definition_are_found_together() -> None:
+def test_all_errors_of_a_definition_are_reported_together() -> None:
     text = message(field("int7"), field(name="9th"), tagged(1), flexibleVersions="1-3", listeners=["broker"])
     assert {error.rule for error in schema.check(text)[1]} == {"E-08", "E-10", "E-27", "E-29", "E-30", "E-44"}
 
 
 @pytest.mark.requirement("T-01", "T-02", "E-28")
-def test_what_kafkas_own_releases_need_is_a_dialect() -> None:
+def test_definitions_of_old_kafka_releases_need_a_dialect() -> None:
     text = message(field("[]int32", fields=INNER), flexibleVersions=None)
     text = text.replace('"Order"', '"Old", "name": "Order"') + "]}"
     spec = schema.parse(text, dialect="kafka")
@@ -271,7 +271,7 @@ def test_what_kafkas_own_releases_need_is_a_dialect() -> None:
 
 
 @pytest.mark.requirement("T-08", "S482-57", "S482-58", "S482-60", "E-19")
-def test_a_bare_tag_means_all_flexible_versions_in_the_words_of_the_kip() -> None:
+def test_in_the_kip_dialect_a_bare_tag_means_all_flexible_versions() -> None:
     text = message(field(versions=None, tag=0), flexibleVersions="2+")
     assert {error.rule for error in schema.check(text)[1]} == {"E-09", "E-19"}
     amount = schema.parse(text, dialect="kip").struct.fields[0]
@@ -279,7 +279,7 @@ def test_a_bare_tag_means_all_flexible_versions_in_the_words_of_the_kip() -> Non
 
 
 @pytest.mark.requirement("S482D-02", "S482D-05", "S482-33")
-def test_the_drafts_forms_are_refused() -> None:
+def test_forms_of_the_draft_are_rejected() -> None:
     assert {error.rule for error in schema.check(message(flexibleVersions=None))[1]} == {"E-28"}
     draft = message(optionalFields=[{"name": "Amount", "type": "int32", "tag": 0}])
     assert {error.rule for error in schema.check(draft)[1]} == {"E-02"}

@@ -11,26 +11,26 @@ from kwire.schema.evolution import review
 
 
 @given(drafts())
-def test_a_definition_may_stay_as_it_is(draft: Draft) -> None:
+def test_an_unchanged_definition_has_no_findings(draft: Draft) -> None:
     made = schema.parse(text(draft))
     assert review(made, schema.parse(text(draft))) == []
     assert review(made, made) == []
 
 
 @given(legal_steps())
-def test_a_legal_step_gives_no_violation(step: tuple[str, str]) -> None:
+def test_an_allowed_change_has_no_violation(step: tuple[str, str]) -> None:
     old, new = step
     assert schema.compare(schema.parse(old), schema.parse(new)) == []
 
 
 @given(illegal_steps())
-def test_an_illegal_step_gives_its_rule(step: tuple[str, str, str]) -> None:
+def test_a_forbidden_change_reports_its_rule(step: tuple[str, str, str]) -> None:
     old, new, rule = step
     assert rule in {violation.rule for violation in schema.compare(schema.parse(old), schema.parse(new))}
 
 
 @given(wild_steps())
-def test_silence_means_that_released_versions_are_the_same_bytes(step: tuple[str, str]) -> None:
+def test_without_findings_released_versions_have_the_same_bytes(step: tuple[str, str]) -> None:
     old, new = map(schema.parse, step)
     if schema.compare(old, new):
         return

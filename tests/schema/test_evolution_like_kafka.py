@@ -129,7 +129,7 @@ COMPLAINTS = {
 @pytest.mark.requirement("V-01", "V-02", "V-03", "V-04", "V-05", "V-06", "V-10", "V-11", "V-12", "V-13", "V-14", "V-15")
 @pytest.mark.requirement("V-16", "V-17", "V-20", "V-21", "V-22", "V-23", "V-24", "V-25", "V-26", "V-27", "T-19", "T-20")
 @pytest.mark.parametrize("release", kafka_checker.RELEASES)
-def test_every_recorded_answer_of_kafkas_checker_is_ours(release: str) -> None:
+def test_like_kafka_equals_every_recorded_result_of_kafkas_checker(release: str) -> None:
     seen: Counter[str] = Counter()
     for pair in kafka_checker.recorded():
         answer, found = pair.answers[release], set(kafka(pair.old, pair.new))
@@ -151,7 +151,7 @@ def test_every_recorded_answer_of_kafkas_checker_is_ours(release: str) -> None:
 @pytest.mark.jvm
 @pytest.mark.slow
 @pytest.mark.parametrize("release", kafka_checker.RELEASES)
-def test_kafkas_checker_answers_as_recorded(release: str) -> None:
+def test_kafkas_checker_gives_the_recorded_results(release: str) -> None:
     pairs = kafka_checker.recorded()
     answers = kafka_checker.answers([(pair.old, pair.new) for pair in pairs], release)
     assert answers == [pair.answers[release] for pair in pairs]
@@ -159,13 +159,13 @@ def test_kafkas_checker_answers_as_recorded(release: str) -> None:
 
 @pytest.mark.requirement("V-24", "V-26", "V-53", "V-42", "V-14", "T-19")
 @pytest.mark.parametrize(("old", "new", "rule"), LAXER.values(), ids=LAXER)
-def test_kafka_lets_pass_what_breaks_released_versions(old: str, new: str, rule: str) -> None:
+def test_kafka_accepts_changes_that_break_released_versions(old: str, new: str, rule: str) -> None:
     assert kafka(old, new) == []
     assert rule in ours(old, new)
 
 
 @pytest.mark.requirement("V-26", "V-44")
-def test_kafka_does_not_look_at_a_changed_tag_number() -> None:
+def test_kafka_ignores_a_changed_tag() -> None:
     old = message(A, tagged(0))
     new = message(A, field("string", "New", "4+", tag=0, taggedVersions="4+"), tagged(1, name="Tagged0"), **NEXT)
     assert kafka(old, new) == []
@@ -174,7 +174,7 @@ def test_kafka_does_not_look_at_a_changed_tag_number() -> None:
 
 @pytest.mark.requirement("V-11", "V-15", "V-17", "V-27", "V-40", "V-51", "T-19")
 @pytest.mark.parametrize(("old", "new", "rule"), STRICTER.values(), ids=STRICTER)
-def test_kafka_refuses_what_is_allowed(old: str, new: str, rule: str) -> None:
+def test_kafka_rejects_allowed_changes(old: str, new: str, rule: str) -> None:
     assert [found for found in kafka(old, new) if found != "T-19"] == [rule]
     assert ours(old, new) == []
 
@@ -182,7 +182,7 @@ def test_kafka_refuses_what_is_allowed(old: str, new: str, rule: str) -> None:
 @pytest.mark.requirement("V-01", "V-02", "V-03", "V-04", "V-05", "V-06", "V-10", "V-11", "V-12", "V-13", "V-14", "V-15")
 @pytest.mark.requirement("V-16", "V-17", "V-21", "V-23", "V-24")
 @pytest.mark.parametrize(("old", "new", "rule"), SAME.values(), ids=SAME)
-def test_kafka_and_ours_refuse_alike(old: str, new: str, rule: str | tuple[str, str]) -> None:
+def test_kafka_and_kwire_reject_the_same_changes(old: str, new: str, rule: str | tuple[str, str]) -> None:
     kafkas, own = (rule, rule) if isinstance(rule, str) else rule
     assert kafkas in kafka(old, new)
     assert own in ours(old, new)
@@ -190,18 +190,18 @@ def test_kafka_and_ours_refuse_alike(old: str, new: str, rule: str | tuple[str, 
 
 @pytest.mark.requirement("V-20", "V-22", "V-25", "V-26", "V-52", "V-54")
 @pytest.mark.parametrize(("old", "new"), BOTH_PASS.values(), ids=BOTH_PASS)
-def test_kafka_and_ours_let_pass_alike(old: str, new: str) -> None:
+def test_kafka_and_kwire_accept_the_same_changes(old: str, new: str) -> None:
     assert kafka(old, new) == ours(old, new) == []
 
 
 @pytest.mark.requirement("V-07")
-def test_a_tag_outside_the_flexible_versions_stops_kafka() -> None:
+def test_a_tag_outside_the_flexible_versions_fails_kafka() -> None:
     outside = message(A, tagged(0, versions="0+", taggedVersions="0+"))
     assert kafka(outside, outside) == ["V-07", "V-07"]
 
 
 @pytest.mark.requirement("V-23", "T-20")
-def test_where_kafka_never_ends_the_last_field_gone_is_refused() -> None:
+def test_a_removed_last_field_is_rejected_where_kafka_loops_forever() -> None:
     old, new = message(A, B), message(A)
     assert kafka(old, new) == ["V-23"]
     assert kafka(old, message(A, field(name="New", versions="4+"), **NEXT)) == ["V-23"]
@@ -209,7 +209,7 @@ def test_where_kafka_never_ends_the_last_field_gone_is_refused() -> None:
 
 
 @pytest.mark.requirement("T-19", "V-28")
-def test_kafka_refuses_two_definitions_with_one_struct_even_the_same_twice() -> None:
+def test_kafka_rejects_two_definitions_with_the_same_struct() -> None:
     """One registry for both; later releases have two."""
     same = message(inline(A))
     assert kafka(same, same) == ["T-19"]
@@ -219,21 +219,21 @@ def test_kafka_refuses_two_definitions_with_one_struct_even_the_same_twice() -> 
 
 
 @pytest.mark.requirement("V-28")
-def test_kafka_looks_for_a_common_struct_by_the_name_of_a_single_field() -> None:
+def test_kafka_looks_up_a_common_struct_by_the_name_of_a_single_field() -> None:
     shared = message(field("Item", "Bought"), commonStructs=[common("Item", A)])
     assert kafka(shared, shared) == ["T-19", "V-28"]
     assert ours(shared, shared) == []
 
 
 @pytest.mark.requirement("V-28")
-def test_kafka_refuses_a_message_without_fields() -> None:
+def test_kafka_rejects_a_message_without_fields() -> None:
     """It takes no fields for a struct defined elsewhere; metadata records without fields exist."""
     assert kafka(message(), message()) == ["V-28"]
     assert ours(message(), message()) == []
 
 
 @pytest.mark.requirement("T-22", "V-06")
-def test_kafka_refuses_its_request_header_against_itself() -> None:
+def test_kafka_rejects_its_request_header_compared_with_itself() -> None:
     client_id = field("string", "ClientId", "1+", nullableVersions="1+", ignorable=True, flexibleVersions="none")
     key = field("int16", "RequestApiKey")
     header = message(key, client_id, type="header", name="RequestHeader", validVersions="1-2", flexibleVersions="2+")
@@ -242,11 +242,11 @@ def test_kafka_refuses_its_request_header_against_itself() -> None:
 
 
 @pytest.mark.requirement("V-03", "V-16")
-def test_a_message_made_less_flexible_is_said_once() -> None:
+def test_narrowed_flexible_versions_are_reported_once() -> None:
     assert kafka(message(A, C), message(A, C, flexibleVersions="3+")) == ["V-03"]
 
 
-def test_checked_definitions_can_be_compared_as_kafka_does() -> None:
+def test_checked_definitions_can_be_compared_like_kafka() -> None:
     old, new = schema.parse(message(A, C)), schema.parse(message(C, A))
     assert [violation.rule for violation in schema.compare(old, new, like_kafka=True)] == ["V-24"]
     assert schema.compare(old, old, like_kafka=True) == []

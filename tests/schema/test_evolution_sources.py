@@ -23,7 +23,7 @@ RELEASES = Path(__file__).parents[2] / "definitions"
 
 @pytest.mark.requirement("S482-21", "S482-22", "S482-97")
 @pytest.mark.parametrize("release", ["3.9.1", "4.4.0"])
-def test_all_requests_and_responses_of_kafka_got_a_flexible_version(release: str) -> None:
+def test_every_request_and_response_of_kafka_has_a_flexible_version(release: str) -> None:
     """But for two APIs: SaslHandshake and OffsetDelete have none to this day."""
     rigid = {
         name
@@ -100,7 +100,7 @@ def _rule(item: Located) -> str:
     return item.finding.rule if item.finding.kind == "violation" else item.finding.rule.lower()
 
 
-def test_two_files_are_compared_whatever_they_are_called(write: Write) -> None:
+def test_two_files_are_compared_regardless_of_their_names(write: Write) -> None:
     old = write("old", first=message(A, B)) / "first.json"
     new = write("new", second=message(A)) / "second.json"
     assert found(old, new) == [("V-23", "Order.B")]
@@ -114,7 +114,7 @@ def test_a_directory_is_matched_by_message_name(write: Write) -> None:
     assert len(found(old, new)) == 3
 
 
-def test_a_file_against_a_directory_asks_for_its_message_alone(write: Write) -> None:
+def test_a_file_is_compared_only_with_its_message_in_a_directory(write: Write) -> None:
     many = write("many", x=message(A), y=message(A, name="Bill"))
     one = write("one", x=message(A, B))
     assert found(many, one / "x.json") == [("V-21", "Order.B")]
@@ -131,7 +131,7 @@ def test_a_message_with_another_name_under_the_same_key_was_renamed(write: Write
 
 
 @pytest.mark.requirement("V-47")
-def test_a_response_is_unstable_where_its_request_is(write: Write) -> None:
+def test_a_response_is_unstable_if_its_request_is(write: Write) -> None:
     response = {"type": "response", "name": "OrderResponse", "apiKey": 9000}
     new = write("new", q=request(A), r=message(A, field(name="B", versions="3+"), **response))
     unstable = write("unstable", q=request(A, latestVersionUnstable=True), r=message(A, **response))
@@ -140,7 +140,7 @@ def test_a_response_is_unstable_where_its_request_is(write: Write) -> None:
 
 
 @pytest.mark.requirement("V-56")
-def test_a_request_and_its_response_of_other_versions_are_noted_once(write: Write) -> None:
+def test_different_versions_of_a_request_and_its_response_are_noted_once(write: Write) -> None:
     response = {"type": "response", "name": "OrderResponse", "apiKey": 9000}
     old = write("old", q=request(A), r=message(A, **response))
     new = write("new", q=request(A), r=message(A, **(response | {"validVersions": "0-4"})))
@@ -148,13 +148,13 @@ def test_a_request_and_its_response_of_other_versions_are_noted_once(write: Writ
     assert found(new, new) == []
 
 
-def test_a_message_that_was_never_released_may_go(write: Write) -> None:
+def test_an_unreleased_message_may_be_removed(write: Write) -> None:
     never = request(A, name="DraftRequest", apiKey=9002, validVersions="0", latestVersionUnstable=True)
     old, new = write("old", x=message(A), y=never), write("new", x=message(A))
     assert found(old, new) == [("v-22", "DraftRequest")]
 
 
-def test_a_jar_holds_definitions_as_kafkas_own_do(tmp_path: Path, write: Write) -> None:
+def test_definitions_are_read_from_jars(tmp_path: Path, write: Write) -> None:
     jar = tmp_path / "some-1.0.jar"
     with zipfile.ZipFile(jar, "w") as archive:
         archive.writestr("common/message/Order.json", "// prose\n" + message(A, flexibleVersions=None))
@@ -163,7 +163,7 @@ def test_a_jar_holds_definitions_as_kafkas_own_do(tmp_path: Path, write: Write) 
     assert found(jar, write("new", x=message(A, B, flexibleVersions="none"))) == [("V-21", "Order.B")]
 
 
-def test_what_is_no_jar_is_said_to_be_none(tmp_path: Path) -> None:
+def test_an_invalid_jar_is_reported(tmp_path: Path) -> None:
     jar = tmp_path / "broken.jar"
     jar.write_bytes(b"PK\x03\x04 and no more")
     with pytest.raises(SchemaError, match=r"broken\.jar: neither a directory nor a readable jar"):
@@ -197,7 +197,7 @@ def test_a_revision_of_a_repository_is_read_without_a_checkout(repository: Repos
     assert [item.file for item in located] == ["HEAD~1:definitions/Bill.json", "HEAD:definitions/Order.json"]
 
 
-def test_paths_start_at_the_top_of_the_repository_or_here(
+def test_paths_are_relative_to_the_repository_or_the_working_directory(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository.commit(Order=message(A))
@@ -209,7 +209,7 @@ def test_paths_start_at_the_top_of_the_repository_or_here(
     assert [text.name for text in read_history(["HEAD:./"])["Order"]] == ["Order"]
 
 
-def test_a_link_in_a_revision_is_not_a_definition(repository: Repository) -> None:
+def test_a_symlink_in_a_revision_is_not_a_definition(repository: Repository) -> None:
     (repository.path / "definitions").mkdir()
     (repository.path / "definitions" / "Link.json").symlink_to("Order.json")
     repository.commit(Order=message(A))
@@ -228,7 +228,7 @@ def test_a_link_in_a_revision_is_not_a_definition(repository: Repository) -> Non
         ("HEAD:empty", "no definitions found"),
     ],
 )
-def test_a_source_that_is_not_there_is_said_so(repository: Repository, source: str, what: str) -> None:
+def test_a_missing_source_is_reported(repository: Repository, source: str, what: str) -> None:
     (repository.path / "empty").mkdir()
     (repository.path / "empty" / "note.txt").write_text("nothing")
     repository.commit(Order=message(A))
@@ -236,7 +236,7 @@ def test_a_source_that_is_not_there_is_said_so(repository: Repository, source: s
         read_source(source)
 
 
-def test_a_revision_outside_of_a_repository_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_revision_outside_a_repository_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     with pytest.raises(OptionError, match="needs a git repository"):
@@ -246,7 +246,7 @@ def test_a_revision_outside_of_a_repository_is_said_so(tmp_path: Path, monkeypat
         read_source("HEAD:definitions")
 
 
-def test_bytes_that_are_no_text_are_said_so(repository: Repository) -> None:
+def test_invalid_utf_8_is_reported(repository: Repository) -> None:
     repository.commit(Order=message(A))
     (repository.path / "definitions" / "Order.json").write_bytes(b'{"validVersions": "\xff"}')
     repository.git("commit", "-q", "-a", "-m", "broken")
@@ -260,7 +260,7 @@ def test_bytes_that_are_no_text_are_said_so(repository: Repository) -> None:
 
 
 @pytest.mark.requirement("V-43", "S482-51", "SDEF-67")
-def test_a_tag_burnt_long_ago_is_found_in_the_past_of_a_path(repository: Repository) -> None:
+def test_a_tag_reserved_long_ago_is_found_in_the_history_of_a_path(repository: Repository) -> None:
     repository.commit(Order=message(A, tagged(0)))
     repository.commit(Order=message(A))
     repository.commit(Other=message(A, name="Other"))
@@ -276,7 +276,7 @@ def test_a_tag_burnt_long_ago_is_found_in_the_past_of_a_path(repository: Reposit
 
 
 @pytest.mark.requirement("V-43")
-def test_history_may_be_directories_of_older_releases(write: Write) -> None:
+def test_history_can_be_directories_of_older_releases(write: Write) -> None:
     first = write("1.0", x=message(A, tagged(0)))
     old, new = write("2.0", x=message(A)), write("3.0", x=message(A, tagged(0, type="string")))
     history = read_history([str(first)])
@@ -285,14 +285,14 @@ def test_history_may_be_directories_of_older_releases(write: Write) -> None:
 
 
 @pytest.mark.requirement("V-43")
-def test_a_broken_state_of_the_past_still_burns_its_tags(repository: Repository) -> None:
+def test_an_invalid_earlier_state_still_reserves_its_tags(repository: Repository) -> None:
     repository.commit(Order=message(A, tagged(0), tagged(2)))  # a gap between tags: no definition (E-27)
     repository.commit(Order=message(A))
     tags = {field.tag for made in read_history(["HEAD:definitions"])["Order"] for field in made.struct.fields}
     assert tags == {None, 0, 2}
 
 
-def test_a_past_that_is_cut_off_is_no_past(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shallow_history_is_rejected(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     repository.commit(Order=message(A, tagged(0)))
     repository.commit(Order=message(A))
     with pytest.raises(OptionError, match="no definition in the history"):
@@ -311,7 +311,7 @@ def test_all_errors_of_a_source_are_reported(write: Write) -> None:
     assert {error.rule for error in group.value.exceptions if isinstance(error, SchemaError)} == {"E-27", "E-10"}
 
 
-def test_two_definitions_of_one_name_are_an_error(write: Write) -> None:
+def test_two_definitions_of_the_same_name_are_an_error(write: Write) -> None:
     twice = write("twice", x=message(A), y=message(A))
     with pytest.raises(ExceptionGroup) as group:
         read_source(str(twice))

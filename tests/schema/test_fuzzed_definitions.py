@@ -39,7 +39,9 @@ def outcome(text: str) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(WORDS, VALUES), max_size=3), st.randoms(use_true_random=False))
-def test_any_values_anywhere(changes: list[tuple[str, object]], rng: random.Random) -> None:
+def test_random_json_values_give_a_message_or_a_schema_error(
+    changes: list[tuple[str, object]], rng: random.Random
+) -> None:
     content = json.loads(VALID)
     for name, change in changes:
         place = content
@@ -59,7 +61,7 @@ def test_any_values_anywhere(changes: list[tuple[str, object]], rng: random.Rand
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, len(VALID) - 1), st.characters())
-def test_any_one_character_changed(at: int, character: str) -> None:
+def test_any_changed_character_gives_a_message_or_a_schema_error(at: int, character: str) -> None:
     outcome(VALID[:at] + character + VALID[at + 1 :])
 
 
@@ -71,7 +73,7 @@ def test_deep_or_endless_nesting_ends_in_an_error(opening: str) -> None:
 
 @pytest.mark.requirement("E-36")
 @pytest.mark.parametrize("uses", [1, 2])
-def test_structs_that_grow_without_end_are_refused_at_once(uses: int) -> None:
+def test_exponentially_nested_structs_are_rejected_quickly(uses: int) -> None:
     # 60 structs that use the next one twice have 2**60 fields; a chain of thousands has no bottom to wait for.
     last = {1: 5000, 2: 60}[uses]
     structs = [common(f"S{i}", *(field(f"S{i + 1}", f"A{n}") for n in range(uses))) for i in range(last)]

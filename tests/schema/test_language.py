@@ -40,7 +40,7 @@ EXAMPLE = """
 
 @pytest.mark.requirement("SDEF-01", "SDEF-02", "SDEF-03", "SDEF-04", "SDEF-16", "SDEF-27", "SDEF-29", "SDEF-37", "T-05")
 @pytest.mark.requirement("SDEF-49", "SDEF-50", "SDEF-51", "S482-31", "S482-36", "S482-41", "SDEF-64", "SDEF-113")
-def test_a_definition_with_comments_and_lenient_scalars() -> None:
+def test_a_definition_with_comments_and_lenient_scalars_is_read() -> None:
     spec = schema.parse(EXAMPLE)
     assert (spec.name, spec.kind, spec.api_key, spec.listeners) == ("OrderRequest", "request", 3, ("broker",))
     assert (str(spec.valid), str(spec.flexible)) == ("0-3", "2+")
@@ -56,7 +56,7 @@ def test_a_definition_with_comments_and_lenient_scalars() -> None:
 
 
 @pytest.mark.requirement("T-10", "S482-35", "S482-38", "S482-40", "S482-59")
-def test_the_example_of_kip_482() -> None:
+def test_the_example_of_kip_482_is_read() -> None:
     spec = schema.parse(
         """{ "apiKey": 9000, "type": "response", "name": "FooResponse",
              "validVersions": "0-9", "flexibleVersions": "9+",
@@ -70,7 +70,7 @@ def test_the_example_of_kip_482() -> None:
     assert [(f.name, f.tag, f.default) for f in foo.fields] == [("Bar", 0, "hello world"), ("Baz", None, 0)]
 
 
-def test_common_structs_are_one_struct_however_often_they_are_used() -> None:
+def test_a_common_struct_is_shared_by_all_its_uses() -> None:
     spec = schema.parse(
         message(
             field("Outer", "First"),
@@ -84,29 +84,29 @@ def test_common_structs_are_one_struct_however_often_they_are_used() -> None:
     assert [s.name for s in spec.structs] == ["Inner", "Outer", "Unused"]
 
 
-def test_a_struct_without_any_fields_is_a_struct() -> None:
+def test_a_struct_can_have_no_fields() -> None:
     spec = schema.parse(message(field("Empty", "Nothing")))
     assert spec.structs[0].fields == ()
 
 
-def test_a_field_outside_the_valid_versions_is_allowed_unless_it_is_a_struct() -> None:
+def test_only_struct_fields_must_have_valid_versions() -> None:
     assert schema.parse(message(field(versions="7+"))).struct.fields[0].versions == Versions(7, 32767)
 
 
 @pytest.mark.requirement("E-66")
-def test_a_removed_api_keeps_its_key_and_nothing_else() -> None:
+def test_a_removed_api_keeps_only_its_key() -> None:
     spec = schema.parse(request(validVersions="none", flexibleVersions="1-2", latestVersionUnstable=True))
     assert (spec.api_key, spec.valid, spec.flexible, spec.latest_version_unstable) == (9000, NONE, NONE, False)
 
 
-def test_coordinator_records() -> None:
+def test_coordinator_records_are_read() -> None:
     assert schema.parse(coordinator_key()).api_key == 1
     value = schema.parse(message(type="coordinator-value", apiKey=1))
     assert (value.kind, str(value.flexible)) == ("coordinator-value", "1+")
 
 
 @pytest.mark.requirement("W-80", "W-81", "W-83", "W-86", "S482-24", "S482-28")
-def test_header_versions_follow_from_flexible_versions_unless_they_are_given() -> None:
+def test_header_versions_default_to_those_of_flexible_versions() -> None:
     plain = schema.parse(request(flexibleVersions="2+"))
     assert [plain.header_version(v) for v in plain.valid] == [1, 1, 2, 2]
     given = schema.parse(request(headerVersions={"0": "0", "1-2": "1", "3+": "5"}))
@@ -120,21 +120,21 @@ def test_header_versions_follow_from_flexible_versions_unless_they_are_given() -
     assert [versions.header_version(v) for v in versions.valid] == [0, 0, 0, 0]
 
 
-def test_an_unstable_newest_version_is_not_offered() -> None:
+def test_an_unstable_latest_version_is_not_supported() -> None:
     spec = schema.parse(request(latestVersionUnstable=True))
     assert str(spec.stable) == "0-2"
     assert schema.parse(request(latestVersionUnstable=True, validVersions="0")).stable == NONE
 
 
 @pytest.mark.requirement("J-01")
-def test_names() -> None:
+def test_derived_names_are_kafkas() -> None:
     cases = {"FooBarBaz": "foo_bar_baz", "fooBarBaz": "foo_bar_baz", "FORTRAN": "fortran", "TopicID": "topic_id"}
     cases |= {"ISRNodes": "isrnodes", "V3AndBelow": "v3_and_below", "KRaftVersion": "kraft_version", "A": "a"}
     assert {name: snake_name(name) for name in cases} == cases
     assert (camel_name("ISR"), camel_name("ErrorCode")) == ("iSR", "errorCode")
 
 
-def test_attributes_keep_out_of_the_way_of_python_and_of_the_class() -> None:
+def test_attribute_names_avoid_keywords_and_members() -> None:
     spec = schema.parse(message(field(name="Class"), field(name="Encode"), field(name="UnknownTaggedFields")))
     assert [f.attr for f in spec.struct.fields] == ["class_", "encode_", "unknown_tagged_fields_"]
 
@@ -154,7 +154,7 @@ RELEASES = [
 
 
 @pytest.mark.parametrize(("release", "count"), RELEASES)
-def test_all_definitions_of_a_release_are_right_and_written_as_they_would_be_again(release: str, count: int) -> None:
+def test_every_definition_of_a_release_is_valid_and_renders_to_itself(release: str, count: int) -> None:
     paths = list(release_files(CATALOGUE / f"kafka-{release}").values())
     messages = [schema.load(path) for path in paths]
     assert [schema.render(message) for message in messages] == [path.read_text() for path in paths]
@@ -189,13 +189,13 @@ def test_a_definition_and_its_rendering_are_the_same_message() -> None:
 
 
 @pytest.mark.parametrize("cut", range(0, EXAMPLE.rindex("}"), 7))
-def test_a_definition_cut_anywhere_is_an_error_with_a_rule(cut: int) -> None:
+def test_a_definition_truncated_anywhere_violates_a_rule(cut: int) -> None:
     text = EXAMPLE[:cut]
     with pytest.raises(SchemaError):
         schema.parse(text)
 
 
-def test_json_text_knows_lines_and_takes_no_more_than_json() -> None:
+def test_the_json_parser_is_strict_and_reports_lines() -> None:
     node = read_json_text('{"a": [1, "\\u00e9\\n"],\n\n "b": {"c": null}}')
     assert isinstance(node.value, dict)
     assert node.value["b"].line == 3

@@ -63,13 +63,13 @@ TYPES = [  # type, nullable, version 0 (not flexible), version 1 (flexible)
 
 
 @pytest.mark.parametrize(("type_", "nullable", "plain", "compact"), TYPES)
-def test_a_field_is_as_wide_as_its_type_and_version_say(type_: str, nullable: bool, plain: str, compact: str) -> None:
+def test_the_width_of_a_field_depends_on_type_and_version(type_: str, nullable: bool, plain: str, compact: str) -> None:
     spec = parse(message(field(type_, nullableVersions="0+" if nullable else None)))
     assert [str(slots(layout(spec, v))["Amount"].width) for v in (0, 1)] == [plain, compact]
 
 
 @pytest.mark.requirement("W-14", "W-15", "W-20")
-def test_a_struct_is_its_fields_a_presence_byte_where_it_may_be_null_and_a_tag_section() -> None:
+def test_a_struct_is_a_presence_byte_its_fields_and_a_tag_section() -> None:
     inner = [field("int32", "A"), field("string", "B", "2+")]
     spec = parse(message(field("Item", "Item", fields=inner, nullableVersions="3+")))
     assert [str(layout(spec, v).width) for v in range(4)] == ["4", "6+", "7+", "2+"]
@@ -80,7 +80,7 @@ def test_a_struct_is_its_fields_a_presence_byte_where_it_may_be_null_and_a_tag_s
     assert last["Item"].head.width == Width(1, 1)
 
 
-def test_a_tagged_field_has_its_number_and_size_in_front() -> None:
+def test_a_tagged_field_starts_with_tag_and_size() -> None:
     spec = parse(message(*(tagged(n) for n in range(128)), tagged(128, type="uuid")))
     section = layout(spec, 1).slots[-1]
     assert [(slot.tag, str(slot.tag_width), str(slot.width)) for slot in section.slots[126:]] == [
@@ -92,12 +92,12 @@ def test_a_tagged_field_has_its_number_and_size_in_front() -> None:
     assert layout(spec, 0).slots == ()
 
 
-def test_a_field_may_keep_its_old_form_in_a_flexible_version() -> None:
+def test_a_field_can_keep_its_non_compact_form_in_a_flexible_version() -> None:
     client_id = slots(layout(registry.get("RequestHeader").SPEC, 2))["ClientId"]
     assert (client_id.form, str(client_id.width)) == ("length as int16, -1 is null", "2-32769")
 
 
-def test_the_smallest_body_of_every_version_is_that_of_its_default_object() -> None:
+def test_the_smallest_body_of_every_version_is_its_default_object() -> None:
     for name in registry.names():
         cls = registry.get(name)
         for run in layouts(cls.SPEC):
@@ -169,7 +169,7 @@ def within(size: int, width: Width) -> bool:
 
 @pytest.mark.requirement("W-12", "W-13")
 @pytest.mark.parametrize("release", ["3.9.1", "4.4.0"])
-def test_the_bytes_that_kafka_wrote_can_be_read_by_the_slots_alone(release: str) -> None:
+def test_the_layout_suffices_to_read_kafkas_bytes(release: str) -> None:
     seen = 0
     for case in golden.cached(f"messages-{release}.jsonl.gz"):
         spec: Message = registry.get(case["message"], kafka=release).SPEC
@@ -180,7 +180,7 @@ def test_the_bytes_that_kafka_wrote_can_be_read_by_the_slots_alone(release: str)
     assert seen > 600
 
 
-def test_versions_of_one_layout_are_one_run() -> None:
+def test_versions_of_the_same_layout_form_one_run() -> None:
     spec = registry.get("MetadataResponse").SPEC
     assert [str(run.versions) for run in layouts(spec)] == [
         "0",
@@ -199,7 +199,7 @@ def test_versions_of_one_layout_are_one_run() -> None:
     assert layouts(parse(message(validVersions="none"))) == []
 
 
-def test_a_header_of_its_own_makes_a_run_of_its_own() -> None:
+def test_a_different_header_version_starts_a_new_run() -> None:
     runs = layouts(registry.get("ControlledShutdownRequest", kafka="2.8.2").SPEC)
     assert (str(runs[0].versions), runs[0].layout.header_version) == ("0", 0)
     spec = parse(request(field(), validVersions="0-9", flexibleVersions="none", headerVersions={"0-3": "1", "4+": "2"}))
@@ -213,7 +213,7 @@ def test_thousands_of_equal_versions_are_one_layout() -> None:
     assert [str(run.versions) for run in layouts(spec)] == ["0-29999", "30000-32766"]
 
 
-def test_a_change_is_told_by_its_kind() -> None:
+def test_a_change_is_reported_by_its_type() -> None:
     spec = parse(
         message(
             field("string", "Name", nullableVersions="2+"),
@@ -244,29 +244,29 @@ def test_a_change_is_told_by_its_kind() -> None:
     assert changes(versions[2], versions[3]) == {}
 
 
-def test_a_tagged_field_that_a_later_definition_lacks_is_gone_from_its_section() -> None:
+def test_a_tagged_field_missing_from_a_later_definition_leaves_its_section() -> None:
     old, new = (parse(message(tagged(0), *more)) for more in ([tagged(1)], []))
     assert changes(layout(old, 1), layout(new, 1)) == {"Tagged1": ("gone", ())}
 
 
-def test_the_fields_of_a_new_tag_section_are_new_themselves() -> None:
+def test_fields_of_a_new_tag_section_are_marked_as_new() -> None:
     spec = parse(message(tagged(0), tagged(1, versions="2+", taggedVersions="2+")))
     assert changes(layout(spec, 0), layout(spec, 1)) == {"*": ("new", ()), "Tagged0": ("new", ())}
     assert changes(layout(spec, 1), layout(spec, 2)) == {"Tagged1": ("new", ())}
 
 
-def test_what_is_gone_stands_where_it_was() -> None:
+def test_removed_fields_keep_their_position() -> None:
     spec = parse(message(field(name="A"), field(name="B", versions="0"), field(name="C")))
     marked = compare(layout(spec, 0), layout(spec, 1))
     assert [(m.slot.name, m.mark.value) for m in marked] == [("A", "same"), ("B", "gone"), ("C", "same"), ("", "new")]
 
 
-def test_nothing_is_marked_without_a_version_before() -> None:
+def test_the_first_version_marks_no_changes() -> None:
     spec = registry.get("FetchResponse").SPEC
     assert {m.mark for top in compare(None, layout(spec, 12)) for m in top.walk()} == {Mark.SAME}
 
 
-def test_an_encoding_decides_the_bytes_of_its_versions() -> None:
+def test_an_encoding_defines_the_bytes_of_its_versions() -> None:
     spec = parse(message(field("int64")))
     ranges = {"0": "fixed32", "1": "packed32", "2": "upacked64", "3+": "packed16"}
     encodings = tuple((Versions.parse(range_), name) for range_, name in ranges.items())

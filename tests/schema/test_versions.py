@@ -23,7 +23,7 @@ RANGES = [
 @pytest.mark.requirement("SDEF-11")
 @pytest.mark.requirement("SDEF-17", "SDEF-34", "S482-04", "S482-32")
 @pytest.mark.parametrize(("text", "ends", "written"), RANGES)
-def test_a_range_is_read_and_written_in_one_form(text: str, ends: tuple[int, int], written: str) -> None:
+def test_a_range_round_trips_in_canonical_form(text: str, ends: tuple[int, int], written: str) -> None:
     versions = Versions.parse(text)
     assert (versions.lowest, versions.highest) == ends
     assert str(versions) == written
@@ -52,12 +52,12 @@ BAD = [
 
 @pytest.mark.requirement("E-07", "T-03")
 @pytest.mark.parametrize("text", BAD)
-def test_what_is_no_range_is_refused(text: str) -> None:
+def test_invalid_ranges_are_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="version range"):
         Versions.parse(text)
 
 
-def test_ranges_as_sets_of_versions() -> None:
+def test_ranges_behave_as_sets_of_versions() -> None:
     assert list(Versions(2, 4)) == [2, 3, 4]
     assert (len(Versions(2, 4)), len(NONE), bool(NONE)) == (3, 0, False)
     assert 4 in Versions(2, 4)

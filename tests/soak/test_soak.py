@@ -10,7 +10,7 @@ from tests.soak.soak import soak
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1])
-def test_a_broker_that_is_killed_keeps_what_it_acknowledged(tmp_path: Path, seed: int) -> None:
+def test_a_killed_broker_keeps_acknowledged_records(tmp_path: Path, seed: int) -> None:
     report = soak(tmp_path, seconds=15, seed=seed, pause_s=(1.0, 4.0))
     assert report.kills >= 3
     assert report.plain_records > 100

@@ -35,14 +35,14 @@ assert os.wait()[1] == 0
 """
 
 
-def test_a_forked_worker_reads_with_what_the_daemon_has_loaded(kafka_logs: dict[str, Path]) -> None:
+def test_a_forked_worker_uses_the_modules_of_the_daemon(kafka_logs: dict[str, Path]) -> None:
     words = [sys.executable, "-c", PROGRAM, str(kafka_logs["modern"] / "data" / "txn-0")]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "626 []\n"
 
 
-def test_it_speaks_with_spark_as_sparks_own_daemon_does() -> None:
+def test_the_daemon_speaks_the_protocol_of_sparks_daemon() -> None:
     # Its port first on standard output, and nothing else; it ends when standard input does.
     words = [sys.executable, "-m", "kwire.spark.daemon", "pyspark.worker"]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)

@@ -51,7 +51,7 @@ def binary(spark: SparkSession, values: list[bytes | None]) -> Any:
     )
 
 
-def test_spark_sees_the_types_that_the_reader_makes() -> None:
+def test_spark_has_the_types_of_the_reader() -> None:
     from pyspark.sql.pandas.types import to_arrow_type
 
     for name in registry.names():
@@ -61,7 +61,7 @@ def test_spark_sees_the_types_that_the_reader_makes() -> None:
             assert to_arrow_type(kind, timezone="UTC") == version_type(spec, version), f"{name} {version}"
 
 
-def test_messages_become_structs_and_the_same_bytes_again(spark: SparkSession) -> None:
+def test_messages_round_trip_as_structs(spark: SparkSession) -> None:
     from pyspark.sql.functions import col
 
     wires = [metadata(f"t{i}").encode(version=9) for i in range(50)]
@@ -79,7 +79,7 @@ def test_messages_become_structs_and_the_same_bytes_again(spark: SparkSession) -
     assert [row.again and bytes(row.again) for row in again] == [*wires, None]
 
 
-def test_definitions_of_your_own_by_file_and_by_text(spark: SparkSession, tmp_path: Path) -> None:
+def test_custom_definitions_are_read_from_files_and_text(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "Order.json").write_text(ORDER)
     orders = spark.sql(
         "SELECT named_struct('id', 'AAAAAAAAAAAAAAAAAAAABQ', 'amount', 4000000000L, 'lines',"
@@ -91,7 +91,7 @@ def test_definitions_of_your_own_by_file_and_by_text(spark: SparkSession, tmp_pa
     assert [(line.sku, line["count"]) for line in row.lines] == [("a", 1), ("b", 1)]
 
 
-def test_what_cannot_be_read_fails_the_query_or_is_null(spark: SparkSession) -> None:
+def test_undecodable_values_fail_the_query_or_are_null(spark: SparkSession) -> None:
     frame = binary(spark, [metadata().encode(version=9), b"\0\0\0\0\x01", b""]).coalesce(1)
     with pytest.raises(Exception, match=r"in row 1 of MetadataResponse version 9") as caught:
         frame.select(from_kafka("value", "MetadataResponse", 9)).collect()
@@ -103,7 +103,7 @@ def test_what_cannot_be_read_fails_the_query_or_is_null(spark: SparkSession) -> 
         bad.select(to_kafka("m", "MetadataResponse", 9)).collect()
 
 
-def test_frames_of_a_capture_are_read_with_their_header(spark: SparkSession, kafka_logs: dict[str, Path]) -> None:
+def test_frames_of_a_capture_are_decoded_with_their_header(spark: SparkSession, kafka_logs: dict[str, Path]) -> None:
     path = next(kafka_logs["wire"].rglob("k391.clean.pcap"))
     exchanges = [each for each in read_capture(str(path)) if each.api_name == "Fetch"]
     version = exchanges[0].api_version
@@ -127,7 +127,7 @@ def commits() -> list[tuple[Any, int]]:
     return [(Commit(offset=100 + v, metadata=f"m{v}"), v) for v in Commit.VALID_VERSIONS]
 
 
-def test_records_of_internal_topics_tell_their_version(spark: SparkSession) -> None:
+def test_records_of_internal_topics_contain_their_version(spark: SparkSession) -> None:
     frame = binary(spark, [*(write_prefixed(value, version) for value, version in commits()), None])
     read = frame.select("i", from_kafka("value", "OffsetCommitValue", None, {"prefixed": True}).alias("c"))
     rows = read.orderBy("i").collect()
@@ -138,7 +138,7 @@ def test_records_of_internal_topics_tell_their_version(spark: SparkSession) -> N
     assert rows[3].c.expire_timestamp is None
 
 
-def test_a_prefix_that_is_another_one_is_an_error_with_its_row() -> None:
+def test_an_unexpected_prefix_is_an_error_with_its_row() -> None:
     key = registry.get("OffsetCommitKey")
     assert key.SPEC.kind == "coordinator-key"
     number = key.API_KEY
@@ -157,7 +157,7 @@ def test_a_prefix_that_is_another_one_is_an_error_with_its_row() -> None:
         PrefixedReader(Commit.SPEC, None).read_bounds(*message_bounds(data.slice(3)))
 
 
-def test_versions_are_put_together_in_the_order_of_the_rows() -> None:
+def test_values_of_several_versions_keep_the_order_of_the_rows() -> None:
     """All versions of a deep message, shuffled, with nulls and garbage between."""
 
     draw = random.Random(3)
@@ -190,7 +190,7 @@ def test_versions_are_put_together_in_the_order_of_the_rows() -> None:
 GUID = UUID("8f2b3a74-1d5e-4c5f-9b7a-0123456789ab")
 
 
-def test_ids_and_payloads_of_the_prefix() -> None:
+def test_the_prefix_is_split_into_schema_id_and_payload() -> None:
     values = [
         b"\0\0\0\0\x2apayload",
         b"\1" + GUID.bytes + b"x",
@@ -223,7 +223,7 @@ def test_protobuf_message_indexes_are_skipped() -> None:
     assert payloads(array, protobuf=True).to_pylist() == [body for _, body in cases]
 
 
-def test_a_header_names_the_schema_before_the_prefix_does() -> None:
+def test_a_schema_id_in_a_header_takes_precedence_over_the_prefix() -> None:
     kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
     name = "__value_schema_id"
     headers = pa.array(
@@ -276,12 +276,12 @@ def test_the_registry_functions_run_in_spark(spark: SparkSession) -> None:
         (("MetadataResponse", 9, {"header": True, "prefixed": True}), OptionError, "Only one of"),
     ],
 )
-def test_wrong_arguments_are_refused_at_once(arguments: Any, error: type[KwireError], message: str) -> None:
+def test_invalid_arguments_are_rejected_immediately(arguments: Any, error: type[KwireError], message: str) -> None:
     with pytest.raises(error, match=message):
         from_kafka("value", *arguments)
 
 
-def test_the_json_form_says_the_same(spark: SparkSession) -> None:
+def test_json_definitions_give_the_same_result(spark: SparkSession) -> None:
     """The struct as JSON is Kafka's own JSON form, but for the spelling of the names."""
     message = metadata()
     (row,) = (

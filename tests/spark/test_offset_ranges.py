@@ -47,7 +47,7 @@ def resolved(start: OffsetLimit, end: OffsetLimit, log: Log, **settings: Any) ->
     return found.start, found.end
 
 
-def test_maps_must_name_every_partition_that_is_read() -> None:
+def test_offset_maps_must_name_every_partition() -> None:
     resolve_ranges(dict.fromkeys([KEY], Log()), query(SpecificOffsets({KEY: 50}), TO_THE_END))
     resolve_ranges(dict.fromkeys([KEY, ("orders", 1)], Log(times={5: 20})), query(GlobalTimestamp(5), TO_THE_END))
     for wrong in ([KEY, ("orders", 1)], []):
@@ -57,7 +57,7 @@ def test_maps_must_name_every_partition_that_is_read() -> None:
         resolve_ranges(dict.fromkeys([KEY, ("orders", 1)], Log()), query(FROM_THE_START, SpecificTimestamps({KEY: 5})))
 
 
-def test_edges_resolve_against_what_the_log_holds() -> None:
+def test_earliest_and_latest_resolve_to_the_log_ends() -> None:
     everything = (GlobalOffset(EARLIEST), GlobalOffset(LATEST))
     assert resolved(*everything, Log()) == (10, 100)
     assert resolved(*everything, Log(5, 5)) == (5, 5)
@@ -67,7 +67,7 @@ def test_edges_resolve_against_what_the_log_holds() -> None:
     assert resolved(GlobalTimestamp(7), SpecificTimestamps({KEY: 8}), Log(times={7: 40, 8: 50})) == (40, 50)
 
 
-def test_no_record_that_young_is_an_error_at_the_start_and_the_end_of_the_log_at_the_end() -> None:
+def test_a_timestamp_without_a_match_is_an_error_at_the_start_and_latest_at_the_end() -> None:
     with pytest.raises(OptionError, match="No offset matched from request of topic-partition orders-0 and timestamp 9"):
         resolved(GlobalTimestamp(9), GlobalOffset(LATEST), Log())
     assert resolved(GlobalTimestamp(9), GlobalOffset(LATEST), Log(), no_match="latest") == (100, 100)
@@ -78,7 +78,7 @@ def test_no_record_that_young_is_an_error_at_the_start_and_the_end_of_the_log_at
     ("start", "end", "clamped"),
     [(5, 50, (10, 50)), (50, 500, (50, 100)), (500, LATEST, (100, 100)), (1, 9, (10, 10)), (101, 102, (100, 100))],
 )
-def test_offsets_that_are_gone_fail_or_give_what_is_there(
+def test_lost_offsets_fail_or_return_the_remaining_records(
     start: int, end: int, clamped: tuple[int, int], caplog: pytest.LogCaptureFixture
 ) -> None:
     limits = SpecificOffsets({KEY: start}), SpecificOffsets({KEY: end})
@@ -90,12 +90,12 @@ def test_offsets_that_are_gone_fail_or_give_what_is_there(
     assert "out of range" in caplog.text
 
 
-def test_a_start_behind_its_end_is_refused_after_resolution() -> None:
+def test_a_start_after_its_end_is_rejected_after_resolution() -> None:
     with pytest.raises(OptionError, match="resolved start offset 50 is greater than the resolved end offset 40"):
         resolved(SpecificOffsets({KEY: 50}), GlobalTimestamp(7), Log(times={7: 40}))
 
 
-def test_parts_are_those_of_sparks_own_source() -> None:
+def test_parts_equal_those_of_sparks_source() -> None:
     # As KafkaOffsetRangeCalculator cuts them: even parts, the longer ones last.
     def parts(sizes: list[int], min_partitions: int | None, max_records: int | None) -> list[tuple[int, int, int]]:
         ranges = [OffsetRange("t", n, 100, 100 + size) for n, size in enumerate(sizes)]
@@ -119,9 +119,7 @@ def test_parts_are_those_of_sparks_own_source() -> None:
     min_partitions=st.none() | st.integers(1, 50),
     max_records=st.none() | st.integers(20, 10**7),
 )
-def test_parts_are_all_of_the_ranges_in_order(
-    sizes: list[int], min_partitions: int | None, max_records: int | None
-) -> None:
+def test_parts_cover_the_ranges_in_order(sizes: list[int], min_partitions: int | None, max_records: int | None) -> None:
     ranges = [OffsetRange("t", n, 7, 7 + size) for n, size in enumerate(sizes)]
     parts = cut_ranges(ranges, min_partitions, max_records)
     read = [(part.partition, offset) for part in parts for offset in range(part.start, part.end)]

@@ -38,7 +38,7 @@ def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "pyspark.core.context", raising=False)
 
 
-def test_it_is_the_one_of_this_program(elsewhere: dict[str, str]) -> None:
+def test_spark_uses_the_python_of_the_program(elsewhere: dict[str, str]) -> None:
     assert chosen(dict(elsewhere)) == sys.executable
     assert chosen({**elsewhere, "PATH": ""}) == sys.executable
     assert chosen({**elsewhere, "PYSPARK_SUBMIT_ARGS": "--master local[2] pyspark-shell"}) == sys.executable
@@ -57,7 +57,7 @@ def test_it_is_the_one_of_this_program(elsewhere: dict[str, str]) -> None:
         {"PYSPARK_SUBMIT_ARGS": "--conf spark.pyspark.python=/opt/python pyspark-shell"},
     ],
 )
-def test_what_was_chosen_stays(elsewhere: dict[str, str], more: dict[str, str]) -> None:
+def test_a_configured_python_is_kept(elsewhere: dict[str, str], more: dict[str, str]) -> None:
     assert chosen({**elsewhere, **more}) == more.get("PYSPARK_PYTHON")
 
 
@@ -69,7 +69,7 @@ def test_what_was_chosen_stays(elsewhere: dict[str, str], more: dict[str, str]) 
         "  spark.master\tspark://master:7077",
     ],
 )
-def test_spark_defaults_count(elsewhere: dict[str, str], line: str) -> None:
+def test_spark_defaults_apply(elsewhere: dict[str, str], line: str) -> None:
     defaults = Path(elsewhere["SPARK_CONF_DIR"], "spark-defaults.conf")
     defaults.write_text("# spark.pyspark.python /not/this\n\nspark.ui.enabled false\n")
     assert chosen(dict(elsewhere)) == sys.executable
@@ -80,11 +80,11 @@ def test_spark_defaults_count(elsewhere: dict[str, str], line: str) -> None:
     assert chosen({"PATH": elsewhere["PATH"], "SPARK_HOME": str(home)}) is None
 
 
-def test_an_activated_environment_is_left_alone(elsewhere: dict[str, str]) -> None:
+def test_an_active_virtual_environment_is_kept(elsewhere: dict[str, str]) -> None:
     assert chosen({**elsewhere, "PATH": os.path.dirname(sys.executable)}) is None
 
 
-def test_a_session_that_runs_already_is_left_alone(elsewhere: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_running_session_is_unchanged(elsewhere: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     context = pytest.importorskip("pyspark.core.context")
     monkeypatch.setitem(sys.modules, "pyspark.core.context", context)
     monkeypatch.setattr(context.SparkContext, "_gateway", object())
@@ -93,7 +93,7 @@ def test_a_session_that_runs_already_is_left_alone(elsewhere: dict[str, str], mo
     assert chosen(dict(elsewhere)) == sys.executable
 
 
-def test_importing_it_sets_the_variable_and_imports_nothing_heavy() -> None:
+def test_importing_sets_pyspark_python_without_heavy_imports() -> None:
     program = """
 import os, sys
 import kwire.spark

@@ -19,7 +19,7 @@ def test_spark_4_1_is_the_first_release() -> None:
     assert is_supported()
 
 
-def test_a_refused_format_is_found_and_says_why() -> None:
+def test_a_rejected_format_gives_the_reason() -> None:
     source = unsupported_source("kafka-log")
     assert source.name() == "kafka-log"
     with pytest.raises(

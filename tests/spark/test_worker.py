@@ -23,6 +23,6 @@ assert gc.get_freeze_count() <= kept
 """
 
 
-def test_what_is_loaded_is_kept_out_of_the_collections_between_tasks_and_what_tasks_leave_is_not() -> None:
+def test_the_garbage_collector_skips_loaded_modules_but_not_objects_of_tasks() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

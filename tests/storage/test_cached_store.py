@@ -27,7 +27,7 @@ def cached(object_store: ObjectStore) -> CachedStore:
     return store
 
 
-def test_bytes_are_those_of_the_file_and_are_read_once(
+def test_bytes_equal_the_files_and_are_read_once(
     cached: CachedStore, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cached_store, "BLOCK_BYTES", 1000)
@@ -47,7 +47,7 @@ def test_bytes_are_those_of_the_file_and_are_read_once(
     assert [each for each in object_store.requests if "?" not in each] == []
 
 
-def test_a_file_that_was_written_again_is_read_again(cached: CachedStore, object_store: ObjectStore) -> None:
+def test_a_rewritten_file_is_read_again(cached: CachedStore, object_store: ObjectStore) -> None:
     assert cached.read_all("a-1/x") == b"one"
     object_store.fs.pipe_file("cached/data/a-1/x", b"two")  # of the same size
     assert cached.read_all("a-1/x") == b"one"  # as it was listed
@@ -59,7 +59,7 @@ def test_a_file_that_was_written_again_is_read_again(cached: CachedStore, object
         cached.open("a-1/x")
 
 
-def test_memory_is_bounded(cached: CachedStore, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_is_bounded(cached: CachedStore, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cached_store, "BLOCK_BYTES", 1000)
     monkeypatch.setattr(cached_store, "MOST_BYTES", 3500)
     with cached.open("a-0/x") as file:
@@ -75,7 +75,7 @@ def test_memory_is_bounded(cached: CachedStore, object_store: ObjectStore, monke
 
 
 @pytest.mark.parametrize("names", [("", "a-0", "a-1"), ("", "a-0")])
-def test_directories_are_listed_in_one_go_where_all_of_them_were_listed(
+def test_directories_are_listed_in_one_request_once_all_were_listed(
     cached: CachedStore, object_store: ObjectStore, names: tuple[str, ...]
 ) -> None:
     plain = open_store("s3://cached/data", object_store.options)

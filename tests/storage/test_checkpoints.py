@@ -55,7 +55,7 @@ def test_offset_checkpoints_are_lines_of_topic_partition_and_offset() -> None:
     ],
 )
 @pytest.mark.requirement("F-02")
-def test_a_broken_checkpoint_says_where(data: bytes, what: str, position: int) -> None:
+def test_a_corrupt_checkpoint_is_reported_with_its_line(data: bytes, what: str, position: int) -> None:
     with pytest.raises(Malformed, match=what) as caught:
         parse_offset_checkpoint(data)
     assert caught.value.position == position
@@ -73,7 +73,7 @@ def test_leader_epochs_must_increase() -> None:
 
 
 @pytest.mark.requirement("F-05")
-def test_the_end_of_a_leader_epoch_is_answered_as_kafka_does() -> None:
+def test_end_offsets_of_leader_epochs_equal_kafkas() -> None:
     entries = parse_leader_epochs(b"0\n3\n2 10\n4 20\n7 30\n")
     answers = {epoch: end_offset_for(epoch, entries, 99) for epoch in (-1, 0, 2, 3, 4, 6, 7, 8)}
     assert answers == {
@@ -82,7 +82,7 @@ def test_the_end_of_a_leader_epoch_is_answered_as_kafka_does() -> None:
     assert end_offset_for(1, [], 99) == (-1, -1)
 
 
-def test_topic_ids_and_properties_of_real_directories(kafka_logs: dict[str, Path]) -> None:
+def test_topic_ids_and_properties_of_real_directories_are_read(kafka_logs: dict[str, Path]) -> None:
     directory = LogDirectory(kafka_logs["modern"] / "data")
     assert directory.meta_properties["cluster.id"] == "PJuiyMRnSBisYdqR0oiR-A"
     assert directory.meta_properties["node.id"] == "1"
@@ -95,7 +95,9 @@ def test_topic_ids_and_properties_of_real_directories(kafka_logs: dict[str, Path
 
 
 @pytest.mark.parametrize("archive", ARCHIVES)
-def test_leader_epochs_of_real_directories_are_those_of_the_batches(kafka_logs: dict[str, Path], archive: str) -> None:
+def test_leader_epochs_of_real_directories_equal_those_of_the_batches(
+    kafka_logs: dict[str, Path], archive: str
+) -> None:
     for log in LogDirectory(kafka_logs[archive] / "data").values():
         if log.topic.startswith("compacted") or log.topic == "mixed-format":
             continue  # the cleaner removes batches, and older formats clear the cache
@@ -108,7 +110,7 @@ def test_leader_epochs_of_real_directories_are_those_of_the_batches(kafka_logs: 
         assert {epoch: known.get(epoch) for epoch in seen} == seen, log
 
 
-def test_broken_partition_files_are_named(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+def test_corrupt_partition_files_are_reported(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
     folder = tmp_path / "t-0"
     folder.mkdir()
     (folder / "00000000000000000000.log").touch()
@@ -124,7 +126,7 @@ def test_broken_partition_files_are_named(kafka_logs: dict[str, Path], tmp_path:
     assert list(log.read()) == []
 
 
-def test_partition_metadata_and_properties() -> None:
+def test_partition_metadata_and_properties_round_trip() -> None:
     assert parse_partition_metadata(b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA").int == 0
     for wrong in (b"", b"version: 0", b"version: 0\ntopic_id: AAAA", b"version: 0\ntopic_id: \xff\xff"):
         with pytest.raises(Malformed):
@@ -135,7 +137,7 @@ def test_partition_metadata_and_properties() -> None:
 
 
 @given(st.binary(max_size=80) | st.text(alphabet="0123456789 t-\n\t\r\x0b", max_size=60).map(str.encode))
-def test_any_bytes_are_entries_or_malformed(data: bytes) -> None:
+def test_random_bytes_are_entries_or_malformed(data: bytes) -> None:
     for parse in (parse_offset_checkpoint, parse_leader_epochs, parse_partition_metadata, parse_properties):
         with suppress(Malformed):
             parse(data)
@@ -146,7 +148,7 @@ def test_any_bytes_are_entries_or_malformed(data: bytes) -> None:
 
 @pytest.mark.parametrize("archive", ["modern", "legacy", "unclean/killed"])
 @pytest.mark.requirement("F-01", "F-02", "F-04")
-def test_checkpoints_come_out_as_the_broker_wrote_them(kafka_logs: dict[str, Path], archive: str) -> None:
+def test_checkpoints_equal_the_brokers(kafka_logs: dict[str, Path], archive: str) -> None:
     data = kafka_logs[archive.split("/")[0]] / "/".join([*archive.split("/")[1:], "data"])
     seen = 0
     for path in sorted(data.glob("*/leader-epoch-checkpoint")):
@@ -174,7 +176,7 @@ def sorted_entries(data: bytes) -> list[bytes]:
 
 @pytest.mark.parametrize("archive", ["modern", "modern44", "unclean/killed"])
 @pytest.mark.requirement("F-01")
-def test_meta_properties_come_out_as_the_broker_wrote_them(kafka_logs: dict[str, Path], archive: str) -> None:
+def test_meta_properties_equal_the_brokers(kafka_logs: dict[str, Path], archive: str) -> None:
     data = kafka_logs[archive.split("/")[0]] / "/".join([*archive.split("/")[1:], "data"])
     original = (data / "meta.properties").read_bytes()
     date = original.decode().splitlines()[1].removeprefix("#")
@@ -182,13 +184,13 @@ def test_meta_properties_come_out_as_the_broker_wrote_them(kafka_logs: dict[str,
     assert render_properties(parse_properties(original), written) == original
 
 
-def test_special_characters_in_properties() -> None:
+def test_special_characters_in_properties_are_escaped() -> None:
     properties = {"a b": " x=y:z#!\\", "ü": "é\t\n"}
     rendered = render_properties(properties, datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
     assert rendered.startswith(b"#\n#Fri Jan 02 03:04:05 UTC 2026\n")
     assert sorted(rendered.splitlines()[2:]) == [b"\\u00FC=\\u00E9\\t\\n", b"a\\ b=\\ x\\=y\\:z\\#\\!\\\\"]
 
 
-def test_the_clean_shutdown_file(kafka_logs: dict[str, Path]) -> None:
+def test_the_clean_shutdown_file_round_trips(kafka_logs: dict[str, Path]) -> None:
     original = (kafka_logs["modern"] / "data" / ".kafka_cleanshutdown").read_bytes()
     assert render_clean_shutdown(json.loads(original)["brokerEpoch"]) == original

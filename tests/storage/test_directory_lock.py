@@ -20,7 +20,7 @@ sys.stdin.read()
 """
 
 
-def test_a_second_process_is_refused_until_the_first_ends(tmp_path: Path) -> None:
+def test_a_second_process_is_rejected_until_the_first_ends(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:
@@ -33,7 +33,7 @@ def test_a_second_process_is_refused_until_the_first_ends(tmp_path: Path) -> Non
     DirectoryLock(str(tmp_path)).release()
 
 
-def test_a_second_one_in_this_process_is_refused_too(tmp_path: Path) -> None:
+def test_a_second_lock_in_the_same_process_is_rejected(tmp_path: Path) -> None:
     first = DirectoryLock(str(tmp_path))
     (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
     for path in (tmp_path, tmp_path / "link"):
@@ -44,6 +44,6 @@ def test_a_second_one_in_this_process_is_refused_too(tmp_path: Path) -> None:
     DirectoryLock(str(tmp_path)).release()
 
 
-def test_a_directory_that_cannot_be_locked(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_locked_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="cannot be created"):
         DirectoryLock(str(tmp_path / "missing"))

@@ -12,7 +12,7 @@ from kwire.log import FileSystem
 from tests.storage.faults import Stopped, StoppingFileSystem
 
 
-def test_appending_reading_and_cutting(tmp_path: Path) -> None:
+def test_files_are_appended_read_and_truncated(tmp_path: Path) -> None:
     file = FileSystem().open(str(tmp_path / "f"), create=True)
     assert file.append(b"abc") == 0
     assert file.append([b"de", memoryview(b"fgh"), b""]) == 3
@@ -36,13 +36,13 @@ def test_appending_reading_and_cutting(tmp_path: Path) -> None:
         file.append(b"x")
 
 
-def test_many_parts_are_one_append(tmp_path: Path) -> None:
+def test_many_parts_are_appended_in_one_write(tmp_path: Path) -> None:
     file = FileSystem().open(str(tmp_path / "f"), create=True)
     file.append([b"%d," % i for i in range(3000)])
     assert (tmp_path / "f").read_bytes() == b"".join(b"%d," % i for i in range(3000))
 
 
-def test_few_descriptors_serve_many_files(tmp_path: Path) -> None:
+def test_few_file_descriptors_serve_many_files(tmp_path: Path) -> None:
     files = FileSystem(max_open_files=8)
     opened = [files.open(str(tmp_path / str(i)), create=True) for i in range(100)]
     before = len(os.listdir("/proc/self/fd"))
@@ -56,7 +56,7 @@ def test_few_descriptors_serve_many_files(tmp_path: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) <= before
 
 
-def test_a_descriptor_that_is_held_stays(tmp_path: Path) -> None:
+def test_a_descriptor_in_use_is_not_closed(tmp_path: Path) -> None:
     files = FileSystem(max_open_files=2)
     first = files.open(str(tmp_path / "first"), create=True)
     first.append(b"kept")
@@ -72,7 +72,7 @@ def test_a_descriptor_that_is_held_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("F-02")
-def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+def test_a_file_is_replaced_atomically(tmp_path: Path) -> None:
     path = str(tmp_path / "checkpoint")
     (tmp_path / "checkpoint.tmp").write_bytes(b"left by a crash, and longer than what follows")
     FileSystem().write_atomically(path, b"one")
@@ -88,7 +88,7 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
     assert kinds[-3:] == ["sync", "rename", "sync"]
 
 
-def test_errors_name_the_file(tmp_path: Path) -> None:
+def test_errors_contain_the_file(tmp_path: Path) -> None:
     files = FileSystem()
     missing = str(tmp_path / "missing" / "x")
     for action in (
@@ -117,7 +117,7 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
     assert files.open(str(tmp_path / "g")).modified_ms() == 1_700_000_000_123
 
 
-def test_a_failed_append_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failed_append_leaves_no_partial_data(tmp_path: Path) -> None:
     file = FileSystem().open(str(tmp_path / "f"), create=True)
     file.append(b"whole")
     fd = file.fileno()
@@ -131,7 +131,7 @@ def test_a_failed_append_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("umask", "own", "kafkas"), [(0o022, 0o600, 0o644), (0o077, 0o600, 0o600)])
-def test_what_is_made_is_for_its_owner_unless_its_directory_lets_others_in(
+def test_created_files_are_private_unless_the_directory_is_not(
     tmp_path: Path, umask: int, own: int, kafkas: int
 ) -> None:
     def mode(path: Path) -> int:

@@ -31,7 +31,7 @@ def test_a_discarded_directory_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_target_in_use_or_without_a_parent_is_refused(tmp_path: Path) -> None:
+def test_an_existing_target_or_one_without_a_parent_is_rejected(tmp_path: Path) -> None:
     check_target(str(tmp_path / "new"))
     (tmp_path / "used").mkdir()
     (tmp_path / "used/file").touch()

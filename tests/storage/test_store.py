@@ -73,7 +73,7 @@ def inside(url: str, name: str) -> str:
     return f"{head}{'' if head.endswith('/') else '/'}{name}::{tail}"
 
 
-def test_memory_gives_the_same(source: Path) -> None:
+def test_a_memory_store_reads_the_same(source: Path) -> None:
     import fsspec
 
     fs = fsspec.filesystem("memory")
@@ -88,7 +88,7 @@ def test_memory_gives_the_same(source: Path) -> None:
 
 
 @pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-def test_an_archive_gives_the_same(source: Path, tmp_path: Path, compression: int) -> None:
+def test_an_archive_reads_the_same(source: Path, tmp_path: Path, compression: int) -> None:
     for below in ("", "backup/data/"):
         archive = tmp_path / f"backup{compression}{len(below)}.zip"
         with zipfile.ZipFile(archive, "w", compression) as target:
@@ -98,7 +98,7 @@ def test_an_archive_gives_the_same(source: Path, tmp_path: Path, compression: in
 
 
 @pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire
-def test_an_object_store_gives_the_same(source: Path, object_store: ObjectStore) -> None:
+def test_an_object_store_reads_the_same(source: Path, object_store: ObjectStore) -> None:
     object_store.fs.mkdir("backups")
     for name, path in files(source):
         object_store.fs.pipe_file(f"backups/broker-1/{name}", path.read_bytes())
@@ -126,7 +126,7 @@ def test_an_object_store_gives_the_same(source: Path, object_store: ObjectStore)
         ("s3://backups/data", {"client_kwargs": "x"}, r"wrong storage option or URL"),
     ],
 )
-def test_what_an_object_store_lacks_is_said(
+def test_missing_objects_are_reported(
     object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch, url: str, given: dict[str, str | None], expected: str
 ) -> None:
     # All of them were "no such file or directory".
@@ -139,7 +139,7 @@ def test_what_an_object_store_lacks_is_said(
 
 
 @pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire
-def test_credentials_that_are_refused_are_said(object_store: ObjectStore) -> None:
+def test_rejected_credentials_are_reported(object_store: ObjectStore) -> None:
     class Refusing(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(403)
@@ -174,12 +174,12 @@ def test_a_relative_path_becomes_absolute(source: Path, monkeypatch: pytest.Monk
     assert sum(batch.num_rows for batch in read_split(split)) > 0
 
 
-def test_unknown_and_missing_drivers_are_named() -> None:
+def test_unknown_and_missing_drivers_are_reported() -> None:
     with pytest.raises(LogError, match=r"cannot be opened: .*[Pp]rotocol"):
         LogDirectory("nosuch://bucket/path")
 
 
-def test_the_directory_above_is_found_in_any_url() -> None:
+def test_the_parent_of_any_url_is_found() -> None:
     assert parent_of("/data/kafka/orders-0") == ("/data/kafka", "orders-0")
     assert parent_of("/orders-0") == ("/", "orders-0")
     assert parent_of("s3://bucket/data/orders-0/") == ("s3://bucket/data", "orders-0")
@@ -189,7 +189,7 @@ def test_the_directory_above_is_found_in_any_url() -> None:
     assert parent_of("/") is None
 
 
-def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
+def test_only_regular_files_are_opened(tmp_path: Path) -> None:
     folder = tmp_path / "t-0"
     folder.mkdir()
     (tmp_path / "meta.properties").touch()
@@ -203,7 +203,7 @@ def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
     assert LogDirectory(tmp_path)["t", 0].segments == []
 
 
-def test_an_unreadable_directory_is_named(source: Path) -> None:
+def test_an_unreadable_directory_is_reported(source: Path) -> None:
     store = LocalStore(str(source))
     with pytest.raises(LogError, match="cannot list this directory: Not a directory"):
         store.list("meta.properties")
@@ -214,7 +214,7 @@ def test_an_unreadable_directory_is_named(source: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_without_permission_is_named(source: Path, tmp_path: Path) -> None:
+def test_a_file_without_permission_is_reported(source: Path, tmp_path: Path) -> None:
     folder = tmp_path / "t-0"
     folder.mkdir()
     segment = folder / "00000000000000000000.log"

@@ -59,9 +59,7 @@ FOLDERS = {
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_segments_read_as_on_the_broker_they_were_copied_from(
-    folder: str, objects: Path, kafka_logs: dict[str, Path]
-) -> None:
+def test_tiered_segments_read_as_on_their_broker(folder: str, objects: Path, kafka_logs: dict[str, Path]) -> None:
     directory = open_tiered(objects / folder, private_keys=keys(objects))
     assert list(directory) == FOLDERS[folder]
     for key, log in directory.items():
@@ -83,7 +81,7 @@ def test_segments_read_as_on_the_broker_they_were_copied_from(
             assert [row for row in read if row.offset >= start] == rows
 
 
-def test_indexes_and_snapshots_come_out_of_the_indexes_object(objects: Path, kafka_logs: dict[str, Path]) -> None:
+def test_indexes_and_snapshots_are_read_from_the_indexes_object(objects: Path, kafka_logs: dict[str, Path]) -> None:
     source = original(kafka_logs, "txn", 0)
     for folder in ("zstd/tiered", "zstd-encrypted"):
         log = open_tiered(objects / folder, private_keys=keys(objects))["txn", 0]
@@ -98,7 +96,7 @@ def test_indexes_and_snapshots_come_out_of_the_indexes_object(objects: Path, kaf
         assert len(log._files.snapshots) > 5
 
 
-def test_encrypted_segments_want_their_private_key(objects: Path, tmp_path: Path) -> None:
+def test_encrypted_segments_require_the_private_key(objects: Path, tmp_path: Path) -> None:
     log = open_tiered(objects / "encrypted")["txn", 0]
     with pytest.raises(LogError, match=r"encrypted with key pair 'key1'.*#key1=private.pem"):
         list(log.read())
@@ -116,7 +114,7 @@ def test_encrypted_segments_want_their_private_key(objects: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("folder", ["zstd/tiered", "encrypted", "zstd-encrypted"])
-def test_a_changed_byte_of_an_object_is_refused(folder: str, objects: Path, copy: Callable[[str], Path]) -> None:
+def test_a_changed_byte_of_an_object_is_rejected(folder: str, objects: Path, copy: Callable[[str], Path]) -> None:
     root = copy(folder.partition("/")[0])
     for path in sorted(root.rglob("txn-*/0/*012-*.log")):
         data = bytearray(path.read_bytes())
@@ -181,7 +179,7 @@ def segment_id(n: int) -> str:
     return base64.urlsafe_b64encode(bytes([n]) * 16).decode().rstrip("=")
 
 
-def test_offsets_that_two_leaders_copied_are_read_once(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+def test_offsets_copied_by_two_leaders_are_read_once(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
     source = original(kafka_logs, "orders", 1)
     for number, (first, last) in enumerate([(0, 0), (0, 1), (1, 2), (3, 3), (2, 4), (4, 4)]):
         store(tmp_path, source, first, last, segment_id(number))
@@ -193,7 +191,7 @@ def test_offsets_that_two_leaders_copied_are_read_once(kafka_logs: dict[str, Pat
     assert read_objects(log, start_offset=bases[3] + 7) == rows[bases[3] + 7 :]
 
 
-def test_of_two_topics_with_one_name_the_one_copied_last_counts(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
+def test_the_last_copied_of_two_topics_with_the_same_name_is_read(kafka_logs: dict[str, Path], tmp_path: Path) -> None:
     old, new = original(kafka_logs, "orders", 0), original(kafka_logs, "orders", 1)
     store(tmp_path, old, 0, 1, segment_id(1), copied_ms=5, topic_id="A" * 21 + "A")
     path = store(tmp_path, new, 0, 0, segment_id(2), copied_ms=9)
@@ -207,7 +205,7 @@ def test_of_two_topics_with_one_name_the_one_copied_last_counts(kafka_logs: dict
     assert read_objects(directory["orders", 0]) == read_objects(new, end_offset=new.segments[0].next_base)
 
 
-def test_an_upload_without_manifest_is_not_there(copy: Callable[[str], Path]) -> None:
+def test_an_upload_without_a_manifest_is_ignored(copy: Callable[[str], Path]) -> None:
     root = copy("plain")
     newest = sorted(root.glob("txn-*/0/*.rsm-manifest"))[-1]
     newest.unlink()
@@ -257,7 +255,7 @@ LIES: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("field", "value", "said"), LIES, ids=[f"{path}={value}" for path, value, _ in LIES])
-def test_a_manifest_that_contradicts_itself_or_its_objects_is_refused_by_name(
+def test_an_inconsistent_manifest_is_rejected_and_reported(
     field: str, value: Any, said: str, copy: Callable[[str], Path]
 ) -> None:
     root = copy("plain")
@@ -268,7 +266,7 @@ def test_a_manifest_that_contradicts_itself_or_its_objects_is_refused_by_name(
     assert str(path) in str(refused.value)
 
 
-def test_sizes_of_chunks_are_held_against_each_other(objects: Path) -> None:
+def test_chunk_sizes_are_cross_checked(objects: Path) -> None:
     path = sorted((objects / "zstd/tiered").glob("txn-*/0/*.rsm-manifest"))[1]
     manifest = json.loads(path.read_text())
     good = parse_manifest(path.read_bytes(), "m")
@@ -291,7 +289,7 @@ def test_sizes_of_chunks_are_held_against_each_other(objects: Path) -> None:
         parse_manifest(json.dumps(manifest).encode(), "m")
 
 
-def test_any_changed_byte_of_a_manifest_gives_the_records_or_a_named_error(
+def test_any_changed_byte_of_a_manifest_gives_the_records_or_an_error_with_its_name(
     objects: Path, kafka_logs: dict[str, Path]
 ) -> None:
     path = sorted((objects / "zstd-encrypted").glob("txn-*/0/*.rsm-manifest"))[0]
@@ -312,7 +310,7 @@ def test_any_changed_byte_of_a_manifest_gives_the_records_or_a_named_error(
         parse_manifest(b"[" * 100_000, "m")
 
 
-def test_a_chunk_that_grows_beyond_what_was_announced_is_refused(copy: Callable[[str], Path]) -> None:
+def test_a_chunk_larger_than_declared_is_rejected(copy: Callable[[str], Path]) -> None:
     root = copy("zstd") / "tiered"
     path = sorted(root.glob("v0-*/0/*.rsm-manifest"))[-1]
     bomb = bytes(cramjam.zstd.compress(b"\0" * (1 << 24)))
@@ -327,7 +325,7 @@ def test_a_chunk_that_grows_beyond_what_was_announced_is_refused(copy: Callable[
         list(open_tiered(root)["v0", 0].read())
 
 
-def test_urls_and_private_keys_in_them(objects: Path) -> None:
+def test_private_keys_in_urls_are_hidden(objects: Path) -> None:
     import fsspec
 
     memory = fsspec.filesystem("memory")
@@ -342,7 +340,7 @@ def test_urls_and_private_keys_in_them(objects: Path) -> None:
         LogDirectory("tiered+memory://nothing-here")
 
 
-def test_the_command_line_takes_tiered_urls(objects: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_accepts_tiered_urls(objects: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from kwire.cli.main import run
 
     assert run(["log", "ls", f"tiered+{objects / 'plain'}", "--format", "json"]) == 0
@@ -350,7 +348,7 @@ def test_the_command_line_takes_tiered_urls(objects: Path, capsys: pytest.Captur
     assert [(row["topic"], row["log_end_offset"]) for row in rows] == [("trimmed", 982), ("txn", 700)]
 
 
-def test_one_size_and_none(objects: Path) -> None:
+def test_one_chunk_size_or_none_is_accepted(objects: Path) -> None:
     from kwire.storage.tiered.manifest import Fields
 
     fields = Fields({}, "m", "chunkIndex")

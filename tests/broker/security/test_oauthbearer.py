@@ -107,7 +107,7 @@ def test_a_session_ends_with_its_token() -> None:
         assert session.is_over
 
 
-def test_a_custom_validator_is_called() -> None:
+def test_a_validator_must_be_a_function() -> None:
     with pytest.raises(OptionError, match="expected a function"):
         TokenValidator(5)  # type: ignore[arg-type]
 

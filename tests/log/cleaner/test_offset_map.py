@@ -46,7 +46,7 @@ def test_a_map_with_one_free_slot_finds_every_key() -> None:
 
 
 @pytest.mark.requirement("X-12")
-def test_an_empty_map_covers_only_the_range_it_was_given() -> None:
+def test_advancing_an_empty_map_sets_its_latest_offset() -> None:
     offset_map = OffsetMap(1 << 20, secret=SECRET)
     assert offset_map.latest_offset == -1
     offset_map.advance(41)

@@ -26,7 +26,7 @@ def load(spark: SparkSession, path: Path, **options: Any) -> DataFrame:
     return spark.read.format("kafka-capture").options(**options).load(str(path))
 
 
-def test_rows_are_the_exchanges_of_all_files(spark: SparkSession, folder: Path) -> None:
+def test_rows_are_the_exchanges_of_every_file(spark: SparkSession, folder: Path) -> None:
     frame = load(spark, folder / "k*.clean.pcap")
     rows = [row.asDict() for row in frame.collect()]
     expected = {
@@ -44,7 +44,7 @@ def test_rows_are_the_exchanges_of_all_files(spark: SparkSession, folder: Path) 
     assert frame.rdd.getNumPartitions() == 2
 
 
-def test_apis_clients_and_columns_narrow_what_is_read(spark: SparkSession, folder: Path) -> None:
+def test_apis_clients_and_columns_narrow_the_read(spark: SparkSession, folder: Path) -> None:
     frame = load(spark, folder / "k391.clean.pcap", apis="produce,*Txn*", columns="api,request_bytes")
     assert frame.columns == ["api", "request_bytes"]
     transactional = {"AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn", "TxnOffsetCommit"}
@@ -53,7 +53,7 @@ def test_apis_clients_and_columns_narrow_what_is_read(spark: SparkSession, folde
     assert {row.api: row["count"] for row in counted}["Produce"] == 51
 
 
-def test_bodies_are_json_bytes_or_left_out(spark: SparkSession, folder: Path) -> None:
+def test_bodies_are_json_bytes_or_omitted(spark: SparkSession, folder: Path) -> None:
     path = folder / "k391.clean.pcap"
     assert "request" not in load(spark, path, bodies="none").columns
     rows = load(spark, path, bodies="bytes", apis="CreateTopics").collect()
@@ -89,7 +89,7 @@ def bodies_of(path: str, message: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", ["k391.clean.pcap", "k282.clean.pcap", "k391.gap.pcap"])
-def test_responses_are_there_where_they_can_be_decoded(folder: Path, name: str) -> None:
+def test_responses_that_can_be_decoded_are_included(folder: Path, name: str) -> None:
     path = str(folder / name)
     exchanges = list(read_capture(path))
     for body, each in zip(bodies_of(path, "ApiVersionsResponse"), exchanges, strict=True):
@@ -100,7 +100,7 @@ def test_responses_are_there_where_they_can_be_decoded(folder: Path, name: str) 
             assert [key["api_key"] for key in body["api_keys"]] == [key.api_key for key in found.api_keys]
 
 
-def test_secrets_are_hidden_in_structs_too(folder: Path) -> None:
+def test_secrets_are_hidden_in_structs(folder: Path) -> None:
     path = str(folder / "k391.clean.pcap")
     (changed,) = (body for body in bodies_of(path, "AlterUserScramCredentialsRequest") if body)
     assert {row["salted_password"] for row in changed["upsertions"]} == {b"[hidden]"}
@@ -108,7 +108,7 @@ def test_secrets_are_hidden_in_structs_too(folder: Path) -> None:
     assert len(made) == 7
 
 
-def test_a_damaged_file_fails_or_ends_with_a_row(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
+def test_a_damaged_capture_fails_or_ends_with_a_row(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
     data = bytearray((folder / "k391.clean.pcap").read_bytes())
     position = 24
     for _ in range(400):
@@ -139,12 +139,12 @@ def test_a_damaged_file_fails_or_ends_with_a_row(spark: SparkSession, folder: Pa
         ({"bodies": "xml"}, "Option 'bodies': expected one of json, bytes, none"),
     ],
 )
-def test_wrong_options_are_refused_with_what_would_be_right(options: dict[str, str], message: str) -> None:
+def test_invalid_options_are_rejected_with_a_remedy(options: dict[str, str], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         column_types(parse_options({"path": "x", **options}))
 
 
-def test_a_path_where_nothing_is_is_refused(tmp_path: Path) -> None:
+def test_a_missing_path_is_rejected(tmp_path: Path) -> None:
     for path in (tmp_path / "missing", tmp_path / "*.pcap", tmp_path):
         with pytest.raises(LogError):
             CaptureReader(parse_options({"path": str(path)})).partitions()

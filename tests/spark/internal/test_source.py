@@ -61,7 +61,7 @@ def test_groups_members_and_offsets_are_found_by_name(spark: SparkSession, kafka
     assert [row["last"] for row in nested.collect()] == [2]
 
 
-def test_history_has_every_record_and_its_json(spark: SparkSession, kafka_logs: dict[str, Path]) -> None:
+def test_history_has_every_record_with_its_json(spark: SparkSession, kafka_logs: dict[str, Path]) -> None:
     data = kafka_logs["modern"] / "data"
     frame = load(spark, data, topic="__consumer_offsets", mode="history")
     assert frame.count() == 139
@@ -71,7 +71,7 @@ def test_history_has_every_record_and_its_json(spark: SparkSession, kafka_logs: 
     assert commits.where("group = 'g-static'").selectExpr("max(offset) AS last").collect()[0]["last"] == 844
 
 
-def test_a_schema_chooses_columns(spark: SparkSession, kafka_logs: dict[str, Path]) -> None:
+def test_a_schema_selects_columns(spark: SparkSession, kafka_logs: dict[str, Path]) -> None:
     reader = spark.read.format("kafka-internal").option("kind", "transactions")
     frame = reader.schema("state string, transactional_id string").load(str(kafka_logs["modern"] / "data"))
     assert ("Ongoing", "txn-tx-0") in map(tuple, frame.collect())
@@ -84,7 +84,7 @@ def test_a_schema_chooses_columns(spark: SparkSession, kafka_logs: dict[str, Pat
 
 @pytest.mark.parametrize("kind", list(COLUMNS))
 @pytest.mark.parametrize("archive", ["modern", "modern44"])
-def test_rows_of_every_kind_fit_their_columns(archive: str, kind: str, kafka_logs: dict[str, Path]) -> None:
+def test_rows_of_every_kind_match_their_schema(archive: str, kind: str, kafka_logs: dict[str, Path]) -> None:
     data = kafka_logs[archive] / "data"
     if archive == "modern" and kind == "share":
         with pytest.raises(LogError, match="no partition of '__share_group_state'"):
@@ -99,7 +99,7 @@ def test_rows_of_every_kind_fit_their_columns(archive: str, kind: str, kafka_log
 
 
 @pytest.mark.parametrize("topic", sorted(set(TOPICS.values())))
-def test_history_of_every_topic(topic: str, kafka_logs: dict[str, Path]) -> None:
+def test_every_internal_topic_has_a_history(topic: str, kafka_logs: dict[str, Path]) -> None:
     data = kafka_logs["modern44"] / "data"
     rows = read(data, topic=topic, mode="history")
     assert len(rows) > 10
@@ -112,7 +112,7 @@ def test_history_of_every_topic(topic: str, kafka_logs: dict[str, Path]) -> None
             assert row["timestamp"].timestamp() * 1000 == pytest.approx(expected["timestamp"], abs=0.5)
 
 
-def test_past_moments(kafka_logs: dict[str, Path]) -> None:
+def test_the_state_at_an_earlier_time_is_read(kafka_logs: dict[str, Path]) -> None:
     data = kafka_logs["modern"] / "data"
     (group,) = [
         row for row in read(data / "__consumer_offsets-1", kind="groups", atOffset=48) if row["group"] == "g-new"
@@ -124,7 +124,7 @@ def test_past_moments(kafka_logs: dict[str, Path]) -> None:
         read(data, kind="groups", atOffset=48)
 
 
-def test_records_that_cannot_be_read_fail_the_state_and_are_rows_of_history(tmp_path: Path) -> None:
+def test_unreadable_records_fail_the_state_and_are_rows_of_the_history(tmp_path: Path) -> None:
     key = registry.get("OffsetCommitKey")(group="g", topic="t", partition=0)  # type: ignore[call-arg]
     value: Any = registry.get("OffsetCommitValue")
     good = keyed(key, value(offset=5, commit_timestamp=2**62), 3)
@@ -136,7 +136,7 @@ def test_records_that_cannot_be_read_fail_the_state_and_are_rows_of_history(tmp_
     assert [each["error_position"] for each in read(data, kind="offsets", mode="history")] == [None, 2]
 
 
-def test_secrets_are_shown_only_when_asked(kafka_logs: dict[str, Path]) -> None:
+def test_secrets_are_hidden_by_default(kafka_logs: dict[str, Path]) -> None:
     data = kafka_logs["modern"] / "data"
     assert {row["salt"] for row in read(data, kind="users")} == {"[hidden]"}
     assert {row["salt"] for row in read(data, kind="users", redact=False)} == {"dGVzdC1zYWx0LTAxMjM0NTY="}
@@ -160,17 +160,17 @@ def test_secrets_are_shown_only_when_asked(kafka_logs: dict[str, Path]) -> None:
         ({"kind": "users", "columns": "user,user"}, "duplicate column in user, user"),
     ],
 )
-def test_wrong_options_are_refused_with_what_would_be_right(options: dict[str, str], says: str) -> None:
+def test_invalid_options_are_rejected_with_a_remedy(options: dict[str, str], says: str) -> None:
     with pytest.raises(OptionError, match=says):
         column_types(parse_options({"path": "/logs"} | options))
 
 
-def test_a_topic_alone_means_its_first_kind() -> None:
+def test_a_topic_without_a_kind_reads_its_first_one() -> None:
     assert parse_options({"path": "/logs", "topic": "__consumer_offsets"}).kind == "groups"
     assert parse_options({"path": "/logs", "topic": "__cluster_metadata", "mode": "history"}).kind is None
 
 
-def test_types_in_arrow() -> None:
+def test_columns_have_their_arrow_types() -> None:
     assert str(arrow_type("array<struct<a:string,b:array<struct<c:int,d:bigint>>>>")) == (
         "list<item: struct<a: string, b: list<item: struct<c: int32, d: int64>>>>"
     )

@@ -104,19 +104,19 @@ def files_below(path: Path) -> dict[str, bytes]:
 # ---- tasks
 
 
-def test_large_items_go_first_and_alone_small_ones_share_a_task() -> None:
+def test_large_items_get_their_own_tasks_first_and_small_ones_share() -> None:
     sizes = {"big": 200 * MIB, "small": 3 * MIB, "bigger": 300 * MIB, "empty": 0, "middle": 20 * MIB}
     tasks = group_items([Item(name=name, size_bytes=size, subject=None) for name, size in sizes.items()])
     assert [[item.name for item in task] for task in tasks] == [["bigger"], ["big"], ["middle", "small", "empty"]]
     assert group_items([]) == []
 
 
-def test_many_empty_partitions_are_no_task_without_end() -> None:
+def test_many_empty_partitions_share_bounded_tasks() -> None:
     tasks = group_items([Item(name=str(n), size_bytes=0, subject=None) for n in range(100)])
     assert [len(task) for task in tasks] == [32, 32, 32, 4]
 
 
-def test_of_two_attempts_the_first_one_whole_has_the_place(tmp_path: Path) -> None:
+def test_the_first_complete_attempt_wins(tmp_path: Path) -> None:
     journal = Journal(str(tmp_path / "job"))
     journal.begin({"job": "x"}, {})
     with journal.attempt() as one, journal.attempt() as other:
@@ -128,7 +128,7 @@ def test_of_two_attempts_the_first_one_whole_has_the_place(tmp_path: Path) -> No
     assert os.listdir(tmp_path / "job" / "attempts") == []
 
 
-def test_the_error_of_a_job_pickles() -> None:
+def test_job_errors_pickle() -> None:
     failed = JobFailed("export: 1 of 2 failed", (("orders-0", "gone"),))
     failed.result = object()
     again = pickle.loads(pickle.dumps(failed))
@@ -138,7 +138,7 @@ def test_the_error_of_a_job_pickles() -> None:
 # ---- verify
 
 
-def test_verify_finds_what_one_process_finds(done_here: Any, kafka_logs: dict[str, Path]) -> None:
+def test_verify_equals_a_single_process(done_here: Any, kafka_logs: dict[str, Path]) -> None:
     for place in sorted(path.parent for path in kafka_logs["unclean"].rglob("meta.properties")):
         found = jobs.verify(NOBODY, str(place))
         expected = verify_directory(LogDirectory(place))
@@ -146,7 +146,7 @@ def test_verify_finds_what_one_process_finds(done_here: Any, kafka_logs: dict[st
         assert found.total("damages") + found.total("notes") == sum(len(each.damages) for each in expected.partitions)
 
 
-def test_verify_again_reads_only_what_has_changed(done_here: list[list[str]], own: Path, tmp_path: Path) -> None:
+def test_verify_reads_only_changed_partitions_again(done_here: list[list[str]], own: Path, tmp_path: Path) -> None:
     journal = str(tmp_path / "journal")
     assert jobs.verify(NOBODY, str(own), journal=journal).is_fine
     with open(own / "orders-1" / "00000000000000000000.log", "ab") as log:
@@ -160,7 +160,7 @@ def test_verify_again_reads_only_what_has_changed(done_here: list[list[str]], ow
 # ---- export
 
 
-def test_export_writes_what_one_process_writes(done_here: Any, modern: Path, tmp_path: Path) -> None:
+def test_export_equals_a_single_process(done_here: Any, modern: Path, tmp_path: Path) -> None:
     result = jobs.export(NOBODY, str(modern), str(tmp_path / "out"), topics=SOME, headers=True)
     logs = [
         log
@@ -179,7 +179,7 @@ def test_export_writes_what_one_process_writes(done_here: Any, modern: Path, tmp
         jobs.export(NOBODY, str(modern), str(tmp_path / "out"), topics=SOME)
 
 
-def test_a_damaged_partition_does_not_lose_the_others_and_the_next_run_does_only_the_rest(
+def test_a_damaged_partition_does_not_fail_the_others_and_a_rerun_does_the_rest(
     done_here: list[list[str]], own: Path, tmp_path: Path
 ) -> None:
     put_right = damage(own / "orders-1" / "00000000000000000000.log")
@@ -205,9 +205,7 @@ def test_a_damaged_partition_does_not_lose_the_others_and_the_next_run_does_only
     assert sorted(os.listdir(out)) == ["_SUCCESS", "orders", "txn"]
 
 
-def test_what_an_interrupted_run_has_left_without_its_entry_is_done_again(
-    done_here: list[list[str]], own: Path, tmp_path: Path
-) -> None:
+def test_output_without_a_journal_entry_is_written_again(done_here: list[list[str]], own: Path, tmp_path: Path) -> None:
     put_right = damage(own / "txn-0" / "00000000000000000000.log")
     with pytest.raises(JobFailed):
         jobs.export(NOBODY, str(own), str(tmp_path / "out"))
@@ -225,7 +223,7 @@ def test_what_an_interrupted_run_has_left_without_its_entry_is_done_again(
 # ---- convert, compact
 
 
-def test_convert_writes_what_one_process_writes(done_here: Any, modern: Path, tmp_path: Path) -> None:
+def test_convert_equals_a_single_process(done_here: Any, modern: Path, tmp_path: Path) -> None:
     source, target = LogDirectory(modern), TargetFormat(codec=Compression.LZ4)
     keys = [key for key in source if key[0] in ("txn", "trimmed", "ids", "empty")]
     convert_directory(source, str(tmp_path / "expected"), target, keys, whole=False, now_ms=NOW)
@@ -236,7 +234,7 @@ def test_convert_writes_what_one_process_writes(done_here: Any, modern: Path, tm
     assert sorted(os.listdir(tmp_path)) == ["expected", "new"]
 
 
-def test_what_a_conversion_would_lose_is_told_before_anything_is_written(
+def test_losses_of_a_conversion_are_reported_before_anything_is_written(
     done_here: Any, modern: Path, tmp_path: Path
 ) -> None:
     arguments: dict[str, Any] = {"magic": 1, "compression": "none", "topics": ["txn"]}
@@ -250,9 +248,7 @@ def test_what_a_conversion_would_lose_is_told_before_anything_is_written(
     assert {batch.magic for log in LogDirectory(tmp_path / "new").values() for _, batch in log.batches()} == {1}
 
 
-def test_a_conversion_that_was_interrupted_is_gone_on_with(
-    done_here: list[list[str]], own: Path, tmp_path: Path
-) -> None:
+def test_an_interrupted_conversion_resumes(done_here: list[list[str]], own: Path, tmp_path: Path) -> None:
     put_right = damage(own / "txn-0" / "00000000000000000000.log")
     new = tmp_path / "new"
     with pytest.raises(JobFailed, match=r"txn-0: .*run the job again"):
@@ -267,7 +263,7 @@ def test_a_conversion_that_was_interrupted_is_gone_on_with(
     assert sorted(os.listdir(tmp_path)) == ["new", "own"]
 
 
-def test_compact_leaves_what_one_process_leaves(done_here: Any, modern: Path, tmp_path: Path) -> None:
+def test_compact_equals_a_single_process(done_here: Any, modern: Path, tmp_path: Path) -> None:
     source = tmp_path / "source"
     shutil.copytree(modern, source, ignore=shutil.ignore_patterns("m?-wide-*"))
     os.remove(source / "cleaner-offset-checkpoint")  # everything is dirty
@@ -302,7 +298,7 @@ def test_compact_leaves_what_one_process_leaves(done_here: Any, modern: Path, tm
 
 
 @pytest.mark.parametrize("new_offsets", [False, True])
-def test_restore_makes_what_one_process_makes(new_offsets: bool, done_here: Any, modern: Path, tmp_path: Path) -> None:
+def test_restore_equals_a_single_process(new_offsets: bool, done_here: Any, modern: Path, tmp_path: Path) -> None:
     keys = [("compacted", 0), ("txn", 0), ("txn", 1)]
     export_logs([LogDirectory(modern)[key] for key in keys], str(tmp_path / "in"), shape="parquet", headers=True)
     tables = {name: str(tmp_path / f"{name}.parquet") if new_offsets else None for name in ("job", "one")}
@@ -327,7 +323,7 @@ def test_restore_makes_what_one_process_makes(new_offsets: bool, done_here: Any,
         jobs.restore(NOBODY, str(tmp_path / "in"), str(tmp_path / "job"))
 
 
-def test_files_of_many_partitions_go_to_each_of_them() -> None:
+def test_files_of_many_partitions_are_split_by_partition() -> None:
     seen = [
         ("a", {"has_offsets": True, "partitions": [["t", 1], ["t", 0]]}),
         ("b", {"has_offsets": True, "partitions": [["t", 1]]}),
@@ -342,7 +338,7 @@ def test_files_of_many_partitions_go_to_each_of_them() -> None:
 # ---- advise
 
 
-def test_advice_on_captures_and_logs(done_here: list[list[str]], kafka_logs: dict[str, Path]) -> None:
+def test_advise_reads_captures_and_logs(done_here: list[list[str]], kafka_logs: dict[str, Path]) -> None:
     advice = jobs.advise(NOBODY, captures=str(CAPTURES), logs=str(kafka_logs["modern44"] / "data"))
     by_name = {(row["message"], row["version"]): row for row in advice.messages}
     assert by_name["MetadataResponse", 12]["messages"] == 3
@@ -358,7 +354,9 @@ def test_advice_on_captures_and_logs(done_here: list[list[str]], kafka_logs: dic
         jobs.advise(NOBODY)
 
 
-def test_a_task_that_sees_other_files_than_the_driver_is_told(done_here: Any, own: Path, tmp_path: Path) -> None:
+def test_a_task_that_sees_different_files_than_the_driver_is_reported(
+    done_here: Any, own: Path, tmp_path: Path
+) -> None:
     journal = Journal(str(tmp_path / "nowhere"))
     with pytest.raises(LogError, match="driver and executors must share a file system"), journal.attempt():
         pass

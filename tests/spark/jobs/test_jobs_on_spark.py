@@ -53,7 +53,7 @@ def test_the_pages_examples_on_spark(
     assert (tmp_path / "advice.html").read_text().startswith("<!doctype html>")
 
 
-def test_committed_offsets_go_where_their_records_went(spark: SparkSession) -> None:
+def test_committed_offsets_are_remapped_with_their_records(spark: SparkSession) -> None:
     runs = spark.createDataFrame(
         [("t", 0, 10, 0, 5), ("t", 0, 20, 5, 2), ("t", 1, 0, 0, 9)],
         "topic string, partition int, old_offset bigint, new_offset bigint, count bigint",

@@ -14,7 +14,7 @@ from kwire.spark.options.topics import Subscribe, select
 BASE = {"kafka.bootstrap.servers": "a:1", "subscribe": "t"}
 
 
-def test_defaults_are_sparks() -> None:
+def test_defaults_equal_sparks() -> None:
     batch, stream = parse_options(BASE, "batch"), parse_options(BASE, "stream")
     assert (batch.start, batch.end) == (GlobalOffset(EARLIEST), GlobalOffset(LATEST))
     assert stream.start == GlobalOffset(LATEST)
@@ -23,14 +23,14 @@ def test_defaults_are_sparks() -> None:
     assert batch.limits == RateLimits()
 
 
-def test_a_timestamp_wins_over_offsets() -> None:
+def test_a_timestamp_takes_precedence_over_offsets() -> None:
     found = parse_options({**BASE, "startingTimestamp": "7", "startingOffsets": "latest"}, "stream")
     assert found.start == GlobalTimestamp(7)
     offsets = parse_options({**BASE, "startingOffsets": '{"t":{"0":-1,"1":-2,"2":5}}'}, "stream").start
     assert offsets == SpecificOffsets({("t", 0): -1, ("t", 1): -2, ("t", 2): 5})
 
 
-def test_a_pattern_matches_a_part_of_a_name_as_it_does_for_sparks_source() -> None:
+def test_a_pattern_matches_part_of_a_name_as_in_sparks_source() -> None:
     def chosen(pattern: str) -> list[str]:
         found = parse_options({"kafka.bootstrap.servers": "a:1", "subscribePattern": pattern}, "batch").selection
         there = [(name, 0) for name in ("__consumer_offsets", "my-orders", "orders", "orders.eu")]
@@ -41,7 +41,7 @@ def test_a_pattern_matches_a_part_of_a_name_as_it_does_for_sparks_source() -> No
     assert chosen("^orders$") == ["orders"]
 
 
-def test_kafka_settings_go_to_the_client() -> None:
+def test_kafka_configs_are_passed_to_the_client() -> None:
     found = parse_options(
         {
             **BASE,
@@ -55,11 +55,11 @@ def test_kafka_settings_go_to_the_client() -> None:
     assert found.kafka["default.api.timeout.ms"] == "5000"
 
 
-def test_the_isolation_level_may_have_any_case() -> None:
+def test_the_isolation_level_is_case_insensitive() -> None:
     assert parse_options({**BASE, "kafka.isolation.level": "READ_COMMITTED"}, "batch").isolation == "read_committed"
 
 
-def test_no_repr_shows_a_password() -> None:
+def test_reprs_hide_passwords() -> None:
     jaas = 'x required username="alice" password="wonderland";'
     secret = {"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN", "kafka.sasl.jaas.config": jaas}
     assert "wonderland" not in repr(parse_options({**BASE, **secret}, "batch"))
@@ -80,12 +80,12 @@ def test_no_repr_shows_a_password() -> None:
         ("batch", {"path": "/x"}, "use kafka-log"),
     ],
 )
-def test_what_is_wrong_is_refused_with_what_would_be_right(query: Query, more: dict[str, str], message: str) -> None:
+def test_invalid_options_are_rejected_with_a_remedy(query: Query, more: dict[str, str], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         parse_options({**BASE, **more}, query)
 
 
-def test_a_cluster_and_a_choice_of_topics_are_required() -> None:
+def test_bootstrap_servers_and_a_topic_selection_are_required() -> None:
     with pytest.raises(OptionError, match=r"'kafka\.bootstrap\.servers' must be specified"):
         parse_options({"subscribe": "t"}, "batch")
     with pytest.raises(OptionError, match="One of the following options must be specified"):

@@ -23,7 +23,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 LIVE, LOG = (DOCS / name for name in ("live.md", "spark.md"))
 
 
-def test_kafka_configurations_of_the_page_exist() -> None:
+def test_kafka_configs_on_the_page_exist() -> None:
     text = LIVE.read_text("utf-8").split("\n## Kafka configurations\n", 1)[1].split("\n## ", 1)[0]
     rows = re.findall(r"^\| (`[^|]*) \|", text, re.MULTILINE)
     shown = {name.removeprefix("kafka.") for row in rows for name in re.findall(r"`(kafka\.[\w.]+)`", row)}
@@ -33,7 +33,7 @@ def test_kafka_configurations_of_the_page_exist() -> None:
 
 
 @pytest.mark.parametrize("page", [LIVE, LOG], ids=lambda path: str(path.name))
-def test_links_inside_the_pages_lead_somewhere(page: Path) -> None:
+def test_links_within_the_pages_resolve(page: Path) -> None:
     for name, anchor in re.findall(r"\]\(([\w.]*)#([\w-]+)\)", page.read_text("utf-8")):
         text = (DOCS / name if name else page).read_text("utf-8")
         headings = {
@@ -43,7 +43,7 @@ def test_links_inside_the_pages_lead_somewhere(page: Path) -> None:
         assert anchor in headings
 
 
-def test_the_examples_run_one_after_the_other(spark: SparkSession, tmp_path: Path) -> None:
+def test_examples_run_in_order(spark: SparkSession, tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", LIVE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     assert len(blocks) == 5
     cls: Any = registry.get("CreateTopicsRequest")

@@ -88,7 +88,7 @@ spark.stop()
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("form", ["jaas", "plain"])
-def test_a_password_is_in_no_plan_log_event_error_or_checkpoint(tmp_path: Path, form: str) -> None:
+def test_passwords_do_not_appear_in_plans_logs_events_errors_or_checkpoints(tmp_path: Path, form: str) -> None:
     pytest.importorskip("pyspark")
     need_java()
     (tmp_path / "events").mkdir()

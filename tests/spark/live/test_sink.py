@@ -62,9 +62,7 @@ def options(servers: str, **more: str) -> LiveWriteOptions:
     return parse_write_options({"kafka.bootstrap.servers": servers, **{k.lower(): v for k, v in more.items()}})
 
 
-def test_tokens_and_levels_reach_the_client_that_writes_and_the_one_that_reads(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_tokens_and_levels_reach_producers_and_consumers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from kwire.spark.live.options import parse_options
     from kwire.spark.live.reading import read_range
     from kwire.spark.offset_ranges import OffsetRange
@@ -159,7 +157,7 @@ def values(servers: str, topic: str, **more: str) -> list[str]:
 # ---- rows to partitions
 
 
-def test_a_consumer_gets_what_was_written_keys_headers_and_nulls_too(servers: str) -> None:
+def test_consumers_read_written_keys_headers_and_nulls(servers: str) -> None:
     create(servers, "rows", 2)
     rows = batch(
         key=[b"k", None, b""],
@@ -182,7 +180,7 @@ def test_a_consumer_gets_what_was_written_keys_headers_and_nulls_too(servers: st
     assert before - 1 <= milliseconds / 1000 <= time.time() + 1
 
 
-def test_keys_go_where_librdkafkas_murmur2_partitioner_sends_them(servers: str) -> None:
+def test_keys_are_partitioned_as_by_librdkafkas_murmur2(servers: str) -> None:
     keys = [f"key {n}" for n in range(300)]
     for name in ("ours", "theirs"):
         create(servers, name, 7)
@@ -210,7 +208,7 @@ def test_rows_without_a_key_fill_batches_and_all_partitions() -> None:
     assert set(without_leader.choose(rows).tolist()) == {1, 3}
 
 
-def test_a_partition_column_wins_and_where_it_is_null_the_key_decides() -> None:
+def test_the_partition_column_takes_precedence_and_null_falls_back_to_the_key() -> None:
     partitioner = RowPartitioner("t", 50, batch_bytes=1 << 20)
     keyed = partitioner.choose(batch(key=[b"a", b"b", b"c"], value=[b""] * 3))
     mixed = partitioner.choose(batch(key=[b"a", b"b", b"c"], value=[b""] * 3, partition=[None, 7, None]))
@@ -220,7 +218,7 @@ def test_a_partition_column_wins_and_where_it_is_null_the_key_decides() -> None:
             partitioner.choose(batch(key=[b"a", b"b"], value=[b"", b""], partition=[wrong, None]))
 
 
-def test_the_topic_column_spreads_rows_and_the_option_wins_over_it(servers: str) -> None:
+def test_the_topic_option_takes_precedence_over_the_column(servers: str) -> None:
     for name in ("first", "second", "third"):
         create(servers, name)
     rows = batch(value=pa.array(["a", "b", "c"]), topic=["first", "second", "first"])
@@ -239,7 +237,7 @@ def test_the_topic_column_spreads_rows_and_the_option_wins_over_it(servers: str)
 
 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
-def test_many_rows_arrive_in_order_compressed_as_asked(servers: str, codec: str) -> None:
+def test_many_rows_are_written_in_order_with_the_configured_codec(servers: str, codec: str) -> None:
     topic = create(servers, f"codec-{codec}", 2)
     given = options(servers, topic=topic, **{"kafka.compression.type": codec, "kafka.batch.size": "4096"})
     batches = [
@@ -255,7 +253,7 @@ def test_many_rows_arrive_in_order_compressed_as_asked(servers: str, codec: str)
         assert {each.compression.text for each in read_batches(fetched.records)} == {codec}
 
 
-def test_a_batch_that_a_topic_has_no_room_for_is_refused_with_what_to_do(servers: str) -> None:
+def test_a_batch_above_max_message_bytes_is_rejected_with_a_remedy(servers: str) -> None:
     topic = create(servers, "narrow", max_message_bytes="1000")
     rows = batch(value=[b"v" * 100] * 50)
     with pytest.raises(BrokerError, match=r"set kafka.batch.size below the topic"):
@@ -265,7 +263,7 @@ def test_a_batch_that_a_topic_has_no_room_for_is_refused_with_what_to_do(servers
 
 
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
-def test_rows_arrive_with_every_acks(servers: str, acks: str) -> None:
+def test_rows_are_written_with_every_acks_value(servers: str, acks: str) -> None:
     topic = create(servers, f"acks-{acks}")
     rows = [f"{n:04d}" for n in range(2000)]
     write(
@@ -300,7 +298,7 @@ def test_the_planner_imports_neither_numba_nor_pyarrow(servers: str, tmp_path: P
 # ---- transactions
 
 
-def test_nothing_is_seen_before_the_driver_commits_and_nothing_after_it_aborts(servers: str) -> None:
+def test_rows_are_visible_only_after_the_driver_commits(servers: str) -> None:
     topic = create(servers, "all-or-nothing", 2)
     given = options(servers, topic=topic, transactional="true", transactionalIdPrefix="aon")
     written = [write(batch(value=pa.array([f"{n}"] * 3), partition=[0, 1, 0]), given, task=n) for n in range(2)]
@@ -316,7 +314,7 @@ def test_nothing_is_seen_before_the_driver_commits_and_nothing_after_it_aborts(s
     assert values(servers, topic) == ["0"] * 3 + ["1"] * 3
 
 
-def test_a_task_that_is_tried_again_counts_once_and_its_first_attempt_is_told(servers: str) -> None:
+def test_a_retried_task_is_written_once_and_its_first_attempt_reported(servers: str) -> None:
     topic = create(servers, "attempts")
     given = options(servers, topic=topic, **{"kafka.transactional.id": "attempts"})
     first = write(batch(value=pa.array(["a"])), given)
@@ -348,7 +346,7 @@ def run_batch(given: LiveWriteOptions, number: int, rows: list[list[str]], query
     ]
 
 
-def test_a_batch_that_was_committed_is_not_written_again(servers: str) -> None:
+def test_a_committed_batch_is_not_written_again(servers: str) -> None:
     topic = create(servers, "stream-whole")
     given = options(servers, topic=topic, transactionalIdPrefix="whole")
     rows = [["a"], [], ["b", "c"]]
@@ -366,9 +364,7 @@ def test_a_batch_that_was_committed_is_not_written_again(servers: str) -> None:
     assert values(servers, topic) == ["a", "b", "c", "d", "e"]
 
 
-def test_a_batch_that_was_committed_in_part_goes_on_with_the_rest(
-    servers: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_partially_committed_batch_resumes(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from kwire.client import Producer
 
     topic = create(servers, "stream-part")
@@ -401,7 +397,7 @@ def test_a_batch_that_was_committed_in_part_goes_on_with_the_rest(
 # ---- options and columns
 
 
-def test_options_are_those_of_sparks_sink(servers: str) -> None:
+def test_options_equal_those_of_sparks_sink(servers: str) -> None:
     assert options(servers, topic=" orders ").topic == "orders"
     plain = options(servers, topic="t")
     assert (plain.transactional_prefix, plain.kafka["default.api.timeout.ms"]) == (None, "120000")
@@ -430,7 +426,7 @@ def test_options_are_those_of_sparks_sink(servers: str) -> None:
             options(servers, **given)
 
 
-def test_columns_are_those_of_sparks_sink(servers: str) -> None:
+def test_columns_equal_those_of_sparks_sink(servers: str) -> None:
     from pyspark.sql import types as t
 
     headers = t.ArrayType(t.StructType([t.StructField("key", t.StringType()), t.StructField("value", t.BinaryType())]))
@@ -474,7 +470,7 @@ def test_columns_are_those_of_sparks_sink(servers: str) -> None:
 # ---- through Spark
 
 
-def test_spark_writes_batches_and_refuses_before_it_writes(spark: SparkSession, servers: str) -> None:
+def test_spark_writes_batches_and_rejects_invalid_ones_before_writing(spark: SparkSession, servers: str) -> None:
     topic = create(servers, "spark-batch", 3)
     frame = spark.range(1000, numPartitions=3).selectExpr(
         "CAST(id % 10 AS string) AS key", "CAST(id AS string) AS value"
@@ -494,7 +490,7 @@ def test_spark_writes_batches_and_refuses_before_it_writes(spark: SparkSession, 
     assert len(consume(servers, topic)) == 2000
 
 
-def test_a_topic_that_is_not_there_is_refused_before_a_task_starts(servers: str) -> None:
+def test_a_missing_topic_is_rejected_before_tasks_start(servers: str) -> None:
     create(servers, "orders.paid")
     from pyspark.sql.types import StructType
 
@@ -534,7 +530,7 @@ start_copy(spark, *sys.argv[1:]).awaitTermination()
 
 
 @pytest.mark.slow
-def test_a_stream_that_is_killed_writes_every_row_once(servers: str, tmp_path: Path, spark: SparkSession) -> None:
+def test_a_killed_stream_writes_every_row_once(servers: str, tmp_path: Path, spark: SparkSession) -> None:
     for name in ("from", "to"):
         create(servers, name, 2)
     rows = [f"{n:05d}" for n in range(1600)]
@@ -562,9 +558,7 @@ def stable_offset(client: Client) -> int:
     return sum(each.offset for each in found.values())
 
 
-def test_updated_rows_of_a_batch_that_is_run_again_are_written_once(
-    spark: SparkSession, servers: str, tmp_path: Path
-) -> None:
+def test_rows_of_a_repeated_update_batch_are_written_once(spark: SparkSession, servers: str, tmp_path: Path) -> None:
     # Spark refuses output mode update for Python sinks; foreachBatch takes it, but a batch write knew no micro-batch.
     create(servers, "updates.in")
     create(servers, "updates.out")
@@ -608,7 +602,7 @@ def test_updated_rows_of_a_batch_that_is_run_again_are_written_once(
     assert values(servers, "updates.out") == ["1", "2", "3"]
 
 
-def test_once_per_batch_needs_a_prefix_and_a_micro_batch(spark: SparkSession, servers: str) -> None:
+def test_exactly_once_requires_a_prefix_and_a_micro_batch(spark: SparkSession, servers: str) -> None:
     with pytest.raises(OptionError, match="'oncePerBatch': requires transactionalIdPrefix"):
         options(servers, topic="t", oncePerBatch="true")
     create(servers, "no.batch")

@@ -57,7 +57,7 @@ def run(given: LiveWriteOptions, number: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_sent", [False, True], ids=["before", "after"])
-def test_a_batch_that_is_killed_at_any_request_is_there_once(servers: str, is_sent: bool) -> None:
+def test_a_batch_killed_at_any_request_is_written_once(servers: str, is_sent: bool) -> None:
     at, is_over = 0, False
     while not is_over:
         at += 1
@@ -79,7 +79,7 @@ def test_a_batch_that_is_killed_at_any_request_is_there_once(servers: str, is_se
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
-def test_runs_that_are_killed_one_after_the_other_write_every_row_once(servers: str, seed: int) -> None:
+def test_repeatedly_killed_runs_write_every_row_once(servers: str, seed: int) -> None:
     choose = random.Random(seed)
     topic = create(servers, f"seed-{seed}", 2)
     given = options(servers, topic=topic, transactionalIdPrefix=topic)

@@ -98,7 +98,7 @@ def stream(spark: SparkSession, cluster: Cluster, folder: Path, **options: Any) 
     return [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]]
 
 
-def test_rows_are_those_of_sparks_kafka_source(spark: SparkSession, cluster: Cluster) -> None:
+def test_rows_equal_those_of_sparks_kafka_source(spark: SparkSession, cluster: Cluster) -> None:
     cluster.create("rows", 2)
     cluster.write("rows", 0, ["a", "b"], timestamp=1_760_000_000_000)
     cluster.write("rows", 1, ["c"])
@@ -116,7 +116,7 @@ def test_rows_are_those_of_sparks_kafka_source(spark: SparkSession, cluster: Clu
     assert load(spark, cluster, subscribePattern="ro.*", columns="offset").columns == ["offset"]
 
 
-def test_offsets_and_times_choose_what_is_read(spark: SparkSession, cluster: Cluster) -> None:
+def test_offsets_and_timestamps_bound_the_read(spark: SparkSession, cluster: Cluster) -> None:
     cluster.create("range", 2)
     cluster.write("range", 0, [f"{n}" for n in range(100)])
     cluster.write("range", 1, [f"{n}" for n in range(50)])
@@ -135,7 +135,7 @@ def test_offsets_and_times_choose_what_is_read(spark: SparkSession, cluster: Clu
     assert load(spark, cluster, subscribe="range", maxRecordsPerPartition=40).rdd.getNumPartitions() == 5
 
 
-def test_committed_data_only(spark: SparkSession, cluster: Cluster) -> None:
+def test_read_committed_returns_only_committed_data(spark: SparkSession, cluster: Cluster) -> None:
     cluster.create("tx")
     with Client(cluster.servers, **{"transactional.id": "t"}) as client:
         producer = Producer(client)
@@ -154,7 +154,7 @@ def test_committed_data_only(spark: SparkSession, cluster: Cluster) -> None:
         producer.abort()
 
 
-def test_a_stream_reads_every_record_once_over_restarts_and_new_partitions(
+def test_a_stream_reads_every_record_once_across_restarts_and_new_partitions(
     spark: SparkSession, cluster: Cluster, tmp_path: Path
 ) -> None:
     cluster.create("stream", 2)
@@ -183,9 +183,7 @@ def test_a_stream_reads_every_record_once_over_restarts_and_new_partitions(
     }
 
 
-def test_data_that_is_gone_fails_a_stream_or_is_stepped_over(
-    spark: SparkSession, cluster: Cluster, tmp_path: Path
-) -> None:
+def test_lost_data_fails_a_stream_or_is_skipped(spark: SparkSession, cluster: Cluster, tmp_path: Path) -> None:
     cluster.create("gone")
     cluster.write("gone", 0, [f"{n}" for n in range(10)])
     options = {"subscribe": "gone", "startingOffsets": "earliest"}
@@ -197,7 +195,7 @@ def test_data_that_is_gone_fails_a_stream_or_is_stepped_over(
     assert stream(spark, cluster, tmp_path, failOnDataLoss=False, **options) == [5]
 
 
-def test_a_stream_gets_past_a_topic_that_was_deleted(cluster: Cluster) -> None:
+def test_a_stream_continues_after_a_topic_was_deleted(cluster: Cluster) -> None:
     # A micro-batch that was planned and killed is planned again: it asked for the deleted topic for a minute, in vain.
     for name in ("deleted.a", "deleted.b"):
         cluster.create(name)
@@ -225,9 +223,7 @@ def test_a_stream_gets_past_a_topic_that_was_deleted(cluster: Cluster) -> None:
     lenient.stop()
 
 
-def test_a_topic_that_is_deleted_and_created_again_is_noticed_by_its_id(
-    spark: SparkSession, cluster: Cluster, tmp_path: Path
-) -> None:
+def test_a_recreated_topic_is_detected_by_its_id(spark: SparkSession, cluster: Cluster, tmp_path: Path) -> None:
     # It has more records than were read of the one before: the first ten would be skipped without a word.
     options = {"subscribe": "anew", "startingOffsets": "earliest"}
     cluster.create("anew")
@@ -243,7 +239,7 @@ def test_a_topic_that_is_deleted_and_created_again_is_noticed_by_its_id(
     assert sorted(row.value for row in rows if row.value.startswith("new")) == sorted(f"new {n}" for n in range(15))
 
 
-def test_a_task_reads_no_record_of_a_topic_that_was_created_again_since_it_was_planned(
+def test_a_task_reads_no_record_of_a_topic_recreated_after_planning(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     cluster.create("late")
@@ -270,7 +266,7 @@ def test_a_task_reads_no_record_of_a_topic_that_was_created_again_since_it_was_p
     lenient.stop()
 
 
-def test_what_is_not_there_is_said_in_one_line(spark: SparkSession, cluster: Cluster) -> None:
+def test_missing_topics_and_partitions_are_one_line_errors(spark: SparkSession, cluster: Cluster) -> None:
     cluster.create("orders")
     with pytest.raises(Exception, match=r"order not found in this cluster \(did you mean 'orders'\?\)"):
         load(spark, cluster, subscribe="order").count()

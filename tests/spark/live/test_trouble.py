@@ -63,9 +63,7 @@ def offsets(servers: str, start: int, end: int, *, strict: bool = True, **settin
         yield from rows.column("offset").to_pylist()
 
 
-def test_a_broker_that_goes_away_in_the_middle_of_a_task_is_waited_for_and_then_said(
-    broker: Broker, cluster: Cluster
-) -> None:
+def test_a_broker_lost_during_a_task_is_retried_then_reported(broker: Broker, cluster: Cluster) -> None:
     for _ in range(3):  # one answer is on its way while another is read
         cluster.write("t", 0, ["more"] * 100)
     found = offsets(broker.bootstrap_servers, 0, 400)
@@ -75,7 +73,7 @@ def test_a_broker_that_goes_away_in_the_middle_of_a_task_is_waited_for_and_then_
         list(found)
 
 
-def test_a_broker_that_says_nothing_any_more_does_not_hang_a_task(broker: Broker, cluster: Cluster) -> None:
+def test_an_unresponsive_broker_does_not_hang_a_task(broker: Broker, cluster: Cluster) -> None:
     cluster.write("t", 0, ["more"] * 100)
     broker.faults.delay("Fetch", 2 * HANG_MS, times=None)
     short = {"request.timeout.ms": str(WAIT_MS)}
@@ -83,7 +81,7 @@ def test_a_broker_that_says_nothing_any_more_does_not_hang_a_task(broker: Broker
         list(offsets(broker.bootstrap_servers, 0, 200, **short))
 
 
-def test_a_broker_that_comes_back_in_time_costs_no_row_and_gives_none_twice(tmp_path: Path) -> None:
+def test_a_broker_that_returns_in_time_loses_and_duplicates_no_row(tmp_path: Path) -> None:
     port = free_port()
     kept = {"data_dir": tmp_path / "data", "port": port}
     rows = [f"{n:05d}" for n in range(3000)]
@@ -116,7 +114,7 @@ def test_a_broker_that_comes_back_in_time_costs_no_row_and_gives_none_twice(tmp_
         thread.join()
 
 
-def test_a_write_without_a_broker_ends_when_its_time_is_over(broker: Broker) -> None:
+def test_a_write_without_a_broker_ends_at_its_timeout(broker: Broker) -> None:
     create(broker.bootstrap_servers, "w")
     short = {"kafka.delivery.timeout.ms": str(WAIT_MS)}
     given = options(broker.bootstrap_servers, topic="w", **short)
@@ -131,7 +129,7 @@ def test_a_write_without_a_broker_ends_when_its_time_is_over(broker: Broker) -> 
             write(batch(value=[b"a"]), each)
 
 
-def test_offsets_that_go_while_a_task_reads_are_told_or_stepped_over(broker: Broker, cluster: Cluster) -> None:
+def test_offsets_deleted_during_a_read_are_reported_or_skipped(broker: Broker, cluster: Cluster) -> None:
     for _ in range(3):
         cluster.write("t", 0, ["more"] * 100)
     found = offsets(broker.bootstrap_servers, 0, 400, strict=False)
@@ -145,7 +143,7 @@ def test_offsets_that_go_while_a_task_reads_are_told_or_stepped_over(broker: Bro
         list(offsets(broker.bootstrap_servers, 0, 400))
 
 
-def test_a_topic_that_was_made_anew_does_not_have_the_offsets_that_were_planned(
+def test_planned_offsets_of_a_recreated_topic_are_rejected(
     broker: Broker, cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     planned = (broker.bootstrap_servers, 50, 100)
@@ -158,7 +156,7 @@ def test_a_topic_that_was_made_anew_does_not_have_the_offsets_that_were_planned(
     assert "offsets from 50 on were deleted (the log ends at 10)" in caplog.text
 
 
-def test_a_topic_that_is_deleted_while_a_query_reads_it_is_said(broker: Broker, cluster: Cluster) -> None:
+def test_a_topic_deleted_during_a_query_is_reported(broker: Broker, cluster: Cluster) -> None:
     given = {
         "kafka.bootstrap.servers": broker.bootstrap_servers,
         "startingoffsets": "earliest",

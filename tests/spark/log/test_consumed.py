@@ -40,7 +40,7 @@ def consumed(folder: Path, isolation: str) -> dict[tuple[str, int], list[Row]]:
 @pytest.mark.requirement("D-03", "D-04")
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 @pytest.mark.parametrize("directory", ["modern", "modern44", "legacy"])
-def test_every_record_is_the_consumers(
+def test_every_record_equals_the_consumers(
     spark: SparkSession, kafka_logs: dict[str, Path], directory: str, isolation: str
 ) -> None:
     import pyarrow as pa

@@ -28,7 +28,7 @@ def make(name: str, column: str, value: object) -> object:
     return getattr(datasource, name)((column,), value)
 
 
-def test_no_filter_narrows_nothing() -> None:
+def test_no_filter_reads_everything() -> None:
     assert parse_filters([]) == PushedFilters(LOWEST, HIGHEST, LOWEST, ())
     assert parse_filters([]).may_match("t", 0)
 
@@ -39,7 +39,7 @@ def test_offset_bounds_are_exact_for_comparisons(name: str, bound: int, offset: 
     assert (found.first_offset <= offset <= found.last_offset) == COMPARISONS[name](offset, bound)
 
 
-def test_offset_bounds_meet_and_lists_are_enclosed() -> None:
+def test_offset_bounds_intersect_and_lists_become_ranges() -> None:
     found = parse_filters(
         [make("GreaterThan", "offset", 10), make("LessThan", "offset", 20), make("In", "offset", (3, 15, None))]
     )
@@ -65,7 +65,7 @@ def test_offset_bounds_meet_and_lists_are_enclosed() -> None:
     ],
     ids=repr,
 )
-def test_what_is_not_understood_narrows_no_range(condition: object) -> None:
+def test_unsupported_filters_narrow_nothing(condition: object) -> None:
     found = parse_filters([condition])
     assert (found.first_offset, found.last_offset, found.first_timestamp_ms) == (LOWEST, HIGHEST, LOWEST)
 
@@ -75,7 +75,7 @@ def test_what_is_not_understood_narrows_no_range(condition: object) -> None:
     bound_us=st.integers(-3000, 3000),
     timestamp_ms=st.integers(-4, 4),
 )
-def test_no_timestamp_that_passes_lies_before_the_bound(name: str, bound_us: int, timestamp_ms: int) -> None:
+def test_timestamp_bounds_exclude_no_matching_record(name: str, bound_us: int, timestamp_ms: int) -> None:
     found = parse_filters([make(name, "timestamp", EPOCH + timedelta(microseconds=bound_us))])
     if COMPARISONS[name](timestamp_ms * 1000, bound_us):
         assert found.first_timestamp_ms <= timestamp_ms
@@ -112,7 +112,7 @@ def test_topics_and_partitions_are_pruned(condition: object, wanted: set[str]) -
     assert {topic for partition, topic in enumerate("abc") if found.may_match(topic, partition)} == wanted
 
 
-def test_all_conditions_must_hold() -> None:
+def test_conditions_are_combined_with_and() -> None:
     found = parse_filters([make("EqualTo", "topic", "a"), make("EqualTo", "partition", 1)])
     assert found.may_match("a", 1)
     assert not found.may_match("a", 0)

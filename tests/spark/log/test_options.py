@@ -12,7 +12,7 @@ from kwire.spark.options.offsets import EARLIEST, LATEST, GlobalOffset
 from kwire.spark.options.topics import Matching, Subscribe
 
 
-def test_a_path_is_enough_and_the_defaults_are_those_of_sparks_kafka_source() -> None:
+def test_only_the_path_is_required_and_defaults_equal_sparks_kafka_source() -> None:
     options = parse_options({"path": "/logs"})
     assert options.paths == ("/logs",)
     assert options.selection == Matching(None, False)
@@ -25,7 +25,7 @@ def test_a_path_is_enough_and_the_defaults_are_those_of_sparks_kafka_source() ->
     assert (options.min_partitions, options.max_records, options.columns) == (None, None, None)
 
 
-def test_keys_and_words_may_have_any_case() -> None:
+def test_option_names_and_keywords_are_case_insensitive() -> None:
     options = parse_options(
         {
             "PATH": "/logs",
@@ -48,13 +48,13 @@ def test_keys_and_words_may_have_any_case() -> None:
 
 
 @pytest.mark.parametrize("name", UNSUPPORTED)
-def test_options_without_meaning_for_files_are_refused_with_the_reason(name: str) -> None:
+def test_options_that_do_not_apply_to_files_are_rejected_with_the_reason(name: str) -> None:
     with pytest.raises(OptionError) as caught:
         parse_options({"path": "/logs", name.lower(): "1"})
     assert f"Option '{name}' is not supported: {UNSUPPORTED[name]}" in str(caught.value)
 
 
-def test_an_unknown_option_is_refused_with_the_nearest_name() -> None:
+def test_an_unknown_option_is_rejected_with_the_closest_name() -> None:
     with pytest.raises(OptionError, match=r"'startingoffset' \(did you mean 'startingOffsets'\?\); docs/spark.md"):
         parse_options({"path": "/logs", "startingoffset": "earliest"})
     with pytest.raises(OptionError, match=r"did you mean 'kafka.isolation.level'"):
@@ -83,16 +83,16 @@ def test_an_unknown_option_is_refused_with_the_nearest_name() -> None:
         ({"path": "/l", "startingTimestamp": "5", "endingTimestamp": "4"}, "greater than the end timestamp"),
     ],
 )
-def test_wrong_values_are_refused_and_named(given: dict[str, str], message: str) -> None:
+def test_invalid_values_are_rejected_and_reported(given: dict[str, str], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         parse_options(given)
 
 
-def test_several_paths_arrive_as_spark_sends_them() -> None:
+def test_several_paths_are_parsed_as_spark_passes_them() -> None:
     assert parse_options({"paths": '["/a","/b"]'}).paths == ("/a", "/b")
 
 
-def test_storage_options_are_typed_and_credentials_stay_text() -> None:
+def test_storage_options_are_typed_except_credentials() -> None:
     options = parse_options(
         {
             "path": "s3://bucket/logs",
@@ -114,7 +114,7 @@ def test_storage_options_are_typed_and_credentials_stay_text() -> None:
     }
 
 
-def test_no_secret_shows_in_text_or_errors_and_all_of_it_pickles() -> None:
+def test_secrets_are_hidden_in_text_and_errors_and_options_pickle() -> None:
     given = {"path": "s3://bucket/logs", "storage.secret": "hunter2", "storage.client_kwargs": '{"token": "hunter2"}'}
     options = parse_options(given)
     assert "hunter2" not in repr(options) + str(options)
@@ -126,7 +126,7 @@ def test_no_secret_shows_in_text_or_errors_and_all_of_it_pickles() -> None:
 
 
 @pytest.mark.parametrize("path", ["sftp://me:hunter2@host/logs", "zip://x::sftp://me:hunter2@host/a.zip"])
-def test_a_password_in_the_path_is_refused_without_showing_it(path: str) -> None:
+def test_a_password_in_the_path_is_rejected_without_showing_it(path: str) -> None:
     with pytest.raises(OptionError, match="holds a password") as caught:
         parse_options({"path": path})
     assert "hunter2" not in str(caught.value)

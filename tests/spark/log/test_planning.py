@@ -67,7 +67,7 @@ def test_all_topics_but_internal_ones_are_read(modern: Path) -> None:
     assert "__consumer_offsets-1" in offsets(modern, includeInternal=True)
 
 
-def test_offsets_start_and_end_where_the_options_say(modern: Path) -> None:
+def test_options_set_the_start_and_end_offsets(modern: Path) -> None:
     both = {
         "startingOffsets": '{"orders":{"0":100,"1":-2,"2":6000}}',
         "endingOffsets": '{"orders":{"0":200,"1":3,"2":-1}}',
@@ -81,12 +81,12 @@ def test_offsets_start_and_end_where_the_options_say(modern: Path) -> None:
     assert offsets(modern, subscribe="trimmed") == {"trimmed-0": (555, 1199, 645)}
 
 
-def test_maps_must_name_what_is_read(modern: Path) -> None:
+def test_offset_maps_must_name_every_partition(modern: Path) -> None:
     with pytest.raises(OptionError, match=r"Specified: \[orders-0\] Assigned: \[orders-0, orders-1, orders-2\]"):
         tasks(modern, subscribe="orders", startingOffsets='{"orders":{"0":100}}')
 
 
-def test_offsets_that_retention_took_fail_or_are_skipped(modern: Path) -> None:
+def test_offsets_deleted_by_retention_fail_or_are_skipped(modern: Path) -> None:
     gone = {"subscribe": "trimmed", "startingOffsets": '{"trimmed":{"0":10}}'}
     with pytest.raises(
         LogError, match=r"start offset 10 of trimmed-0 is out of range: the log holds offsets \[555, 1200\)"
@@ -111,19 +111,19 @@ def test_missing_topics_and_partitions_fail_or_are_skipped(modern: Path, caplog:
     assert tasks(modern, subscribe="nothing", failOnDataLoss=False) == []
 
 
-def test_a_pattern_without_match_reads_nothing_and_says_so(modern: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_pattern_without_a_match_reads_nothing_with_a_warning(modern: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert tasks(modern, subscribePattern="nothing.*") == []
     assert "matches subscribePattern" in caplog.text
 
 
-def test_internal_topics_alone_are_not_an_empty_result(modern: Path) -> None:
+def test_a_directory_with_only_internal_topics_is_an_error(modern: Path) -> None:
     with pytest.raises(LogError, match=r"only internal topics .* set includeInternal"):
         tasks(modern / "__consumer_offsets-1")
     assert set(offsets(modern / "__consumer_offsets-1", includeInternal=True)) == {"__consumer_offsets-1"}
 
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
-def test_timestamps_give_the_offsets_that_kafka_gives(kafka_logs: dict[str, Path], isolation: str) -> None:
+def test_timestamps_resolve_to_kafkas_offsets(kafka_logs: dict[str, Path], isolation: str) -> None:
     answers = json.loads((kafka_logs["modern"] / "expected" / "consumed" / "offsets.json").read_text())
     asked = 0
     for name, answer in answers.items():
@@ -143,7 +143,7 @@ def test_timestamps_give_the_offsets_that_kafka_gives(kafka_logs: dict[str, Path
     assert asked > 50
 
 
-def test_a_start_that_no_record_reaches_fails_or_reads_nothing(modern: Path) -> None:
+def test_a_start_timestamp_without_a_match_fails_or_reads_nothing(modern: Path) -> None:
     late = {"subscribe": "ids", "startingTimestamp": 1_999_999_999_999}
     with pytest.raises(OptionError, match="No offset matched from request of topic-partition ids-0 and timestamp"):
         tasks(modern, **late)
@@ -159,7 +159,7 @@ def test_small_splits_share_tasks_and_stay_in_order(modern: Path) -> None:
         assert len(task) == 1 or sum(split.size_bytes + OPEN_COST_BYTES for split in task) <= TASK_BYTES
 
 
-def test_hints_make_more_tasks_of_the_same_rows(modern: Path) -> None:
+def test_min_partitions_splits_the_same_rows_into_more_tasks(modern: Path) -> None:
     whole = read(tasks(modern, subscribe="orders"))
     many = tasks(modern, subscribe="orders", minPartitions=40)
     assert 40 <= len(many) <= 80
@@ -261,7 +261,7 @@ def test_a_narrowed_plan_loses_no_row(
     assert expected <= found
 
 
-def test_narrowing_leaves_out_what_it_can(modern: Path) -> None:
+def test_filters_prune_segments(modern: Path) -> None:
     def planned(*filters: Any) -> list[Any]:
         return [split for task in tasks(modern, parse_filters(filters)) for split in task]
 
@@ -276,7 +276,7 @@ def test_narrowing_leaves_out_what_it_can(modern: Path) -> None:
     assert sum(split.size_bytes for split in young) < 200_000
 
 
-def test_a_lying_time_index_loses_no_row(modern: Path, tmp_path: Path) -> None:
+def test_a_wrong_time_index_loses_no_row(modern: Path, tmp_path: Path) -> None:
     root = tmp_path / "data"
     shutil.copytree(modern / "orders-0", root / "orders-0")
     after = EPOCH + timedelta(milliseconds=1_760_000_000_000 + 30_000)
@@ -302,7 +302,7 @@ def test_a_lying_time_index_loses_no_row(modern: Path, tmp_path: Path) -> None:
 # ---- places
 
 
-def test_globs_alternatives_and_lists_of_places(modern: Path, tmp_path: Path) -> None:
+def test_globs_alternatives_and_lists_of_paths_are_expanded(modern: Path, tmp_path: Path) -> None:
     everything = offsets(modern)
     assert set(offsets(f"{modern}/orders-*")) == {"orders-0", "orders-1", "orders-2"}
     assert set(offsets(f"{modern}/{{ids,txn}}-[01]")) == {"ids-0", "ids-1", "txn-0", "txn-1"}
@@ -324,7 +324,7 @@ def test_globs_alternatives_and_lists_of_places(modern: Path, tmp_path: Path) ->
         tasks(f"{modern}/nothing-*")
 
 
-def test_urls_and_archives(modern: Path, tmp_path: Path) -> None:
+def test_urls_and_archives_are_read(modern: Path, tmp_path: Path) -> None:
     archive = tmp_path / "logs.zip"
     with zipfile.ZipFile(archive, "w") as out:
         for file in (modern / "ids-0").iterdir():
@@ -352,7 +352,7 @@ def test_storage_options_reach_the_driver_of_an_object_store(modern: Path, objec
 
 
 @pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire
-def test_a_plan_asks_an_object_store_for_nothing_twice(modern: Path, object_store: ObjectStore) -> None:
+def test_planning_requests_every_object_once(modern: Path, object_store: ObjectStore) -> None:
     # Indexes and the ends of segments were read anew for every question: 22 requests for this partition.
     object_store.fs.mkdir("plan")
     object_store.upload(modern / "ids-0", "plan/data/ids-0")
@@ -368,7 +368,7 @@ def test_a_plan_asks_an_object_store_for_nothing_twice(modern: Path, object_stor
 
 
 @pytest.mark.parametrize("name", ["missing", "empty", "unrelated"])
-def test_a_path_without_logs_is_an_error_that_names_it(tmp_path: Path, name: str) -> None:
+def test_a_path_without_logs_is_reported(tmp_path: Path, name: str) -> None:
     if name != "missing":
         (tmp_path / name).mkdir()
     if name == "unrelated":
@@ -390,7 +390,7 @@ def first_log(root: Path) -> Path:
     return min((root / "ids-0").glob("*.log"))
 
 
-def test_a_segment_that_vanishes_fails_the_task_or_is_skipped(ids: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_missing_segment_fails_the_task_or_is_skipped(ids: Path, caplog: pytest.LogCaptureFixture) -> None:
     planned = tasks(ids)
     whole = read(planned)
     second = LogDirectory(ids)[("ids", 0)].segments[1].base_offset
@@ -406,7 +406,7 @@ def damaged_batches(log: Path, root: Path) -> Iterator[Any]:
         yield from segment.headers()
 
 
-def test_a_flipped_byte_fails_is_dropped_or_becomes_a_row(ids: Path) -> None:
+def test_a_flipped_byte_fails_is_dropped_or_gives_a_corrupt_row(ids: Path) -> None:
     whole = read(tasks(ids))
     log = first_log(ids)
     bad = list(damaged_batches(log, ids))[3]
@@ -434,12 +434,12 @@ def test_a_flipped_byte_fails_is_dropped_or_becomes_a_row(ids: Path) -> None:
     assert lost[4] == str(error)
 
 
-def test_corrupt_is_null_in_every_mode_when_nothing_is(ids: Path) -> None:
+def test_the_corrupt_column_is_null_for_valid_records(ids: Path) -> None:
     for mode in ("FAILFAST", "DROPMALFORMED", "PERMISSIVE"):
         assert {row[0] for row in read(tasks(ids), ("_corrupt", "offset"), mode=mode)} == {None}
 
 
-def test_a_broken_header_at_the_tail_of_the_log_is_not_passed_over_silently(ids: Path) -> None:
+def test_a_corrupt_header_at_the_end_of_the_log_is_reported(ids: Path) -> None:
     log = max((ids / "ids-0").glob("*.log"))
     headers = [header for header in damaged_batches(log, ids) if header is not None]
     last = headers[-1]

@@ -73,7 +73,7 @@ def leftovers(folder: Path) -> list[str]:
     return sorted(each.name for each in folder.iterdir())
 
 
-def test_rows_get_offsets_by_task_and_row_and_a_broker_serves_them(tmp_path: Path) -> None:
+def test_rows_get_offsets_in_task_order_and_a_broker_serves_them(tmp_path: Path) -> None:
     target = tmp_path / "data"
     tasks = [
         [batch(key=[b"a", None], value=[b"1", b"2"], topic=["t", "u"], partition=[0, 3])],
@@ -91,7 +91,7 @@ def test_rows_get_offsets_by_task_and_row_and_a_broker_serves_them(tmp_path: Pat
         assert found == [b"1", b"", b"4", b"", b"4"]
 
 
-def test_offsets_times_and_headers_of_the_rows_are_kept(tmp_path: Path) -> None:
+def test_offsets_timestamps_and_headers_of_rows_are_kept(tmp_path: Path) -> None:
     header = [{"key": "h", "value": b"1"}]
     one = batch(value=[b"b", b"a"], offset=[20, 10], timestamp=[2_000_000, 1_000_000], headers=[None, header])
     two = batch(value=[b"c"], offset=[15], timestamp=[3_000_000], headers=[header * 2])
@@ -109,7 +109,7 @@ def test_offsets_times_and_headers_of_the_rows_are_kept(tmp_path: Path) -> None:
         write(tmp_path / "null", [[batch(value=[b"a"], offset=[None])]], topic="t")
 
 
-def test_rows_that_name_no_partition_go_by_their_key(tmp_path: Path) -> None:
+def test_rows_without_a_partition_are_partitioned_by_key(tmp_path: Path) -> None:
     keys = [b"key %d" % n for n in range(100)]
     write(tmp_path / "data", [[batch(key=keys, value=keys)]], topic="t", partitions="5", compression="zstd")
     wanted = partitions_of_keys(pa.array(keys, pa.binary()), 5).tolist()
@@ -121,7 +121,7 @@ def test_rows_that_name_no_partition_go_by_their_key(tmp_path: Path) -> None:
     assert [len(rows(tmp_path / "one", "t", number)) for number in (0, 9)] == [9, 1]
 
 
-def test_segments_are_as_large_as_asked_and_compressed_as_asked(tmp_path: Path) -> None:
+def test_segments_have_the_configured_size_and_codec(tmp_path: Path) -> None:
     values = [os.urandom(1000) for _ in range(200)]
     write(tmp_path / "data", [[batch(value=values)]], topic="t", segment_bytes="65536", compression="lz4")
     log = LogDirectory(tmp_path / "data")["t", 0]
@@ -131,7 +131,7 @@ def test_segments_are_as_large_as_asked_and_compressed_as_asked(tmp_path: Path) 
     assert {each.compression.text for each in read_batches(data)} == {"lz4"}
 
 
-def test_a_directory_that_is_there_is_replaced_only_on_request(tmp_path: Path) -> None:
+def test_an_existing_directory_is_replaced_only_with_overwrite(tmp_path: Path) -> None:
     target = tmp_path / "data"
     write(target, [[batch(value=[b"old"])]], topic="t")
     with pytest.raises(OptionError, match="use mode overwrite to replace it"):
@@ -152,7 +152,7 @@ def test_a_directory_that_is_there_is_replaced_only_on_request(tmp_path: Path) -
     assert rows(tmp_path / "empty", "t", 0) == [(0, None, b"first")]
 
 
-def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_no_files(tmp_path: Path) -> None:
     target = tmp_path / "data"
 
     def failing() -> Iterator[pa.RecordBatch]:
@@ -179,7 +179,7 @@ def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("topic", ["../t", "/etc", "a/../b", ".", "..", "", "t\0", "t\n", "x" * 250, "ü"])
-def test_topic_names_cannot_lead_out_of_the_directory(tmp_path: Path, topic: str) -> None:
+def test_topic_names_cannot_escape_the_directory(tmp_path: Path, topic: str) -> None:
     with pytest.raises(OptionError, match="topic name"):
         write(tmp_path / "data", [[batch(value=[b"a"], topic=[topic])]])
     with pytest.raises(OptionError, match="topic name"):
@@ -187,7 +187,7 @@ def test_topic_names_cannot_lead_out_of_the_directory(tmp_path: Path, topic: str
     assert {re.sub("[0-9a-f]{32}", "", name) for name in leftovers(tmp_path)} <= {"data.tasks-"}
 
 
-def test_rows_that_no_log_can_have_are_refused(tmp_path: Path) -> None:
+def test_invalid_rows_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="null topic present in the data"):
         write(tmp_path / "data", [[batch(value=[b"a"], topic=[None])]])
     with pytest.raises(OptionError, match="has no partition -1"):
@@ -210,7 +210,7 @@ def test_rows_that_no_log_can_have_are_refused(tmp_path: Path) -> None:
         ({"path": "/x", "segment.bytes": "many"}, "expected an integer"),
     ],
 )
-def test_wrong_options_are_refused(given: dict[str, str], what: str) -> None:
+def test_invalid_options_are_rejected(given: dict[str, str], what: str) -> None:
     with pytest.raises(OptionError, match=what):
         parse_write_options(given)
     assert parse_write_options({"path": "file:///x/../y"}).path == "/y"

@@ -32,7 +32,7 @@ def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
     return sorted(map(tuple, frame.collect()))
 
 
-def test_columns_are_those_of_sparks_kafka_source(spark: SparkSession, modern: Path) -> None:
+def test_columns_equal_those_of_sparks_kafka_source(spark: SparkSession, modern: Path) -> None:
     from pyspark.sql.types import (
         ArrayType,
         BinaryType,
@@ -65,7 +65,7 @@ def test_columns_are_those_of_sparks_kafka_source(spark: SparkSession, modern: P
     )
 
 
-def test_a_schema_or_columns_choose_and_order(spark: SparkSession, modern: Path) -> None:
+def test_a_schema_or_columns_select_and_order_columns(spark: SparkSession, modern: Path) -> None:
     whole = load(spark, modern, subscribe="ids", includeHeaders=True)
     table = whole.toArrow()
     for wanted in (["offset", "partition"], ["headers", "timestamp", "key"], ["topic"]):
@@ -88,7 +88,7 @@ def test_a_schema_or_columns_choose_and_order(spark: SparkSession, modern: Path)
         ("headers array<struct<key:string NOT NULL,value:binary>>", "column 'headers' and its fields are nullable"),
     ],
 )
-def test_a_wrong_schema_is_refused(spark: SparkSession, modern: Path, ddl: str, message: str) -> None:
+def test_an_invalid_schema_is_rejected(spark: SparkSession, modern: Path, ddl: str, message: str) -> None:
     from pyspark.errors import AnalysisException
 
     with pytest.raises(AnalysisException) as caught:
@@ -106,7 +106,7 @@ def test_a_wrong_schema_is_refused(spark: SparkSession, modern: Path, ddl: str, 
         ({"columns": "offset", "mode": "PERMISSIVE"}, "PERMISSIVE requires column '_corrupt'"),
     ],
 )
-def test_wrong_options_fail_at_load_and_show_no_secret(
+def test_invalid_options_fail_at_load_without_showing_secrets(
     spark: SparkSession, modern: Path, options: dict[str, str], message: str
 ) -> None:
     from pyspark.errors import AnalysisException
@@ -117,7 +117,7 @@ def test_wrong_options_fail_at_load_and_show_no_secret(
     assert "hunter2" not in str(caught.value)
 
 
-def test_what_only_streams_may_ask_for_fails_when_a_batch_is_planned(spark: SparkSession, modern: Path) -> None:
+def test_stream_only_options_fail_when_a_batch_is_planned(spark: SparkSession, modern: Path) -> None:
     """At load Spark asks for the schema and does not say yet whether it is for a batch."""
     from pyspark.errors import AnalysisException
 
@@ -133,7 +133,7 @@ def test_columns_and_a_schema_must_agree(spark: SparkSession, modern: Path) -> N
         reader.load(str(modern)).collect()
 
 
-def test_plans_show_no_secret(spark: SparkSession, modern: Path) -> None:
+def test_plans_hide_secrets(spark: SparkSession, modern: Path) -> None:
     frame = load(spark, modern, **{"storage.secret": "hunter2", "storage.client_kwargs": '{"token": "hunter2"}'})
     assert frame.where("offset = 1").count() > 0
     execution = frame._jdf.queryExecution()
@@ -142,22 +142,22 @@ def test_plans_show_no_secret(spark: SparkSession, modern: Path) -> None:
     assert "hunter2" not in text
 
 
-def test_nothing_to_read_is_an_empty_frame(spark: SparkSession, modern: Path) -> None:
+def test_an_empty_selection_is_an_empty_dataframe(spark: SparkSession, modern: Path) -> None:
     assert rows(load(spark, modern, subscribe="empty")) == []
     assert load(spark, modern, subscribe="gone", failOnDataLoss=False).count() == 0
 
 
-def test_several_paths_make_one_frame(spark: SparkSession, modern: Path) -> None:
+def test_several_paths_make_one_dataframe(spark: SparkSession, modern: Path) -> None:
     both = load(spark, [str(modern / "ids-0"), str(modern / "ids-1")])
     assert rows(both) == rows(load(spark, modern, subscribe="ids"))
 
 
-def test_sql_reads_it_too(spark: SparkSession, modern: Path) -> None:
+def test_sql_reads_log_directories(spark: SparkSession, modern: Path) -> None:
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW ids USING `kafka-log` OPTIONS (path '{modern}', subscribe 'ids')")
     assert spark.sql("SELECT count(*), max(offset) FROM ids WHERE partition = 1").collect()[0][:] == (764, 763)
 
 
-def test_hints_reach_sparks_tasks(spark: SparkSession, modern: Path) -> None:
+def test_min_partitions_sets_the_number_of_spark_tasks(spark: SparkSession, modern: Path) -> None:
     assert load(spark, modern, subscribe="orders").rdd.getNumPartitions() == 1
     assert load(spark, modern, subscribe="orders", minPartitions=6).rdd.getNumPartitions() >= 6
 
@@ -213,7 +213,7 @@ def predicate(choose: random.Random) -> str:
     return f"{column} {choose.choice(['=', '>', '>=', '<', '<=', '<>'])} {literal}"
 
 
-def test_pushed_filters_give_the_same_rows(spark: SparkSession, modern: Path, pushing: str) -> None:
+def test_pushed_filters_return_the_same_rows(spark: SparkSession, modern: Path, pushing: str) -> None:
     plain = load(spark, modern).cache()
     choose = random.Random(20261121)
     found_some = 0
@@ -240,7 +240,7 @@ def test_pushed_filters_narrow_the_plan(spark: SparkSession, modern: Path, pushi
         assert 0 < tasks(pushing, condition) < 0.6 * tasks("kafka-log", condition), condition
 
 
-def test_one_query_leaves_the_rows_of_another_alone(spark: SparkSession, modern: Path) -> None:
+def test_queries_do_not_share_pushed_filters(spark: SparkSession, modern: Path) -> None:
     """Spark up to 4.3 gave a second query the narrowed plan of the first, and both branches of a union the last one."""
     spark.conf.set(SWITCH, True)
     try:
@@ -255,7 +255,7 @@ def test_one_query_leaves_the_rows_of_another_alone(spark: SparkSession, modern:
         spark.conf.unset(SWITCH)
 
 
-def test_pushdown_works_with_sparks_switch_off(spark: SparkSession, modern: Path) -> None:
+def test_reading_works_with_filter_pushdown_disabled(spark: SparkSession, modern: Path) -> None:
     from kwire.spark.log.source import KEEPS_PLANS_APART
 
     frame = load(spark, modern, pushdown=True, subscribe="ids").where("offset = 1")
@@ -281,7 +281,7 @@ def damaged(modern: Path, tmp_path: Path) -> tuple[Path, Any]:
     return tmp_path, batch
 
 
-def test_failfast_names_file_position_and_offsets(spark: SparkSession, damaged: tuple[Path, Any]) -> None:
+def test_failfast_reports_file_position_and_offsets(spark: SparkSession, damaged: tuple[Path, Any]) -> None:
     from pyspark.errors import PythonException
 
     path, batch = damaged
@@ -296,7 +296,9 @@ def test_failfast_names_file_position_and_offsets(spark: SparkSession, damaged: 
         assert part in str(caught.value)
 
 
-def test_dropmalformed_and_permissive_read_on(spark: SparkSession, modern: Path, damaged: tuple[Path, Any]) -> None:
+def test_dropmalformed_and_permissive_continue_after_damage(
+    spark: SparkSession, modern: Path, damaged: tuple[Path, Any]
+) -> None:
     path, batch = damaged
     lost = f"offset BETWEEN {batch.stored_offset} AND {batch.last_offset}"
     kept = rows(load(spark, modern / "ids-1", columns="offset,value").where(f"NOT ({lost})"))
@@ -309,7 +311,7 @@ def test_dropmalformed_and_permissive_read_on(spark: SparkSession, modern: Path,
     assert f"byte {batch.position}" in row._corrupt
 
 
-def test_real_damage_fails_in_time_or_is_reported(spark: SparkSession, kafka_logs: dict[str, Path]) -> None:
+def test_real_damage_fails_the_query_or_is_reported(spark: SparkSession, kafka_logs: dict[str, Path]) -> None:
     """What was done to the logs: tests/data/logs/README.md, unclean."""
     from pyspark.errors import PythonException
 
@@ -321,7 +323,7 @@ def test_real_damage_fails_in_time_or_is_reported(spark: SparkSession, kafka_log
     assert {row[:2] for row in rows(found)} == {("u-plain", 1), ("u-plain", 4)}
 
 
-def test_a_file_that_vanishes_fails_the_query_by_name(spark: SparkSession, modern: Path, tmp_path: Path) -> None:
+def test_a_missing_file_fails_the_query_and_is_reported(spark: SparkSession, modern: Path, tmp_path: Path) -> None:
     from pyspark.errors import PythonException
 
     shutil.copytree(modern / "ids-0", tmp_path / "ids-0")

@@ -80,7 +80,7 @@ def rows_between(stream: LogStreamReader, start: dict[str, Any], end: dict[str, 
     ]
 
 
-def test_what_is_added_comes_once_new_segments_and_new_partitions_too(logs: LogManager) -> None:
+def test_new_records_segments_and_partitions_are_read_once(logs: LogManager) -> None:
     write(logs, 0, 50)
     stream = reader(logs, subscribePattern="t|u")
     start = stream.initialOffset()
@@ -97,7 +97,7 @@ def test_what_is_added_comes_once_new_segments_and_new_partitions_too(logs: LogM
     assert sorted(rows) == sorted([(0, n) for n in range(50, 80)] + [(1, n) for n in range(5)] + [(0, 0), (0, 1)])
 
 
-def test_a_stream_may_start_before_a_topic_exists_but_not_where_no_broker_was(
+def test_a_stream_may_start_before_its_topic_exists_in_a_broker_directory(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with LogManager.open(tmp_path / "data", now_ms=NOW_MS, default_config=SMALL) as logs:
@@ -118,7 +118,7 @@ def test_a_stream_may_start_before_a_topic_exists_but_not_where_no_broker_was(
             wrong.initialOffset()
 
 
-def test_a_stream_without_offsets_starts_at_the_end_and_limits_are_kept(logs: LogManager) -> None:
+def test_a_stream_starts_at_the_latest_offsets_and_respects_limits(logs: LogManager) -> None:
     write(logs, 0, 50)
     assert reader(logs, startingOffsets="latest").initialOffset() == {"t": {"0": 50}, **MARK}
     assert reader(logs, startingTimestamp=NOW_MS + 1, startingOffsetsByTimestampStrategy="latest").initialOffset() == {
@@ -146,7 +146,7 @@ def test_a_stream_without_offsets_starts_at_the_end_and_limits_are_kept(logs: Lo
     assert waiting.latestOffset(first, waiting.getDefaultReadLimit()) == {"t": {"0": 130}, **MARK}
 
 
-def test_the_first_batch_is_run_again_as_it_was_though_partitions_and_records_have_come(logs: LogManager) -> None:
+def test_the_first_batch_is_repeated_unchanged_despite_new_data(logs: LogManager) -> None:
     # Spark keeps no initial offsets: a query that was killed in its first batch found new partitions "gone".
     write(logs, 0, 50)
     killed = reader(logs)
@@ -160,9 +160,7 @@ def test_the_first_batch_is_run_again_as_it_was_though_partitions_and_records_ha
 
 
 @pytest.mark.parametrize("start", [{"startingOffsets": "latest"}, {"startingOffsets": '{"t":{"0":-1}}'}])
-def test_a_stream_that_starts_at_the_end_misses_nothing_that_comes_while_it_starts(
-    logs: LogManager, start: dict[str, str]
-) -> None:
+def test_a_stream_from_latest_misses_no_record_written_during_startup(logs: LogManager, start: dict[str, str]) -> None:
     # It failed: the end of its first batch was looked up before the start of it, or in a run before.
     write(logs, 0, 50)
     killed = reader(logs, **start)
@@ -181,7 +179,7 @@ def test_a_stream_that_starts_at_the_end_misses_nothing_that_comes_while_it_star
         batch(again, end)
 
 
-def test_available_now_reads_nothing_twice_that_came_before_the_start_was_looked_up(logs: LogManager) -> None:
+def test_available_now_reads_records_written_during_startup_once(logs: LogManager) -> None:
     write(logs, 0, 50)
     stream = reader(logs, startingOffsets="latest")
     stream.prepareForTriggerAvailableNow()
@@ -191,7 +189,7 @@ def test_available_now_reads_nothing_twice_that_came_before_the_start_was_looked
         assert batch(stream, start) == ({"t": {"0": 60}, **MARK}, [])
 
 
-def test_a_batch_that_is_run_again_has_the_same_rows_in_the_same_tasks_whatever_became_of_its_files(
+def test_a_repeated_batch_has_the_same_rows_and_tasks_after_file_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A sink that commits task by task would lose rows or have them twice. Tasks were cut by the sizes of segments, and
@@ -232,7 +230,7 @@ def test_a_batch_that_is_run_again_has_the_same_rows_in_the_same_tasks_whatever_
         assert len(long) >= 6
 
 
-def test_a_batch_that_is_half_written_is_not_there_yet(logs: LogManager, tmp_path: Path) -> None:
+def test_a_partially_written_batch_is_not_read_yet(logs: LogManager, tmp_path: Path) -> None:
     write(logs, 0, 10)
     write(logs, 0, 10)
     copy = tmp_path / "copy" / "t-0"
@@ -251,7 +249,7 @@ def test_a_batch_that_is_half_written_is_not_there_yet(logs: LogManager, tmp_pat
     assert [offset for _, offset in rows + more] == list(range(20))
 
 
-def test_deleted_records_and_partitions_fail_the_query_or_are_stepped_over(logs: LogManager) -> None:
+def test_deleted_records_and_partitions_fail_the_query_or_are_skipped(logs: LogManager) -> None:
     for partition in (0, 1):
         write(logs, partition, 50)
     strict, lenient = reader(logs), reader(logs, failOnDataLoss=False)
@@ -278,7 +276,7 @@ OLD_ID, NEW_ID = {"t#AAAAAAAAAAAAAAAAAAAAAQ": {}}, {"t#AAAAAAAAAAAAAAAAAAAAAg": 
 
 
 @pytest.mark.parametrize("count", [10, 80])  # fewer records than were read, and more
-def test_a_topic_that_is_deleted_and_created_again_is_noticed_by_its_id(
+def test_a_recreated_topic_is_detected_by_its_id(
     logs: LogManager, count: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     # With more records than before, the first ones of the new topic were skipped without a word.
@@ -305,7 +303,7 @@ def test_a_topic_that_is_deleted_and_created_again_is_noticed_by_its_id(
     assert batch(lenient, end) == (end, [])
 
 
-def test_a_topic_that_is_created_again_begins_anew_within_the_limits_of_a_trigger(logs: LogManager) -> None:
+def test_a_recreated_topic_is_read_from_its_start_within_the_trigger_limits(logs: LogManager) -> None:
     write(logs, 0, 50, topic_id=OLD)
     stream = reader(logs, failOnDataLoss=False, maxOffsetsPerTrigger=30)
     start, sizes = {"t": {"0": 50}, **OLD_ID}, []
@@ -317,7 +315,7 @@ def test_a_topic_that_is_created_again_begins_anew_within_the_limits_of_a_trigge
     assert sizes == [30, 30, 20]
 
 
-def test_a_topic_that_is_created_again_while_a_batch_is_planned_gives_no_rows_of_the_new_one(logs: LogManager) -> None:
+def test_a_topic_recreated_during_planning_gives_no_new_rows(logs: LogManager) -> None:
     write(logs, 0, 50, topic_id=OLD)
     strict, lenient = reader(logs), reader(logs, failOnDataLoss=False)
     start = strict.initialOffset()
@@ -330,7 +328,7 @@ def test_a_topic_that_is_created_again_while_a_batch_is_planned_gives_no_rows_of
     assert batch(lenient, end) == ({"t": {"0": 80}, **NEW_ID, **MARK}, [(0, n) for n in range(80)])
 
 
-def test_a_task_reads_no_record_of_a_topic_that_was_created_again_since_it_was_planned(
+def test_a_task_reads_no_record_of_a_topic_recreated_after_planning(
     logs: LogManager, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(logs, 0, 50, topic_id=OLD)
@@ -347,9 +345,7 @@ def test_a_task_reads_no_record_of_a_topic_that_was_created_again_since_it_was_p
     assert "topic 't' was deleted and created again after this task was planned; skipping offsets [0, " in caplog.text
 
 
-def test_checkpoints_without_topic_ids_and_directories_without_them_are_read_on(
-    logs: LogManager, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_streams_resume_without_topic_ids(logs: LogManager, caplog: pytest.LogCaptureFixture) -> None:
     write(logs, 0, 50, topic_id=OLD)
     stream = reader(logs)
     end, rows = batch(stream, {"t": {"0": 40}})  # as 0.1 and Spark's own source write it
@@ -365,7 +361,7 @@ def test_checkpoints_without_topic_ids_and_directories_without_them_are_read_on(
 
 
 @pytest.mark.filterwarnings("ignore")  # of boto and its server, not of kwire
-def test_a_stream_asks_an_object_store_only_for_what_can_have_changed(
+def test_a_stream_requests_only_objects_that_can_have_changed(
     logs: LogManager, object_store: ObjectStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     # It listed every partition and read each active segment and its index anew: 33 requests for 6 idle partitions.
@@ -420,7 +416,7 @@ def test_committed_data_is_read_up_to_the_last_stable_offset(kafka_logs: dict[st
     assert source.latest(keys) == {key: log[key].last_stable_offset for key in keys}
 
 
-def test_options_of_a_stream_are_those_of_sparks_source() -> None:
+def test_options_of_a_stream_equal_those_of_sparks_source() -> None:
     options = parse_options({"path": "/logs", "maxoffsetspertrigger": "5", "maxtriggerdelay": "30s"}, "stream")
     assert (options.limits.max_offsets, options.limits.max_delay_ms) == (5, 30_000)
     assert parse_options({"path": "/logs", "maxoffsetspertrigger": "5", "startingoffsets": "latest"}, "any")
@@ -435,7 +431,7 @@ def test_options_of_a_stream_are_those_of_sparks_source() -> None:
         parse_options({"path": "/logs", "maxoffsetspertrigger": "5"})
 
 
-def test_spark_reads_a_growing_directory_over_restarts(spark: SparkSession, logs: LogManager, tmp_path: Path) -> None:
+def test_spark_reads_a_growing_directory_across_restarts(spark: SparkSession, logs: LogManager, tmp_path: Path) -> None:
     def run() -> list[int]:
         query = (
             spark.readStream.format("kafka-log")
@@ -463,7 +459,7 @@ def test_spark_reads_a_growing_directory_over_restarts(spark: SparkSession, logs
     ]
 
 
-def test_a_checkpoint_of_kafka_live_is_refused_wherever_spark_hands_it_over(logs: LogManager) -> None:
+def test_a_checkpoint_of_kafka_live_is_rejected(logs: LogManager) -> None:
     write(logs, 0, 50)
     stream = reader(logs)
     of_live = Position({("t", 0): 30}).render("kafka-live")
@@ -477,9 +473,7 @@ def test_a_checkpoint_of_kafka_live_is_refused_wherever_spark_hands_it_over(logs
     assert rows_between(stream, Position({("t", 0): 48}).render(), stream.latestOffset()) == [(0, 48), (0, 49)]
 
 
-def test_wrong_options_of_a_stream_are_what_the_query_fails_with(
-    logs: LogManager, spark: SparkSession, tmp_path: Path
-) -> None:
+def test_invalid_options_of_a_stream_fail_the_query(logs: LogManager, spark: SparkSession, tmp_path: Path) -> None:
     write(logs, 0, 5)
     given = spark.readStream.format("kafka-log").option("endingOffsets", "latest").load(str(logs.path))
     query = given.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "checkpoint")).start()

@@ -59,7 +59,7 @@ def properties(options: Mapping[str, str], provider: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("parse", "given"), PARSERS)
-def test_what_spark_adds_to_a_query_or_a_table_changes_nothing(
+def test_options_added_by_spark_are_ignored(
     parse: Callable[[Mapping[str, str]], object], given: dict[str, str]
 ) -> None:
     plain = parse(given)
@@ -69,12 +69,12 @@ def test_what_spark_adds_to_a_query_or_a_table_changes_nothing(
         parse({**given, "team": "x"})
 
 
-def test_a_wrong_option_of_a_table_is_refused_as_that_of_a_query() -> None:
+def test_invalid_table_options_are_rejected_as_in_a_query() -> None:
     with pytest.raises(OptionError, match=r"'subscribee' \(did you mean 'subscribe'\?\)"):
         parse_log(properties({**LOG, "subscribee": "x"}, "kafka-log"))
 
 
-def test_a_path_of_a_table_is_as_it_was_written() -> None:
+def test_the_path_of_a_table_is_unchanged() -> None:
     for written in ("/logs", "/tmp/{a,b}/x-*"):
         assert user_options(properties({"path": written}, "kafka-log")) == {"path": written}
     for url in ("s3://bucket/back up/x%20y", "zip://*::/tmp/logs.zip", "logs/data"):
@@ -99,7 +99,7 @@ def test_the_schema_of_a_table_keeps_its_options(value: str) -> None:
     }  # fmt: skip
 
 
-def test_the_schema_of_a_query_has_no_comment_and_comments_of_others_are_no_options() -> None:
+def test_other_schema_comments_are_not_options() -> None:
     assert schema_ddl({"key": "binary", "topic": "string"}, LOG) == "key binary, topic string"
     schema = StructType([StructField("key", BinaryType(), metadata={"comment": "the customer"})])
     assert effective_options(LOG, schema) == LOG
@@ -110,14 +110,14 @@ def test_the_schema_of_a_query_has_no_comment_and_comments_of_others_are_no_opti
     ["storage.secret", "storage.key", "storage.account_key", "storage.client_kwargs", "kafka.sasl.jaas.config",
      "kafka.sasl.password", "kafka.ssl.keystore.key", "kafka.ssl.truststore.password"],
 )  # fmt: skip
-def test_a_secret_is_kept_out_of_tables_and_its_value_out_of_the_error(name: str) -> None:
+def test_secrets_are_rejected_in_tables_without_showing_them(name: str) -> None:
     given = properties({"path": "/logs", name: "hunter2"}, "kafka-log")
     with pytest.raises(OptionError, match=f"'{name}' cannot be stored in a table") as caught:
         schema_ddl({"key": "binary"}, given)
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_query_without_any_option_is_told_what_spark_does_with_those_of_a_table() -> None:
+def test_a_query_without_options_gets_an_error_about_table_options() -> None:
     schema = StructType([StructField("value", BinaryType())])
     rows = StructType([StructField("value", BinaryType()), StructField("topic", StringType())])
     for source in (KafkaLogSource, KafkaLiveSource):
@@ -145,7 +145,7 @@ def tables(spark: SparkSession) -> Iterator[Callable[[str], object]]:
         spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
-def test_tables_over_a_log_directory_are_read_in_batches_and_streams(
+def test_tables_over_a_log_directory_are_read_as_batches_and_streams(
     spark: SparkSession, kafka_logs: dict[str, Path], tables: Callable[[str], object], tmp_path: Path
 ) -> None:
     path = kafka_logs["modern"] / "data"
@@ -161,7 +161,7 @@ def test_tables_over_a_log_directory_are_read_in_batches_and_streams(
     assert sum(each.numInputRows for each in run.recentProgress) == 626 + 639
 
 
-def test_tables_over_a_topic_are_read_and_written_and_a_query_that_writes_may_have_a_name(
+def test_tables_over_a_topic_are_read_and_written(
     spark: SparkSession, tables: Callable[[str], object], tmp_path: Path
 ) -> None:
     with Broker() as broker:

@@ -20,7 +20,7 @@ from kwire.spark.options.offsets import (
 KEY = ("orders", 0)
 
 
-def test_the_first_of_timestamp_timestamps_and_offsets_wins() -> None:
+def test_a_timestamp_takes_precedence_over_timestamps_over_offsets() -> None:
     by_time, by_offset = '{"orders":{"0":5}}', '{"orders":{"0":23}}'
     assert parse_offset_limit("starting", " 7 ", by_time, by_offset) == GlobalTimestamp(7)
     assert parse_offset_limit("starting", None, by_time, by_offset) == SpecificTimestamps({KEY: 5})
@@ -49,13 +49,13 @@ def test_the_first_of_timestamp_timestamps_and_offsets_wins() -> None:
         ("starting", "23", "startingOffsets"),
     ],
 )
-def test_wrong_offsets_are_refused(edge: Edge, offsets: str, message: str) -> None:
+def test_invalid_offsets_are_rejected(edge: Edge, offsets: str, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         parse_offset_limit(edge, None, None, offsets)
 
 
 @pytest.mark.parametrize("text", ["soon", "", "1.5", "-1", "9223372036854775808"])
-def test_wrong_timestamps_are_refused(text: str) -> None:
+def test_invalid_timestamps_are_rejected(text: str) -> None:
     with pytest.raises(OptionError, match=r"startingTimestamp.*single long value"):
         parse_offset_limit("starting", text, None, None)
     with pytest.raises(OptionError, match="endingOffsetsByTimestamp"):

@@ -31,7 +31,7 @@ def names(selection: Matching) -> list[str]:
     return sorted({topic for topic, _ in select(selection, THERE)[0]})
 
 
-def test_assign_takes_exactly_the_named_partitions_and_names_the_missing_ones() -> None:
+def test_assign_selects_its_partitions_and_reports_missing_ones() -> None:
     chosen, missing = select(parse_assign('{"orders":[1,7],"ids.v2":[0],"gone":[0]}'), THERE)
     assert chosen == [("ids.v2", 0), ("orders", 1)]
     assert missing == ["gone-0", "orders-7"]
@@ -53,12 +53,12 @@ def test_assign_takes_exactly_the_named_partitions_and_names_the_missing_ones() 
         "{" * 100_000,
     ],
 )
-def test_assign_refuses_anything_but_a_map_of_partition_lists(text: str) -> None:
+def test_assign_rejects_anything_but_a_map_of_partition_lists(text: str) -> None:
     with pytest.raises(OptionError, match="assign"):
         parse_assign(text)
 
 
-def test_subscribe_takes_a_comma_list_with_spaces() -> None:
+def test_subscribe_accepts_a_comma_separated_list_with_spaces() -> None:
     chosen, missing = select(parse_subscribe(" orders, gone,,ids.v2 "), THERE)
     assert chosen == [("ids.v2", 0), ("orders", 0), ("orders", 1)]
     assert missing == ["gone"]
@@ -66,7 +66,7 @@ def test_subscribe_takes_a_comma_list_with_spaces() -> None:
         parse_subscribe(" , ")
 
 
-def test_an_internal_topic_is_read_when_named_and_left_out_of_patterns() -> None:
+def test_an_internal_topic_is_read_if_named_but_not_matched_by_patterns() -> None:
     assert select(parse_subscribe("__consumer_offsets"), THERE)[0] == [("__consumer_offsets", 0)]
     assert names(Matching(None, False)) == ["__mine", "ids.v2", "orders", "orders-eu"]
     assert names(Matching(None, True)) == sorted({topic for topic, _ in THERE})
@@ -102,7 +102,7 @@ JAVA_PATTERNS = [
 
 
 @pytest.mark.parametrize(("pattern", "matching", "others"), JAVA_PATTERNS, ids=[case[0] for case in JAVA_PATTERNS])
-def test_java_patterns_keep_their_meaning(pattern: str, matching: list[str], others: list[str]) -> None:
+def test_java_patterns_are_translated(pattern: str, matching: list[str], others: list[str]) -> None:
     compiled = re.compile(translate_java_regex(pattern), re.ASCII)
     assert [name for name in matching + others if compiled.fullmatch(name)] == matching
 
@@ -111,6 +111,6 @@ def test_java_patterns_keep_their_meaning(pattern: str, matching: list[str], oth
     "pattern",
     ["[a-z&&[^b]]", "[a[b]]", "[]a]", r"\G", r"\p{IsGreek}", r"[\P{Alpha}]", "(?U)a", "a(?i)b", "(a", "*a", "", " "],
 )
-def test_what_cannot_be_translated_is_refused_and_named(pattern: str) -> None:
+def test_untranslatable_patterns_are_rejected_and_reported(pattern: str) -> None:
     with pytest.raises(OptionError, match=r"subscribePattern"):
         parse_pattern(pattern, include_internal=False)

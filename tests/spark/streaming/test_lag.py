@@ -53,13 +53,13 @@ ORDERS = (
 )
 
 
-def test_the_lag_has_the_names_and_figures_of_sparks_connector() -> None:
+def test_the_lag_has_the_names_and_values_of_sparks_connector() -> None:
     assert lag_of_progress(progress(ORDERS)) == {
         "orders": {"minOffsetsBehindLatest": 0, "avgOffsetsBehindLatest": 2.5, "maxOffsetsBehindLatest": 5}
     }
 
 
-def test_sources_are_taken_together_and_those_without_partitions_left_out() -> None:
+def test_sources_are_combined_and_those_without_partitions_skipped() -> None:
     found = lag_of_progress(
         progress(
             ORDERS,
@@ -81,7 +81,7 @@ class Event:
         self.progress = report
 
 
-def test_a_listener_logs_and_commits_the_positions_of_its_query_alone(
+def test_a_listener_logs_and_commits_only_the_positions_of_its_query(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     cluster.create("orders", 2)
@@ -99,14 +99,14 @@ def test_a_listener_logs_and_commits_the_positions_of_its_query_alone(
     assert len(fetch_offsets(cluster.client, "by-id")) == 2
 
 
-def test_a_cluster_that_is_gone_is_a_warning_and_the_query_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unreachable_cluster_is_a_warning_and_the_query_continues(caplog: pytest.LogCaptureFixture) -> None:
     gone = {"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.ms": "200"}
     listener: Any = LagListener(query="copy", group="g", **gone)
     listener.onQueryProgress(Event(progress(ORDERS)))
     assert "offsets of query id-1 are not committed to group g: 127.0.0.1:1" in caplog.text
 
 
-def test_settings_that_make_no_sense_are_refused() -> None:
+def test_invalid_settings_are_rejected() -> None:
     for given, message in (
         ({"group": "g", "bootstrap.servers": "a:1"}, "group requires query"),
         ({"bootstrap.servers": "a:1"}, "'bootstrap.servers' requires group"),
@@ -117,14 +117,14 @@ def test_settings_that_make_no_sense_are_refused() -> None:
             LagListener(**given)
 
 
-def test_importing_the_package_loads_no_pyspark() -> None:
+def test_importing_the_package_does_not_load_pyspark() -> None:
     # Planners and workers import it before anything else.
     code = "import sys, kwire.spark; print('pyspark' in sys.modules, hasattr(kwire.spark, 'nothing'))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["False", "False"]
 
 
-def test_the_lag_of_a_running_query_is_known_to_its_driver_and_to_the_cluster(
+def test_the_lag_of_a_running_query_is_reported_to_driver_and_cluster(
     spark: SparkSession, cluster: Cluster, tmp_path: Path
 ) -> None:
     cluster.create("behind", 2)

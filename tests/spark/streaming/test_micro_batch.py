@@ -21,13 +21,13 @@ A0, A1, B0 = ("a", 0), ("a", 1), ("b", 0)
 OLD, NEW = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
-def test_a_position_is_written_as_sparks_kafka_source_writes_offsets() -> None:
+def test_positions_have_the_form_of_sparks_kafka_source_offsets() -> None:
     offsets = {B0: 7, A1: 2**40, A0: 0}
     assert Position(offsets).render() == {"a": {"0": 0, "1": 2**40}, "b": {"0": 7}}
     assert Position.parse(Position(offsets).render()) == Position(offsets)
 
 
-def test_topic_ids_stand_in_names_without_partitions_so_that_others_find_the_same_offsets() -> None:
+def test_topic_ids_are_stored_without_changing_the_offsets() -> None:
     position = Position({B0: 7, A0: 3}, {"a": OLD, "gone": NEW})
     written = position.render()
     assert written == {"a": {"0": 3}, "b": {"0": 7}, "a#AAAAAAAAAAAAAAAAAAAAAQ": {}}
@@ -39,7 +39,7 @@ def test_topic_ids_stand_in_names_without_partitions_so_that_others_find_the_sam
             Position.parse({name: {}})
 
 
-def test_a_checkpoint_names_its_format_and_another_one_refuses_it() -> None:
+def test_a_checkpoint_of_another_format_is_rejected() -> None:
     position = Position({A0: 3}, {"a": OLD})
     written = position.render("kafka-log")
     assert written == {"a": {"0": 3}, "a#AAAAAAAAAAAAAAAAAAAAAQ": {}, "#kafka-log": {}}
@@ -52,7 +52,7 @@ def test_a_checkpoint_names_its_format_and_another_one_refuses_it() -> None:
     assert parse_offset_limit("starting", None, None, json.dumps(written), is_stream=True) == SpecificOffsets({A0: 3})
 
 
-def test_a_limit_is_shared_out_by_volume() -> None:
+def test_a_limit_is_split_in_proportion_to_the_data() -> None:
     assert rate_limit(10, {A0: 0, A1: 100}, {A0: 75, A1: 125}) == {A0: 7, A1: 102}
     assert rate_limit(1000, {A0: 0, A1: 100}, {A0: 75, A1: 125}) == {A0: 75, A1: 125}
     assert rate_limit(2, {A0: 0, A1: 0, B0: 5}, {A0: 1000, A1: 3, B0: 5}) == {A0: 1, A1: 1, B0: 5}
@@ -66,9 +66,7 @@ def test_a_limit_is_shared_out_by_volume() -> None:
     ),
     st.integers(1, 50),
 )
-def test_whatever_the_limit_every_partition_moves_on_and_none_too_far(
-    sizes: dict[tuple[str, int], tuple[int, int]], limit: int
-) -> None:
+def test_every_partition_advances_within_any_limit(sizes: dict[tuple[str, int], tuple[int, int]], limit: int) -> None:
     start = {key: first for key, (first, _) in sizes.items()}
     latest = {key: first + more for key, (first, more) in sizes.items()}
     ends = rate_limit(limit, start, latest)
@@ -79,7 +77,7 @@ def test_whatever_the_limit_every_partition_moves_on_and_none_too_far(
     assert sum(ends[key] - start[key] for key in ends) <= limit + len(sizes)
 
 
-def test_a_batch_waits_for_enough_offsets_but_not_for_ever() -> None:
+def test_a_batch_waits_for_min_offsets_up_to_max_delay() -> None:
     limits = RateLimits(min_offsets=10, max_delay_ms=1000)
     assert not has_enough_offsets(limits, {A0: 0}, {A0: 9}, 999)
     assert has_enough_offsets(limits, {A0: 0}, {A0: 10}, 0)
@@ -91,11 +89,11 @@ def test_a_batch_waits_for_enough_offsets_but_not_for_ever() -> None:
 @pytest.mark.parametrize(
     ("text", "ms"), [("15m", 900_000), ("30 s", 30_000), ("500ms", 500), ("2h", 7_200_000), ("42", 42)]
 )
-def test_durations_are_sparks(text: str, ms: int) -> None:
+def test_durations_are_parsed_as_in_spark(text: str, ms: int) -> None:
     assert parse_duration("maxTriggerDelay", text) == ms
 
 
-def test_wrong_limits_are_refused() -> None:
+def test_invalid_limits_are_rejected() -> None:
     for text in ("soon", "-1s", "3 weeks", ""):
         with pytest.raises(OptionError, match="maxTriggerDelay"):
             parse_duration("maxTriggerDelay", text)
@@ -119,7 +117,7 @@ def ranges(
     return found
 
 
-def test_ranges_go_from_the_last_end_and_new_partitions_from_their_beginning() -> None:
+def test_ranges_continue_at_the_last_end_and_new_partitions_start_at_earliest() -> None:
     assert ranges({A0: 5}, {A0: 9, A1: 3}, 0) == [OffsetRange("a", 0, 5, 9), OffsetRange("a", 1, 0, 3)]
     assert ranges({A0: 5, A1: 3}, {A0: 5, A1: 4}, 0) == [OffsetRange("a", 1, 3, 4)]
 
@@ -140,7 +138,7 @@ def test_ranges_go_from_the_last_end_and_new_partitions_from_their_beginning() -
         ({}, {A0: 9}, 4, "the new partition a-0 starts at offset 4", [OffsetRange("a", 0, 4, 9)]),
     ],
 )
-def test_data_that_is_gone_fails_or_is_told(
+def test_lost_data_fails_or_is_reported(
     start: dict[tuple[str, int], int],
     end: dict[tuple[str, int], int],
     first: int,
@@ -181,7 +179,7 @@ def test_data_that_is_gone_fails_or_is_told(
         ),
     ],
 )
-def test_a_topic_that_was_created_again_is_data_loss_and_begins_anew(
+def test_a_recreated_topic_is_data_loss_and_is_read_from_its_start(
     start: Position, end: Position, now: dict[str, uuid.UUID], message: str, left: list[OffsetRange]
 ) -> None:
     def planned(*, fail: bool, report: list[str]) -> list[OffsetRange]:
@@ -203,7 +201,7 @@ def test_a_topic_that_was_created_again_is_data_loss_and_begins_anew(
 
 
 @pytest.mark.parametrize(("before", "after"), [({}, {"a": OLD}), ({"a": OLD}, {}), ({}, {}), ({"a": OLD}, {"a": OLD})])
-def test_a_topic_with_the_same_id_or_one_that_is_not_known_is_read_on(
+def test_a_topic_with_the_same_or_an_unknown_id_continues(
     before: dict[str, uuid.UUID], after: dict[str, uuid.UUID]
 ) -> None:
     found = next_ranges(
