@@ -1,9 +1,10 @@
-"""Subscriptions and assignments of consumers in the records of classic groups of type `consumer`.
+"""Subscriptions and assignments of consumers, in the opaque bytes of the classic protocol.
 
     int16 version, ConsumerProtocolSubscription      a member's subscription and the partitions it owned before
     int16 version, ConsumerProtocolAssignment        a member's assignment
 
-Newer versions begin with the fields of the newest known one and are read as that.
+An unknown version is read as the newest known one, and fields that a newer client appends are ignored, so a rolling
+upgrade of clients works.
 Source: org.apache.kafka.clients.consumer.internals.ConsumerProtocol.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kwire.errors import DecodeError, UnsupportedVersion
+from kwire.errors import DecodeError, Malformed, Truncated
 
 if TYPE_CHECKING:
     from kwire.messages import ConsumerProtocolAssignment, ConsumerProtocolSubscription
@@ -19,36 +20,38 @@ if TYPE_CHECKING:
 
     M = TypeVar("M", bound=Message)
 
-__all__ = ["PROTOCOL_TYPE", "group_json", "read_assignment", "read_embedded", "read_subscription"]
+__all__ = ["PROTOCOL_TYPE", "group_json", "read_assignment", "read_subscription", "stored_version"]
 
 PROTOCOL_TYPE = "consumer"
 
 
-def read_subscription(data: bytes) -> ConsumerProtocolSubscription | None:
-    """Decode a member's subscription; None for other bytes."""
+def read_subscription(data: bytes) -> ConsumerProtocolSubscription:
+    """Decode a member's subscription and owned partitions. Raises DecodeError."""
     from kwire.messages import ConsumerProtocolSubscription
 
-    found = read_embedded(ConsumerProtocolSubscription, data)
-    return found[0] if found else None
+    return read_embedded(ConsumerProtocolSubscription, data)
 
 
-def read_assignment(data: bytes) -> ConsumerProtocolAssignment | None:
-    """Decode a member's assignment; None for other bytes."""
+def read_assignment(data: bytes) -> ConsumerProtocolAssignment:
+    """Decode a member's assignment; empty bytes are an empty one. Raises DecodeError."""
     from kwire.messages import ConsumerProtocolAssignment
 
-    found = read_embedded(ConsumerProtocolAssignment, data)
-    return found[0] if found else None
+    return read_embedded(ConsumerProtocolAssignment, data) if data else ConsumerProtocolAssignment()
 
 
-def read_embedded(cls: type[M], data: bytes) -> tuple[M, int] | None:
-    """Return (message, stored version) from the start of data; None for other bytes."""
+def stored_version(data: bytes) -> int:
+    """Return the version of the bytes. Raises Truncated; Malformed for a negative version."""
+    if len(data) < 2:
+        raise Truncated(f"version of 2 bytes, {len(data)} left", 0)
     version = int.from_bytes(data[:2], "big", signed=True)
-    if len(data) < 2 or version < 0:
-        return None
-    try:
-        return cls.decode_from(data, 2, version=min(version, cls.VALID_VERSIONS.highest))[0], version
-    except (DecodeError, UnsupportedVersion):
-        return None
+    if version < 0:
+        raise Malformed(f"invalid version {version} of the consumer protocol", 0)
+    return version
+
+
+def read_embedded(cls: type[M], data: bytes) -> M:
+    """Decode a message after its version. Raises DecodeError."""
+    return cls.decode_from(data, 2, version=min(stored_version(data), cls.VALID_VERSIONS.highest))[0]
 
 
 def group_json(group: Any, data: dict[str, Any]) -> dict[str, Any]:
@@ -66,8 +69,11 @@ def group_json(group: Any, data: dict[str, Any]) -> dict[str, Any]:
     )
     for member, shown in zip(group.members, data["members"], strict=True):
         for field, cls in embedded:
-            found = read_embedded(cls, getattr(member, field))
-            if found and found[1] <= cls.VALID_VERSIONS.highest:
-                message, version = found
+            raw = getattr(member, field)
+            try:
+                message, version = read_embedded(cls, raw), stored_version(raw)
+            except DecodeError:
+                continue
+            if version <= cls.VALID_VERSIONS.highest:
                 shown[field] = message.to_json(version=version)
     return data

@@ -11,11 +11,13 @@ A classic group of another type than `consumer` (Kafka Connect uses `connect`) h
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, cast
 from uuid import UUID
 
+from kwire.errors import DecodeError
 from kwire.internal_topics.consumer_protocol import PROTOCOL_TYPE, read_assignment, read_subscription
 from kwire.internal_topics.enums import StateNumber, label
 
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
         | m.StreamsGroupCurrentMemberAssignmentValue
     )
 
-__all__ = ["AssignedPartitions", "Member", "MemberState", "Tasks", "classic_member", "fill_member"]
+__all__ = ["AssignedPartitions", "Member", "MemberState", "Tasks", "changed_member", "classic_member"]
 
 
 class TopicPartitions(Protocol):
@@ -87,15 +89,15 @@ class AssignedPartitions:
     partitions: tuple[int, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A member of a group.
+    """A member of a group. Members are values: a record makes a new one.
 
     epoch, previous_epoch: -1 in classic groups, whose generation applies to all members. state: of the assignment.
     assigned: the current assignment. revoking: partitions that the member has to revoke first. target: its target
     assignment, None without one. owned: the partitions it owned when it joined. *_tasks: of a member of a streams
-    group. classic_protocols: of a member of a consumer group that uses the classic protocol. subscription, assignment:
-    the raw bytes of a member of a classic group.
+    group. classic_protocols: of a member of a consumer group that uses the classic protocol; session_timeout_ms is -1
+    for the other members of such a group. subscription, assignment: the raw bytes of a member of a classic group.
     """
 
     member_id: str
@@ -123,6 +125,11 @@ class Member:
     subscription: bytes = b""
     assignment: bytes = b""
 
+    @property
+    def uses_classic_protocol(self) -> bool:
+        """Whether a member of a consumer group joined with JoinGroup."""
+        return self.session_timeout_ms != -1
+
     def is_at(self, assignment_epoch: int) -> bool:
         """Return whether the member has its target assignment of an epoch."""
         return self.state == STABLE and self.epoch == assignment_epoch
@@ -147,62 +154,84 @@ def classic_member(member: MemberMetadata, protocol_type: str) -> Member:
     )
     if protocol_type != PROTOCOL_TYPE:
         return found
-    subscription, assignment = read_subscription(found.subscription), read_assignment(found.assignment)
-    if subscription is not None:
-        found.subscribed_topics, found.rack_id = tuple(subscription.topics), subscription.rack_id
-        found.owned = tuple(_named(each.topic, each.partitions) for each in subscription.owned_partitions)
-    if assignment is not None:
-        found.assigned = tuple(_named(each.topic, each.partitions) for each in assignment.assigned_partitions)
+    with contextlib.suppress(DecodeError):
+        subscription = read_subscription(found.subscription)
+        found = replace(
+            found,
+            subscribed_topics=tuple(subscription.topics),
+            rack_id=subscription.rack_id,
+            owned=tuple(_named(each.topic, each.partitions) for each in subscription.owned_partitions),
+        )
+    with contextlib.suppress(DecodeError):
+        assigned = read_assignment(found.assignment).assigned_partitions
+        found = replace(found, assigned=tuple(_named(each.topic, each.partitions) for each in assigned))
     return found
 
 
-def fill_member(member: Member, kind: str, value: Message | None) -> None:
+def changed_member(member: Member, kind: str, value: Message | None) -> Member:
     """Apply a record about a member of a consumer, share or streams group. value: None for a tombstone."""
     if kind.endswith("MemberMetadata"):
-        _identity(member, cast("IdentityValue", value))
-    elif kind.endswith("TargetAssignmentMember"):
-        _target(member, cast("TargetValue | None", value))
-    else:
-        _current(member, cast("CurrentValue | None", value))
+        return _identity(member, cast("IdentityValue", value))
+    if kind.endswith("TargetAssignmentMember"):
+        return _target(member, cast("TargetValue | None", value))
+    return _current(member, cast("CurrentValue | None", value))
 
 
-def _identity(member: Member, value: IdentityValue) -> None:
-    member.instance_id = getattr(value, "instance_id", None)
-    member.rack_id, member.client_id, member.client_host = value.rack_id, value.client_id, value.client_host
-    member.subscribed_topics = tuple(getattr(value, "subscribed_topic_names", ()))
-    member.subscribed_regex = getattr(value, "subscribed_topic_regex", None) or None
-    member.rebalance_timeout_ms = getattr(value, "rebalance_timeout_ms", -1)
-    member.assignor = getattr(value, "server_assignor", None)
-    member.process_id = getattr(value, "process_id", None)
+def _identity(member: Member, value: IdentityValue) -> Member:
     classic = getattr(value, "classic_member_metadata", None)
-    member.session_timeout_ms = classic.session_timeout_ms if classic is not None else -1
-    member.classic_protocols = (
-        () if classic is None else tuple((each.name, each.metadata) for each in classic.supported_protocols)
+    return replace(
+        member,
+        instance_id=getattr(value, "instance_id", None),
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        subscribed_topics=tuple(getattr(value, "subscribed_topic_names", ())),
+        subscribed_regex=getattr(value, "subscribed_topic_regex", None) or None,
+        rebalance_timeout_ms=getattr(value, "rebalance_timeout_ms", -1),
+        assignor=getattr(value, "server_assignor", None),
+        process_id=getattr(value, "process_id", None),
+        session_timeout_ms=-1 if classic is None else classic.session_timeout_ms,
+        classic_protocols=()
+        if classic is None
+        else tuple((each.name, each.metadata) for each in classic.supported_protocols),
     )
 
 
-def _target(member: Member, value: TargetValue | None) -> None:
+def _target(member: Member, value: TargetValue | None) -> Member:
     if value is None:
-        member.target = None
-    elif hasattr(value, "topic_partitions"):
-        member.target = _by_id(value.topic_partitions)
+        return replace(member, target=None)
+    return replace(member, target=_by_id(value.topic_partitions)) if hasattr(value, "topic_partitions") else member
 
 
-def _current(member: Member, value: CurrentValue | None) -> None:
+def _current(member: Member, value: CurrentValue | None) -> Member:
     if value is None:
-        member.epoch, member.previous_epoch, member.state, member.assigned, member.revoking = -1, -1, STABLE, (), ()
-        member.active_tasks, member.standby_tasks, member.warmup_tasks = {}, {}, {}
-        return
-    member.epoch, member.previous_epoch = value.member_epoch, value.previous_member_epoch
-    member.state = MemberState.of(value.state)
+        return replace(
+            member,
+            epoch=-1,
+            previous_epoch=-1,
+            state=STABLE,
+            assigned=(),
+            revoking=(),
+            active_tasks={},
+            standby_tasks={},
+            warmup_tasks={},
+        )
+    member = replace(
+        member,
+        epoch=value.member_epoch,
+        previous_epoch=value.previous_member_epoch,
+        state=MemberState.of(value.state),
+    )
     if hasattr(value, "active_tasks"):
         streams = cast("m.StreamsGroupCurrentMemberAssignmentValue", value)
-        member.active_tasks = _tasks(streams.active_tasks)
-        member.standby_tasks = _tasks(streams.standby_tasks)
-        member.warmup_tasks = _tasks(streams.warmup_tasks)
-    else:
-        member.assigned = _by_id(value.assigned_partitions)
-        member.revoking = _by_id(getattr(value, "partitions_pending_revocation", ()))
+        return replace(
+            member,
+            active_tasks=_tasks(streams.active_tasks),
+            standby_tasks=_tasks(streams.standby_tasks),
+            warmup_tasks=_tasks(streams.warmup_tasks),
+        )
+    revoking = _by_id(getattr(value, "partitions_pending_revocation", ()))
+    return replace(member, assigned=_by_id(value.assigned_partitions), revoking=revoking)
 
 
 def _named(topic: str, partitions: Iterable[int]) -> AssignedPartitions:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
 from kwire.identifiers import TopicPartition
-from kwire.internal_topics.group_members import AssignedPartitions, Member, classic_member, fill_member
+from kwire.internal_topics.group_members import AssignedPartitions, Member, changed_member, classic_member
 from kwire.internal_topics.typed_record import Problems, TypedRecord
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         | m.StreamsGroupTargetAssignmentMetadataValue
     )
 
-__all__ = ["CommittedOffset", "Group", "GroupsState", "ResolvedRegex", "TopicMetadata", "group_of"]
+__all__ = ["CONSUMER", "CommittedOffset", "Group", "GroupsState", "ResolvedRegex", "TopicMetadata", "group_of"]
 
 
 class MemberKey(Protocol):
@@ -295,19 +295,20 @@ def _member(kind: str) -> Change:
             return
         if group.kind != kind:
             group.kind, group.members = kind, {}
-        fill_member(group.members.setdefault(key.member_id, Member(member_id=key.member_id)), record.kind, value)
+        member = group.members.get(key.member_id) or Member(member_id=key.member_id)
+        group.members[key.member_id] = changed_member(member, record.kind, value)
 
     return change
 
 
 def _member_part(kind: str) -> Change:
-    """A record about a member that another record makes and removes."""
+    """Return the change by a record about a member, which another record creates and deletes."""
 
     def change(group: Group, key: MemberKey, value: Message | None, record: TypedRecord) -> None:
         if value is not None:
             _member(kind)(group, key, value, record)
         elif (member := group.members.get(key.member_id)) is not None:
-            fill_member(member, record.kind, None)
+            group.members[key.member_id] = changed_member(member, record.kind, None)
 
     return change
 

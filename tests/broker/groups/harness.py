@@ -8,14 +8,11 @@ from typing import Any
 
 from kwire.broker.clock import ManualClock
 from kwire.broker.context import Peer, RequestContext
-from kwire.broker.groups import (
-    NO_PRODUCER,
-    GroupCoordinator,
-    Producer,
-)
+from kwire.broker.groups import GroupCoordinator
 from kwire.broker.groups.records import GroupRecord
 from kwire.broker.settings import Settings
 from kwire.broker.topics import Topic, TopicRegistry
+from kwire.broker.transactions import NO_PRODUCER, ProducerIdAndEpoch
 from kwire.errors import BrokerError, LogError
 from kwire.internal_topics.cluster_state import ClusterState
 from kwire.internal_topics.coordinator_records import decode_group
@@ -38,7 +35,7 @@ from kwire.protocol.record_values import write_prefixed
 PARTITIONS = 3
 
 
-def logged(partition: int, offset: int, key: bytes, value: bytes | None, producer: Producer) -> TypedRecord:
+def logged(partition: int, offset: int, key: bytes, value: bytes | None, producer: ProducerIdAndEpoch) -> TypedRecord:
     """A record as the log of `__consumer_offsets` has it."""
     record = TypedRecord(
         topic="__consumer_offsets",
@@ -50,7 +47,7 @@ def logged(partition: int, offset: int, key: bytes, value: bytes | None, produce
         raw_value=value,
         is_transactional=producer != NO_PRODUCER,
         producer_id=producer.producer_id,
-        producer_epoch=producer.epoch,
+        producer_epoch=producer.producer_epoch,
     )
     decode_group(record)
     return record
@@ -67,7 +64,7 @@ class MemoryLog:
         return len(self.partitions)
 
     def append(
-        self, partition: int, records: Sequence[tuple[bytes, bytes | None]], producer: Producer = NO_PRODUCER
+        self, partition: int, records: Sequence[tuple[bytes, bytes | None]], producer: ProducerIdAndEpoch = NO_PRODUCER
     ) -> int:
         if self.broken is not None:
             raise self.broken
@@ -289,7 +286,7 @@ class Bench:
         member_id: str = "",
         epoch: int = -1,
         *,
-        producer: Producer = NO_PRODUCER,
+        producer: ProducerIdAndEpoch = NO_PRODUCER,
         version: int = 9,
         instance_id: str | None = None,
         expire_ms: int = -1,
@@ -322,7 +319,7 @@ class Bench:
     # --- looking ---
 
     def group(self, group_id: str) -> Any:
-        return self.coordinator.store.groups.get(group_id)
+        return self.coordinator.store.find(group_id)
 
     def state(self, group_id: str) -> str:
         """The group's state, Dead when it is not there."""

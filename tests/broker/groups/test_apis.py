@@ -72,8 +72,9 @@ def node(started: Node) -> Iterator[Node]:
     yield started
     started.security, started.settings = security, started.given_settings
     store = started.groups.store
-    for group_id, group in list(store.groups.items()):
-        store.write(group_id, [*started.groups.offsets.all_tombstones(group_id), *group_tombstones(group)])
+    for group in store.groups():
+        tombstones = [*started.groups.offsets.all_tombstones(group.group_id), *group_tombstones(group)]
+        store.write(group.group_id, tombstones)
 
 
 def context_of(api_key: int, version: int) -> RequestContext:
@@ -491,9 +492,9 @@ def test_offset_fetch_supports_several_groups(node: Node) -> None:
 
 
 def test_an_internal_error_has_a_response_in_every_version(node: Node) -> None:
-    groups, node.groups.store.groups = node.groups.store.groups, None
+    groups, node.groups.store.classic = node.groups.store.classic, None
     for api_key, api in APIS.items():
         cls = registry.request(api_key)
         for version in range(api.lowest, api.highest + 1):
             ask(node, cls(), version)
-    node.groups.store.groups = groups
+    node.groups.store.classic = groups

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kwire.broker.groups.embedded_protocol import read_assignment
+from kwire.internal_topics.consumer_protocol import read_assignment
 from kwire.protocol.error_codes import ErrorCode
 from tests.broker.groups.harness import Bench, assignment, subscription
 from tests.broker.groups.test_consumer_protocol import Member

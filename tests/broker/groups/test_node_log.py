@@ -65,11 +65,12 @@ def note(key: Any, value: Any, producer: str, offsets: Offsets, pending: list[An
 def groups_of(node: Node) -> tuple[Offsets, set[str]]:
     """The same of ours."""
     store = node.groups.store
+    groups = {group.group_id for group in store.groups()}
     offsets = {
         group: {partition: offset.offset for partition, offset in store.state.offsets_of(group).items()}
-        for group in store.groups
+        for group in groups
     }
-    return {group: found for group, found in offsets.items() if found}, set(store.groups)
+    return {group: found for group, found in offsets.items() if found}, groups
 
 
 @pytest.mark.parametrize("name", ["modern", "modern44"])
@@ -88,7 +89,6 @@ CHILD = """
     from kwire.broker import Broker
     from tests.broker.groups.harness import Bench, subscription
     from kwire.messages import OffsetCommitValue
-    from kwire.broker.groups import Producer
 
     def fill(node):
         node.controller.create_topic("t", 4)

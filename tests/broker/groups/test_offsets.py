@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.broker.groups import Producer
+from kwire.broker.transactions import ProducerIdAndEpoch
 from kwire.errors import BrokerError
 from kwire.protocol.error_codes import ErrorCode
 from tests.broker.groups.harness import Bench, subscription
@@ -97,7 +97,7 @@ def test_the_length_of_metadata_is_javas() -> None:
 def test_transactional_offsets_apply_at_commit() -> None:
     bench = Bench()
     bench.commit("g", {P0: 1})
-    producer = Producer(7, 0)
+    producer = ProducerIdAndEpoch(7, 0)
     assert bench.commit("g", {P0: 5, P1: 6}, producer=producer) == ErrorCode.NONE
     state = bench.coordinator.store.state
     assert bench.committed("g") == {P0: 1}
@@ -111,7 +111,7 @@ def test_transactional_offsets_apply_at_commit() -> None:
 
 def test_transactional_offsets_are_dropped_at_abort() -> None:
     bench = Bench()
-    bench.commit("g", {P0: 5}, producer=Producer(7, 0))
+    bench.commit("g", {P0: 5}, producer=ProducerIdAndEpoch(7, 0))
     bench.coordinator.complete_transaction(7, commit=False)
     bench.coordinator.complete_transaction(8, commit=True)  # of somebody else: nothing of ours
     assert bench.committed("g") == {}
@@ -119,7 +119,7 @@ def test_transactional_offsets_are_dropped_at_abort() -> None:
 
 def test_a_transaction_does_not_overwrite_a_later_commit() -> None:
     bench = Bench()
-    bench.commit("g", {P0: 5}, producer=Producer(7, 0))
+    bench.commit("g", {P0: 5}, producer=ProducerIdAndEpoch(7, 0))
     bench.commit("g", {P0: 9})
     partition = bench.coordinator.store.partition_of("g")
     bench.log.append_marker(partition, 7, commit=True)
@@ -136,7 +136,7 @@ def test_a_marker_ends_the_transaction_only_in_its_partition() -> None:
     one = "g"
     other = next(group for group in groups if partitions[group] != partitions[one])
     for group in (one, other):
-        bench.commit(group, {P0: 5}, producer=Producer(7, 0))
+        bench.commit(group, {P0: 5}, producer=ProducerIdAndEpoch(7, 0))
     bench.log.append_marker(partitions[one], 7, commit=True)
     bench.coordinator.complete_transaction(7, commit=True, partitions=[partitions[one]])
     assert (bench.committed(one), bench.committed(other)) == ({P0: 5}, {})
@@ -147,7 +147,7 @@ def test_a_marker_ends_the_transaction_only_in_its_partition() -> None:
 def test_transactional_commits_check_generations() -> None:
     bench = Bench()
     [member] = bench.stable("g")
-    producer = Producer(7, 0)
+    producer = ProducerIdAndEpoch(7, 0)
     assert bench.commit("g", {P0: 1}, member, 1, producer=producer) == ErrorCode.NONE
     assert bench.commit("g", {P0: 1}, member, 2, producer=producer) == ErrorCode.ILLEGAL_GENERATION
     assert bench.commit("g", {P0: 1}, producer=producer) == ErrorCode.NONE  # older clients say nothing of it
@@ -177,7 +177,7 @@ def test_an_empty_group_is_deleted_with_its_offsets() -> None:
     [member] = bench.stable("g")
     consumer = Member(bench, "h")
     bench.commit("g", {P0: 1}, member, 1)
-    bench.commit("g", {U0: 1}, producer=Producer(7, 0))
+    bench.commit("g", {U0: 1}, producer=ProducerIdAndEpoch(7, 0))
     for group in ("g", "h"):
         with pytest.raises(BrokerError) as refused:
             bench.coordinator.delete(group)
@@ -195,7 +195,7 @@ def test_an_empty_group_is_deleted_with_its_offsets() -> None:
 def test_offsets_of_a_deleted_topic_are_removed() -> None:
     bench = Bench()
     bench.commit("g", {P0: 1, U0: 2})
-    bench.commit("h", {P1: 1}, producer=Producer(7, 0))
+    bench.commit("h", {P1: 1}, producer=ProducerIdAndEpoch(7, 0))
     bench.coordinator.topics_deleted(["t"])
     bench.coordinator.complete_transaction(7, commit=True)
     assert (bench.committed("g"), bench.committed("h")) == ({U0: 2}, {})
@@ -261,7 +261,7 @@ def test_a_commit_with_an_expiry_time_expires_at_that_time() -> None:
 def test_offsets_in_an_open_transaction_do_not_expire() -> None:
     bench = Bench(offsets_retention_minutes=1, offsets_retention_check_interval_ms=10_000)
     bench.commit("g", {P0: 1})
-    bench.commit("g", {P0: 2}, producer=Producer(7, 0))
+    bench.commit("g", {P0: 2}, producer=ProducerIdAndEpoch(7, 0))
     bench.clock.advance(90_000)
     assert bench.committed("g") == {P0: 1}
     bench.coordinator.complete_transaction(7, commit=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from kwire.broker.groups import records
-from kwire.broker.groups.offsets_log import NO_PRODUCER
 from kwire.broker.groups.records import GroupRecord
+from kwire.broker.transactions import NO_PRODUCER
 from kwire.internal_topics.groups_state import GroupsState
 from kwire.log import LogDirectory
 from kwire.messages import OffsetCommitKey, OffsetCommitValue

@@ -9,14 +9,17 @@ Source: kafka.server.KafkaApis.handleConsumerGroupDescribe 4.0; ConsumerGroup.as
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kwire.broker.apis.consumer_group_heartbeat import check_enabled
 from kwire.broker.apis.describe_groups import allowed_operations
 from kwire.broker.authorization import NO_OPERATIONS, Operation, ResourceType
 from kwire.broker.context import RequestContext
-from kwire.broker.groups.consumer_group import ConsumerGroup
-from kwire.broker.groups.consumer_member import Assignment, ConsumerMember
+from kwire.broker.groups.consumer_group import preferred_assignor
 from kwire.broker.node import Node
 from kwire.errors import BrokerError
+from kwire.internal_topics.group_members import AssignedPartitions
+from kwire.internal_topics.group_members import Member as StoredMember
 from kwire.messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from kwire.messages.consumer_group_describe_response import Assignment as AssignmentMessage
 from kwire.messages.consumer_group_describe_response import DescribedGroup, Member
@@ -45,14 +48,14 @@ def describe(node: Node, context: RequestContext, group_id: str) -> DescribedGro
     node.authorize(context, Operation.DESCRIBE, ResourceType.GROUP, group_id)
     if not group_id:
         raise refusal(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
-    group: ConsumerGroup = node.groups.store.consumer_group(group_id)
+    group = node.groups.store.consumer_group(group_id)
     described = DescribedGroup(
         group_id=group_id,
         group_state=group.state,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        assignor_name=group.preferred_assignor(group.members.values(), node.groups.consumers.default_assignor()),
-        members=[describe_member(node, group, member) for member in group.members.values()],
+        assignor_name=preferred_assignor(group.members.values(), node.groups.consumers.default_assignor()),
+        members=[describe_member(node, member) for member in group.members.values()],
         authorized_operations=NO_OPERATIONS,
     )
     topics = {name for member in described.members for name in member.subscribed_topic_names}
@@ -67,7 +70,7 @@ def describe(node: Node, context: RequestContext, group_id: str) -> DescribedGro
     return described
 
 
-def describe_member(node: Node, group: ConsumerGroup, member: ConsumerMember) -> Member:
+def describe_member(node: Node, member: StoredMember) -> Member:
     """Describe one member."""
     return Member(
         member_id=member.member_id,
@@ -76,23 +79,23 @@ def describe_member(node: Node, group: ConsumerGroup, member: ConsumerMember) ->
         member_epoch=member.epoch,
         client_id=member.client_id,
         client_host=member.client_host,
-        subscribed_topic_names=sorted(member.topic_names),
-        subscribed_topic_regex=member.topic_regex,
+        subscribed_topic_names=sorted(member.subscribed_topics),
+        subscribed_topic_regex=member.subscribed_regex,
         assignment=to_message(node, member.assigned),
-        target_assignment=to_message(node, group.target.get(member.member_id, {})),
+        target_assignment=to_message(node, member.target or ()),
         member_type=CLASSIC_MEMBER if member.uses_classic_protocol else CONSUMER_MEMBER,
     )
 
 
-def to_message(node: Node, assignment: Assignment) -> AssignmentMessage:
+def to_message(node: Node, assignment: Iterable[AssignedPartitions]) -> AssignmentMessage:
     """Convert an assignment, with topic names; deleted topics are omitted."""
     return AssignmentMessage(
         topic_partitions=[
             ConsumerGroupDescribeResponse.TopicPartitions(
-                topic_id=topic_id, topic_name=topic.name, partitions=sorted(partitions)
+                topic_id=topic.topic_id, topic_name=topic.name, partitions=sorted(each.partitions)
             )
-            for topic_id, partitions in assignment.items()
-            if (topic := node.topics.with_id(topic_id)) is not None
+            for each in assignment
+            if each.partitions and each.topic_id and (topic := node.topics.with_id(each.topic_id)) is not None
         ]
     )
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from kwire.broker.authorization import NO_OPERATIONS, Operation, ResourceType, operations_mask
 from kwire.broker.context import RequestContext
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicState
-from kwire.broker.groups.consumer_group import ConsumerGroup
+from kwire.broker.groups.store import Group
 from kwire.broker.node import Node
 from kwire.messages import DescribeGroupsRequest, DescribeGroupsResponse
 from kwire.messages.describe_groups_response import DescribedGroup, DescribedGroupMember
@@ -31,7 +31,7 @@ def handle(node: Node, context: RequestContext, request: DescribeGroupsRequest) 
         if not node.may(context, Operation.DESCRIBE, ResourceType.GROUP, group_id):
             response.groups.append(failed(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED))
             continue
-        described = describe(node.groups.store.groups.get(group_id), group_id, context.api_version)
+        described = describe(node.groups.store.find(group_id), group_id, context.api_version)
         if request.include_authorized_operations and not described.error_code:
             described.authorized_operations = allowed_operations(node, context, group_id)
         response.groups.append(described)
@@ -43,7 +43,7 @@ def allowed_operations(node: Node, context: RequestContext, group_id: str) -> in
     return operations_mask([op for op in GROUP_OPERATIONS if node.may(context, op, ResourceType.GROUP, group_id)])
 
 
-def describe(group: ClassicGroup | ConsumerGroup | None, group_id: str, version: int) -> DescribedGroup:
+def describe(group: Group | None, group_id: str, version: int) -> DescribedGroup:
     """Describe one group."""
     if not isinstance(group, ClassicGroup):
         described = DescribedGroup(group_id=group_id, group_state=DEAD, authorized_operations=NO_OPERATIONS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.groups.offset_requests import check_partition
+from kwire.broker.groups.offsets import subscription
 from kwire.broker.node import Node
 from kwire.messages import OffsetDeleteRequest, OffsetDeleteResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
@@ -18,12 +19,12 @@ def handle(node: Node, context: RequestContext, request: OffsetDeleteRequest) ->
     node.authorize(context, Operation.DELETE, ResourceType.GROUP, request.group_id)
     if not request.group_id:
         raise refusal(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
-    group = node.groups.offsets.check_delete(request.group_id)
+    subscribes = subscription(node.groups.offsets.check_delete(request.group_id))
     response = OffsetDeleteResponse()
     deleted = []
     for topic in request.topics:
         result = OffsetDeleteResponse.OffsetDeleteResponseTopic(name=topic.name, partitions=[])
-        subscribed = group.is_subscribed_to(topic.name)
+        subscribed = subscribes(topic.name)
         for partition in topic.partitions:
             index = partition.partition_index
             code = check_partition(node, context, topic.name, index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

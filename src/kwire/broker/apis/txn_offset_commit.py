@@ -15,7 +15,6 @@ from __future__ import annotations
 from kwire.broker.authorization import Operation, ResourceType
 from kwire.broker.context import RequestContext
 from kwire.broker.groups.offset_requests import Commits, Outcome, commit_each, response_topics, same_error
-from kwire.broker.groups.offsets_log import Producer
 from kwire.broker.node import Node
 from kwire.broker.transactions.admission import ClientSupport, admit
 from kwire.broker.transactions.metadata import ProducerIdAndEpoch
@@ -65,19 +64,18 @@ def commit(node: Node, context: RequestContext, request: TxnOffsetCommitRequest,
         version=context.api_version,
         transactional=True,
     )
-    check_transaction(node, context.api_version, request)
-    producer = Producer(request.producer_id, request.producer_epoch)
+    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
+    check_transaction(node, context.api_version, request, producer)
     node.groups.offsets.commit(request.group_id, commits, producer)
 
 
-def check_transaction(node: Node, version: int, request: TxnOffsetCommitRequest) -> None:
+def check_transaction(node: Node, version: int, request: TxnOffsetCommitRequest, producer: ProducerIdAndEpoch) -> None:
     """Verify that the transaction has the group's partition, or add it. Raises BrokerError."""
     support = ClientSupport.of_offset_commit(version)
     if support is not ClientSupport.ADD and not node.settings.transaction_partition_verification_enable:
         return
     index = node.groups.store.partition_of(request.group_id)
     partition = node.topics.partition(GROUPS_TOPIC, index)
-    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     if partition is not None:
         entry = partition.opened.producers.entries.get(producer.producer_id)
         if entry is not None and entry.transaction_first_offset is not None and entry.producer_epoch == producer[1]:

@@ -1,15 +1,15 @@
-"""Consumer groups: both protocols, committed offsets, and the log they live in.
+"""Consumer groups: both protocols, committed offsets, and their log.
 
-coordinator        what handlers call
+coordinator        the interface for handlers
 classic_protocol   JoinGroup, SyncGroup, Heartbeat, LeaveGroup    classic_rebalance, classic_group: its parts
-consumer_protocol  ConsumerGroupHeartbeat                         consumer_group, consumer_member, reconciliation
-assignors          who is to have what                            subscription, topic_regex: of which topics
-migration          members of both protocols in one group         embedded_protocol: what consumers put into bytes
+consumer_protocol  ConsumerGroupHeartbeat                         consumer_group, reconciliation: its parts
+assignors          target assignments                             topic_regex: patterns of subscriptions
+migration          members of both protocols in one group
 offsets            commits, fetches, expiry
-store              groups out of records, records before belief   records, offsets_log, placement
+store              all groups; writes and applies records         records, placement
 """
 
 from kwire.broker.groups.coordinator import GroupCoordinator
-from kwire.broker.groups.offsets_log import NO_PRODUCER, OffsetsLog, Producer
+from kwire.broker.groups.store import OffsetsLog
 
-__all__ = ["NO_PRODUCER", "GroupCoordinator", "OffsetsLog", "Producer"]
+__all__ = ["GroupCoordinator", "OffsetsLog"]

@@ -19,8 +19,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kwire.broker.groups.embedded_protocol import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from kwire.broker.groups.responses import JoinCallback, SyncCallback
+from kwire.errors import DecodeError
+from kwire.internal_topics.consumer_protocol import PROTOCOL_TYPE, stored_version
+from kwire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kwire.messages.join_group_response import JoinGroupResponse, JoinGroupResponseMember
 from kwire.messages.sync_group_response import SyncGroupResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
@@ -253,7 +255,7 @@ class ClassicGroup:
     @property
     def uses_consumer_protocol(self) -> bool:
         """Whether the members are consumers, whose metadata is readable here."""
-        return self.protocol_type == CONSUMER_PROTOCOL_TYPE
+        return self.protocol_type == PROTOCOL_TYPE
 
     def find_subscribed_topics(self) -> frozenset[str] | None:
         """Return the topics that the members of this generation subscribe to; see subscribed_topics."""
@@ -293,3 +295,15 @@ class ClassicGroup:
             leader=self.leader or "",
             skip_assignment=skip_assignment,
         )
+
+
+def subscribed_topics(metadata: Iterable[bytes]) -> frozenset[str] | None:
+    """Return all topics of these subscriptions, None if one cannot be read. Only fields of version 0 are read."""
+    topics: set[str] = set()
+    try:
+        for data in metadata:
+            stored_version(data)
+            topics.update(ConsumerProtocolSubscription.decode_from(data, 2, version=0)[0].topics)
+    except DecodeError:
+        return None
+    return frozenset(topics)

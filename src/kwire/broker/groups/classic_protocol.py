@@ -47,7 +47,7 @@ class ClassicProtocol:
 
         Raises BrokerError for a rejected request; its response carries the member id of the request.
         """
-        group = self.store.groups.get(request.group_id)
+        group = self.store.find(request.group_id)
         if group is None:
             if request.member_id:
                 raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"Classic group {request.group_id} not found.")
@@ -58,9 +58,9 @@ class ClassicProtocol:
     def _make_group(self, group_id: str) -> ClassicGroup:
         group = self.store.new_classic_group(group_id)
         try:
-            self.store.write(group_id, [empty_group_metadata(group)], apply=False)
+            self.store.write(group_id, [empty_group_metadata(group)])
         except BrokerError:
-            del self.store.groups[group_id]
+            del self.store.classic[group_id]
             raise
         return group
 
@@ -176,7 +176,7 @@ class ClassicProtocol:
         if group.state is ClassicState.STABLE and group.select_protocol() == group.protocol_name:
             assignments = {member.member_id: member.assignment for member in group.members.values()}
             try:
-                self.store.write(group.group_id, [group_metadata(group, assignments)], apply=False)
+                self.store.write(group.group_id, [group_metadata(group, assignments)])
             except BrokerError:
                 member.awaiting_join = None
                 group.replace_static(request.group_instance_id, new_id, old_id)
@@ -232,7 +232,7 @@ class ClassicProtocol:
     def _store_assignment(self, group: ClassicGroup, request: SyncGroupRequest) -> None:
         assignments = {given.member_id: bytes(given.assignment) for given in request.assignments}
         try:
-            self.store.write(group.group_id, [group_metadata(group, assignments)], apply=False)
+            self.store.write(group.group_id, [group_metadata(group, assignments)])
         except BrokerError as error:
             self.rebalance.assign(group, {}, ErrorCode(error.code))
             self.rebalance.prepare_or_complete(group, f"the assignment could not be stored: {error}")

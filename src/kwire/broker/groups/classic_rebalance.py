@@ -89,7 +89,7 @@ class ClassicRebalance:
 
     def _if_there(self, group: ClassicGroup, act: Callable[[ClassicGroup], object]) -> None:
         """Act on a group unless it was deleted or upgraded since."""
-        if self.store.groups.get(group.group_id) is group:
+        if self.store.classic.get(group.group_id) is group:
             act(group)
 
     # --- a generation begins ---
@@ -132,7 +132,7 @@ class ClassicRebalance:
     def _write_emptied(self, group: ClassicGroup) -> None:
         """Store the generation of a group that lost its last member; in memory only if the log cannot be written."""
         try:
-            self.store.write(group.group_id, [group_metadata(group, {})], apply=False)
+            self.store.write(group.group_id, [group_metadata(group, {})])
         except BrokerError as error:
             log.warning("group %s: its generation %d is lost: %s", group.group_id, group.generation_id, error)
 

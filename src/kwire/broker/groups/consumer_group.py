@@ -1,4 +1,4 @@
-"""A group of the consumer protocol: epochs, members, the target assignment, and the owners of partitions.
+"""Consumer groups: the groups of `GroupsState`, with the rules of the consumer protocol.
 
     epoch             rises when members, subscriptions or topics change
     assignment_epoch  the epoch for which the target assignment was computed
@@ -10,155 +10,167 @@
     Reconciling  a member's epoch is below assignment_epoch, or it waits for partitions
     Stable       every member has its target assignment
 
-All of it follows from records, so a restart does not change it; only the topics are checked again.
+All of it follows from records, so a restart does not change it.
 
 Source: KIP-848; org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup, modern.ModernGroup.
 """
 
 from __future__ import annotations
 
-import enum
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol, TypeAlias
 from uuid import UUID
 
-from kwire.broker.groups.consumer_member import Assignment, ConsumerMember
-from kwire.broker.groups.embedded_protocol import CONSUMER_PROTOCOL_TYPE
-from kwire.broker.groups.subscription import subscribed_topics
-from kwire.internal_topics.groups_state import ResolvedRegex, TopicMetadata
+from kwire.broker.topics import TopicRegistry
+from kwire.internal_topics.consumer_protocol import PROTOCOL_TYPE
+from kwire.internal_topics.group_members import AssignedPartitions, Member
+from kwire.internal_topics.groups_state import CONSUMER, Group, ResolvedRegex, TopicMetadata
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-__all__ = ["ConsumerGroup", "ConsumerState"]
+__all__ = [
+    "LEAVE_EPOCH",
+    "LEAVE_STATIC_EPOCH",
+    "Assignment",
+    "ConsumerGroup",
+    "classic_members",
+    "group_topics",
+    "is_owned",
+    "member_of",
+    "member_topics",
+    "new_group",
+    "preferred_assignor",
+    "static_member",
+    "supports_classic",
+    "target_of",
+    "to_assignment",
+    "to_partitions",
+    "topics_metadata",
+    "waits_for_others",
+]
 
-NOBODY = -1
+LEAVE_EPOCH = -1
+"""Member epoch of a heartbeat that leaves the group."""
+LEAVE_STATIC_EPOCH = -2
+"""Member epoch of a heartbeat that leaves for a while: the instance's partitions stay with it."""
+
+ConsumerGroup: TypeAlias = Group
+"""A group of the consumer protocol."""
+Assignment: TypeAlias = Mapping[UUID, frozenset[int]]
+"""Partitions by topic id, no topic without partitions."""
 
 
-class ConsumerState(enum.StrEnum):
-    """State names in the responses of ConsumerGroupDescribe and ListGroups."""
-
-    EMPTY = "Empty"
-    ASSIGNING = "Assigning"
-    RECONCILING = "Reconciling"
-    STABLE = "Stable"
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class ConsumerGroup:
-    """A consumer group.
-
-    topics: the topics that members read, when last checked. look_again: whether the next heartbeat checks the topics.
-    partition_epochs: the epoch of the member that owns a partition.
-    """
-
-    group_id: str
-    epoch: int = 0
-    assignment_epoch: int = 0
-    members: dict[str, ConsumerMember] = field(default_factory=dict)
-    static_members: dict[str, str] = field(default_factory=dict)
-    target: dict[str, Assignment] = field(default_factory=dict)
-    topics: dict[str, TopicMetadata] = field(default_factory=dict)
-    regexes: dict[str, ResolvedRegex] = field(default_factory=dict)
-    partition_epochs: dict[tuple[UUID, int], int] = field(default_factory=dict)
-    look_again: bool = True
+class TopicPartitions(Protocol):
+    """Partitions of a topic, in a message or in the state of a group."""
 
     @property
-    def state(self) -> ConsumerState:
-        """The state, by the conditions in the table above."""
-        if not self.members:
-            return ConsumerState.EMPTY
-        if self.epoch > self.assignment_epoch:
-            return ConsumerState.ASSIGNING
-        if all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.values()):
-            return ConsumerState.STABLE
-        return ConsumerState.RECONCILING
+    def topic_id(self) -> UUID | None:
+        """The topic's id."""
 
-    # --- members ---
+    @property
+    def partitions(self) -> Sequence[int]:
+        """Numbers of partitions."""
 
-    def member(self, member_id: str) -> ConsumerMember:
-        """Return a member. Raises BrokerError: UNKNOWN_MEMBER_ID."""
-        member = self.members.get(member_id)
-        if member is None:
-            raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
-        return member
 
-    def static_member(self, instance_id: str | None) -> ConsumerMember | None:
-        """Return the member of an instance."""
-        member_id = self.static_members.get(instance_id) if instance_id is not None else None
-        return None if member_id is None else self.members.get(member_id)
+def to_assignment(topics: Iterable[TopicPartitions]) -> Assignment:
+    """Return the partitions by topic id."""
+    return {each.topic_id: frozenset(each.partitions) for each in topics if each.topic_id and each.partitions}
 
-    def put(self, member: ConsumerMember) -> None:
-        """Add or replace a member."""
-        self._release(self.members.get(member.member_id))
-        self.members[member.member_id] = member
-        for partition in self._held(member):
-            self.partition_epochs[partition] = member.epoch
-        if member.instance_id is not None:
-            self.static_members[member.instance_id] = member.member_id
 
-    def remove(self, member_id: str) -> None:
-        """Remove a member and its ownership of partitions."""
-        member = self.members.pop(member_id, None)
-        self._release(member)
-        if member is not None and self.static_members.get(member.instance_id or "") == member_id:
-            del self.static_members[member.instance_id or ""]
+def to_partitions(assignment: Assignment) -> tuple[AssignedPartitions, ...]:
+    """Return an assignment as the state of a group has it, partitions in order."""
+    return tuple(AssignedPartitions(topic_id=topic, partitions=tuple(sorted(p))) for topic, p in assignment.items())
 
-    def _release(self, member: ConsumerMember | None) -> None:
-        """End a member's ownership of its partitions, unless another member owns them at another epoch by now."""
-        if member is not None:
-            for partition in self._held(member):
-                if self.partition_epochs.get(partition) == member.epoch:
-                    del self.partition_epochs[partition]
 
-    @staticmethod
-    def _held(member: ConsumerMember) -> Iterable[tuple[UUID, int]]:
-        for held in (member.assigned, member.pending_revocation):
-            for topic_id, partitions in held.items():
-                for partition in partitions:
-                    yield topic_id, partition
+def new_group(group_id: str, epoch: int = 0) -> ConsumerGroup:
+    """Return a consumer group that has no record yet."""
+    return ConsumerGroup(group_id=group_id, partition=-1, kind=CONSUMER, epoch=epoch, assignment_epoch=epoch)
 
-    def is_held(self, topic_id: UUID, partition: int) -> bool:
-        """Return whether a member owns a partition or still has to revoke it."""
-        return self.partition_epochs.get((topic_id, partition), NOBODY) != NOBODY
 
-    def waits_for_others(self, member: ConsumerMember) -> bool:
-        """Return whether another member still owns a partition of a member's target assignment."""
-        return any(
-            partition not in member.assigned.get(topic_id, ()) and self.is_held(topic_id, partition)
-            for topic_id, partitions in self.target.get(member.member_id, {}).items()
-            for partition in partitions
-        )
+# --- members ---
 
-    def target_of(self, member: ConsumerMember) -> Assignment:
-        """Return a member's target assignment; for an instance with a new member id, that of the old id."""
-        previous = self.static_members.get(member.instance_id) if member.instance_id is not None else None
-        return self.target.get(previous or member.member_id, {})
 
-    # --- subscriptions ---
+def member_of(group: ConsumerGroup, member_id: str) -> Member:
+    """Return a member. Raises BrokerError: UNKNOWN_MEMBER_ID."""
+    member = group.members.get(member_id)
+    if member is None:
+        raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}.")
+    return member
 
-    def subscribed_topics(self) -> Counter[str]:
-        """Return the number of members that subscribe to each topic name."""
-        return subscribed_topics(self.members.values(), self.regexes)
 
-    def is_subscribed_to(self, topic: str) -> bool:
-        """Return whether a member reads a topic."""
-        return topic in self.subscribed_topics()
+def static_member(group: ConsumerGroup, instance_id: str | None) -> Member | None:
+    """Return the member of an instance."""
+    if instance_id is None:
+        return None
+    return next((member for member in group.members.values() if member.instance_id == instance_id), None)
 
-    def preferred_assignor(self, members: Iterable[ConsumerMember], default: str) -> str:
-        """Return the server-side assignor that most members ask for."""
-        votes = Counter(member.assignor for member in members if member.assignor is not None)
-        return votes.most_common(1)[0][0] if votes else default
 
-    # --- members that speak the classic protocol ---
+def is_owned(group: ConsumerGroup, topic_id: UUID, partition: int) -> bool:
+    """Return whether a member owns a partition or still has to revoke it."""
+    return any(
+        each.topic_id == topic_id and partition in each.partitions
+        for member in group.members.values()
+        for each in (*member.assigned, *member.revoking)
+    )
 
-    def classic_members(self) -> list[ConsumerMember]:
-        """Return the members that joined with JoinGroup."""
-        return [member for member in self.members.values() if member.uses_classic_protocol]
 
-    def supports_classic(self, protocol_type: str, names: Iterable[str]) -> bool:
-        """Return whether a member with these classic protocols is compatible with the classic members."""
-        if protocol_type != CONSUMER_PROTOCOL_TYPE:
-            return False
-        classic = self.classic_members()
-        offered = Counter(name for member in classic for name, _ in member.classic_protocols)
-        return any(offered[name] == len(classic) for name in names)
+def waits_for_others(group: ConsumerGroup, member: Member) -> bool:
+    """Return whether another member still owns a partition of a member's target assignment."""
+    assigned = to_assignment(member.assigned)
+    return any(
+        partition not in assigned.get(topic_id, ()) and is_owned(group, topic_id, partition)
+        for topic_id, partitions in to_assignment(member.target or ()).items()
+        for partition in partitions
+    )
+
+
+def target_of(group: ConsumerGroup, member: Member) -> Assignment:
+    """Return a member's target assignment; for an instance with a new member id, that of the old id."""
+    stored = static_member(group, member.instance_id) or group.members.get(member.member_id)
+    return {} if stored is None else to_assignment(stored.target or ())
+
+
+# --- subscriptions ---
+
+
+def member_topics(member: Member, regexes: Mapping[str, ResolvedRegex]) -> frozenset[str]:
+    """Return the topic names that a member subscribes to, by name or by regular expression."""
+    resolved = regexes.get(member.subscribed_regex) if member.subscribed_regex else None
+    return frozenset(member.subscribed_topics) | (frozenset() if resolved is None else resolved.topics)
+
+
+def group_topics(members: Iterable[Member], regexes: Mapping[str, ResolvedRegex]) -> frozenset[str]:
+    """Return the topic names that members subscribe to; the topics need not exist."""
+    return frozenset(name for member in members for name in member_topics(member, regexes))
+
+
+def topics_metadata(names: Iterable[str], topics: TopicRegistry, rack: str | None) -> dict[str, TopicMetadata]:
+    """Return the metadata of existing topics, in order of their names."""
+    return {
+        name: TopicMetadata(topic_id=topic.topic_id, name=name, partition_count=len(topic.partitions), rack=rack)
+        for name in sorted(names)
+        if (topic := topics.get(name)) is not None
+    }
+
+
+def preferred_assignor(members: Iterable[Member], default: str) -> str:
+    """Return the server-side assignor that most members ask for."""
+    votes = Counter(member.assignor for member in members if member.assignor is not None)
+    return votes.most_common(1)[0][0] if votes else default
+
+
+# --- members that use the classic protocol ---
+
+
+def classic_members(group: ConsumerGroup) -> list[Member]:
+    """Return the members that joined with JoinGroup."""
+    return [member for member in group.members.values() if member.uses_classic_protocol]
+
+
+def supports_classic(group: ConsumerGroup, protocol_type: str, names: Iterable[str]) -> bool:
+    """Return whether a member with these classic protocols is compatible with the classic members."""
+    if protocol_type != PROTOCOL_TYPE:
+        return False
+    classic = classic_members(group)
+    offered = Counter(name for member in classic for name, _ in member.classic_protocols)
+    return any(offered[name] == len(classic) for name in names)

@@ -14,28 +14,37 @@ Source: KIP-848; org.apache.kafka.coordinator.group.GroupMetadataManager.consume
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from kwire.broker.context import RequestContext
 from kwire.broker.groups import assignors, records
-from kwire.broker.groups.consumer_group import ConsumerGroup
-from kwire.broker.groups.consumer_member import (
+from kwire.broker.groups.classic_group import ClassicGroup
+from kwire.broker.groups.consumer_group import (
     LEAVE_STATIC_EPOCH,
     Assignment,
-    ConsumerMember,
+    ConsumerGroup,
+    group_topics,
+    is_owned,
+    member_of,
+    member_topics,
+    preferred_assignor,
+    static_member,
+    target_of,
     to_assignment,
+    topics_metadata,
 )
 from kwire.broker.groups.reconciliation import reconcile
 from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.store import GroupStore
-from kwire.broker.groups.subscription import member_topics, subscribed_topics, topics_metadata
 from kwire.broker.groups.topic_regex import TopicRegex
 from kwire.errors import BrokerError
 from kwire.identifiers import new_uuid, render_uuid
-from kwire.internal_topics.group_members import MemberState
+from kwire.internal_topics.group_members import AssignedPartitions as StoredPartitions
+from kwire.internal_topics.group_members import Member, MemberState
 from kwire.internal_topics.groups_state import ResolvedRegex
 from kwire.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kwire.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
@@ -62,8 +71,8 @@ class Step:
     whether step 4 changed the member.
     """
 
-    before: ConsumerMember
-    member: ConsumerMember
+    before: Member
+    member: Member
     replaces: str
     records: list[GroupRecord]
     moved: bool = False
@@ -141,26 +150,25 @@ class ConsumerProtocol:
         self.check_size(group, member_id)
         owned = None if request.topic_partitions is None else to_assignment(request.topic_partitions)
         step = self._take_in(group, member_id, request, owned, written_before)
-        step.member = step.member.replace(
+        names = frozenset(request.subscribed_topic_names or ())
+        keeps_names = request.subscribed_topic_names is None or names == frozenset(step.member.subscribed_topics)
+        step.member = replace(
+            step.member,
             instance_id=request.instance_id or step.member.instance_id,
             rack_id=request.rack_id or step.member.rack_id,
             rebalance_timeout_ms=(
                 step.member.rebalance_timeout_ms if request.rebalance_timeout_ms == -1 else request.rebalance_timeout_ms
             ),
             assignor=request.server_assignor or step.member.assignor,
-            topic_names=(
-                step.member.topic_names
-                if request.subscribed_topic_names is None
-                else frozenset(request.subscribed_topic_names)
-            ),
-            topic_regex=(
-                step.member.topic_regex
+            subscribed_topics=step.member.subscribed_topics if keeps_names else tuple(sorted(names)),
+            subscribed_regex=(
+                step.member.subscribed_regex
                 if request.subscribed_topic_regex is None
                 else request.subscribed_topic_regex or None  # an empty one takes it back
             ),
             client_id=context.client_id,
             client_host=context.client_host,
-            classic_session_timeout_ms=None,
+            session_timeout_ms=-1,
             classic_protocols=(),
         )
         member = self.update(group, step, owned, may_see)
@@ -176,7 +184,7 @@ class ConsumerProtocol:
             response.assignment = ConsumerGroupHeartbeatResponse.Assignment(
                 topic_partitions=[
                     AssignedPartitions(topic_id=topic_id, partitions=sorted(partitions))
-                    for topic_id, partitions in member.assigned.items()
+                    for topic_id, partitions in to_assignment(member.assigned).items()
                 ]
             )
         return response
@@ -202,13 +210,13 @@ class ConsumerProtocol:
     ) -> Step:
         joins = request.member_epoch == 0
         if request.instance_id is None:
-            member = group.members.get(member_id) or ConsumerMember(member_id=member_id) if joins else None
-            member = member or group.member(member_id)
+            member = group.members.get(member_id) or Member(member_id=member_id, epoch=0) if joins else None
+            member = member or member_of(group, member_id)
             check_epoch(member, request.member_epoch, owned)
             return Step(before=member, member=member, replaces=member_id, records=written)
-        static = group.static_member(request.instance_id)
+        static = static_member(group, request.instance_id)
         if joins and static is None:
-            member = group.members.get(member_id) or ConsumerMember(member_id=member_id)
+            member = group.members.get(member_id) or Member(member_id=member_id, epoch=0)
             return Step(before=member, member=member, replaces=member_id, records=written)
         if joins and static is not None:
             if static.epoch != LEAVE_STATIC_EPOCH:
@@ -222,12 +230,12 @@ class ConsumerProtocol:
         check_epoch(static, request.member_epoch, owned)
         return Step(before=static, member=static, replaces=member_id, records=written)
 
-    def instance(self, group: ConsumerGroup, instance_id: str, member_id: str) -> ConsumerMember:
+    def instance(self, group: ConsumerGroup, instance_id: str, member_id: str) -> Member:
         """Return an instance's member by its member id.
 
         Raises BrokerError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
         """
-        static = group.static_member(instance_id)
+        static = static_member(group, instance_id)
         if static is None:
             raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
         if static.member_id != member_id:
@@ -237,15 +245,13 @@ class ConsumerProtocol:
             )
         return static
 
-    def replace_static(
-        self, group: ConsumerGroup, static: ConsumerMember, member_id: str, written: list[GroupRecord]
-    ) -> Step:
+    def replace_static(self, group: ConsumerGroup, static: Member, member_id: str, written: list[GroupRecord]) -> Step:
         """Return a new member that takes over the assignment of an instance's old one."""
-        new = static.replace(member_id=member_id, epoch=0, previous_epoch=0)
+        new = replace(static, member_id=member_id, epoch=0, previous_epoch=0)
         if static.member_id != member_id:
             written.extend(self.departure(group.group_id, static.member_id))
         written.append(records.member_subscription(group.group_id, new))
-        written.append(records.target_assignment(group.group_id, member_id, group.target.get(static.member_id, {})))
+        written.append(records.target_assignment(group.group_id, member_id, to_assignment(static.target or ())))
         written.append(records.current_assignment(group.group_id, new))
         self.cancel_timers(group.group_id, static.member_id)
         return Step(before=new, member=new, replaces=static.member_id, records=written)
@@ -254,16 +260,17 @@ class ConsumerProtocol:
 
     def update(
         self, group: ConsumerGroup, step: Step, owned: Assignment | None, may_see: Callable[[str], bool]
-    ) -> ConsumerMember:
+    ) -> Member:
         """Run steps 2 to 4 and write the records; return the member. Raises BrokerError; nothing has changed then."""
         member = step.member
         if member != step.before:
             step.records.append(records.member_subscription(group.group_id, member))
-        names_changed = member.topic_names != step.before.topic_names
-        regex_changed = member.topic_regex != step.before.topic_regex
+        names_changed = member.subscribed_topics != step.before.subscribed_topics
+        regex_changed = member.subscribed_regex != step.before.subscribed_regex
         epoch, target_epoch = group.epoch, group.assignment_epoch
-        target = group.target_of(member)
-        looks = names_changed or regex_changed or group.look_again or step.before.member_id not in group.members
+        target = target_of(group, member)
+        is_checked = group.group_id in self.store.checked and step.before.member_id in group.members
+        looks = names_changed or regex_changed or not is_checked
         if not looks and epoch == target_epoch:
             return self._finish(group, step, target_epoch, target, owned)
         after = {m.member_id: m for m in group.members.values() if m.member_id != step.replaces}
@@ -271,7 +278,7 @@ class ConsumerProtocol:
         if looks:
             regexes = self._resolve(group, after, step.records, may_see)
             topics = topics_metadata(
-                subscribed_topics(after.values(), regexes), self.store.topics, self.store.settings.broker_rack or None
+                group_topics(after.values(), regexes), self.store.topics, self.store.settings.broker_rack or None
             )
             rises = names_changed or regex_changed or topics != group.topics
             if topics != group.topics:
@@ -288,26 +295,25 @@ class ConsumerProtocol:
 
     def _finish(
         self, group: ConsumerGroup, step: Step, target_epoch: int, target: Assignment, owned: Assignment | None
-    ) -> ConsumerMember:
+    ) -> Member:
         """Run step 4 and write all records."""
         member = self._reconcile(group, step, target_epoch, target, owned)
         self.store.write(group.group_id, step.records)
-        stored = self.store.consumer_group(group.group_id)
-        stored.look_again = False
+        self.store.checked.add(group.group_id)
         if step.moved:
-            self.watch_rebalance(stored, member)
+            self.watch_rebalance(group.group_id, member)
         return member
 
     def _resolve(
         self,
         group: ConsumerGroup,
-        after: dict[str, ConsumerMember],
+        after: dict[str, Member],
         written: list[GroupRecord],
         may_see: Callable[[str], bool],
     ) -> dict[str, ResolvedRegex]:
         """Return the topics that match each regular expression; add records for new and changed results."""
         regexes = {}
-        for pattern in dict.fromkeys(m.topic_regex for m in after.values() if m.topic_regex):
+        for pattern in dict.fromkeys(m.subscribed_regex for m in after.values() if m.subscribed_regex):
             known = group.regexes.get(pattern)
             try:
                 compiled = TopicRegex(pattern)
@@ -330,8 +336,8 @@ class ConsumerProtocol:
     def _assign(
         self,
         group: ConsumerGroup,
-        after: dict[str, ConsumerMember],
-        member: ConsumerMember,
+        after: dict[str, Member],
+        member: Member,
         replaces: str,
         regexes: dict[str, ResolvedRegex],
         epoch: int,
@@ -346,23 +352,30 @@ class ConsumerProtocol:
             specifications[member_id] = assignors.MemberToAssign(
                 instance_id=one.instance_id,
                 topic_ids=tuple(topic.topic_id for topic in found),
-                target=group.target.get(replaces if one is member else member_id, {}),
+                target=to_assignment(self._target(group, replaces if one is member else member_id) or ()),
             )
-        assignor = ASSIGNORS[group.preferred_assignor(after.values(), self.default_assignor())]
+        assignor = ASSIGNORS[preferred_assignor(after.values(), self.default_assignor())]
         assignment = assignor(assignors.GroupToAssign(members=specifications, partition_counts=counts))
         for member_id in after:
             target = assignment.get(member_id, {})
-            if group.target.get(member_id) != target:
+            before = self._target(group, member_id)
+            if before is None or to_assignment(before) != target:
                 written.append(records.target_assignment(group.group_id, member_id, target))
         written.append(records.target_epoch(group.group_id, epoch))
         return assignment.get(member.member_id, {})
+
+    @staticmethod
+    def _target(group: ConsumerGroup, member_id: str) -> tuple[StoredPartitions, ...] | None:
+        """Return the target assignment of a member id; None without one."""
+        member = group.members.get(member_id)
+        return None if member is None else member.target
 
     # --- 4. the next step ---
 
     def _reconcile(
         self, group: ConsumerGroup, step: Step, target_epoch: int, target: Assignment, owned: Assignment | None
-    ) -> ConsumerMember:
-        member = reconcile(step.member, target_epoch, target, group.is_held, owned)
+    ) -> Member:
+        member = reconcile(step.member, target_epoch, target, functools.partial(is_owned, group), owned)
         step.moved = member is not step.member
         if step.moved:
             step.records.append(records.current_assignment(group.group_id, member))
@@ -373,11 +386,11 @@ class ConsumerProtocol:
     def leave(self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
         """Process a heartbeat with member epoch -1 or -2. Raises BrokerError."""
         if request.instance_id is None:
-            member = group.member(request.member_id)
+            member = member_of(group, request.member_id)
         else:
             member = self.instance(group, request.instance_id, request.member_id)
         if request.member_epoch == LEAVE_STATIC_EPOCH:
-            away = member.replace(epoch=LEAVE_STATIC_EPOCH, pending_revocation={})
+            away = replace(member, epoch=LEAVE_STATIC_EPOCH, revoking=())
             self.store.write(group.group_id, [records.current_assignment(group.group_id, away)])
             self.store.timers.cancel(("rebalance", group.group_id, member.member_id))
         else:
@@ -393,19 +406,18 @@ class ConsumerProtocol:
             records.member_subscription_tombstone(group_id, member_id),
         ]
 
-    def fence(self, group: ConsumerGroup, members: list[ConsumerMember]) -> None:
+    def fence(self, group: ConsumerGroup, members: list[Member]) -> None:
         """Remove members from the group, and raise its epoch. Raises BrokerError if the log cannot be written."""
         if len(members) == 1 and self.downgrade(group, members[0].member_id):
             return
         gone = {member.member_id for member in members}
         written = [record for member_id in sorted(gone) for record in self.departure(group.group_id, member_id)]
         after = {m.member_id: m for m in group.members.values() if m.member_id not in gone}
-        kept = {
-            pattern: r for pattern, r in group.regexes.items() if any(m.topic_regex == pattern for m in after.values())
-        }
+        used = {m.subscribed_regex for m in after.values()}
+        kept = {pattern: resolved for pattern, resolved in group.regexes.items() if pattern in used}
         written.extend(records.regex_tombstone(group.group_id, p) for p in group.regexes if p not in kept)
         topics = topics_metadata(
-            subscribed_topics(after.values(), kept), self.store.topics, self.store.settings.broker_rack or None
+            group_topics(after.values(), kept), self.store.topics, self.store.settings.broker_rack or None
         )
         if topics != group.topics:
             written.append(records.subscription_metadata(group.group_id, topics))
@@ -424,28 +436,29 @@ class ConsumerProtocol:
             lambda: self.expire(group_id, member_id, "its session expired"),
         )
 
-    def watch_rebalance(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+    def watch_rebalance(self, group_id: str, member: Member) -> None:
         """Start the rebalance timeout of a member that has to revoke partitions.
 
         Members of the classic protocol have to join again instead; see migration.
         """
-        name = ("rebalance", group.group_id, member.member_id)
+        name = ("rebalance", group_id, member.member_id)
         if member.state is not MemberState.UNREVOKED_PARTITIONS or member.uses_classic_protocol:
             self.store.timers.cancel(name)
             return
 
         def late() -> None:
-            now = group.members.get(member.member_id)
-            if now is not None and now.epoch == member.epoch:
-                self.expire(group.group_id, member.member_id, f"it did not leave epoch {member.epoch} in time")
+            why = f"it did not leave epoch {member.epoch} in time"
+            self.expire(group_id, member.member_id, why, epoch=member.epoch)
 
         self.store.timers.start(name, member.rebalance_timeout_ms, late)
 
-    def expire(self, group_id: str, member_id: str, why: str) -> None:
-        """Remove a member whose timer expired, unless it is gone already."""
-        group = self.store.groups.get(group_id)
-        member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
-        if not isinstance(group, ConsumerGroup) or not isinstance(member, ConsumerMember):
+    def expire(self, group_id: str, member_id: str, why: str, epoch: int | None = None) -> None:
+        """Remove a member whose timer expired, unless it is gone already. epoch: if it is still at this epoch."""
+        group = self.store.find(group_id)
+        if group is None or isinstance(group, ClassicGroup):
+            return
+        member = group.members.get(member_id)
+        if member is None or epoch not in (None, member.epoch):
             return
         log.info("group %s: member %s is fenced: %s", group_id, member_id, why)
         try:
@@ -460,7 +473,7 @@ class ConsumerProtocol:
             self.store.timers.cancel((what, group_id, member_id))
 
 
-def check_epoch(member: ConsumerMember, epoch: int, owned: Assignment | None) -> None:
+def check_epoch(member: Member, epoch: int, owned: Assignment | None) -> None:
     """Check a member's epoch; its last one is valid too, if the response was lost.
 
     Raises BrokerError: FENCED_MEMBER_EPOCH.
@@ -468,11 +481,12 @@ def check_epoch(member: ConsumerMember, epoch: int, owned: Assignment | None) ->
     if epoch == member.epoch:
         return
     behind = epoch < member.epoch
+    assigned = to_assignment(member.assigned)
     if (
         behind
         and epoch == member.previous_epoch
         and owned is not None
-        and all(partitions <= member.assigned.get(topic_id, frozenset()) for topic_id, partitions in owned.items())
+        and all(partitions <= assigned.get(topic_id, frozenset()) for topic_id, partitions in owned.items())
     ):
         return
     raise refusal(

@@ -16,15 +16,13 @@ from kwire.broker.context import RequestContext
 from kwire.broker.groups import records
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicState
 from kwire.broker.groups.classic_protocol import ClassicProtocol
-from kwire.broker.groups.consumer_group import ConsumerGroup
-from kwire.broker.groups.consumer_member import LEAVE_EPOCH, LEAVE_STATIC_EPOCH
+from kwire.broker.groups.consumer_group import LEAVE_EPOCH, LEAVE_STATIC_EPOCH, ConsumerGroup, new_group
 from kwire.broker.groups.consumer_protocol import ConsumerProtocol
 from kwire.broker.groups.migration import Migration
 from kwire.broker.groups.offsets import GroupOffsets, group_tombstones, is_empty
-from kwire.broker.groups.offsets_log import OffsetsLog
 from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.responses import JoinCallback, SyncCallback
-from kwire.broker.groups.store import GroupStore
+from kwire.broker.groups.store import GroupStore, OffsetsLog
 from kwire.broker.settings import Settings
 from kwire.broker.topics import TopicRegistry
 from kwire.errors import BrokerError
@@ -65,29 +63,28 @@ class GroupCoordinator:
         """Read the log and start every member's session. Raises LogError."""
         self.store.load()
         settings = self.store.settings
-        for group in list(self.store.groups.values()):
-            if isinstance(group, ClassicGroup):
-                for member in group.members.values():
-                    self.classic.rebalance.restart_session(group, member)
-                if len(group.members) > settings.group_max_size:
-                    self.classic.rebalance.prepare(group, "it has more members than group.max.size")
-                continue
+        for classic in list(self.store.classic.values()):
+            for member in classic.members.values():
+                self.classic.rebalance.restart_session(classic, member)
+            if len(classic.members) > settings.group_max_size:
+                self.classic.rebalance.prepare(classic, "it has more members than group.max.size")
+        for group in self.store.consumer_groups():
             for one in group.members.values():
-                timeout_ms = one.classic_session_timeout_ms or settings.group_consumer_session_timeout_ms
+                has_timeout = one.uses_classic_protocol
+                timeout_ms = one.session_timeout_ms if has_timeout else settings.group_consumer_session_timeout_ms
                 self.consumers.start_session(group.group_id, one.member_id, timeout_ms)
                 if one.state is MemberState.UNREVOKED_PARTITIONS:
-                    self.consumers.watch_rebalance(group, one)
+                    self.consumers.watch_rebalance(group.group_id, one)
         self._expire_later()
 
     def stop(self) -> None:
         """Cancel all timers, and fail waiting requests with NOT_COORDINATOR."""
         self.store.timers.cancel_all()
         code = int(ErrorCode.NOT_COORDINATOR)
-        for group in self.store.groups.values():
-            if isinstance(group, ClassicGroup):
-                for member in group.members.values():
-                    group.complete_join(member, JoinGroupResponse(member_id=member.member_id, error_code=code))
-                    group.complete_sync(member, SyncGroupResponse(error_code=code))
+        for group in self.store.classic.values():
+            for member in group.members.values():
+                group.complete_join(member, JoinGroupResponse(member_id=member.member_id, error_code=code))
+                group.complete_sync(member, SyncGroupResponse(error_code=code))
 
     def _expire_later(self) -> None:
         def expire() -> None:
@@ -100,9 +97,7 @@ class GroupCoordinator:
 
     def topics_changed(self) -> None:
         """Let consumer groups check their topics again at the next heartbeat."""
-        for group in self.store.groups.values():
-            if isinstance(group, ConsumerGroup):
-                group.look_again = True
+        self.store.checked.clear()
 
     def topics_deleted(self, names: Iterable[str]) -> None:
         """Delete all offsets of deleted topics."""
@@ -138,7 +133,7 @@ class GroupCoordinator:
         shortest, longest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
         if not shortest <= request.session_timeout_ms <= longest:
             raise refusal(ErrorCode.INVALID_SESSION_TIMEOUT, f"session timeout is outside {shortest} to {longest} ms")
-        group = self.store.groups.get(request.group_id)
+        group = self.store.find(request.group_id)
         if isinstance(group, ConsumerGroup):
             if group.members:
                 self.migration.join(group, context, request, respond, may_see)
@@ -149,7 +144,7 @@ class GroupCoordinator:
     def sync(self, request: SyncGroupRequest, respond: SyncCallback) -> None:
         """Handle SyncGroup. Raises BrokerError."""
         check_group_id(request.group_id)
-        group = self.store.groups.get(request.group_id)
+        group = self.store.find(request.group_id)
         if group is None or is_empty(group):
             raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"Group {request.group_id} has no members.")
         if isinstance(group, ClassicGroup):
@@ -172,7 +167,7 @@ class GroupCoordinator:
 
     def _group_of_member(self, group_id: str) -> ClassicGroup | ConsumerGroup:
         check_group_id(group_id)
-        group = self.store.groups.get(group_id)
+        group = self.store.find(group_id)
         if group is None:
             raise refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"Group {group_id} not found.")
         return group
@@ -189,14 +184,14 @@ class GroupCoordinator:
         self.consumers.check(request, context.api_version)
         if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             return self.consumers.leave(self.store.consumer_group(request.group_id), request)
-        existing = self.store.groups.get(request.group_id)
+        existing = self.store.find(request.group_id)
         written: list[GroupRecord] = []
         if request.member_epoch != 0:
             group = self.store.consumer_group(request.group_id)
         elif isinstance(existing, ConsumerGroup):
             group = existing
         elif existing is None or is_empty(existing):
-            group = ConsumerGroup(group_id=request.group_id)
+            group = new_group(request.group_id)
             if existing is not None:
                 written.append(records.group_metadata_tombstone(request.group_id))
         else:
@@ -229,7 +224,7 @@ class GroupCoordinator:
         wanted_states = {state.strip().lower() for state in states}
         wanted_types = {kind.lower() for kind in types}
         found = []
-        for group in self.store.groups.values():
+        for group in self.store.groups():
             classic = isinstance(group, ClassicGroup)
             kind = "classic" if classic else "consumer"
             protocol = (group.protocol_type or "") if isinstance(group, ClassicGroup) else "consumer"

@@ -18,6 +18,7 @@ classicGroupJoinToConsumerGroup and the others), ConsumerGroup.fromClassicGroup,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from uuid import UUID
 
 from kwire.broker.context import RequestContext
@@ -25,22 +26,25 @@ from kwire.broker.groups import records
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicMember, ClassicState
 from kwire.broker.groups.classic_protocol import MEMBER_ID_REQUIRED_VERSION, protocols_of
 from kwire.broker.groups.classic_rebalance import ClassicRebalance
-from kwire.broker.groups.consumer_group import ConsumerGroup
-from kwire.broker.groups.consumer_member import Assignment, ConsumerMember
-from kwire.broker.groups.consumer_protocol import ConsumerProtocol, Step
-from kwire.broker.groups.embedded_protocol import (
-    CONSUMER_PROTOCOL_TYPE,
-    embedded_version,
-    read_assignment,
-    read_subscription,
-    write_assignment,
+from kwire.broker.groups.consumer_group import (
+    Assignment,
+    ConsumerGroup,
+    member_of,
+    new_group,
+    static_member,
+    supports_classic,
+    to_assignment,
+    to_partitions,
+    waits_for_others,
 )
+from kwire.broker.groups.consumer_protocol import ConsumerProtocol, Step
 from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.responses import JoinCallback
 from kwire.broker.groups.store import GroupStore
 from kwire.errors import BrokerError, DecodeError
 from kwire.identifiers import new_uuid, render_uuid
-from kwire.internal_topics.group_members import MemberState
+from kwire.internal_topics.consumer_protocol import PROTOCOL_TYPE, read_assignment, read_subscription, stored_version
+from kwire.internal_topics.group_members import Member, MemberState
 from kwire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kwire.messages.consumer_protocol_assignment import TopicPartition as EmbeddedTopicPartition
 from kwire.messages.join_group_request import JoinGroupRequest
@@ -50,6 +54,7 @@ from kwire.messages.leave_group_response import LeaveGroupResponse, MemberRespon
 from kwire.messages.sync_group_request import SyncGroupRequest
 from kwire.messages.sync_group_response import SyncGroupResponse
 from kwire.protocol.error_codes import ErrorCode, refusal
+from kwire.protocol.record_values import write_prefixed
 
 __all__ = ["Migration"]
 
@@ -75,9 +80,7 @@ class Migration:
         too_many = len(classic.members) > self.store.settings.group_consumer_max_size
         if not self._allows("upgrade") or not classic.uses_consumer_protocol or too_many:
             raise stays
-        group = ConsumerGroup(
-            group_id=classic.group_id, epoch=classic.generation_id, assignment_epoch=classic.generation_id
-        )
+        group = new_group(classic.group_id, epoch=classic.generation_id)
         try:
             for member in classic.members.values():
                 self._upgrade_member(group, classic, member)
@@ -88,31 +91,30 @@ class Migration:
         written = [records.group_metadata_tombstone(group_id)]
         written += [records.member_subscription(group_id, member) for member in members]
         written.append(records.group_epoch(group_id, group.epoch))
-        written += [records.target_assignment(group_id, m.member_id, group.target[m.member_id]) for m in members]
+        written += [records.target_assignment(group_id, m.member_id, to_assignment(m.assigned)) for m in members]
         written.append(records.target_epoch(group_id, group.assignment_epoch))
         written += [records.current_assignment(group_id, member) for member in members]
         return group, written
 
     def _upgrade_member(self, group: ConsumerGroup, classic: ClassicGroup, member: ClassicMember) -> None:
         subscription = read_subscription(member.metadata(classic.protocol_name)) if classic.protocol_name else None
-        assigned = self._by_id((t.topic, t.partitions) for t in read_assignment(member.assignment).assigned_partitions)
-        group.target[member.member_id] = assigned
-        group.put(
-            ConsumerMember(
-                member_id=member.member_id,
-                instance_id=member.instance_id,
-                rack_id=subscription.rack_id or None if subscription else None,
-                client_id=member.client_id,
-                client_host=member.client_host,
-                rebalance_timeout_ms=member.rebalance_timeout_ms,
-                topic_names=frozenset(subscription.topics) if subscription else frozenset(),
-                epoch=group.epoch,
-                previous_epoch=group.epoch,
-                state=MemberState.STABLE,
-                assigned=assigned,
-                classic_session_timeout_ms=member.session_timeout_ms,
-                classic_protocols=member.protocols,
-            )
+        assigned = to_partitions(
+            self._by_id((t.topic, t.partitions) for t in read_assignment(member.assignment).assigned_partitions)
+        )
+        group.members[member.member_id] = Member(
+            member_id=member.member_id,
+            instance_id=member.instance_id,
+            rack_id=subscription.rack_id or None if subscription else None,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            subscribed_topics=tuple(sorted(set(subscription.topics))) if subscription else (),
+            epoch=group.epoch,
+            previous_epoch=group.epoch,
+            assigned=assigned,
+            target=assigned,
+            session_timeout_ms=member.session_timeout_ms,
+            classic_protocols=member.protocols,
         )
 
     def upgraded(self, classic: ClassicGroup) -> None:
@@ -136,49 +138,49 @@ class Migration:
             return False
         if not self._allows("downgrade") or len(rest) > self.store.settings.group_max_size:
             return False
-        group_id = group.group_id
+        group_id, member_ids = group.group_id, list(group.members)
         classic = ClassicGroup(
             group_id=group_id,
             state=ClassicState.STABLE,
             state_since_ms=self.store.clock.now_ms(),
             generation_id=group.epoch,
-            protocol_type=CONSUMER_PROTOCOL_TYPE,
+            protocol_type=PROTOCOL_TYPE,
         )
         for one in rest:
             classic.add(self._downgraded_member(one))
         classic.protocol_name = classic.select_protocol()
         classic.subscribed_topics = classic.find_subscribed_topics()
         for down in classic.members.values():
-            down.assignment = self._embed(group.target.get(down.member_id, {}), down.metadata(classic.protocol_name))
-        written = [records.current_assignment_tombstone(group_id, member_id) for member_id in group.members]
-        written += [records.target_assignment_tombstone(group_id, member_id) for member_id in group.members]
+            target = to_assignment(group.members[down.member_id].target or ())
+            down.assignment = self._embed(target, down.metadata(classic.protocol_name))
+        written = [records.current_assignment_tombstone(group_id, member_id) for member_id in member_ids]
+        written += [records.target_assignment_tombstone(group_id, member_id) for member_id in member_ids]
         written.append(records.target_epoch_tombstone(group_id))
-        written += [records.member_subscription_tombstone(group_id, member_id) for member_id in group.members]
+        written += [records.member_subscription_tombstone(group_id, member_id) for member_id in member_ids]
         written += [records.regex_tombstone(group_id, pattern) for pattern in group.regexes]
         written.append(records.subscription_metadata_tombstone(group_id))
         written.append(records.group_epoch_tombstone(group_id))
         assignments = {down.member_id: down.assignment for down in classic.members.values()}
         written.append(records.group_metadata(classic, assignments))
-        self.store.write(group_id, written, apply=False)
-        for member_id in group.members:
+        self.store.write(group_id, written)
+        for member_id in member_ids:
             self.consumers.cancel_timers(group_id, member_id)
-        self.store.groups[group_id] = classic
+        self.store.classic[group_id] = classic
         for down in classic.members.values():
             self.rebalance.restart_session(classic, down)
         self.rebalance.prepare(classic, "the last member of the consumer protocol left")
         return True
 
     @staticmethod
-    def _downgraded_member(member: ConsumerMember) -> ClassicMember:
-        assert member.classic_session_timeout_ms is not None
+    def _downgraded_member(member: Member) -> ClassicMember:
         return ClassicMember(
             member_id=member.member_id,
             instance_id=member.instance_id,
             client_id=member.client_id,
             client_host=member.client_host,
             rebalance_timeout_ms=member.rebalance_timeout_ms,
-            session_timeout_ms=member.classic_session_timeout_ms,
-            protocol_type=CONSUMER_PROTOCOL_TYPE,
+            session_timeout_ms=member.session_timeout_ms,
+            protocol_type=PROTOCOL_TYPE,
             protocols=member.classic_protocols,
         )
 
@@ -199,10 +201,10 @@ class Migration:
             if (topic := self.store.topics.with_id(topic_id)) is not None
         ]
         try:
-            version = embedded_version(metadata)
+            version = min(stored_version(metadata), ConsumerProtocolAssignment.VALID_VERSIONS.highest)
         except DecodeError as error:
             raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"member metadata is unreadable: {error}") from error
-        return write_assignment(ConsumerProtocolAssignment(assigned_partitions=topics), version)
+        return write_prefixed(ConsumerProtocolAssignment(assigned_partitions=topics), version)
 
     # --- classic requests to a consumer group ---
 
@@ -218,7 +220,7 @@ class Migration:
         member_id = request.member_id or render_uuid(new_uuid())
         self.consumers.check_size(group, member_id)
         protocols = protocols_of(request)
-        if not group.supports_classic(request.protocol_type, [name for name, _ in protocols]):
+        if not supports_classic(group, request.protocol_type, [name for name, _ in protocols]):
             raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"Member {member_id}'s protocols are not supported.")
         is_new, instance_id = not request.member_id, request.group_instance_id
         if is_new and instance_id is None and context.api_version >= MEMBER_ID_REQUIRED_VERSION:
@@ -231,15 +233,16 @@ class Migration:
                 ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"member subscription is unreadable: {error}"
             ) from error
         step = self._take_in(group, member_id, instance_id, is_new)
-        step.member = step.member.replace(
+        step.member = replace(
+            step.member,
             instance_id=instance_id or step.member.instance_id,
             rack_id=subscription.rack_id or step.member.rack_id,
             rebalance_timeout_ms=request.rebalance_timeout_ms,
-            topic_names=frozenset(subscription.topics),
-            topic_regex=None,
+            subscribed_topics=tuple(sorted(set(subscription.topics))),
+            subscribed_regex=None,
             client_id=context.client_id,
             client_host=context.client_host,
-            classic_session_timeout_ms=request.session_timeout_ms,
+            session_timeout_ms=request.session_timeout_ms,
             classic_protocols=protocols,
         )
         owned = self._by_id((topic.topic, topic.partitions) for topic in subscription.owned_partitions)
@@ -255,28 +258,28 @@ class Migration:
             JoinGroupResponse(
                 member_id=member.member_id,
                 generation_id=member.epoch,
-                protocol_type=CONSUMER_PROTOCOL_TYPE,
+                protocol_type=PROTOCOL_TYPE,
                 protocol_name=protocols[0][0],
             )
         )
 
     def _take_in(self, group: ConsumerGroup, member_id: str, instance_id: str | None, is_new: bool) -> Step:
-        known = group.members.get(member_id) or ConsumerMember(member_id=member_id)
+        known = group.members.get(member_id) or Member(member_id=member_id, epoch=0)
         if instance_id is not None:
-            static = group.static_member(instance_id)
+            static = static_member(group, instance_id)
             if static is not None and is_new:
                 return self.consumers.replace_static(group, static, member_id, [])
             if not is_new:
                 known = self.consumers.instance(group, instance_id, member_id)
         return Step(before=known, member=known, replaces=member_id, records=[])
 
-    def _classic_member(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
+    def _classic_member(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> Member:
         """Return a classic member.
 
         Raises BrokerError: UNKNOWN_MEMBER_ID, also for members of the consumer protocol; FENCED_INSTANCE_ID.
         """
         if instance_id is None:
-            member = group.member(member_id)
+            member = member_of(group, member_id)
         else:
             member = self.consumers.instance(group, instance_id, member_id)
         if not member.uses_classic_protocol:
@@ -288,35 +291,33 @@ class Migration:
         member = self._classic_member(group, request.member_id, request.group_instance_id)
         check_generation(member, request.generation_id)
         name, metadata = member.classic_protocols[0]
-        if request.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE) or request.protocol_name not in (None, name):
+        if request.protocol_type not in (None, PROTOCOL_TYPE) or request.protocol_name not in (None, name):
             raise refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"protocol of the member is '{name}'")
         if group.epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
             self._wait_for_join(group, member)
             raise refusal(ErrorCode.REBALANCE_IN_PROGRESS, f"group '{group.group_id}' is at epoch {group.epoch}")
-        assert member.classic_session_timeout_ms is not None
         self.store.timers.cancel(("sync", group.group_id, member.member_id))
-        self.consumers.start_session(group.group_id, member.member_id, member.classic_session_timeout_ms)
+        self.consumers.start_session(group.group_id, member.member_id, member.session_timeout_ms)
         return SyncGroupResponse(
             protocol_type=request.protocol_type,
             protocol_name=request.protocol_name,
-            assignment=self._embed(member.assigned, metadata),
+            assignment=self._embed(to_assignment(member.assigned), metadata),
         )
 
     def heartbeat(self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int) -> None:
         """Handle Heartbeat of a classic member. Raises BrokerError."""
         member = self._classic_member(group, member_id, instance_id)
         check_generation(member, generation_id)
-        assert member.classic_session_timeout_ms is not None
-        self.consumers.start_session(group.group_id, member_id, member.classic_session_timeout_ms)
+        self.consumers.start_session(group.group_id, member_id, member.session_timeout_ms)
         if (
             member.epoch < group.epoch
             or member.state is MemberState.UNREVOKED_PARTITIONS
-            or (member.state is MemberState.UNRELEASED_PARTITIONS and not group.waits_for_others(member))
+            or (member.state is MemberState.UNRELEASED_PARTITIONS and not waits_for_others(group, member))
         ):
             self._wait_for_join(group, member)
             raise refusal(ErrorCode.REBALANCE_IN_PROGRESS, "member has to join again")
 
-    def _wait_for_join(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+    def _wait_for_join(self, group: ConsumerGroup, member: Member) -> None:
         self.store.timers.start_if_absent(
             ("join", group.group_id, member.member_id),
             member.rebalance_timeout_ms,
@@ -331,7 +332,7 @@ class Migration:
             result = MemberResponse(member_id=member_id, group_instance_id=instance_id)
             try:
                 if not member_id and instance_id is not None:
-                    static = group.static_member(instance_id)
+                    static = static_member(group, instance_id)
                     member_id = result.member_id = static.member_id if static is not None else ""
                 member = self._classic_member(group, member_id, instance_id)
                 left[member.member_id] = member
@@ -343,7 +344,7 @@ class Migration:
         return LeaveGroupResponse(members=results)
 
 
-def check_generation(member: ConsumerMember, generation_id: int) -> None:
+def check_generation(member: Member, generation_id: int) -> None:
     """Check that a generation is the member's epoch. Raises BrokerError: ILLEGAL_GENERATION."""
     if member.epoch != generation_id:
         raise refusal(

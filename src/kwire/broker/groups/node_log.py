@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from kwire.broker.coordinator_log import read_topic
 from kwire.broker.groups.coordinator import GroupCoordinator
-from kwire.broker.groups.offsets_log import NO_PRODUCER, Producer
 from kwire.broker.topic_creation import create_missing
 from kwire.broker.topics import Topic
+from kwire.broker.transactions.metadata import NO_PRODUCER, ProducerIdAndEpoch
 from kwire.internal_topics.coordinator_records import decode_group
 from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.internal_topics.typed_record import TypedRecord
@@ -58,14 +58,14 @@ class NodeOffsetsLog:
         return self._node.settings.offsets_topic_num_partitions if topic is None else len(topic.partitions)
 
     def append(
-        self, partition: int, records: Sequence[tuple[bytes, bytes | None]], producer: Producer = NO_PRODUCER
+        self, partition: int, records: Sequence[tuple[bytes, bytes | None]], producer: ProducerIdAndEpoch = NO_PRODUCER
     ) -> int:
         """See OffsetsLog."""
         topic = create_missing(self._node, GROUPS_TOPIC)
         now_ms = self._node.clock.now_ms()
         builder = BatchBuilder(
             producer_id=producer.producer_id,
-            producer_epoch=producer.epoch,
+            producer_epoch=producer.producer_epoch,
             base_sequence=0,  # Kafka's coordinator numbers records, with a producer or without
             is_transactional=producer != NO_PRODUCER,
         )

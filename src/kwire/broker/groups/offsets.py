@@ -16,21 +16,21 @@ offsetExpirationCondition, ConsumerGroup.validateOffsetCommit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from kwire.broker.groups import records
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicState
-from kwire.broker.groups.consumer_group import ConsumerGroup
-from kwire.broker.groups.offsets_log import NO_PRODUCER, Producer
+from kwire.broker.groups.consumer_group import ConsumerGroup, group_topics, member_of
 from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.store import Group, GroupStore
+from kwire.broker.transactions.metadata import NO_PRODUCER, ProducerIdAndEpoch
 from kwire.errors import BrokerError
 from kwire.identifiers import TopicPartition
 from kwire.internal_topics.groups_state import CommittedOffset
 from kwire.messages.offset_commit_value import OffsetCommitValue
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-__all__ = ["NO_RETENTION", "GroupOffsets"]
+__all__ = ["NO_RETENTION", "GroupOffsets", "group_tombstones", "is_empty", "subscription"]
 
 NO_RETENTION = -1
 """A commit that leaves the time of its expiry to the broker."""
@@ -55,7 +55,7 @@ class GroupOffsets:
         epoch: the generation or the member's epoch; negative for simple consumers. version: of OffsetCommit.
         Raises BrokerError.
         """
-        group = self.store.groups.get(group_id)
+        group = self.store.find(group_id)
         if group is None:
             if epoch >= 0:
                 if version >= MEMBER_EPOCH_VERSION and not transactional:
@@ -87,7 +87,7 @@ class GroupOffsets:
     def _check_consumer(group: ConsumerGroup, member_id: str, epoch: int, version: int, transactional: bool) -> None:
         if epoch < 0 and not group.members:
             return
-        member = group.member(member_id)
+        member = member_of(group, member_id)
         if not transactional and not member.uses_classic_protocol and version < MEMBER_EPOCH_VERSION:
             raise refusal(
                 ErrorCode.UNSUPPORTED_VERSION,
@@ -111,7 +111,7 @@ class GroupOffsets:
         self,
         group_id: str,
         commits: Sequence[tuple[TopicPartition, OffsetCommitValue]],
-        producer: Producer = NO_PRODUCER,
+        producer: ProducerIdAndEpoch = NO_PRODUCER,
     ) -> None:
         """Commit checked offsets, all or none. Raises BrokerError."""
         written = [records.offset_commit(group_id, *partition, value) for partition, value in commits]
@@ -124,9 +124,9 @@ class GroupOffsets:
 
         Raises BrokerError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION.
         """
-        group = self.store.groups.get(group_id)
+        group = self.store.find(group_id)
         if isinstance(group, ConsumerGroup) and not (member_id is None and epoch < 0):
-            member = group.member(member_id or "")
+            member = member_of(group, member_id or "")
             if epoch != member.epoch:
                 classic = member.uses_classic_protocol
                 raise refusal(
@@ -165,7 +165,7 @@ class GroupOffsets:
     def forget_topics(self, names: Iterable[str]) -> None:
         """Delete all offsets of deleted topics. Raises BrokerError."""
         gone = frozenset(names)
-        for group_id in list(self.store.groups):
+        for group_id in [group.group_id for group in self.store.groups()]:
             partitions = self.store.state.offsets_of(group_id).keys() | self.store.state.pending_partitions(group_id)
             self.delete(group_id, sorted(each for each in partitions if each[0] in gone))
 
@@ -173,7 +173,8 @@ class GroupOffsets:
 
     def expire(self) -> None:
         """Remove expired offsets and groups; a group that cannot be written stays."""
-        for group_id, group in list(self.store.groups.items()):
+        for group in self.store.groups():
+            group_id = group.group_id
             expired = self._expired(group)
             written = [records.offset_tombstone(group_id, *partition) for partition in expired]
             everything = len(expired) == len(self.store.state.offsets_of(group_id))
@@ -195,14 +196,12 @@ class GroupOffsets:
             readable = group.state is ClassicState.STABLE and group.subscribed_topics is not None
             if not (group.uses_consumer_protocol and readable):
                 return []
-        subscribed = frozenset(group.subscribed_topics()) if isinstance(group, ConsumerGroup) else None
+        subscribes = subscription(group)
         now_ms = self.store.clock.now_ms()
         return [
             partition
             for partition, offset in offsets.items()
-            if self._is_over(group, offset, now_ms)
-            and not (group.is_subscribed_to(partition[0]) if subscribed is None else partition[0] in subscribed)
-            and partition not in pending
+            if self._is_over(group, offset, now_ms) and not subscribes(partition[0]) and partition not in pending
         ]
 
     def _is_over(self, group: Group, offset: CommittedOffset, now_ms: int) -> bool:
@@ -219,6 +218,13 @@ class GroupOffsets:
         return now_ms - since_ms >= self.store.settings.offsets_retention_minutes * MINUTE_MS
 
 
+def subscription(group: Group) -> Callable[[str], bool]:
+    """Return a function that returns whether a member of a group reads a topic."""
+    if isinstance(group, ClassicGroup):
+        return group.is_subscribed_to
+    return group_topics(group.members.values(), group.regexes).__contains__
+
+
 def is_empty(group: Group) -> bool:
     """Return whether a group has no members and nobody is joining."""
     if isinstance(group, ClassicGroup):
@@ -233,7 +239,7 @@ def group_tombstones(group: Group) -> list[GroupRecord]:
         return [records.group_metadata_tombstone(group_id)]
     return [
         *(records.current_assignment_tombstone(group_id, member_id) for member_id in group.members),
-        *(records.target_assignment_tombstone(group_id, member_id) for member_id in group.target),
+        *(records.target_assignment_tombstone(group_id, member_id) for member_id in group.members),
         records.target_epoch_tombstone(group_id),
         *(records.member_subscription_tombstone(group_id, member_id) for member_id in group.members),
         *(records.regex_tombstone(group_id, pattern) for pattern in group.regexes),

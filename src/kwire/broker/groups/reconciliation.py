@@ -8,11 +8,12 @@ Source: KIP-848; org.apache.kafka.coordinator.group.modern.consumer.CurrentAssig
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from uuid import UUID
 
-from kwire.broker.groups.consumer_member import Assignment, ConsumerMember
-from kwire.internal_topics.group_members import MemberState
+from kwire.broker.groups.consumer_group import Assignment, to_assignment, to_partitions
+from kwire.internal_topics.group_members import Member, MemberState
 from kwire.protocol.error_codes import ErrorCode, refusal
 
 __all__ = ["reconcile"]
@@ -21,36 +22,36 @@ NONE: frozenset[int] = frozenset()
 
 
 def reconcile(
-    member: ConsumerMember,
+    member: Member,
     target_epoch: int,
     target: Assignment,
-    is_held: Callable[[UUID, int], bool],
+    is_owned: Callable[[UUID, int], bool],
     owned: Assignment | None,
-) -> ConsumerMember:
+) -> Member:
     """Return the member after its next step; the same object if no step is possible.
 
-    owned: the partitions that the member reports, None if it reports none. is_held: whether a member owns a partition.
+    owned: the partitions that the member reports, None if it reports none. is_owned: whether a member owns a partition.
     Raises BrokerError: FENCED_MEMBER_EPOCH for a state that only a newer broker knows.
     """
     match member.state:
         case MemberState.STABLE:
             if member.epoch == target_epoch:
                 return member
-            return _next(member, member.epoch, target_epoch, target, is_held, owned)
+            return _next(member, member.epoch, target_epoch, target, is_owned, owned)
         case MemberState.UNREVOKED_PARTITIONS:
-            if _owns_any(owned, member.pending_revocation):
+            if _owns_any(owned, to_assignment(member.revoking)):
                 return member
-            return _next(member, member.epoch + 1, target_epoch, target, is_held, owned)
+            return _next(member, member.epoch + 1, target_epoch, target, is_owned, owned)
         case MemberState.UNRELEASED_PARTITIONS:
-            return _next(member, member.epoch, target_epoch, target, is_held, owned)
-        case MemberState.UNKNOWN:
+            return _next(member, member.epoch, target_epoch, target, is_owned, owned)
+        case _:  # of a newer broker
             if owned is None or owned:
                 raise refusal(
                     ErrorCode.FENCED_MEMBER_EPOCH,
                     "The consumer group member is in a unknown state. "
                     "The member must abandon all its partitions and rejoin.",
                 )
-            return _next(member, target_epoch, target_epoch, target, is_held, owned)
+            return _next(member, target_epoch, target_epoch, target, is_owned, owned)
 
 
 def _owns_any(owned: Assignment | None, given_up: Assignment) -> bool:
@@ -61,22 +62,23 @@ def _owns_any(owned: Assignment | None, given_up: Assignment) -> bool:
 
 
 def _next(
-    member: ConsumerMember,
+    member: Member,
     epoch: int,
     target_epoch: int,
     target: Assignment,
-    is_held: Callable[[UUID, int], bool],
+    is_owned: Callable[[UUID, int], bool],
     owned: Assignment | None,
-) -> ConsumerMember:
+) -> Member:
     """Return the step of a member at an epoch."""
     waits = False
     kept: dict[UUID, frozenset[int]] = {}
     to_give_up: dict[UUID, frozenset[int]] = {}
     to_get: dict[UUID, frozenset[int]] = {}
-    for topic_id in dict.fromkeys((*member.assigned, *target)):
-        wanted, has = target.get(topic_id, NONE), member.assigned.get(topic_id, NONE)
+    now = to_assignment(member.assigned)
+    for topic_id in dict.fromkeys((*now, *target)):
+        wanted, has = target.get(topic_id, NONE), now.get(topic_id, NONE)
         missing = wanted - has
-        free = frozenset(partition for partition in missing if not is_held(topic_id, partition))
+        free = frozenset(partition for partition in missing if not is_owned(topic_id, partition))
         waits = waits or len(free) < len(missing)
         for into, partitions in ((kept, has & wanted), (to_give_up, has - wanted), (to_get, free)):
             if partitions:
@@ -88,17 +90,12 @@ def _next(
     return _moved(member, state, target_epoch, assigned, {})
 
 
-def _moved(
-    member: ConsumerMember,
-    state: MemberState,
-    epoch: int,
-    assigned: Mapping[UUID, frozenset[int]],
-    pending_revocation: Mapping[UUID, frozenset[int]],
-) -> ConsumerMember:
-    return member.replace(
+def _moved(member: Member, state: MemberState, epoch: int, assigned: Assignment, revoking: Assignment) -> Member:
+    return replace(
+        member,
         state=state,
         epoch=epoch,
         previous_epoch=member.epoch,
-        assigned=assigned,
-        pending_revocation=pending_revocation,
+        assigned=to_partitions(assigned),
+        revoking=to_partitions(revoking),
     )

@@ -21,12 +21,12 @@ groupMetadataValueVersion and offsetCommitValueVersion.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from uuid import UUID
 
 from kwire.broker.groups.classic_group import ClassicGroup
-from kwire.broker.groups.consumer_member import Assignment, ConsumerMember
+from kwire.broker.groups.consumer_group import Assignment
+from kwire.internal_topics.group_members import AssignedPartitions, Member
 from kwire.internal_topics.groups_state import ResolvedRegex, TopicMetadata
 from kwire.messages.base import Message
 from kwire.messages.consumer_group_current_member_assignment_key import ConsumerGroupCurrentMemberAssignmentKey
@@ -193,12 +193,12 @@ def subscription_metadata_tombstone(group_id: str) -> GroupRecord:
     return GroupRecord(ConsumerGroupPartitionMetadataKey(group_id=group_id), None)
 
 
-def member_subscription(group_id: str, member: ConsumerMember) -> GroupRecord:
+def member_subscription(group_id: str, member: Member) -> GroupRecord:
     """Record a member and its subscription."""
     classic = None
-    if member.classic_session_timeout_ms is not None:
+    if member.uses_classic_protocol:
         classic = ClassicMemberMetadata(
-            session_timeout_ms=member.classic_session_timeout_ms,
+            session_timeout_ms=member.session_timeout_ms,
             supported_protocols=[ClassicProtocol(name=name, metadata=data) for name, data in member.classic_protocols],
         )
     value = ConsumerGroupMemberMetadataValue(
@@ -206,8 +206,8 @@ def member_subscription(group_id: str, member: ConsumerMember) -> GroupRecord:
         rack_id=member.rack_id,
         client_id=member.client_id,
         client_host=member.client_host,
-        subscribed_topic_names=sorted(member.topic_names),
-        subscribed_topic_regex=member.topic_regex,
+        subscribed_topic_names=sorted(member.subscribed_topics),
+        subscribed_topic_regex=member.subscribed_regex,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         server_assignor=member.assignor,
         classic_member_metadata=classic,
@@ -246,14 +246,14 @@ def target_assignment_tombstone(group_id: str, member_id: str) -> GroupRecord:
     return GroupRecord(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None)
 
 
-def current_assignment(group_id: str, member: ConsumerMember) -> GroupRecord:
+def current_assignment(group_id: str, member: Member) -> GroupRecord:
     """Record a member's assignment, and the partitions that it still has to revoke."""
     value = ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
         state=int(member.state),
         assigned_partitions=_topic_partitions(member.assigned),
-        partitions_pending_revocation=_topic_partitions(member.pending_revocation),
+        partitions_pending_revocation=_topic_partitions(member.revoking),
     )
     return GroupRecord(ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
 
@@ -263,8 +263,12 @@ def current_assignment_tombstone(group_id: str, member_id: str) -> GroupRecord:
     return GroupRecord(ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None)
 
 
-def _topic_partitions(assignment: Mapping[UUID, Collection[int]]) -> list[TopicPartitions]:
-    return [TopicPartitions(topic_id=topic, partitions=sorted(p)) for topic, p in assignment.items()]
+def _topic_partitions(assigned: Iterable[AssignedPartitions]) -> list[TopicPartitions]:
+    return [
+        TopicPartitions(topic_id=each.topic_id, partitions=list(each.partitions))
+        for each in assigned
+        if each.topic_id is not None
+    ]
 
 
 def regex(group_id: str, pattern: str, resolved: ResolvedRegex) -> GroupRecord:

@@ -1,11 +1,8 @@
-"""All groups and their offsets: the state of `__consumer_offsets`, and the live groups of the coordinator.
+"""All groups and their offsets: the state of `__consumer_offsets`, and the live classic groups.
 
 A change is a list of records. They are appended as one batch and then applied by the code that replays the log at
-start, so a restart restores the same state. Generations of classic groups are the exception: members wait for each
-other in memory, and the record is written when the leader's assignment arrives.
-
-`GroupsState` folds the records. A live group follows it: a classic group is built from its record, a consumer group
-takes over the part that a record changed.
+start, so a restart restores the same state. Consumer groups are groups of that state. Classic groups exist beside it:
+members wait for each other in memory, and the record is written when the leader's assignment arrives.
 
 Source: org.apache.kafka.coordinator.group.GroupMetadataManager.replay, OffsetMetadataManager.replay,
 runtime.CoordinatorRuntime.
@@ -14,35 +11,26 @@ runtime.CoordinatorRuntime.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from kwire.broker.clock import Clock, Timers
 from kwire.broker.coordinator_log import warn_of_problems
 from kwire.broker.groups.classic_group import ClassicGroup, ClassicMember, ClassicState
 from kwire.broker.groups.consumer_group import ConsumerGroup
-from kwire.broker.groups.consumer_member import ConsumerMember, to_assignment
-from kwire.broker.groups.offsets_log import NO_PRODUCER, OffsetsLog, Producer
 from kwire.broker.groups.placement import partition_for
 from kwire.broker.groups.records import GroupRecord
 from kwire.broker.groups.timers import NamedTimers
 from kwire.broker.settings import Settings
 from kwire.broker.topics import TopicRegistry
+from kwire.broker.transactions.metadata import NO_PRODUCER, ProducerIdAndEpoch
 from kwire.errors import BrokerError, EncodeError, LogError
-from kwire.internal_topics.groups_state import Group as StoredGroup
-from kwire.internal_topics.groups_state import GroupsState, group_of
+from kwire.internal_topics.groups_state import CONSUMER, GroupsState, group_of
 from kwire.internal_topics.names import GROUPS_TOPIC
 from kwire.internal_topics.typed_record import TypedRecord, usable
 from kwire.protocol.error_codes import ErrorCode, refusal
 
-if TYPE_CHECKING:
-    from kwire.messages import (
-        ConsumerGroupCurrentMemberAssignmentKey,
-        ConsumerGroupMemberMetadataKey,
-        ConsumerGroupTargetAssignmentMemberKey,
-    )
-
-__all__ = ["Group", "GroupStore"]
+__all__ = ["Group", "GroupStore", "OffsetsLog"]
 
 Group = ClassicGroup | ConsumerGroup
 
@@ -62,8 +50,31 @@ APPEND_ERRORS = {
 }
 
 
+class OffsetsLog(Protocol):
+    """The partitions of `__consumer_offsets`."""
+
+    def partition_count(self) -> int:
+        """Return the number of partitions; of a missing topic, the number it would be created with."""
+
+    def append(
+        self, partition: int, records: Sequence[tuple[bytes, bytes | None]], producer: ProducerIdAndEpoch = NO_PRODUCER
+    ) -> int:
+        """Append one batch of (key, value), creating a missing topic first; return the first offset.
+
+        producer: of the transaction, if the records belong to one. Appends all records or none.
+        Raises BrokerError (MESSAGE_TOO_LARGE and others), LogError.
+        """
+
+    def replay(self) -> Iterator[TypedRecord]:
+        """Yield every record of the log, each partition in order, transaction markers too. Raises LogError."""
+
+
 class GroupStore:
-    """The groups of a node: the log's state with all offsets, the live groups, and what both protocols share."""
+    """The groups of a node, and what both protocols share.
+
+    state: the state of the log, with consumer groups and all offsets. classic: the classic groups. checked: consumer
+    groups whose topics have been checked since the last change of a topic.
+    """
 
     def __init__(
         self, clock: Clock, timers: Timers, settings: Settings, topics: TopicRegistry, offsets_log: OffsetsLog
@@ -72,30 +83,47 @@ class GroupStore:
         self.timers = NamedTimers(timers)
         self.settings = settings
         self.topics = topics
-        self.groups: dict[str, Group] = {}
         self.state = GroupsState()
+        self.classic: dict[str, ClassicGroup] = {}
+        self.checked: set[str] = set()
         self._log = offsets_log
 
     # --- groups ---
 
+    def find(self, group_id: str) -> Group | None:
+        """Return a group; None for one that does not exist."""
+        classic = self.classic.get(group_id)
+        if classic is not None:
+            return classic
+        group = self.state.groups.get(group_id)
+        return group if group is not None and group.kind == CONSUMER else None
+
+    def groups(self) -> list[Group]:
+        """Return all groups."""
+        return [*self.classic.values(), *self.consumer_groups()]
+
+    def consumer_groups(self) -> list[ConsumerGroup]:
+        """Return all consumer groups."""
+        return [group for group in self.state.groups.values() if group.kind == CONSUMER]
+
     def group(self, group_id: str) -> Group:
-        """Return a live group. Raises BrokerError: GROUP_ID_NOT_FOUND."""
-        group = self.groups.get(group_id)
+        """Return a group. Raises BrokerError: GROUP_ID_NOT_FOUND."""
+        group = self.find(group_id)
         if group is None:
             raise refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
         return group
 
     def consumer_group(self, group_id: str) -> ConsumerGroup:
-        """Return a live consumer group. Raises BrokerError: GROUP_ID_NOT_FOUND, also for classic groups."""
+        """Return a consumer group. Raises BrokerError: GROUP_ID_NOT_FOUND, also for classic groups."""
         group = self.group(group_id)
-        if not isinstance(group, ConsumerGroup):
+        if isinstance(group, ClassicGroup):
             raise refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
         return group
 
     def new_classic_group(self, group_id: str) -> ClassicGroup:
-        """Create an empty live group, without a record."""
+        """Create an empty classic group, without a record."""
         group = ClassicGroup(group_id=group_id, state_since_ms=self.clock.now_ms())
-        self.groups[group_id] = group
+        self.classic[group_id] = group
         return group
 
     # --- writing ---
@@ -104,10 +132,8 @@ class GroupStore:
         """Return the partition of `__consumer_offsets` that holds a group."""
         return partition_for(group_id, self._log.partition_count())
 
-    def write(
-        self, group_id: str, records: Sequence[GroupRecord], producer: Producer = NO_PRODUCER, *, apply: bool = True
-    ) -> None:
-        """Append records of one group as a batch and apply them. apply: to the live group, too.
+    def write(self, group_id: str, records: Sequence[GroupRecord], producer: ProducerIdAndEpoch = NO_PRODUCER) -> None:
+        """Append records of one group as a batch and apply them.
 
         Raises BrokerError with a code for clients; nothing has changed then.
         """
@@ -136,51 +162,40 @@ class GroupStore:
                 value=record.value,
                 is_transactional=producer != NO_PRODUCER,
                 producer_id=producer.producer_id,
-                producer_epoch=producer.epoch,
+                producer_epoch=producer.producer_epoch,
             )
-            self.state.apply(typed)
-            if apply:
-                self._update(typed)
+            self._apply(typed)
 
     # --- reading ---
 
     def load(self) -> None:
         """Apply the whole log. Records that cannot be read are skipped, with a warning. Raises LogError."""
         for record in usable(self._log.replay(), self.state.problems):
-            self.state.apply(record)
-            self._update(record)
+            self._apply(record)
+            group_id = group_of(record)
+            if group_id is not None and record.kind == "GroupMetadata" and record.value is not None:
+                self.classic[group_id] = classic_group(self.state.groups[group_id])
         warn_of_problems(self.state.problems)
 
-    def _update(self, record: TypedRecord) -> None:
-        """Let the live group follow a record that was applied to the state."""
-        group_id, update = group_of(record), UPDATES.get(record.kind)
-        if group_id is not None and update is not None:
-            update(self, group_id, record)
-
-    def _update_offset(self, group_id: str, record: TypedRecord) -> None:
-        if record.value is not None and group_id not in self.groups:
-            self.new_classic_group(group_id)
-
-    def _update_classic_group(self, group_id: str, record: TypedRecord) -> None:
-        if record.value is not None:
-            self.groups[group_id] = classic_group(self.state.groups[group_id])
-        elif isinstance(self.groups.get(group_id), ClassicGroup):
-            del self.groups[group_id]
-
-    def _update_consumer_group(self, group_id: str, record: TypedRecord) -> None:
-        live = self.groups.get(group_id)
-        if not isinstance(live, ConsumerGroup):
-            if record.value is None:
-                return
-            live = self.groups[group_id] = ConsumerGroup(group_id=group_id)
-        if record.kind == "ConsumerGroupMetadata" and record.value is None:
-            del self.groups[group_id]
+    def _apply(self, record: TypedRecord) -> None:
+        """Apply a record to the state; create and delete the classic groups that follow from it."""
+        self.state.apply(record)
+        group_id = group_of(record)
+        if group_id is None:
             return
-        stored = self.state.groups.get(group_id) or StoredGroup(group_id=group_id, partition=record.partition)
-        PARTS[record.kind](live, stored, record)
+        stored = self.state.groups.get(group_id)
+        if stored is None:
+            self.checked.discard(group_id)
+        if record.kind == "OffsetCommit":
+            if record.value is not None and self.find(group_id) is None:
+                self.new_classic_group(group_id)
+        elif (stored is not None and stored.kind == CONSUMER) or (
+            record.kind == "GroupMetadata" and record.value is None
+        ):
+            self.classic.pop(group_id, None)
 
 
-def classic_group(stored: StoredGroup) -> ClassicGroup:
+def classic_group(stored: ConsumerGroup) -> ClassicGroup:
     """Return the classic group that a record describes, with no member waiting."""
     group = ClassicGroup(
         group_id=stored.group_id,
@@ -210,62 +225,3 @@ def classic_group(stored: StoredGroup) -> ClassicGroup:
         group.leader = next(iter(group.members), None)
     group.subscribed_topics = group.find_subscribed_topics()
     return group
-
-
-# ---- Parts of a consumer group that one record changes
-
-
-def _epoch(live: ConsumerGroup, stored: StoredGroup, record: TypedRecord) -> None:
-    live.epoch = stored.epoch
-
-
-def _assignment_epoch(live: ConsumerGroup, stored: StoredGroup, record: TypedRecord) -> None:
-    live.assignment_epoch = stored.assignment_epoch
-
-
-def _topics(live: ConsumerGroup, stored: StoredGroup, record: TypedRecord) -> None:
-    live.topics = stored.topics
-
-
-def _regexes(live: ConsumerGroup, stored: StoredGroup, record: TypedRecord) -> None:
-    live.regexes = stored.regexes
-
-
-def _member(live: ConsumerGroup, stored: StoredGroup, record: TypedRecord) -> None:
-    member_id = cast("ConsumerGroupMemberMetadataKey", record.key).member_id
-    if member_id in stored.members:
-        live.put(ConsumerMember.of(stored.members[member_id]))
-    else:
-        live.remove(member_id)
-
-
-def _current_assignment(live: ConsumerGroup, stored: StoredGroup, record: TypedRecord) -> None:
-    member_id = cast("ConsumerGroupCurrentMemberAssignmentKey", record.key).member_id
-    if member_id in stored.members and (record.value is not None or member_id in live.members):
-        live.put(ConsumerMember.of(stored.members[member_id]))
-
-
-def _target_assignment(live: ConsumerGroup, stored: StoredGroup, record: TypedRecord) -> None:
-    member_id = cast("ConsumerGroupTargetAssignmentMemberKey", record.key).member_id
-    member = stored.members.get(member_id)
-    if member is None or member.target is None:
-        live.target.pop(member_id, None)
-    else:
-        live.target[member_id] = to_assignment(member.target)
-
-
-PARTS: dict[str, Callable[[ConsumerGroup, StoredGroup, TypedRecord], None]] = {
-    "ConsumerGroupMetadata": _epoch,
-    "ConsumerGroupPartitionMetadata": _topics,
-    "ConsumerGroupMemberMetadata": _member,
-    "ConsumerGroupTargetAssignmentMetadata": _assignment_epoch,
-    "ConsumerGroupTargetAssignmentMember": _target_assignment,
-    "ConsumerGroupCurrentMemberAssignment": _current_assignment,
-    "ConsumerGroupRegularExpression": _regexes,
-}
-UPDATES: dict[str, Callable[[GroupStore, str, TypedRecord], None]] = {
-    "OffsetCommit": GroupStore._update_offset,
-    "GroupMetadata": GroupStore._update_classic_group,
-    **dict.fromkeys(PARTS, GroupStore._update_consumer_group),
-}
-"""Kinds that are missing (share and streams groups, transaction markers) change no live group."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.cli.log.kafka_lines import Lines, Reading
 from kwire.cli.log.scala_order import partition_hash, string_hash, table_order
-from kwire.errors import Malformed, OptionError
+from kwire.errors import DecodeError, Malformed, OptionError
 
 if TYPE_CHECKING:
     from kwire.internal_topics.typed_record import Decoder, TypedRecord
@@ -219,13 +219,15 @@ def _group_json(group: Any) -> str:
 
 
 def _member_text(protocol_type: str, assignment: bytes) -> str:
-    from kwire.internal_topics.consumer_protocol import PROTOCOL_TYPE, read_assignment
+    from kwire.internal_topics.consumer_protocol import PROTOCOL_TYPE, read_assignment, stored_version
 
     if protocol_type != PROTOCOL_TYPE:
         return _hex(assignment)
-    found = read_assignment(assignment)
-    if found is None:
-        raise Malformed(f"assignment of {len(assignment)} bytes is not of the consumer protocol", 0)
+    try:
+        stored_version(assignment)
+        found = read_assignment(assignment)
+    except DecodeError:
+        raise Malformed(f"assignment of {len(assignment)} bytes is not of the consumer protocol", 0) from None
     partitions = ", ".join(f"{each.topic}-{number}" for each in found.assigned_partitions for number in each.partitions)
     user_data = f":{_hex(found.user_data)}" if found.user_data else ""
     return f"[{partitions}]{user_data}"

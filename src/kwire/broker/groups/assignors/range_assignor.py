@@ -12,7 +12,7 @@ from collections import Counter
 from uuid import UUID
 
 from kwire.broker.groups.assignors.specification import GroupToAssign
-from kwire.broker.groups.consumer_member import Assignment
+from kwire.broker.groups.consumer_group import Assignment
 
 __all__ = ["assign_ranges"]
 

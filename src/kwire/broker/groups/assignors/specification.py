@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from kwire.broker.groups.consumer_member import Assignment
+from kwire.broker.groups.consumer_group import Assignment
 
 __all__ = ["Assignor", "GroupToAssign", "MemberToAssign"]
 

@@ -17,7 +17,7 @@ from collections import defaultdict
 from uuid import UUID
 
 from kwire.broker.groups.assignors.specification import GroupToAssign
-from kwire.broker.groups.consumer_member import Assignment
+from kwire.broker.groups.consumer_group import Assignment
 
 __all__ = ["assign_uniformly"]
 
