@@ -29,7 +29,7 @@ def commands(command: Any, words: str) -> Iterator[tuple[str, Any]]:
 COMMANDS = dict(commands(typer.main.get_command(build()), "kwire"))
 EXAMPLES = [line for command in COMMANDS.values() for line in command.epilog.splitlines()]
 LOWER_CASE = ("pcap", "node.id", "cluster.id", "salvage", "read_committed")  # Kafka's and our own names
-# They run until a signal, or read jars and repositories: tests/cli/test_serve.py, test_schema.py, test_schema_diff.py.
+# They run until a signal, or read jars and repositories: test_serve.py, schema/test_schema.py, schema/test_diff.py.
 NOT_RUN = ("kwire serve", "kwire schema diff", "kwire schema import")
 
 

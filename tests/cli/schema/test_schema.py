@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.schema.writing import field, message, request
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 Call = Callable[..., Any]
 
 

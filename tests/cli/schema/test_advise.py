@@ -15,7 +15,7 @@ from tests.plan.definitions import compiled, field
 from tests.schema.writing import message
 
 Call = Callable[..., Any]
-GOLDEN = Path(__file__).parents[1] / "data" / "messages-3.9.1.jsonl.gz"
+GOLDEN = Path(__file__).parents[2] / "data" / "messages-3.9.1.jsonl.gz"
 
 Order: Any = compiled(
     field("Id", "int64", encoding={"0": "fixed64", "1-2": "packed64", "3+": "upacked32"}),

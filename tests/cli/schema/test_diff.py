@@ -13,7 +13,7 @@ from tests.schema.writing import field, message, tagged
 
 import kwire as package
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 A, B = field(name="A"), field(name="B")
 
 
