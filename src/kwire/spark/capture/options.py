@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from kwire.errors import OptionError
+from kwire.log.paths import StorageOptions
 from kwire.spark.message_types import message_class, struct_type
 from kwire.spark.options.given import user_options
 from kwire.spark.options.option import Option, check_names
 from kwire.spark.options.values import (
-    StorageOptions,
     check_columns,
     choice,
     column_list,

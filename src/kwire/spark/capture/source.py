@@ -48,7 +48,7 @@ class CaptureReader(DataSourceReader):
 
     def partitions(self) -> list[CapturePartition]:
         """Plan one task per file. Raises LogError for a path without files."""
-        from kwire.spark.paths import expand_files
+        from kwire.log.paths import expand_files
 
         return [
             CapturePartition(file) for path in self.options.paths for file in expand_files(path, self.options.storage)

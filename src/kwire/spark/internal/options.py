@@ -8,11 +8,11 @@ from typing import Literal
 
 from kwire.errors import OptionError, did_you_mean
 from kwire.internal_topics.names import GROUPS_TOPIC, METADATA_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
+from kwire.log.paths import StorageOptions
 from kwire.spark.internal.columns import COLUMNS, HISTORY_COLUMNS, TOPICS
 from kwire.spark.options.given import user_options
 from kwire.spark.options.option import Option, check_names
 from kwire.spark.options.values import (
-    StorageOptions,
     check_columns,
     choice,
     column_list,

@@ -26,8 +26,8 @@ from kwire.log.internal import (
     replay_transactions,
     topic_names,
 )
+from kwire.log.paths import open_logs
 from kwire.spark.arrow_types import arrow_type
-from kwire.spark.paths import open_logs
 
 if TYPE_CHECKING:
     from kwire.spark.internal.options import InternalOptions

@@ -39,7 +39,7 @@ class InternalReader(DataSourceReader):
 
     def partitions(self) -> list[InternalPartition]:
         """Plan one task per partition of the internal topic. Raises OptionError; LogError if there is none."""
-        from kwire.spark.paths import open_logs
+        from kwire.log.paths import open_logs
 
         logs = open_logs(self.options.paths, self.options.storage)
         found = [InternalPartition(key) for key in logs if key[0] == self.options.topic]

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition
+from kwire.log.paths import StorageOptions, expand_files, open_logs
 from kwire.spark.jobs.choice import as_list
 from kwire.spark.jobs.journal import Journal, Row
 from kwire.spark.jobs.result import create_frame
 from kwire.spark.jobs.runner import Item, ProgressCallback, raise_failures, run_items
-from kwire.spark.options.values import StorageOptions
-from kwire.spark.paths import expand_files, open_logs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError
 from kwire.log import LogDirectory
+from kwire.log.paths import StorageOptions
 from kwire.spark.jobs.choice import select_logs
 from kwire.spark.jobs.journal import Row, publish
 from kwire.spark.jobs.new_directory import NewDirectory
 from kwire.spark.jobs.result import JobResult, result_of
 from kwire.spark.jobs.runner import Item, ProgressCallback, run_items
-from kwire.spark.options.values import StorageOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,12 +15,11 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
 from kwire.errors import OptionError
+from kwire.log.paths import StorageOptions, open_logs
 from kwire.spark.jobs.choice import as_list, select_logs
 from kwire.spark.jobs.journal import Journal, Row, publish
 from kwire.spark.jobs.result import JobResult, result_of
 from kwire.spark.jobs.runner import Item, ProgressCallback, run_items
-from kwire.spark.options.values import StorageOptions
-from kwire.spark.paths import open_logs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

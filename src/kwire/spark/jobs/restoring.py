@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 
 from kwire.errors import OptionError
 from kwire.identifiers import TopicPartition, new_uuid, parse_uuid, render_uuid
+from kwire.log.paths import StorageOptions
 from kwire.spark.jobs.choice import as_list
 from kwire.spark.jobs.journal import Row, publish
 from kwire.spark.jobs.new_directory import NewDirectory
 from kwire.spark.jobs.result import JobResult, partition_rows
 from kwire.spark.jobs.runner import Item, ProgressCallback, raise_failures, run_items
-from kwire.spark.options.values import StorageOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

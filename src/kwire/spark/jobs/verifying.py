@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 from kwire.identifiers import TopicPartition
 from kwire.log import LogDirectory, PartitionLog
+from kwire.log.paths import StorageOptions, expand_glob
 from kwire.spark.jobs.choice import as_list, select_logs
 from kwire.spark.jobs.journal import Journal, Row
 from kwire.spark.jobs.result import JobResult, create_frame
 from kwire.spark.jobs.runner import Item, Outcome, ProgressCallback, raise_failures, run_items
-from kwire.spark.options.values import StorageOptions
-from kwire.spark.paths import expand_glob
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

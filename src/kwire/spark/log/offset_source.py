@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from kwire.errors import LogError, did_you_mean
 from kwire.identifiers import TopicPartition
 from kwire.log import PartitionLog
+from kwire.log.paths import open_logs
 from kwire.spark.log.options import Isolation, LogOptions
 from kwire.spark.options.topics import Matching, select
-from kwire.spark.paths import open_logs
 from kwire.spark.streaming.position import Offsets, TopicIds
 from kwire.storage.cached_store import StoreCache
 

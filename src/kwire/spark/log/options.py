@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from kwire.errors import OptionError, did_you_mean
+from kwire.log.paths import StorageOptions
 from kwire.spark.options.given import user_options
 from kwire.spark.options.option import Option, check_names
 from kwire.spark.options.query import (
@@ -28,7 +29,7 @@ from kwire.spark.options.query import (
 from kwire.spark.options.query import UNSUPPORTED as UNSUPPORTED_FOR_ALL
 from kwire.spark.options.rate_limits import RATE_LIMITS
 from kwire.spark.options.topics import Matching
-from kwire.spark.options.values import StorageOptions, choice, flag, is_storage, parse_paths, parse_storage, text
+from kwire.spark.options.values import choice, flag, is_storage, parse_paths, parse_storage, text
 
 __all__ = ["OPTIONS", "UNSUPPORTED", "Isolation", "LogOptions", "Mode", "parse_options"]
 

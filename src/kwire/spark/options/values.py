@@ -14,7 +14,6 @@ from kwire.errors import OptionError, did_you_mean
 
 __all__ = [
     "STORAGE_PREFIX",
-    "StorageOptions",
     "check_columns",
     "choice",
     "column_list",
@@ -30,8 +29,6 @@ __all__ = [
 Choice = TypeVar("Choice", bound=str)
 
 STORAGE_PREFIX = "storage."
-StorageOptions = Mapping[str, Any]
-"""Arguments of a file system driver, whose types the driver defines."""
 
 
 def text(name: str, value: str) -> str:

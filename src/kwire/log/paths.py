@@ -1,19 +1,25 @@
-"""Resolve the option `path` to logs and files: globs, several paths. Standard library only."""
+"""Resolve paths, globs and URLs to logs and files. Standard library only."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from typing import Any
 
 from kwire.errors import LogError
 from kwire.identifiers import TopicPartition
-from kwire.log import LogDirectory, PartitionLog
 from kwire.log.file_names import MARKED_DIRECTORY
-from kwire.spark.options.values import StorageOptions
+from kwire.log.log_directory import LogDirectory
+from kwire.log.partition_log import PartitionLog
 from kwire.storage.cached_store import OpenStore
 from kwire.storage.open_store import open_store
+
+__all__ = ["StorageOptions", "expand_files", "expand_glob", "open_logs"]
+
+StorageOptions = Mapping[str, Any]
+"""Arguments of a file system driver, whose types the driver defines."""
 
 _MAGIC = re.compile(r"[*?\[{]")
 _ALTERNATIVES = re.compile(r"\{([^{}]*)\}")
